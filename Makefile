@@ -1,0 +1,39 @@
+# Every target works on a fresh clone, and twice in a row.
+.DEFAULT_GOAL := help
+.PHONY: help install test test-full check demo bench lock clean
+
+python := .venv/bin/python
+# One thread a process: the tests and benchmarks run several processes side by side.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install:  ## make .venv and install everything, pinned (skipped when nothing changed)
+	@bash scripts/install.sh
+
+test: install  ## run the test suite
+	@$(python) -m pytest -n 2 --dist loadgroup $(ARGS)
+
+test-full: install  ## run the slow tests too
+	@$(python) -m pytest -n 2 --dist loadgroup -m "" $(ARGS)
+
+check: install  ## lint, formatting and strict types
+	@$(python) -m ruff check .
+	@$(python) -m ruff format --check .
+	@$(python) -m mypy
+
+demo: install  ## a real benchmark on bundled data, in under 3 minutes
+	@bash scripts/demo.sh
+
+bench: install  ## run the project's own speed benchmarks, one after another
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(python) "$$script"; done
+
+lock:  ## pin the whole tree anew from pyproject.toml (UPGRADE=1: newest versions)
+	@bash scripts/lock.sh
+
+clean:  ## remove .venv, caches and builds; results/ stays
+	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

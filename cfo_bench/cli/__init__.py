@@ -1,0 +1,1 @@
+"""The command line: one command a file, a thin skin; heavy imports inside the function."""

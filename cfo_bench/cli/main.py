@@ -1,0 +1,59 @@
+"""`cfo-bench`: the group of commands, and how errors reach a person."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cfo_bench import __version__
+from cfo_bench.cli.learners import learners
+from cfo_bench.cli.methods import methods
+from cfo_bench.cli.run import run
+from cfo_bench.cli.tasks import tasks
+from cfo_bench.errors import CfoBenchError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="cfo-bench")
+def cli() -> None:
+    """Given the same seconds, which method finds the better model, and when?
+
+    \b
+    cfo-bench run --task iris --method cfo --method rs --budget 5
+    cfo-bench methods | learners | tasks
+
+    Tab completion: eval "$(_CFO_BENCH_COMPLETE=bash_source cfo-bench)" (or zsh_source, fish_source).
+    """
+
+
+cli.add_command(run)
+cli.add_command(methods)
+cli.add_command(learners)
+cli.add_command(tasks)
+
+
+def main() -> None:
+    """Every mistake is one line on stderr: exit code 2 for the user's, 1 for a run's."""
+    try:
+        sys.exit(cli.main(standalone_mode=False, prog_name="cfo-bench"))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "cfo-bench"
+        message = error.format_message().rstrip(".")
+        click.echo(f"{where}: {message[:1].lower()}{message[1:]} (see {where} --help)", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        click.echo(f"cfo-bench: {error.format_message()}", err=True)
+        sys.exit(error.exit_code)
+    except CfoBenchError as error:
+        click.echo(f"cfo-bench: {error}", err=True)
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("cfo-bench: stopped", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
+        sys.stderr.close()
+        sys.exit(141)

@@ -1,0 +1,53 @@
+"""`--option key=value`: from words to the options of each method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cfo_bench.errors import OptionError
+from cfo_bench.optimizers import METHODS
+
+
+def parse_options(words: Sequence[str]) -> dict[str, Any]:
+    """Values as YAML reads them: numbers, true and false, null, text; 1e-3 is a number too."""
+    import yaml
+
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not (key and equals):
+            raise OptionError(f"option {word!r}: write key=value")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise OptionError(f"option {word!r}: {text!r} is not a value; put quotes around odd text") from None
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                pass
+        found[key] = value
+    return found
+
+
+def method_options(
+    names: Sequence[str], given: Mapping[str, Any], workers: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Each method with all its options. `name.key=value` is for one method, `key=value` for all."""
+    unknown = {key.rpartition(".")[0] for key in given if "." in key} - set(names)
+    if unknown:
+        raise OptionError(f"options for {', '.join(sorted(unknown))}, which is not among the methods {', '.join(names)}")
+    return [(name, _options_of(name, given, workers)) for name in names]
+
+
+def _options_of(name: str, given: Mapping[str, Any], workers: int) -> dict[str, Any]:
+    mine = {key.rpartition(".")[2]: value for key, value in given.items() if key.rpartition(".")[0] in ("", name)}
+    if "workers" in mine:
+        raise OptionError("option 'workers': the number of trials at once is given by --workers")
+    options = METHODS.options(name, mine)
+    if "workers" in options:
+        options["workers"] = workers
+    elif workers > 1:
+        raise OptionError(f"--workers {workers}: method {name!r} takes one trial at a time; leave it out")
+    return options

@@ -1,0 +1,154 @@
+"""Progress on stderr: a live view on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from cfo_bench.clock import monotonic
+from cfo_bench.engines.local import Active
+from cfo_bench.metrics import METRICS
+from cfo_bench.registry import label
+from cfo_bench.runner import Job
+from cfo_bench.supervisor import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+# Plain lines say now and then that a long run is still at it.
+STILL_RUNNING_SECONDS = 30.0
+
+
+class Quiet:
+    """Says only what went wrong."""
+
+    def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
+        self._jobs, self._side_by_side, self._metrics = jobs, side_by_side, metrics
+        self._done: list[Job] = []
+        self._failures: set[str] = set()
+
+    def __enter__(self) -> Quiet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def tick(self, active: Sequence[Active]) -> None:
+        pass
+
+    def said(self, text: str) -> None:
+        pass
+
+    def finished(self, job: Job, verdict: Verdict) -> None:
+        self._done.append(job)
+        if verdict.outcome in (Outcome.FAILED, Outcome.BUSY) and verdict.message not in self._failures:
+            self._failures.add(verdict.message or "")
+            self._print(f"cfo-bench: {name_of(job)}: {verdict.message}")
+
+    def _print(self, text: str) -> None:
+        click.echo(text, err=True)
+
+    def _eta_seconds(self, active: Sequence[Active]) -> float:
+        """Budgets that are still to be spent, over the runs that go side by side."""
+        spent = sum(min(one.elapsed(), one.job.spec.budget_seconds) for one in active)
+        left = sum(job.spec.budget_seconds for job in self._jobs) - sum(job.spec.budget_seconds for job in self._done)
+        return max(left - spent, 0.0) / self._side_by_side
+
+    def _score(self, one: Active) -> str:
+        loss = one.snapshot.best_loss
+        if loss is None:
+            return "no loss yet"
+        metric = METRICS[self._metrics[one.job.spec.task]]
+        return f"best loss {loss:.5f} ({metric.name} {metric.to_score(loss):.5f})"
+
+
+class Plain(Quiet):
+    """One line when a run ends, and one now and then while runs go on."""
+
+    def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
+        super().__init__(jobs, side_by_side, metrics)
+        self._spoke_at = monotonic()
+        self._last: dict[str, Active] = {}
+
+    def tick(self, active: Sequence[Active]) -> None:
+        for one in active:
+            self._last[name_of(one.job)] = one
+        if active and monotonic() - self._spoke_at >= STILL_RUNNING_SECONDS:
+            self._spoke_at = monotonic()
+            for one in active:
+                self._print(f"  {_line(one)}, {self._score(one)}")
+
+    def said(self, text: str) -> None:
+        self._print(f"  {text}")
+
+    def finished(self, job: Job, verdict: Verdict) -> None:
+        super().finished(job, verdict)
+        self._spoke_at = monotonic()
+        seen = self._last.pop(name_of(job), None)
+        result = f", {seen.snapshot.trials} trials, {self._score(seen)}" if seen and seen.snapshot.trials else ""
+        eta = f", {duration(self._eta_seconds([]))} to go" if len(self._done) < len(self._jobs) else ""
+        self._print(f"[{len(self._done)}/{len(self._jobs)}{eta}] {name_of(job)}: {verdict.outcome}{result}")
+
+
+class Terminal(Quiet):
+    """The runs under way, each with the share of its budget that is gone, redrawn in place."""
+
+    def __enter__(self) -> Terminal:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def tick(self, active: Sequence[Active]) -> None:
+        self._live.update(self._view(active), refresh=True)
+
+    def said(self, text: str) -> None:
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _view(self, active: Sequence[Active]) -> RenderableType:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 1))
+        total = len(self._jobs)
+        eta = duration(self._eta_seconds(active))
+        table.add_row("runs", ProgressBar(total, len(self._done), width=20), f"{len(self._done)}/{total}, {eta} to go")
+        for one in active:
+            budget = one.job.spec.budget_seconds
+            bar = ProgressBar(budget, min(one.elapsed(), budget), width=20)
+            table.add_row(name_of(one.job), bar, f"{_line(one, named=False)}, {self._score(one)}")
+        return table
+
+
+def progress(jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str], quiet: bool) -> Quiet:
+    """`metrics` names the metric of each task."""
+    kind = Quiet if quiet else Terminal if sys.stderr.isatty() else Plain
+    return kind(jobs, side_by_side, metrics)
+
+
+def name_of(job: Job) -> str:
+    return f"{job.spec.task} {label(job.spec.method)} fold {job.spec.fold}"
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def _line(one: Active, named: bool = True) -> str:
+    name = f"{name_of(one.job)}: " if named else ""
+    if one.snapshot.zero is None:
+        return f"{name}loading"
+    return f"{name}{one.elapsed():.0f} of {one.job.spec.budget_seconds:g} s, {one.snapshot.trials} trials"

@@ -1,0 +1,41 @@
+"""The table at the end of a batch of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from cfo_bench.cli.tables import text_table
+from cfo_bench.report.summary import SummaryRow, summarise
+
+_COLUMNS = ("task", "method", "folds", "metric", "best score", "time to it", "trials", "method's share")
+_NUMBERS = (2, 4, 5, 6, 7)
+
+
+def print_summary(paths: Sequence[Path], as_json: bool) -> None:
+    """JSON on stdout, the table on stderr then; else the table on stdout."""
+    rows = summarise(paths)
+    if as_json:
+        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+    if rows:
+        click.echo("\n" + text_table(_COLUMNS, [_cells(row) for row in rows], _NUMBERS), err=as_json)
+
+
+def _cells(row: SummaryRow) -> list[str]:
+    score = "none" if row.score_mean is None else f"{row.score_mean:.4f}"
+    if row.score_sd is not None:
+        score += f" ± {row.score_sd:.4f}"
+    return [
+        row.task,
+        row.method,
+        f"{row.folds}" if not row.unfinished else f"{row.folds} ({row.unfinished} unfinished)",
+        row.metric,
+        score,
+        "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
+        f"{row.trials:.0f}",
+        "" if row.method_share is None else f"{row.method_share:.1%}",
+    ]

@@ -1,0 +1,1 @@
+"""Engines hand out many runs: `local` side by side on this machine."""

@@ -1,0 +1,177 @@
+"""Many runs on this machine, `n` side by side, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
+from types import FrameType
+from typing import Protocol
+
+from cfo_bench import tasks
+from cfo_bench.clock import monotonic
+from cfo_bench.errors import CfoBenchError, RunError, UserError
+from cfo_bench.live import LivePage, Snapshot
+from cfo_bench.records import DataRef, TaskFacts
+from cfo_bench.runner import Job
+from cfo_bench.search import describe
+from cfo_bench.supervisor import Outcome, Stop, Verdict, supervise
+
+TICK_SECONDS = 0.2
+# A supervisor that has not answered so long after its run's deadline is given up on.
+GIVE_UP_SECONDS = 60.0
+
+
+@dataclass
+class Active:
+    """A run under way, for whoever shows progress."""
+
+    job: Job
+    page: LivePage | None = None
+    snapshot: Snapshot = field(default_factory=lambda: Snapshot(None, 0, None))
+
+    def refresh(self) -> Snapshot:
+        if self.page is not None:
+            try:
+                self.snapshot = self.page.snapshot()
+            except ValueError:  # the run ended and its page was closed between two looks
+                pass
+        return self.snapshot
+
+    def elapsed(self) -> float:
+        zero = self.snapshot.zero
+        return 0.0 if zero is None else monotonic() - zero
+
+
+class Progress(Protocol):
+    """Who shows what happens: called from the main thread only."""
+
+    def tick(self, active: Sequence[Active]) -> None: ...
+
+    def said(self, text: str) -> None: ...
+
+    def finished(self, job: Job, verdict: Verdict) -> None: ...
+
+
+class Interrupted(CfoBenchError):
+    """The user, or the system, asked us to stop."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("stopped: run the same command to go on where it stands")
+        self.exit_code = 128 + number
+
+
+def run_jobs(
+    jobs: Sequence[Job], side_by_side: int, context: ForkServerContext, force: bool, progress: Progress
+) -> list[Verdict]:
+    """Every job's verdict, in their order. A failure of one stops no other; Interrupted when asked to stop."""
+    stop = Stop()
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    events: queue.SimpleQueue[tuple[int, str | Verdict]] = queue.SimpleQueue()
+    for index in range(len(jobs)):
+        todo.put(index)
+    verdicts: dict[int, Verdict] = {}
+    active: dict[int, Active] = {}
+    signals: list[int] = []
+
+    def work() -> None:
+        while not signals:
+            try:
+                index = todo.get_nowait()
+            except queue.Empty:
+                return
+            mine = active[index] = Active(jobs[index])
+
+            def show(page: LivePage, mine: Active = mine) -> None:
+                mine.page = page
+
+            def say(text: str, index: int = index) -> None:
+                events.put((index, text))
+
+            try:
+                verdict = supervise(jobs[index], context, stop, force, say, show)
+            except Exception as error:  # a defect of ours must not take the other runs along
+                verdict = Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
+            events.put((index, verdict))
+
+    with _signals_into(signals, stop):
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(side_by_side, len(jobs)))]
+        for thread in threads:
+            thread.start()
+        while len(verdicts) < len(jobs) and not (signals and not any(thread.is_alive() for thread in threads)):
+            for index, event in _next_events(events):
+                if isinstance(event, str):
+                    progress.said(event)
+                elif index not in verdicts:
+                    active.pop(index, None)
+                    verdicts[index] = event
+                    progress.finished(jobs[index], event)
+            for index, one in list(active.items()):
+                one.refresh()
+                if one.elapsed() > jobs[index].spec.budget_seconds + GIVE_UP_SECONDS:
+                    events.put((index, Verdict(Outcome.FAILED, 1, "its supervisor did not answer: given up")))
+            progress.tick(list(active.values()))
+    if signals:
+        raise Interrupted(signals[0])
+    return [verdicts[index] for index in range(len(jobs))]
+
+
+def inspect_task(ref: DataRef, n_folds: int, context: ForkServerContext) -> TaskFacts:
+    """The facts of a task, looked up in a process that has the heavy packages: this one stays light."""
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_inspect, args=(ref, n_folds, theirs), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        answer = ours.recv()
+    except EOFError:
+        child.join()
+        raise RunError(f"loading task {ref.task!r} killed its process (exit code {child.exitcode})") from None
+    child.join()
+    if isinstance(answer, TaskFacts):
+        return answer
+    exit_code, message = answer
+    raise (UserError if exit_code == UserError.exit_code else RunError)(message)
+
+
+def _inspect(ref: DataRef, n_folds: int, answer: Connection) -> None:
+    try:
+        answer.send(tasks.inspect(ref, n_folds))
+    except CfoBenchError as error:
+        answer.send((error.exit_code, str(error)))
+    except Exception as error:
+        answer.send((1, f"task {ref.task!r} could not be loaded: {describe(error)}"))
+
+
+def _next_events(events: queue.SimpleQueue[tuple[int, str | Verdict]]) -> Iterator[tuple[int, str | Verdict]]:
+    """What has happened since, after waiting for it a tick at the most."""
+    try:
+        yield events.get(timeout=TICK_SECONDS)
+        while True:
+            yield events.get_nowait()
+    except queue.Empty:
+        return
+
+
+@contextmanager
+def _signals_into(signals: list[int], stop: Stop) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM asks every run to end; a second one leaves at once."""
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if signals:
+            os._exit(128 + number)  # the runs die with the process that they were forked from
+        signals.append(number)
+        stop.set()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,68 @@
+"""Every exception that cfo-bench raises on purpose.
+
+CfoBenchError
+├── UserError            something asked for is wrong: one line on stderr, exit code 2
+│   ├── UnknownNameError a method, learner or task that nobody knows
+│   ├── OptionError      an option, or its value, that nobody knows
+│   ├── SpaceError       a hyperparameter, or a value of it, out of its rule
+│   ├── DataError        data that can't be a task
+│   ├── MissingExtraError a package that an extra would install
+│   └── TraceError       a trace that can't be gone on with
+├── RunError             a run that could not go on: one line, exit code 1
+└── Exhausted            a method has nothing new left to ask for; the run ends cleanly
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CfoBenchError(Exception):
+    """The root: its text is one line that names the value, the rule and the remedy."""
+
+    exit_code = 1
+
+
+class UserError(CfoBenchError):
+    exit_code = 2
+
+
+class UnknownNameError(UserError):
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        super().__init__(f"unknown {kind} {name!r}{hint}: choose from {', '.join(names)}")
+
+
+class OptionError(UserError):
+    pass
+
+
+class SpaceError(UserError):
+    pass
+
+
+class DataError(UserError):
+    pass
+
+
+class MissingExtraError(UserError):
+    def __init__(self, what: str, module: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs the package {module!r}, which is not installed: "
+            f"pip install 'cfo-bench[{extra}]'"
+        )
+
+
+class TraceError(UserError):
+    pass
+
+
+class RunError(CfoBenchError):
+    pass
+
+
+class Exhausted(CfoBenchError):
+    pass

@@ -1,0 +1,200 @@
+"""XGBoost with the paper's nine hyperparameters.
+
+A cheap trial lasts about a millisecond, so whatever does not depend on the configuration is made
+once per fold: the binned training matrix, the validation matrix, the fixed parameters. xgboost
+itself is imported when a fold is prepared, since a synthetic learner shares the space.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from cfo_bench.clock import Deadline
+from cfo_bench.errors import OptionError
+from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.metrics import METRICS, Array
+from cfo_bench.records import Fold, Problem, Result, Status, Trial
+from cfo_bench.space import Config, Float, Int, Space
+
+if TYPE_CHECKING:
+    import xgboost
+
+COST_RELATED = ("n_estimators", "max_leaves", "min_child_weight")
+
+# Levels of a multi-fidelity method whose matrices are kept; a halving has about this many at the most.
+_KEPT_LEVELS = 8
+
+
+def boosting_space(n_rows: int) -> Space:
+    """The paper's nine hyperparameters: trees and leaves up to the number of rows, 32768 at the most."""
+    most = max(4, min(32768, n_rows))
+    return Space(
+        [
+            Int("n_estimators", 4, most, log=True),
+            Int("max_leaves", 4, most, log=True),
+            Float("min_child_weight", 0.01, 20.0, log=True),
+            Float("learning_rate", 0.01, 0.1, log=True),
+            Float("subsample", 0.6, 1.0, log=True),
+            Float("reg_alpha", 1e-10, 1.0, log=True),
+            Float("reg_lambda", 1e-10, 1.0, log=True),
+            Float("colsample_bylevel", 0.6, 1.0),
+            Float("colsample_bytree", 0.7, 1.0),
+        ]
+    )
+
+
+def boosting_start() -> Config:
+    """The cheapest corner: the fewest trees and leaves, the largest child weight."""
+    return {
+        "n_estimators": 4,
+        "max_leaves": 4,
+        "min_child_weight": 20.0,
+        "learning_rate": 0.1,
+        "subsample": 1.0,
+        "reg_alpha": 1e-10,
+        "reg_lambda": 1.0,
+        "colsample_bylevel": 1.0,
+        "colsample_bytree": 1.0,
+    }
+
+
+class XGBoost:
+    """Histogram trees grown leaf by leaf.
+
+    `categories`: "codes" takes a category's code for a number, "native" splits on sets of categories.
+    """
+
+    problems = tuple(Problem)
+    cost_related = COST_RELATED
+    virtual = False
+
+    def __init__(self, *, categories: str = "codes") -> None:
+        if categories not in ("codes", "native"):
+            raise OptionError(f"categories = {categories!r} of learner 'xgboost': choose from codes, native")
+        self.categories = categories
+
+    def space(self, n_rows: int) -> Space:
+        return boosting_space(n_rows)
+
+    def start(self, space: Space) -> Config:
+        return boosting_start()
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> XGBoostObjective:
+        return XGBoostObjective(fold, threads, seed, native_categories=self.categories == "native")
+
+
+class XGBoostObjective:
+    def __init__(self, fold: Fold, threads: int, seed: int, native_categories: bool) -> None:
+        import xgboost
+
+        self._fold = fold
+        self._seed = seed
+        self._metric = METRICS[fold.metric]
+        self._data_options: dict[str, Any] = {"nthread": threads}
+        if native_categories:
+            types = ["c" if categorical else "q" for categorical in fold.categorical]
+            self._data_options |= {"feature_types": types, "enable_categorical": True}
+        self._fixed = _fixed_parameters(fold, threads, seed)
+        self._on_first_rows = lru_cache(maxsize=_KEPT_LEVELS)(self._train_on_first_rows)
+        self._train = xgboost.QuantileDMatrix(fold.train_x, fold.train_y, **self._data_options)
+        self._valid = xgboost.DMatrix(fold.valid_x, **self._data_options)
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        started = deadline.now()
+        try:
+            return self._fit_and_validate(trial, deadline, started)
+        except Exception as error:  # whatever goes wrong in a training is that trial's result
+            seconds = deadline.now() - started
+            return Result(_status_of(error), fit_seconds=seconds, error=_one_line(error))
+
+    def _fit_and_validate(self, trial: Trial, deadline: Deadline, started: float) -> Result:
+        train = self._train_matrix(trial.rows)
+        booster = self._booster(trial.config, train)
+        for iteration in range(trial.config["n_estimators"]):
+            if deadline.passed():
+                return Result(Status.TIMEOUT, fit_seconds=deadline.now() - started)
+            booster.update(train, iteration)
+        fitted = deadline.now()
+        loss = self._metric.loss(self._fold.valid_y, booster.predict(self._valid))
+        return Result.ok(loss, fitted - started, deadline.now() - fitted)
+
+    def _booster(self, config: Config, train: xgboost.DMatrix) -> xgboost.Booster:
+        booster = _quick_booster()(cache=[train])
+        booster.set_param(
+            [*self._fixed, *((name, config[name]) for name in config if name != "n_estimators")]
+        )
+        return booster
+
+    def _train_matrix(self, rows: int | None) -> xgboost.DMatrix:
+        if rows is None or rows >= self._fold.n_rows:
+            return self._train
+        return self._on_first_rows(rows)
+
+    @cached_property
+    def _order(self) -> Array:
+        return shuffled_order(self._fold, self._seed)
+
+    def _train_on_first_rows(self, rows: int) -> xgboost.DMatrix:
+        import xgboost
+
+        first = self._order[:rows]
+        return xgboost.QuantileDMatrix(
+            self._fold.train_x[first], self._fold.train_y[first], **self._data_options
+        )
+
+
+def _fixed_parameters(fold: Fold, threads: int, seed: int) -> list[tuple[str, Any]]:
+    objective = {
+        Problem.BINARY: "binary:logistic",
+        Problem.MULTICLASS: "multi:softprob",
+        Problem.REGRESSION: "reg:squarederror",
+    }[fold.problem]
+    n_features = max(1, fold.train_x.shape[1])
+    fixed: list[tuple[str, Any]] = [
+        ("objective", objective),
+        ("tree_method", "hist"),
+        ("grow_policy", "lossguide"),
+        ("max_depth", 0),
+        # A histogram of 256 bins takes 4 KB a feature: keep up to 256 MB of them. The model is the same
+        # for any number; with the default of 65536 a tree of many leaves takes gigabytes.
+        ("max_cached_hist_node", min(max(2**28 // (4096 * n_features), 64), 4096)),
+        ("nthread", threads),
+        ("seed", seed),
+        ("verbosity", 0),
+        # Names are checked by the space; a check in every trial is a tenth of a cheap one.
+        ("validate_parameters", False),
+    ]
+    if fold.problem is Problem.MULTICLASS:
+        fixed.append(("num_class", fold.n_classes))
+    return fixed
+
+
+@cache
+def _quick_booster() -> type[xgboost.Booster]:
+    import xgboost
+
+    class QuickBooster(xgboost.Booster):
+        """A booster that does not fetch and compare the features' names at every round.
+
+        All its matrices come from one fold. A round of four leaves on little data is a seventh faster.
+        """
+
+        def _assign_dmatrix_features(self, data: xgboost.DMatrix) -> None:
+            pass
+
+    return QuickBooster
+
+
+def _status_of(error: Exception) -> Status:
+    # xgboost hands on C++'s "std::bad_alloc", or its own "bad_malloc: Failed to allocate n bytes".
+    starved = isinstance(error, MemoryError) or re.search(r"bad_m?alloc|memory", str(error), re.IGNORECASE)
+    return Status.MEMORY if starved else Status.FAILED
+
+
+def _one_line(error: Exception) -> str:
+    """The reason, without xgboost's time of day, source file and stack trace."""
+    first = next((line for line in str(error).splitlines() if line.strip()), "")
+    reason = re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", first.strip())
+    return f"{type(error).__name__}: {reason}" if reason else type(error).__name__

@@ -1,0 +1,174 @@
+"""What a run is doing right now: a page of memory that it shares with its supervisor.
+
+The page is a file beside the trace, mapped by both, so that telling costs the run no system call
+and wakes nobody, and what it says outlives the kill of either. It holds the line of the trial under
+way as far as it is known: without a status while it is evaluated, whole while the method is told.
+Its lock says that the run has an owner. Two slots are written in turn, so that a reader, or a kill
+in the middle of a write, always finds a whole one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from cfo_bench.errors import RunError, TraceError
+from cfo_bench.records import Trial, TrialRecord
+
+# magic, turn of the slots, zero of the clock, trials told, best loss
+_HEAD = struct.Struct("<8sqdqd")
+_MAGIC = b"cfolive1"
+_TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
+_TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
+_LENGTH = struct.Struct("<q")
+_SLOT_AT, _SLOT_SIZE = 64, 128 * 1024
+_SIZE = _SLOT_AT + 2 * _SLOT_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`zero` is where on the machine's monotonic clock the run's clock stands at 0; None before it starts."""
+
+    zero: float | None
+    trials: int
+    best_loss: float | None
+
+
+class LivePage:
+    """The shared page; the run's process is its `Watcher`, the supervisor reads it."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+        self._map = mmap.mmap(fd, _SIZE)
+        self._turn = 0
+        self._under_way: dict[int, bytes] = {}
+
+    @classmethod
+    def own(cls, path: Path) -> tuple[LivePage, list[dict[str, Any]]]:
+        """The page, cleared and locked for one supervisor, and what a killed predecessor left on it."""
+        fd = _open_locked(path)
+        try:
+            # Room for the whole page now: a write to a mapped page that the disk can't hold is fatal.
+            os.posix_fallocate(fd, 0, _SIZE)
+        except OSError as error:
+            os.close(fd)
+            path.unlink()
+            raise RunError(f"can't write {path}: {error.strerror}; make room, then run the same command") from None
+        page = cls(path, fd)
+        left = page.under_way()
+        page.clear()
+        return page, left
+
+    @classmethod
+    def join(cls, path: Path) -> LivePage:
+        """The page as the run's own process sees it."""
+        return cls(path, os.open(path, os.O_RDWR))
+
+    def clear(self) -> None:
+        self._map[:_SLOT_AT] = _HEAD.pack(_MAGIC, 0, math.nan, 0, math.nan).ljust(_SLOT_AT, b"\0")
+        for slot in (0, 1):
+            _LENGTH.pack_into(self._map, _SLOT_AT + slot * _SLOT_SIZE, 0)
+
+    def start_clock(self, zero: float, trials: int, best_loss: float | None) -> None:
+        self.tally(trials, best_loss)
+        _ZERO.pack_into(self._map, _ZERO_AT, zero)
+
+    def tally(self, trials: int, best_loss: float | None) -> None:
+        _TALLY.pack_into(self._map, _TALLY_AT, trials, math.nan if best_loss is None else best_loss)
+
+    def began(self, trial: Trial, started: float, ask_seconds: float) -> None:
+        line = {
+            "number": trial.number,
+            "config": trial.config,
+            "rows": trial.rows,
+            "thread": trial.thread,
+            "started": started,
+            "ask_seconds": ask_seconds,
+        }
+        self._under_way[trial.number] = orjson.dumps(line)
+        self._publish()
+
+    def evaluated(self, record: TrialRecord) -> None:
+        self._under_way[record.number] = orjson.dumps(record)
+        self._publish()
+
+    def told(self, number: int) -> None:
+        """Its line stands in the trace now, which is what counts: no need to publish."""
+        self._under_way.pop(number, None)
+
+    def _publish(self) -> None:
+        payload = b"[" + b",".join(self._under_way.values()) + b"]"
+        if len(payload) > _SLOT_SIZE - _LENGTH.size:
+            raise RunError(f"the trials under way take {len(payload)} bytes: a configuration has to be smaller")
+        turn = self._turn + 1
+        at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
+        _LENGTH.pack_into(self._map, at, len(payload))
+        self._map[at + _LENGTH.size : at + _LENGTH.size + len(payload)] = payload
+        _TURN.pack_into(self._map, _TURN_AT, turn)
+        self._turn = turn
+
+    def snapshot(self) -> Snapshot:
+        _, _, zero, trials, best = _HEAD.unpack_from(self._map)
+        return Snapshot(None if math.isnan(zero) else zero, trials, None if math.isnan(best) else best)
+
+    def under_way(self) -> list[dict[str, Any]]:
+        """The trials under way when the page was last written; empty when it holds nothing readable."""
+        magic, turn, *_ = _HEAD.unpack_from(self._map)
+        if magic != _MAGIC:
+            return []
+        at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
+        (length,) = _LENGTH.unpack_from(self._map, at)
+        if not 0 < length <= _SLOT_SIZE - _LENGTH.size:
+            return []
+        try:
+            rows: list[dict[str, Any]] = orjson.loads(self._map[at + _LENGTH.size : at + _LENGTH.size + length])
+        except ValueError:
+            return []
+        return rows
+
+    def close(self, remove: bool = False) -> None:
+        self._map.close()
+        if remove:
+            self.path.unlink(missing_ok=True)
+        os.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class BusyError(RunError):
+    """Somebody else is at this run."""
+
+
+def _open_locked(path: Path) -> int:
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise TraceError(f"can't write {path.parent}: {error.strerror}; choose another --results") from None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(fd), os.stat(path)):
+                return fd
+        except BlockingIOError:
+            os.close(fd)
+            raise BusyError(f"{path} is locked: another cfo-bench is at this run") from None
+        except FileNotFoundError:
+            pass
+        os.close(fd)  # its owner removed the file between our open and our lock: try the new one

@@ -1,0 +1,111 @@
+"""What a result's provenance says of the machine, and what a process can do to itself on it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import signal
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from cfo_bench import __version__
+
+_PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "xgboost-cpu", "xgboost", "lightgbm", "torch")
+
+# One thread a run: set before numpy is first imported, or its BLAS has started its own.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def total_memory_mb() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def provenance() -> dict[str, Any]:
+    """Everything about here and now that may explain a difference between two runs."""
+    return {
+        "cfo_bench": {"version": __version__, "commit": _commit()},
+        "machine": {
+            "node": platform.node(),
+            "cpu": _cpu_model(),
+            "cores": cores(),
+            "memory_mb": total_memory_mb(),
+            "load": round(os.getloadavg()[0], 2),
+            "os": platform.platform(),
+        },
+        "python": platform.python_version(),
+        "packages": {name: version for name in _PACKAGES if (version := _version(name)) is not None},
+    }
+
+
+def peak_memory_mb() -> float:
+    """The most memory this process has held so far."""
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def cap_memory(extra_mb: int) -> None:
+    """From here on this process may take `extra_mb` more than it holds; asking for more is a MemoryError."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:  # no /proc: the system can't say what we hold, so nothing can be capped
+        return
+    cap = pages * os.sysconf("SC_PAGE_SIZE") + extra_mb * 2**20
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (cap if hard == resource.RLIM_INFINITY else min(cap, hard), hard))
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent is gone, however that happens."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def signal_name(exit_code: int) -> str:
+    """How a process ended, from a negative exit code."""
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"exit code {exit_code}"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that this code runs from; None for an installed wheel."""
+    git = Path(__file__).resolve().parent.parent / ".git"
+    try:
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        ref = head.removeprefix("ref: ")
+        if (git / ref).is_file():
+            return (git / ref).read_text().strip()
+        packed = (git / "packed-refs").read_text().splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {ref}")), None)
+    except OSError:
+        return None
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,98 @@
+"""CFO-0: the frame of CFO around ZOGD, the zeroth-order gradient step, in place of FLOW².
+
+The paper names neither its smoothing μ nor its step h; here μ is δ, and `step` says how h follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from cfo_bench.optimizers.cfo import CFO, CFOThread, Settings
+from cfo_bench.optimizers.geometry import Point
+from cfo_bench.optimizers.options import check_choice
+from cfo_bench.space import Space
+
+
+class CFO0Thread(CFOThread):
+    def __init__(self, rule: str, settings: Settings, *args: Any) -> None:
+        super().__init__(settings, *args)
+        self.rule = rule
+        self.slopes: deque[float] = deque(maxlen=32)
+        self._reached: tuple[Point, float] = (self.x, math.inf)
+
+    def step(self) -> Generator[Point, float, bool]:
+        """f at x + δu gives the slope g along u; then a step down that slope, always accepted."""
+        u = self.direction()
+        self.asking = "PLUS"
+        plus = self.moved(self.delta, u)
+        loss_plus = yield plus
+        self._reached = (plus, loss_plus)
+        if loss_plus < math.inf:
+            self.asking = "MOVE"
+            self.x = self.moved(-self.length(loss_plus), u)
+            self.loss = yield self.x
+            if self.loss < loss_plus:
+                self._reached = (self.x, self.loss)
+        return self._reached[1] < self.round_best_loss
+
+    def length(self, loss_plus: float) -> float:
+        """h·g, the signed length of the move against u."""
+        slope = (loss_plus - self.loss) / self.delta
+        if self.rule == "sign" or math.isinf(slope):  # infinite where f(x) failed: the lower side is known
+            return math.copysign(self.delta, slope) if slope else 0.0
+        if self.rule == "literal":
+            return self.delta * slope
+        self.slopes.append(slope)
+        rms = math.hypot(*self.slopes) / math.sqrt(len(self.slopes))
+        return self.delta * slope / rms if rms else 0.0
+
+    def reached(self) -> tuple[Point, float]:
+        return self._reached
+
+
+class CFO0(CFO):
+    """CFO with ZOGD; options as CFO's, and
+
+    step   `rms`: δ·g over the root mean square of the last 32 slopes g;
+           `literal`: h = μ = δ; `sign`: δ towards the lower side
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        step: str = "rms",
+        mode: str = "paper",
+        workers: int = 1,
+        scale: str = "log2",
+        delta_init: float | None = None,
+        n_threshold: int | str = "2^(d-1)",
+        stall: str = "consecutive",
+        delta_lower: str = "alg3",
+        redraw: bool = False,
+        linear_span: float | None = None,
+    ) -> None:
+        check_choice("step", step, ("rms", "literal", "sign"))
+        self._step = step
+        super().__init__(
+            space,
+            start,
+            seed,
+            mode=mode,
+            workers=workers,
+            scale=scale,
+            delta_init=delta_init,
+            n_threshold=n_threshold,
+            stall=stall,
+            delta_lower=delta_lower,
+            redraw=redraw,
+            linear_span=linear_span,
+        )
+
+    def _thread(self, settings: Settings, *args: Any) -> CFO0Thread:
+        return CFO0Thread(self._step, settings, *args)

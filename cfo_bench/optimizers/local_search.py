@@ -1,0 +1,147 @@
+"""What FLOW², CFO and CFO-0 share: search threads behind one `ask` and `tell`.
+
+A search thread is a generator that yields the points it wants evaluated and is sent their
+losses, so that each algorithm can be written down as the paper prints it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container, Generator, Mapping
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from cfo_bench.errors import Exhausted
+from cfo_bench.optimizers.geometry import Geometry, Point, Vector
+from cfo_bench.optimizers.options import check_count
+from cfo_bench.records import Result, Trial
+from cfo_bench.space import Config, Space, Value
+
+Proposals = Generator[Point, float, None]
+Cache = dict[tuple[Value, ...], float]
+
+
+class SearchThread:
+    """One direct search: its incumbent `x` with `loss`, its step `delta`, and what it is `asking`.
+
+    A configuration met again is answered from the `cache` at no cost and counts as an iteration.
+    """
+
+    delta: float
+
+    def __init__(self, geometry: Geometry, x0: Point, rng: np.random.Generator, cache: Cache) -> None:
+        self.geometry = geometry
+        self.x0 = self.x = x0
+        self.loss = math.inf
+        self.rng = rng
+        self.cache = cache
+        self.asking = "INIT"
+        self.evaluated = 0
+        self.repeats = 0
+        self._proposals = self.proposals()
+        self._told: float | None = None
+
+    def proposals(self) -> Proposals:
+        """The algorithm: yields a point, is sent its loss, until it raises Exhausted."""
+        raise NotImplementedError
+
+    def direction(self) -> Vector:
+        """u, uniform on the unit sphere."""
+        z = self.rng.standard_normal(self.geometry.d).tolist()
+        norm = math.hypot(*z)
+        return [c / norm for c in z]
+
+    def moved(self, length: float, u: Vector) -> Point:
+        """Proj(x + length·u)."""
+        vector = [x + length * c for x, c in zip(self.x.vector, u, strict=True)]
+        return self.geometry.project(vector, self.x, self.rng)
+
+    def around_x0(self, taken: Container[tuple[Value, ...]] = ()) -> Point:
+        """Proj(x0 + z) with z ~ N(0, I), drawn anew while it is `taken`, a hundred times at the most."""
+        for _ in range(100):
+            z = self.rng.standard_normal(self.geometry.d).tolist()
+            vector = [x + c for x, c in zip(self.x0.vector, z, strict=True)]
+            point = self.geometry.project(vector, self.x0, self.rng)
+            if point.values not in taken:
+                break
+        return point
+
+    def is_stuck(self, n_threshold: int) -> bool:
+        """Whether 10·N repeats came in a row; N = 2^(d-1) is capped, or d = 20 would spin for minutes."""
+        return self.repeats >= 10 * min(n_threshold, 1024)
+
+    def next_point(self) -> Point:
+        """The next point whose loss nobody knows yet."""
+        point = next(self._proposals) if self._told is None else self._proposals.send(self._told)
+        while (known := self.cache.get(point.values)) is not None:
+            self.repeats += 1
+            point = self._proposals.send(known)
+        self.repeats = 0
+        self.evaluated += 1
+        return point
+
+    def receive(self, point: Point, loss: float) -> None:
+        self.cache[point.values] = loss
+        self._told = loss
+
+
+Thread = TypeVar("Thread", bound=SearchThread)
+
+
+class LocalSearch(Generic[Thread]):
+    """`ask` and `tell` over one search thread, or over `workers` of them for as many trials at once.
+
+    The first thread starts from `start`, every other from a point of its own around it; they share
+    the cache. Asked again while every thread waits for a result, it gives the same trial. A thread
+    that is exhausted drops out; Exhausted while others wait means that the next trial needs a result.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int,
+        workers: int,
+        geometry: Geometry,
+        thread: Callable[[Geometry, Point, np.random.Generator, Cache], Thread],
+    ) -> None:
+        check_count("workers", workers)
+        x0 = geometry.encode(space.check(start))
+        cache: Cache = {}
+        self.threads = [thread(geometry, x0, np.random.default_rng([seed, i]), cache) for i in range(workers)]
+        starts = {x0.values}
+        for scout in self.threads[1:]:
+            scout.x = scout.around_x0(taken=starts)
+            starts.add(scout.x.values)
+        self.best: tuple[Config, float] | None = None
+        self._geometry = geometry
+        self._waiting: list[tuple[Trial, Point] | None] = [None] * workers
+        self._exhausted: dict[int, Exhausted] = {}
+        self._asked = 0
+
+    def ask(self) -> Trial:
+        for index, waiting in enumerate(self._waiting):
+            if waiting is None and index not in self._exhausted:
+                try:
+                    point = self.threads[index].next_point()
+                except Exhausted as reason:
+                    self._exhausted[index] = reason
+                    continue
+                trial = Trial(self._asked, self._geometry.config(point), None, index)
+                self._asked += 1
+                self._waiting[index] = (trial, point)
+                return trial
+        if self._exhausted or self._waiting[0] is None:
+            raise Exhausted(str(next(iter(self._exhausted.values()))))
+        return self._waiting[0][0]
+
+    def tell(self, trial: Trial, result: Result) -> None:
+        waiting = self._waiting[trial.thread]
+        if waiting is None or waiting[0].number != trial.number:
+            raise ValueError(f"told about trial {trial.number}, which is not waiting for its result")
+        loss = result.value
+        self.threads[trial.thread].receive(waiting[1], loss)
+        self._waiting[trial.thread] = None
+        if self.best is None or loss < self.best[1]:
+            self.best = (trial.config, loss)

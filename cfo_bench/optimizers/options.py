@@ -1,0 +1,31 @@
+"""Checks of option values, which come from a command line or a file: one clear line for a wrong one."""
+
+from __future__ import annotations
+
+import math
+
+from cfo_bench.errors import OptionError
+
+
+def check_choice(option: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise OptionError(f"{option} {value!r}: choose from {', '.join(choices)}")
+
+
+def check_length(option: str, value: object) -> None:
+    """A length may be None, the method's own default."""
+    if value is None:
+        return
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and math.isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
+        raise OptionError(f"{option} {value!r}: it is a length, so give a number above 0, or null")
+
+
+def check_count(option: str, value: object) -> None:
+    if not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        raise OptionError(f"{option} {value!r}: give a whole number from 1 on")
+
+
+def check_flag(option: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise OptionError(f"{option} {value!r}: give true or false")

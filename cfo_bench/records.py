@@ -1,0 +1,224 @@
+"""The words everybody speaks: frozen, and as they stand in a trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cfo_bench.clock import Deadline
+from cfo_bench.space import Config, Space
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Status(StrEnum):
+    """How a trial ended; only `ok` has a loss that counts."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+
+
+class EndReason(StrEnum):
+    BUDGET = "budget"
+    MAX_TRIALS = "max_trials"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+
+class Problem(StrEnum):
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One configuration to evaluate. `rows` is the resource (None: all training rows)."""
+
+    number: int
+    config: Config
+    rows: int | None = None
+    thread: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a trial."""
+
+    status: Status
+    loss: float | None = None
+    fit_seconds: float = 0.0
+    validate_seconds: float = 0.0
+    peak_memory_mb: float | None = None
+    error: str | None = None
+
+    @classmethod
+    def ok(cls, loss: float, fit_seconds: float = 0.0, validate_seconds: float = 0.0) -> Result:
+        """A finished trial; a loss that is no finite number makes it a failed one."""
+        if math.isfinite(loss):
+            return cls(Status.OK, float(loss), fit_seconds, validate_seconds)
+        return cls(Status.FAILED, None, fit_seconds, validate_seconds, error=f"the loss is {loss}")
+
+    @property
+    def value(self) -> float:
+        """The loss as a method sees it: +inf for whatever did not end well."""
+        if self.status is not Status.OK or self.loss is None or not math.isfinite(self.loss):
+            return math.inf
+        return self.loss
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """Everything that decides what a run does: one (learner, task, method, fold, seed) and its limits."""
+
+    learner: str
+    task: str
+    method: str
+    fold: int
+    seed: int = 0
+    budget_seconds: float = 3600.0
+    max_trials: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    learner_options: Mapping[str, Any] = field(default_factory=dict)
+    n_folds: int = 10
+    workers: int = 1
+    threads: int = 1
+    memory_mb: int | None = None
+    trial_timeout_seconds: float | None = None
+    clock: str = "wall"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """A `kind: trial` line. `started` and `ended` enclose the evaluation, on the run's clock."""
+
+    number: int
+    config: Config
+    rows: int | None
+    thread: int
+    status: Status
+    loss: float | None
+    score: float | None
+    started: float
+    ended: float
+    ask_seconds: float
+    fit_seconds: float
+    validate_seconds: float
+    tell_seconds: float | None
+    peak_memory_mb: float | None
+    error: str | None
+    kind: str = "trial"
+
+    def result(self) -> Result:
+        """What the method was told, for a replay."""
+        return Result(self.status, self.loss, self.fit_seconds, self.validate_seconds, self.peak_memory_mb, self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class EndRecord:
+    """A `kind: end` line: why the run ended, and what it came to."""
+
+    reason: EndReason
+    elapsed: float
+    trials: int
+    best_loss: float | None
+    best_score: float | None
+    best_number: int | None
+    error: str | None = None
+    kind: str = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRecord:
+    """A `kind: resume` line: the run was taken up again here, its clock standing at `elapsed`."""
+
+    elapsed: float
+    trials: int
+    utc: str
+    why: str
+    kind: str = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class DataRef:
+    """Where a task's data is to be had: enough to load it again in another process."""
+
+    task: str
+    source: str
+    path: str | None = None
+    target: str | None = None
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What is known of a task once its data was looked at."""
+
+    name: str
+    problem: Problem
+    metric: str
+    n_rows: int
+    n_features: int
+    n_classes: int
+    source: str
+    sha256: str
+    folds_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One fold, ready for a learner: float32 features, classes as 0…k-1, missing as NaN.
+
+    A `categorical` column holds the codes of its categories. Whatever was fitted to make the
+    arrays was fitted on the training part only.
+    """
+
+    problem: Problem
+    metric: str
+    n_classes: int
+    categorical: tuple[bool, ...]
+    train_x: np.ndarray[Any, Any]
+    train_y: np.ndarray[Any, Any]
+    valid_x: np.ndarray[Any, Any]
+    valid_y: np.ndarray[Any, Any]
+    constant_loss: float
+
+    @property
+    def n_rows(self) -> int:
+        """Training rows: what bounds of hyperparameters and the resource are counted in."""
+        return len(self.train_y)
+
+
+class Optimizer(Protocol):
+    """A method: built as Method(space, start, seed, **options); the options are its keyword-only parameters."""
+
+    def ask(self) -> Trial: ...
+
+    def tell(self, trial: Trial, result: Result) -> None: ...
+
+
+class Objective(Protocol):
+    """One fold of one learner: what a trial is evaluated on."""
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result: ...
+
+
+class Learner(Protocol):
+    """A model to tune: built as Learner(**options)."""
+
+    problems: tuple[Problem, ...]
+    cost_related: tuple[str, ...]
+    virtual: bool  # its seconds are analytic: for `clock: virtual` only
+
+    def space(self, n_rows: int) -> Space: ...
+
+    def start(self, space: Space) -> Config: ...
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> Objective: ...

@@ -1,0 +1,105 @@
+"""Names to classes, as data: a table can be printed without importing what it names.
+
+A row is added by an installed package through an entry point, or for one command by
+`path/to/file.py:Class`. The options of a class are its constructor's keyword-only parameters.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cfo_bench.errors import MissingExtraError, OptionError, UnknownNameError, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`target` is "module:Class"; `needs` are the packages that the extra brings."""
+
+    target: str
+    summary: str
+    extra: str | None = None
+    needs: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> str | None:
+        """The first package it needs and does not have."""
+        return next((name for name in self.needs if importlib.util.find_spec(name) is None), None)
+
+
+@dataclass
+class Registry:
+    """One kind of thing (method, learner): its built-in rows and the plug-ins' rows."""
+
+    kind: str
+    group: str
+    builtin: Mapping[str, Row]
+    _plugins: dict[str, Row] | None = field(default=None, init=False)
+
+    def rows(self) -> dict[str, Row]:
+        if self._plugins is None:
+            self._plugins = {
+                point.name: Row(point.value, f"from {point.dist.name if point.dist else 'a plug-in'}")
+                for point in importlib.metadata.entry_points(group=self.group)
+            }
+        return {**self._plugins, **self.builtin}
+
+    def row(self, name: str) -> Row:
+        if ".py:" in name:
+            return Row(name, "from a local file")
+        rows = self.rows()
+        if name not in rows:
+            raise UnknownNameError(self.kind, name, rows)
+        return rows[name]
+
+    def load(self, name: str) -> type[Any]:
+        """The class behind a name; an absent extra is named with the command that installs it."""
+        row = self.row(name)
+        if row.missing is not None and row.extra is not None:
+            raise MissingExtraError(f"{self.kind} {name!r}", row.missing, row.extra)
+        module_name, _, attribute = row.target.rpartition(":")
+        module = _module_of_file(module_name) if module_name.endswith(".py") else importlib.import_module(module_name)
+        try:
+            found: type[Any] = getattr(module, attribute)
+        except AttributeError:
+            raise UserError(f"{module_name} has no class {attribute!r}: name one that it has") from None
+        return found
+
+    def options(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The given options over the class's defaults; one that it has not is an OptionError."""
+        defaults = default_options(self.load(name))
+        for key in given:
+            if key not in defaults:
+                known = ", ".join(sorted(defaults)) or "none"
+                raise OptionError(f"{self.kind} {name!r} has no option {key!r}: its options are {known}")
+        return {**defaults, **given}
+
+
+def default_options(cls: type[Any]) -> dict[str, Any]:
+    parameters = inspect.signature(cls).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+
+
+def label(name: str) -> str:
+    """A name as it stands in tables and folders: `path/to/mine.py:Mine` is called `Mine`."""
+    return name.rpartition(":")[2] if ".py:" in name else name
+
+
+def _module_of_file(path: str) -> Any:
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise UserError(f"no file {path!r}: give the path of a Python file and a class, as in mine.py:Mine")
+    name = f"cfo_bench_local_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None  # a .py file always has both
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,153 @@
+"""The loop of one run on its clock: ask, evaluate, tell, yield."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cfo_bench.clock import Clock, Deadline
+from cfo_bench.errors import CfoBenchError, Exhausted, RunError
+from cfo_bench.records import EndReason, Objective, Optimizer, Result, Status, Trial, TrialRecord
+from cfo_bench.space import Space
+
+Records = Generator[TrialRecord, None, EndReason]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a run (`budget_seconds`, `max_trials`) and what ends a trial."""
+
+    budget_seconds: float
+    max_trials: int | None = None
+    trial_timeout_seconds: float | None = None
+
+    def trial_ends_at(self, started: float) -> float:
+        if self.trial_timeout_seconds is None:
+            return self.budget_seconds
+        return min(self.budget_seconds, started + self.trial_timeout_seconds)
+
+
+class Watcher(Protocol):
+    """Is told of each trial before it is evaluated and before it is told to the method."""
+
+    def began(self, trial: Trial, started: float, ask_seconds: float) -> None: ...
+
+    def evaluated(self, record: TrialRecord) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Referee:
+    """The rules that are the same for one trial at a time and for several: what counts, and how it reads."""
+
+    space: Space
+    limits: Limits
+    to_score: Callable[[float], float] = float
+    peak_memory_mb: Callable[[], float | None] = lambda: None
+
+    def ask(self, optimizer: Optimizer) -> Trial:
+        """The method's next trial, which must lie in the space."""
+        try:
+            trial = optimizer.ask()
+            self.space.check(trial.config)
+        except Exhausted:
+            raise
+        except Exception as error:
+            raise RunError(f"the method failed in ask: {describe(error)}") from error
+        return trial
+
+    def tell(self, optimizer: Optimizer, trial: Trial, result: Result) -> None:
+        try:
+            optimizer.tell(trial, result)
+        except Exception as error:
+            raise RunError(f"the method failed in tell: {describe(error)}") from error
+
+    def evaluate(self, objective: Objective, trial: Trial, deadline: Deadline) -> Result:
+        """The objective's result; whatever it raises is a failed trial, not a failed run."""
+        began = deadline.now()
+        try:
+            result = objective.evaluate(trial, deadline)
+        except MemoryError as error:
+            result = Result(Status.MEMORY, None, deadline.now() - began, error=describe(error))
+        except Exception as error:
+            result = Result(Status.FAILED, None, deadline.now() - began, error=describe(error))
+        return replace(result, peak_memory_mb=self.peak_memory_mb())
+
+    def judge(self, result: Result, started: float, ended: float) -> Result:
+        """A trial that ended past its deadline is a timeout, whatever it found."""
+        if result.status is Status.OK and ended > self.limits.trial_ends_at(started):
+            return replace(result, status=Status.TIMEOUT, loss=None)
+        return result
+
+    def record(
+        self,
+        trial: Trial,
+        result: Result,
+        started: float,
+        ended: float,
+        ask_seconds: float,
+        tell_seconds: float | None = None,
+    ) -> TrialRecord:
+        loss = result.loss if result.status is Status.OK else None
+        return TrialRecord(
+            number=trial.number,
+            config=trial.config,
+            rows=trial.rows,
+            thread=trial.thread,
+            status=result.status,
+            loss=loss,
+            score=None if loss is None else self.to_score(loss),
+            started=started,
+            ended=ended,
+            ask_seconds=ask_seconds,
+            fit_seconds=result.fit_seconds,
+            validate_seconds=result.validate_seconds,
+            tell_seconds=tell_seconds,
+            peak_memory_mb=result.peak_memory_mb,
+            error=result.error,
+        )
+
+
+def search(
+    optimizer: Optimizer,
+    objective: Objective,
+    clock: Clock,
+    referee: Referee,
+    watcher: Watcher | None = None,
+    done: int = 0,
+) -> Records:
+    """One trial after the other until a limit is met; returns which. `done` trials were told before."""
+    limits = referee.limits
+    while True:
+        asked_at = clock.now()
+        if asked_at >= limits.budget_seconds:
+            return EndReason.BUDGET
+        if limits.max_trials is not None and done >= limits.max_trials:
+            return EndReason.MAX_TRIALS
+        try:
+            trial = referee.ask(optimizer)
+        except Exhausted:
+            return EndReason.EXHAUSTED
+        started = clock.now()
+        if watcher:
+            watcher.began(trial, started, started - asked_at)
+        result = referee.evaluate(objective, trial, Deadline(clock, limits.trial_ends_at(started)))
+        clock.account(result.fit_seconds + result.validate_seconds)
+        ended = clock.now()
+        result = referee.judge(result, started, ended)
+        if watcher:
+            # A trial that ended in time counts, even if the method does not survive being told.
+            watcher.evaluated(referee.record(trial, result, started, ended, started - asked_at))
+        telling_at = clock.now()
+        referee.tell(optimizer, trial, result)
+        tell_seconds = clock.now() - telling_at
+        done += 1
+        yield referee.record(trial, result, started, ended, started - asked_at, tell_seconds)
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, CfoBenchError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

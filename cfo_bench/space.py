@@ -1,0 +1,198 @@
+"""Hyperparameters and the space they span: bounds, types, and what is log-scaled.
+
+`log` says how a sampler should draw (random search, SMAC, BOHB, TPE). CFO, CFO-0 and the
+Gaussian processes take the logarithm of every positive hyperparameter whatever `log` says,
+as the paper does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cfo_bench.errors import SpaceError
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Value = int | float | str | bool | None
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """A whole number in [low, high], both included."""
+
+    name: str
+    low: int
+    high: int
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.low) is not int or type(self.high) is not int:
+            raise SpaceError(f"{_bounds(self)}: an Int has whole bounds")
+        _check_bounds(self)
+
+    def at(self, share: float) -> int:
+        """The value with `share`, in [0, 1), of the scale below it."""
+        # Half a step past both ends, so that a bound gets no less of the scale than its neighbours.
+        value = _interpolate(self.low - 0.5, self.high + 0.5, self.log, share)
+        return min(max(round(value), self.low), self.high)
+
+    def check(self, value: object) -> int:
+        if type(value) is int and self.low <= value <= self.high:
+            return value
+        raise SpaceError(f"{self.name} = {value!r} is none of the whole numbers in [{self.low}, {self.high}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A real number in [low, high], both included."""
+
+    name: str
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+        _check_bounds(self)
+
+    def at(self, share: float) -> float:
+        """The value with `share`, in [0, 1), of the scale below it."""
+        return min(max(_interpolate(self.low, self.high, self.log, share), self.low), self.high)
+
+    def check(self, value: object) -> float:
+        """A whole number becomes the float that it equals."""
+        if (type(value) is float or type(value) is int) and self.low <= value <= self.high:
+            return float(value)
+        raise SpaceError(f"{self.name} = {value!r} is none of the floats in [{self.low}, {self.high}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """One of `choices`; `ordered` ones are neighbours in the order they are given."""
+
+    name: str
+    choices: tuple[Value, ...]
+    ordered: bool = False
+
+    def __init__(self, name: str, choices: Sequence[Value], ordered: bool = False) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "choices", tuple(choices))
+        object.__setattr__(self, "ordered", ordered)
+        if any(type(choice) not in (int, float, str, bool, type(None)) for choice in self.choices):
+            raise SpaceError(
+                f"choices of {name!r} are {list(choices)!r}: give plain numbers, texts, bools or None"
+            )
+        if not self.choices or len(set(self.choices)) < len(self.choices):
+            raise SpaceError(f"choices of {name!r} are {list(choices)!r}: give one or more, all different")
+
+    def at(self, share: float) -> Value:
+        """The choice with `share`, in [0, 1), of the choices before it."""
+        return self.choices[int(share * len(self.choices))]
+
+    def check(self, value: object) -> Value:
+        for choice in self.choices:
+            if type(value) is type(choice) and value == choice:  # 1 is not True
+                return choice
+        raise SpaceError(f"{self.name} = {value!r} is none of its choices {list(self.choices)}")
+
+
+Param = Int | Float | Categorical
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Hyperparameters in a fixed order.
+
+    >>> space = Space([Int("trees", 4, 1000, log=True), Float("rate", 0.01, 0.1)])
+    >>> len(space), space["trees"].high
+    (2, 1000)
+    """
+
+    params: tuple[Param, ...]
+    _by_name: Mapping[str, Param] = field(init=False, repr=False, compare=False)
+    _rules: Sequence[tuple[Param, str, type, Any, Any]] = field(init=False, repr=False, compare=False)
+
+    def __init__(self, params: Sequence[Param]) -> None:
+        object.__setattr__(self, "params", tuple(params))
+        object.__setattr__(self, "_by_name", {param.name: param for param in self.params})
+        object.__setattr__(self, "_rules", [_rule(param) for param in self.params])
+        if len(self._by_name) < len(self.params):
+            names = [param.name for param in self.params]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise SpaceError(f"hyperparameter {twice!r} stands in the space twice: rename one")
+
+    def __iter__(self) -> Iterator[Param]:
+        return iter(self.params)
+
+    def __len__(self) -> int:
+        return len(self.params)
+
+    def __getitem__(self, name: str) -> Param:
+        return self._by_name[name]
+
+    def sample(self, rng: Generator) -> Config:
+        """A draw that is uniform on each hyperparameter's scale."""
+        shares = rng.random(len(self.params)).tolist()
+        return {param.name: param.at(share) for param, share in zip(self.params, shares, strict=True)}
+
+    def check(self, config: Mapping[str, Any]) -> Config:
+        """The configuration in the space's order, or a SpaceError that says what is wrong."""
+        if config.keys() != self._by_name.keys():
+            missing = [name for name in self._by_name if name not in config]
+            extra = [name for name in config if name not in self._by_name]
+            raise SpaceError(
+                f"a configuration has one value a hyperparameter: missing {missing}, unknown {extra}"
+            )
+        checked = {}
+        for param, name, kind, low, high in self._rules:
+            value = config[name]
+            # Every trial comes through here: a good number is seen without a call.
+            if type(value) is not kind or not low <= value <= high:
+                value = param.check(value)
+            checked[name] = value
+        return checked
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The space as it stands in a trace's header."""
+        return [_param_to_json(param) for param in self.params]
+
+    @classmethod
+    def from_json(cls, rows: Sequence[Mapping[str, Any]]) -> Space:
+        kinds: dict[str, type[Param]] = {"int": Int, "float": Float, "categorical": Categorical}
+        return cls([kinds[row["type"]](**{k: v for k, v in row.items() if k != "type"}) for row in rows])
+
+
+def _rule(param: Param) -> tuple[Param, str, type, Any, Any]:
+    """What `Space.check` compares with; no value is of type Categorical, so that those are always called."""
+    if isinstance(param, Categorical):
+        return param, param.name, Categorical, 0, 0
+    return param, param.name, int if isinstance(param, Int) else float, param.low, param.high
+
+
+def _param_to_json(param: Param) -> dict[str, Any]:
+    if isinstance(param, Categorical):
+        choices = list(param.choices)
+        return {"type": "categorical", "name": param.name, "choices": choices, "ordered": param.ordered}
+    kind = "int" if isinstance(param, Int) else "float"
+    return {"type": kind, "name": param.name, "low": param.low, "high": param.high, "log": param.log}
+
+
+def _interpolate(low: float, high: float, log: bool, share: float) -> float:
+    return low ** (1 - share) * high**share if log else low + share * (high - low)
+
+
+def _check_bounds(param: Int | Float) -> None:
+    if not (math.isfinite(param.low) and math.isfinite(param.high) and param.low <= param.high):
+        raise SpaceError(f"{_bounds(param)}: low must not exceed high, both finite")
+    if param.log and param.low <= 0:
+        raise SpaceError(f"{_bounds(param)}: a log scale needs low > 0")
+
+
+def _bounds(param: Int | Float) -> str:
+    return f"bounds of {param.name!r} are [{param.low}, {param.high}]"

@@ -1,0 +1,82 @@
+"""From what was asked for to runs: every (learner, task, method, fold, seed) becomes one RunSpec."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from itertools import product
+from typing import Any
+
+from cfo_bench.errors import UserError
+from cfo_bench.records import DataRef, RunSpec
+
+
+def expand(
+    learners: Sequence[str],
+    tasks: Sequence[str],
+    methods: Sequence[tuple[str, Mapping[str, Any]]],
+    folds: Sequence[int],
+    seeds: Sequence[int],
+    **common: Any,
+) -> list[RunSpec]:
+    """The product of all; a method comes with its options. Folds come last, so that methods grow alike."""
+    return [
+        RunSpec(learner, task, method, fold, seed, options=options, **common)
+        for learner, task, seed, fold, (method, options) in product(learners, tasks, seeds, folds, methods)
+    ]
+
+
+def parse_folds(text: str, n_folds: int) -> list[int]:
+    """`all`, `0`, `0-4`, `0,3` or a mixture, each below `n_folds`."""
+    if text.strip() == "all":
+        return list(range(n_folds))
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise UserError(f"--folds {text!r}: write all, 0, 0-4 or 0,3")
+        found.update(range(int(first), int(last or first) + 1))
+    beyond = [fold for fold in sorted(found) if fold >= n_folds]
+    if beyond or not found:
+        raise UserError(f"--folds {text!r}: with {n_folds} folds, give numbers from 0 to {n_folds - 1}, the lower first")
+    return sorted(found)
+
+
+def command_line(spec: RunSpec, data: DataRef) -> str:
+    """The command that does exactly this run again."""
+    words = ["cfo-bench", "run"]
+    if data.source == "file":
+        words += ["--data", str(data.path), "--target", str(data.target)]
+        words += ["--problem", str(data.problem)] if data.problem else []
+    else:
+        words += ["--task", spec.task]
+    defaults = {field.name: field.default for field in fields(RunSpec)}
+    words += ["--method", spec.method, "--budget", f"{spec.budget_seconds:g}", "--folds", str(spec.fold)]
+    for flag, name in _FLAGS.items():
+        value = getattr(spec, name)
+        if value is not None and value != defaults.get(name):
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    words += _options("--option", spec.options)
+    words += _options("--learner-option", spec.learner_options)
+    if data.source == "folder" and data.path:
+        words += ["--data-dir", data.path.rpartition("/")[0]]
+    return shlex.join(words)
+
+
+_FLAGS = {
+    "--learner": "learner",
+    "--n-folds": "n_folds",
+    "--seed": "seed",
+    "--max-trials": "max_trials",
+    "--workers": "workers",
+    "--threads": "threads",
+    "--memory": "memory_mb",
+    "--trial-timeout": "trial_timeout_seconds",
+    "--clock": "clock",
+}
+
+
+def _options(flag: str, options: Mapping[str, Any]) -> Iterable[str]:
+    for key, value in options.items():
+        yield from (flag, f"{key}={'null' if value is None else value}")

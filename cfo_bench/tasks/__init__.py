@@ -1,0 +1,13 @@
+"""Tasks: where their data comes from, how it is checked, split into folds and made into arrays.
+
+A name or a file becomes a `DataRef` (`resolve`, `file_ref`), which any process can turn into facts
+(`inspect`) or into a fold's arrays (`load_fold`). Importing this package loads nothing heavy:
+pandas, pyarrow and scikit-learn come in with the first data.
+"""
+
+from __future__ import annotations
+
+from cfo_bench.tasks.catalogue import TaskRow, file_ref, listing, resolve
+from cfo_bench.tasks.loading import inspect, load_fold
+
+__all__ = ["TaskRow", "file_ref", "inspect", "listing", "load_fold", "resolve"]

@@ -1,0 +1,60 @@
+"""A table and a split become a learner's arrays; everything fitted here sees training rows only.
+
+A category becomes its rank among the categories of the training part, and NaN when missing or not
+seen there. A number becomes float32: ±inf counts as missing (XGBoost refuses it), and what is too
+large for float32 is set to the largest that it holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cfo_bench.metrics import METRIC_OF, constant_loss
+from cfo_bench.records import Fold
+from cfo_bench.tasks.table import Column, Kind, Table
+
+if TYPE_CHECKING:
+    from cfo_bench.metrics import Array
+    from cfo_bench.tasks.folds import Split
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def encode(table: Table, split: Split) -> Fold:
+    train_x = np.empty((len(split.train), len(table.features)), dtype=np.float32)
+    valid_x = np.empty((len(split.valid), len(table.features)), dtype=np.float32)
+    for i, column in enumerate(table.features):
+        values = _category_ranks(column, split.train) if column.kind is Kind.CATEGORY else _numbers(column)
+        train_x[:, i] = values[split.train]
+        valid_x[:, i] = values[split.valid]
+    train_y, valid_y = table.y[split.train], table.y[split.valid]
+    return Fold(
+        problem=table.problem,
+        metric=METRIC_OF[table.problem],
+        n_classes=len(table.classes),
+        categorical=tuple(column.kind is Kind.CATEGORY for column in table.features),
+        train_x=train_x,
+        train_y=train_y,
+        valid_x=valid_x,
+        valid_y=valid_y,
+        constant_loss=constant_loss(table.problem, train_y, valid_y, len(table.classes)),
+    )
+
+
+def _category_ranks(column: Column, train: Array) -> Array:
+    seen = np.zeros(len(column.labels), dtype=bool)
+    codes = column.values[train]
+    seen[codes[codes >= 0]] = True
+    # One more entry at the end, which the code -1 of a missing value picks.
+    rank_of = np.full(len(column.labels) + 1, np.nan, dtype=np.float32)
+    rank_of[:-1][seen] = np.arange(seen.sum())
+    ranks: Array = rank_of[column.values]
+    return ranks
+
+
+def _numbers(column: Column) -> Array:
+    values = np.where(np.isinf(column.values), np.nan, column.values)
+    clipped: Array = np.clip(values, -LARGEST, LARGEST).astype(np.float32)
+    return clipped

@@ -1,0 +1,74 @@
+"""Which rows train and which validate: k folds by a seed, and whether the data has rows enough for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cfo_bench.errors import DataError, UserError
+from cfo_bench.metrics import Array
+from cfo_bench.records import Problem
+from cfo_bench.tasks.table import Table
+
+MAX_SEED = 2**32 - 1  # what scikit-learn takes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Row numbers of both parts, ascending, and where they come from."""
+
+    train: Array
+    valid: Array
+    source: str
+
+
+def by_seed(table: Table, fold: int, n_folds: int, seed: int) -> Split:
+    """Shuffled k-fold: stratified by class, or plain for regression."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    check_choice(fold, n_folds, seed)
+    check(table, n_folds)
+    splitter = KFold if table.problem is Problem.REGRESSION else StratifiedKFold
+    folds = splitter(n_folds, shuffle=True, random_state=seed).split(np.empty((len(table.y), 0)), table.y)
+    train, valid = list(folds)[fold]
+    return Split(train, valid, f"{describe(table.problem, n_folds)} by seed {seed}")
+
+
+def describe(problem: Problem, n_folds: int) -> str:
+    return f"{'plain' if problem is Problem.REGRESSION else 'stratified'} {n_folds}-fold"
+
+
+def check_choice(fold: int, n_folds: int, seed: int) -> None:
+    if not 0 <= fold < n_folds:
+        raise UserError(f"no fold {fold} among {n_folds} folds: choose from 0 to {n_folds - 1}")
+    if not 0 <= seed <= MAX_SEED:
+        raise UserError(f"the seed is {seed}: choose from 0 to {MAX_SEED}")
+
+
+def check_number(n_folds: int, n_rows: int) -> None:
+    """Every fold validates on two rows or more: r2 and AUC mean nothing on one."""
+    if n_folds < 2:
+        raise UserError(f"{n_folds} folds: take 2 or more with --n-folds")
+    if n_rows < 2 * n_folds:
+        at_most = n_rows // 2
+        remedy = f"take at most {at_most} with --n-folds" if at_most >= 2 else "bring 4 rows or more"
+        raise DataError(f"{n_rows} rows are too few for {n_folds} folds of 2 rows or more: {remedy}")
+
+
+def check(table: Table, n_folds: int) -> None:
+    """Refuse data with too few rows, or too few rows of one class, for every fold to have some."""
+    if table.problem is not Problem.REGRESSION:
+        rows_of = np.bincount(table.y, minlength=len(table.classes))
+        rarest = int(np.argmin(rows_of))
+        n_rows = int(rows_of[rarest])
+        if n_rows < n_folds:
+            fewer = f"take at most {n_rows} folds with --n-folds, or " if n_rows >= 2 else ""
+            raise DataError(
+                f"{table.where}: class {table.classes[rarest]!r} of target {table.target!r} has {n_rows} "
+                f"row{'s' * (n_rows != 1)}, fewer than the {n_folds} folds: {fewer}drop its rows"
+            )
+    try:
+        check_number(n_folds, len(table.y))
+    except DataError as error:
+        raise DataError(f"{table.where}: {error}") from None

@@ -1,0 +1,202 @@
+"""Checked data: typed columns, a target that can be learned, and the problem it poses.
+
+Labels (of categories and of classes) are ordered by `label_order`: numbers by value, then texts.
+The order of two labels depends on nothing but these two, so that no row can change the codes of
+others by the label it has.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from cfo_bench.errors import DataError
+from cfo_bench.metrics import Array
+from cfo_bench.records import Problem
+
+# A target of whole numbers is taken as classes when there are two of them, or at most MAX_CLASSES
+# with at least ROWS_PER_CLASS rows each on average; otherwise as a quantity.
+MAX_CLASSES = 20
+ROWS_PER_CLASS = 20
+
+
+class Kind(StrEnum):
+    NUMBER = "number"
+    CATEGORY = "category"
+    DATE = "date"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """Numbers and dates (days since 1970) as float64, NaN when missing; categories as int32 codes
+    of `labels`, -1 when missing, every label used and in order."""
+
+    name: str
+    kind: Kind
+    values: Array
+    labels: tuple[str, ...] = ()
+
+
+def numbers(name: str, values: Array) -> Column:
+    return Column(name, Kind.NUMBER, np.ascontiguousarray(values, dtype=np.float64))
+
+
+def dates(name: str, days: Array) -> Column:
+    return Column(name, Kind.DATE, np.ascontiguousarray(days, dtype=np.float64))
+
+
+def categories(name: str, codes: Array, labels: Sequence[str]) -> Column:
+    """A category column from codes of labels in any order, some perhaps equal or unused."""
+    used = np.unique(codes[codes >= 0])
+    ordered = tuple(sorted({labels[code] for code in used}, key=label_order))
+    rank_of = {label: rank for rank, label in enumerate(ordered)}
+    # One more entry at the end, which the code -1 of a missing value picks.
+    recoded = np.full(len(labels) + 1, -1, dtype=np.int32)
+    for code in used:
+        recoded[code] = rank_of[labels[code]]
+    return Column(name, Kind.CATEGORY, recoded[codes], ordered)
+
+
+def label_order(label: str) -> tuple[bool, float, str]:
+    try:
+        value = float(label)
+    except ValueError:
+        value = math.nan
+    return (False, value, label) if math.isfinite(value) else (True, 0.0, label)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """`y` is int32 codes of `classes`, or float64 where there are none; `where` names the data in errors."""
+
+    features: tuple[Column, ...]
+    target: str
+    y: Array
+    classes: tuple[str, ...]
+    problem: Problem
+    where: str
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], target: str, problem: Problem | None, where: str) -> Table:
+        """The checked table; a problem that was not told is inferred from the target."""
+        column = _pick(columns, target, where)
+        _check_target(column, where)
+        features = tuple(other for other in columns if other is not column)
+        if not features:
+            raise DataError(
+                f"{where} has no column but the target {target!r}: add the features to learn from"
+            )
+        problem = problem or infer_problem(column)
+        if problem is Problem.REGRESSION:
+            if column.kind is Kind.CATEGORY:
+                raise DataError(
+                    f"{where}: target {target!r} holds labels such as {column.labels[0]!r}, "
+                    "regression needs numbers: name another target or another --problem"
+                )
+            return cls(features, target, column.values, (), problem, where)
+        coded = column if column.kind is Kind.CATEGORY else _as_categories(column)
+        n_classes = len(coded.labels)
+        if (problem is Problem.BINARY) != (n_classes == 2):
+            rule = "exactly 2" if problem is Problem.BINARY else "3 or more"
+            raise DataError(
+                f"{where}: target {target!r} has {n_classes} classes, a {problem} problem {rule}: "
+                "correct --problem (or the index) or the data"
+            )
+        return cls(features, target, coded.values, coded.labels, problem, where)
+
+    def sha256(self) -> str:
+        """The SHA-256 of the content, the same on every machine; the order of rows and columns counts.
+
+        The bytes hashed are, for each feature in order and then for the target: one line of JSON
+        `[name, kind, labels]` (ASCII, separators `,` and `:`, a newline at the end), then the values,
+        little-endian: float64 for numbers, dates and a regression's target, with every NaN as the
+        quiet NaN 0x7ff8000000000000; int32 codes for categories and classes, -1 for missing. The
+        target's kind is the problem.
+        """
+        digest = hashlib.sha256()
+        columns = [(column.name, column.kind.value, column.labels, column.values) for column in self.features]
+        for name, kind, labels, values in [*columns, (self.target, self.problem.value, self.classes, self.y)]:
+            digest.update(json.dumps([name, kind, labels], separators=(",", ":")).encode() + b"\n")
+            if values.dtype == np.float64:
+                digest.update(np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes())
+            else:
+                digest.update(values.astype("<i4").tobytes())
+        return digest.hexdigest()
+
+
+def infer_problem(target: Column) -> Problem:
+    """Labels are classes, and so are a few whole numbers that come back often; the rest is regression."""
+    if target.kind is Kind.CATEGORY:
+        n_classes = len(target.labels)
+    else:
+        distinct = np.unique(target.values)
+        n_classes = len(distinct)
+        whole = bool(np.all(distinct == np.round(distinct)))
+        often = n_classes <= MAX_CLASSES and n_classes * ROWS_PER_CLASS <= len(target.values)
+        if not (whole and (n_classes == 2 or often)):
+            return Problem.REGRESSION
+    return Problem.BINARY if n_classes == 2 else Problem.MULTICLASS
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuse a column without a name, and two of the same name."""
+    for position, name in enumerate(names, start=1):
+        if not name.strip():
+            raise DataError(
+                f"{where}: column {position} has no name: name it, or leave it out if it numbers the rows"
+            )
+    counts = Counter(names)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise DataError(
+            f"{where}: column {twice[0]!r} is there {counts[twice[0]]} times: rename or drop the others"
+        )
+
+
+def _pick(columns: Sequence[Column], target: str, where: str) -> Column:
+    names = [column.name for column in columns]
+    check_names(names, where)
+    if target not in names:
+        folded = {name.casefold(): name for name in names}
+        near = difflib.get_close_matches(target.casefold(), folded, n=3) or list(folded)[-3:]
+        nearest = ", ".join(repr(folded[name]) for name in near)
+        raise DataError(
+            f"{where} has no column {target!r} for the target: the nearest of its {len(names)} are {nearest}"
+        )
+    column = columns[names.index(target)]
+    if len(column.values) == 0:
+        raise DataError(f"{where} has column names but no rows: add some")
+    return column
+
+
+def _check_target(column: Column, where: str) -> None:
+    name, values = column.name, column.values
+    if column.kind is Kind.DATE:
+        raise DataError(f"{where}: target {name!r} holds dates: name a column of numbers or of classes")
+    missing = values < 0 if column.kind is Kind.CATEGORY else np.isnan(values)
+    for what, wrong in (("missing", missing), ("infinite", np.isinf(values))):
+        if wrong.any():
+            raise DataError(
+                f"{where}: target {name!r} is {what} in {int(wrong.sum())} of {len(values)} rows "
+                f"(first in row {int(np.argmax(wrong)) + 1}): drop or mend them"
+            )
+    if (values == values[0]).all():
+        value = column.labels[0] if column.kind is Kind.CATEGORY else _number_label(values[0])
+        raise DataError(f"{where}: target {name!r} is {value!r} in every row: there is nothing to learn")
+
+
+def _as_categories(column: Column) -> Column:
+    distinct, codes = np.unique(column.values, return_inverse=True)
+    return categories(column.name, codes, [_number_label(value) for value in distinct])
+
+
+def _number_label(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

@@ -1,0 +1,201 @@
+"""A run's trace on disk: JSONL, one line a record, one writer at a time.
+
+A line is appended with one write and never changed. What a kill may leave is a torn last line:
+it is cut off, or completed when only its end of line is missing. Anything else that is not a
+record makes the trace unreadable, and it is left as it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import orjson
+
+from cfo_bench.clock import monotonic, sleep
+from cfo_bench.errors import RunError, TraceError
+from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunSpec, Status, TrialRecord
+from cfo_bench.registry import label
+
+SCHEMA_VERSION = 1
+LOCK_PATIENCE_SECONDS = 10.0
+
+Record = Mapping[str, Any] | TrialRecord | EndRecord | ResumeRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace as read: `end` is the last word, None while the run is under way or was cut off."""
+
+    header: dict[str, Any]
+    trials: list[TrialRecord]
+    end: EndRecord | None
+
+    @property
+    def best(self) -> TrialRecord | None:
+        """The trial with the lowest loss, the first of equals."""
+        scored = [trial for trial in self.trials if trial.loss is not None]
+        return min(scored, key=lambda trial: trial.loss or 0.0, default=None)
+
+    @property
+    def elapsed(self) -> float:
+        """Where the clock stood when the last trial ended."""
+        return max((trial.ended + (trial.tell_seconds or 0.0) for trial in self.trials), default=0.0)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.end is not None and self.end.reason is not EndReason.INTERRUPTED
+
+
+def path_of(results: Path, spec: RunSpec) -> Path:
+    """results/<learner>/<task>/<method>/fold-<f>_seed-<s>.jsonl"""
+    folders = [quote(label(name), safe=" @+,=~") for name in (spec.learner, spec.task, spec.method)]
+    return results.joinpath(*folders, f"fold-{spec.fold}_seed-{spec.seed}.jsonl")
+
+
+def encode(record: Record) -> bytes:
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def read(path: Path) -> Trace | None:
+    """The trace in a file; None when there is none, or none with a whole header. A torn line is passed over."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TraceError(f"can't read {path}: {error.strerror}") from None
+    whole, _ = split_torn(data)
+    header: dict[str, Any] | None = None
+    trials: list[TrialRecord] = []
+    end: EndRecord | None = None
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            row = orjson.loads(line)
+            kind = row["kind"]
+            if header is None:
+                header = _checked_header(path, row)
+            elif kind == "trial":
+                trials.append(trial_record(row))
+            elif kind == "end":
+                end = EndRecord(**{**row, "reason": EndReason(row["reason"])})
+            elif kind == "resume":
+                end = None
+            else:
+                raise ValueError(kind)
+        except (ValueError, TypeError, KeyError):
+            raise TraceError(
+                f"{path}, line {number} is not a record of a trace: move the file away, or run again with --force"
+            ) from None
+    return None if header is None else Trace(header, trials, end)
+
+
+def trial_record(row: Mapping[str, Any]) -> TrialRecord:
+    """A trial line as a record; keys of a newer version are passed over."""
+    known = {key: row[key] for key in _TRIAL_KEYS if key in row}
+    return TrialRecord(**{**known, "status": Status(row["status"])})
+
+
+_TRIAL_KEYS = tuple(field.name for field in fields(TrialRecord))
+
+
+def split_torn(data: bytes) -> tuple[bytes, bytes]:
+    """Whole lines, and the torn rest. A last line that lacks only its end of line is whole."""
+    cut = data.rfind(b"\n") + 1
+    rest = data[cut:]
+    try:
+        orjson.loads(rest)
+    except ValueError:
+        return data[:cut], rest
+    return data + b"\n", b""
+
+
+def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+    if row["kind"] != "run":
+        raise ValueError("the first line is no header")
+    if row["schema"] != SCHEMA_VERSION:
+        raise TraceError(
+            f"{path} has trace version {row['schema']}, this cfo-bench reads version {SCHEMA_VERSION}: "
+            "use another --results, or --force to run it again"
+        )
+    return dict(row)
+
+
+class TraceWriter:
+    """The one writer of a trace: holds its lock, mends its torn end, appends whole lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
+        _lock(self._fd, path)
+        self._size = os.fstat(self._fd).st_size
+
+    def mend(self) -> int:
+        """Cuts off or completes a torn last line; how many bytes were cut."""
+        whole, torn = split_torn(self.path.read_bytes())
+        if torn:
+            os.ftruncate(self._fd, len(whole))
+            self._size = len(whole)
+        elif len(whole) > self._size:
+            self._write(b"\n")
+        return len(torn)
+
+    def clear(self) -> None:
+        os.ftruncate(self._fd, 0)
+        self._size = 0
+
+    def append(self, record: Record) -> None:
+        self._write(encode(record))
+
+    def _write(self, line: bytes) -> None:
+        try:
+            written = os.write(self._fd, line)
+            if written < len(line):  # a disk that fills up takes what it can
+                written += os.write(self._fd, line[written:])
+            if written < len(line):
+                raise OSError(0, "the disk took only a part of a line")
+        except OSError as error:
+            os.ftruncate(self._fd, self._size)
+            raise RunError(
+                f"can't write {self.path}: {error.strerror}; what was written before is kept: "
+                "make room, then run the same command to go on"
+            ) from None
+        self._size += len(line)
+
+    def sync(self) -> None:
+        os.fsync(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _lock(fd: int, path: Path) -> None:
+    """Waits for a writer that is about to die; one that lives on is an error."""
+    give_up_at = monotonic() + LOCK_PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if monotonic() > give_up_at:
+                os.close(fd)
+                raise TraceError(f"{path} is being written by another process: wait for it, or stop it") from None
+            sleep(0.02)

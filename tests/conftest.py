@@ -1,0 +1,35 @@
+"""What every test stands on: one thread a process, and the data that is shared beside the checkout."""
+
+from __future__ import annotations
+
+import os
+
+# Before the first import of numpy, which reads them once.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# An example's wall time says more about the machine's neighbours than about the code.
+settings.register_profile("cfo-bench", deadline=None)
+settings.load_profile("cfo-bench")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data sets and printed tables, named by CFO_BENCH_SHARED.
+
+    Where it is absent the test is skipped, or fails when CFO_BENCH_REQUIRE_SHARED is set.
+    """
+    folder = (ROOT / os.environ.get("CFO_BENCH_SHARED", "../shared")).resolve()
+    if not (folder / "data" / "index.csv").is_file():
+        reason = f"no shared data in {folder}: set CFO_BENCH_SHARED to the folder that holds data/index.csv"
+        if os.environ.get("CFO_BENCH_REQUIRE_SHARED"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder

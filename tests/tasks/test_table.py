@@ -1,0 +1,187 @@
+"""What a target may be, which problem it poses, and the hash of the content."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+
+import numpy as np
+import pytest
+
+from cfo_bench.errors import DataError
+from cfo_bench.metrics import Array
+from cfo_bench.records import Problem
+from cfo_bench.tasks.table import Column, Table, categories, dates, infer_problem, numbers
+
+
+def texts(name: str, values: list[str | None]) -> Column:
+    labels = sorted({value for value in values if value is not None}, reverse=True)
+    codes = np.array([-1 if value is None else labels.index(value) for value in values])
+    return categories(name, codes, labels)
+
+
+def table(target: Column, problem: Problem | None = None) -> Table:
+    feature = numbers("a", np.arange(len(target.values)))
+    return Table.of([feature, target], target.name, problem, where="data.csv")
+
+
+def refusal(target: Column, problem: Problem | None = None) -> str:
+    with pytest.raises(DataError) as caught:
+        table(target, problem)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- the target ---------------------------------------------------------------------------------
+
+
+def test_a_target_that_is_no_column_is_told_the_nearest_ones() -> None:
+    columns = [numbers(name, np.arange(3)) for name in ("age", "Price", "rooms")]
+    with pytest.raises(DataError, match=r"data\.csv has no column 'prize' .* 'Price'"):
+        Table.of(columns, "prize", None, where="data.csv")
+
+
+@pytest.mark.parametrize("constant", [numbers("y", np.full(9, 2.5)), texts("y", ["b"] * 9)])
+def test_a_constant_target_is_refused(constant: Column) -> None:
+    assert "in every row" in refusal(constant)
+
+
+@pytest.mark.parametrize("problem", [None, Problem.REGRESSION, Problem.BINARY])
+@pytest.mark.parametrize(("wrong", "word"), [(math.nan, "missing"), (math.inf, "infinite")])
+def test_a_target_without_a_finite_value_is_refused(wrong: float, word: str, problem: Problem | None) -> None:
+    message = refusal(numbers("y", np.array([1.0, 0.0, wrong, wrong])), problem)
+    assert f"target 'y' is {word} in 2 of 4 rows (first in row 3)" in message
+
+
+def test_a_missing_label_in_the_target_is_refused() -> None:
+    assert "is missing in 1 of 3 rows (first in row 2)" in refusal(texts("y", ["a", None, "b"]))
+
+
+def test_a_target_of_dates_is_refused() -> None:
+    assert "holds dates" in refusal(dates("y", np.arange(3.0)))
+
+
+def test_a_table_without_rows_is_refused() -> None:
+    assert "no rows" in refusal(numbers("y", np.empty(0)))
+
+
+def test_a_table_without_features_is_refused() -> None:
+    with pytest.raises(DataError, match="no column but the target 'y'"):
+        Table.of([numbers("y", np.arange(9))], "y", None, where="data.csv")
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    columns = [numbers(name, np.arange(3)) for name in ("a", "a", "y")]
+    with pytest.raises(DataError, match="column 'a' is there 2 times"):
+        Table.of(columns, "y", None, where="data.csv")
+
+
+def test_labels_are_no_target_of_a_regression() -> None:
+    assert "regression needs numbers" in refusal(texts("y", ["a", "b", "b"]), Problem.REGRESSION)
+
+
+@pytest.mark.parametrize(
+    ("problem", "labels"), [(Problem.BINARY, ["a", "b", "c"]), (Problem.MULTICLASS, ["a", "b", "b"])]
+)
+def test_a_told_problem_must_fit_the_number_of_classes(problem: Problem, labels: list[str | None]) -> None:
+    message = refusal(texts("y", labels), problem)
+    assert f"has {len(set(labels))} classes, a {problem} problem" in message
+
+
+# --- the problem --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (np.array([0.0, 1.0] * 3), Problem.BINARY),
+        (np.array([-1.0, 7.0, 7.0]), Problem.BINARY),
+        (np.array([0.5, 1.0] * 30), Problem.REGRESSION),
+        (np.repeat(np.arange(3.0), 20), Problem.MULTICLASS),
+        (np.repeat(np.arange(3.0), 20)[1:], Problem.REGRESSION),
+        (np.repeat(np.arange(20.0), 20), Problem.MULTICLASS),
+        (np.repeat(np.arange(21.0), 20), Problem.REGRESSION),
+    ],
+)
+def test_the_problem_of_numbers_is_inferred_by_the_written_rule(values: Array, problem: Problem) -> None:
+    assert infer_problem(numbers("y", values)) is problem
+
+
+def test_labels_are_classes_however_many() -> None:
+    assert infer_problem(texts("y", [f"label {i}" for i in range(50)])) is Problem.MULTICLASS
+    assert infer_problem(texts("y", ["a", "b"])) is Problem.BINARY
+
+
+def test_a_told_problem_wins_over_the_rule() -> None:
+    assert table(numbers("y", np.array([0.0, 1.0] * 9)), Problem.REGRESSION).y.dtype == np.float64
+
+
+# --- classes ------------------------------------------------------------------------------------
+
+
+def test_classes_that_are_numbers_are_coded_in_numeric_order() -> None:
+    coded = table(numbers("y", np.array([10, 9, -1, 10])), Problem.MULTICLASS)
+    assert coded.classes == ("-1", "9", "10") and coded.y.tolist() == [2, 1, 0, 2]
+    assert coded.y.dtype == np.int32
+    as_text = table(texts("y", ["10", "9", "-1", "10"]))
+    assert as_text.classes == coded.classes and as_text.y.tolist() == coded.y.tolist()
+
+
+def test_classes_that_are_text_are_coded_in_alphabetic_order() -> None:
+    coded = table(texts("y", ["won", "nowin", "won"]))
+    assert coded.classes == ("nowin", "won") and coded.y.tolist() == [1, 0, 1]
+
+
+def test_fractions_may_be_classes_when_told_so() -> None:
+    assert table(numbers("y", np.array([0.5, 2.0, 0.5])), Problem.BINARY).classes == ("0.5", "2")
+
+
+# --- the hash -----------------------------------------------------------------------------------
+
+
+def test_the_hash_is_the_written_recipe() -> None:
+    columns = [
+        numbers("é", np.array([1.5, math.nan])),
+        texts("c", ["x", None]),
+        dates("d", np.array([0.0, 1.0])),
+        texts("y", ["no", "yes"]),
+    ]
+    by_hand = (
+        b'["\\u00e9","number",[]]\n'
+        + struct.pack("<d", 1.5)
+        + struct.pack("<Q", 0x7FF8000000000000)
+        + b'["c","category",["x"]]\n'
+        + struct.pack("<ii", 0, -1)
+        + b'["d","date",[]]\n'
+        + struct.pack("<dd", 0, 1)
+        + b'["y","binary",["no","yes"]]\n'
+        + struct.pack("<ii", 0, 1)
+    )
+    assert Table.of(columns, "y", None, where="x").sha256() == hashlib.sha256(by_hand).hexdigest()
+
+
+def test_the_hash_does_not_tell_one_nan_from_another() -> None:
+    (odd_nan,) = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000123))
+    target = numbers("y", np.array([0.5, 1, 2]))
+
+    def digest(missing: float) -> str:
+        return Table.of([numbers("a", np.array([1, missing, 2])), target], "y", None, "x").sha256()
+
+    assert digest(odd_nan) == digest(math.nan)
+
+
+def test_the_hash_changes_with_a_cell_a_name_a_class_and_the_order_of_rows() -> None:
+    def digest(name: str, cells: list[float], labels: list[str | None]) -> str:
+        return Table.of([numbers(name, np.array(cells)), texts("y", labels)], "y", None, "x").sha256()
+
+    digests = {
+        digest("a", [1, 2, 3], ["n", "y", "n"]),
+        digest("a", [1, 2, math.nextafter(3, 4)], ["n", "y", "n"]),
+        digest("a", [1, 2, math.nan], ["n", "y", "n"]),
+        digest("b", [1, 2, 3], ["n", "y", "n"]),
+        digest("a", [1, 2, 3], ["n", "z", "n"]),
+        digest("a", [1, 2, 3], ["n", "y", "y"]),
+        digest("a", [2, 1, 3], ["y", "n", "n"]),
+    }
+    assert len(digests) == 7

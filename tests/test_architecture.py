@@ -1,0 +1,298 @@
+"""The rooms of the package and who may import whom, read from the source of every module.
+
+A new module at the top of the package, or a new folder, needs a line in ROOMS.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "cfo_bench"
+
+
+@dataclass(frozen=True)
+class Room:
+    """`members` are modules or folders of the package; they may import each other and the rooms `below`."""
+
+    members: frozenset[str]
+    below: frozenset[str]
+
+
+def room(members: str, *, below: str = "") -> Room:
+    return Room(frozenset(members.split()), frozenset(below.split()))
+
+
+ROOMS = {
+    "words": room("errors clock space records metrics registry"),
+    "disk": room("trace suite", below="words"),
+    "optimizers": room("optimizers", below="words"),
+    "learners": room("learners", below="words"),
+    "tasks": room("tasks", below="words"),
+    "run": room(
+        "live machine parallel process runner search supervisor", below="words disk optimizers learners tasks"
+    ),
+    "library": room("__init__ library", below="words optimizers run"),
+    "engines": room("engines", below="words disk run"),
+    "simulate": room("simulate", below="words disk run"),
+    "report": room("report", below="words disk"),
+    "cli": room(
+        "cli __main__",
+        below="words disk optimizers learners tasks library run engines simulate report",
+    ),
+}
+
+# What `cfo-bench --help` must not wait for.
+HEAVY = ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch", "xgboost"]
+
+# Ways to a generator that somebody seeded; everything else in numpy.random draws from the global one.
+SEEDED = {"BitGenerator", "Generator", "PCG64", "Philox", "SeedSequence", "default_rng"}
+
+
+# --- reading the source -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement: `module` with the `name` taken from it (None for a plain `import`)."""
+
+    module: str
+    name: str | None
+    line: int
+    only_for_types: bool
+
+
+def imports(tree: ast.AST, only_for_types: bool = False) -> Iterator[Import]:
+    """Every import of a module, in functions and `if TYPE_CHECKING:` blocks too."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, None, node.lineno, only_for_types)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield Import("." * node.level + (node.module or ""), alias.name, node.lineno, only_for_types)
+        else:
+            types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from imports(node, only_for_types or types)
+
+
+def imported_module(found: Import, modules: set[str]) -> str | None:
+    """The module of ours that an import reaches; None for other people's, and for the version number."""
+    if found.module.split(".")[0] != PACKAGE or (found.module, found.name) == (PACKAGE, "__version__"):
+        return None
+    whole = f"{found.module}.{found.name}"
+    return whole if whole in modules else found.module
+
+
+def room_of(module: str) -> str | None:
+    member = module.split(".")[1] if "." in module else "__init__"
+    return next((name for name, room in ROOMS.items() if member in room.members), None)
+
+
+def time_readings(tree: ast.AST) -> Iterator[str]:
+    for found in imports(tree):
+        if found.module in {"time", "timeit"}:
+            yield f"line {found.line}: imports {found.module}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node).split(".")[-2:] in (
+            ["datetime", "now"],
+            ["datetime", "utcnow"],
+            ["datetime", "today"],
+            ["date", "today"],
+        ):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def global_random_draws(tree: ast.AST) -> Iterator[str]:
+    for found in imports(tree):
+        if found.module == "random" or (found.module == "numpy.random" and found.name not in SEEDED):
+            yield f"line {found.line}: imports {found.name or found.module} from {found.module}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            if owner in {"np.random", "numpy.random"} and node.attr not in SEEDED:
+                yield f"line {node.lineno}: {owner}.{node.attr}"
+        elif isinstance(node, ast.Call) and ast.unparse(node).endswith("default_rng()"):
+            yield f"line {node.lineno}: default_rng() without a seed"
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """Every module of the package by its dotted name."""
+    trees = {}
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        trees[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return trees
+
+
+# --- the rules --------------------------------------------------------------------------------
+
+
+def test_every_module_has_a_room() -> None:
+    homeless = [module for module in sources() if room_of(module) is None]
+
+    assert not homeless, f"{', '.join(homeless)}: no room in ROOMS, give it the lowest one that does"
+
+
+def test_imports_point_down_only() -> None:
+    modules = set(sources())
+    wrong = []
+    for module, tree in sources().items():
+        here = room_of(module)
+        for found in imports(tree):
+            target = imported_module(found, modules)
+            there = room_of(target) if target else here
+            if here is not None and there != here and there not in ROOMS[here].below:
+                wrong.append(
+                    f"{module}, line {found.line}: the room '{here}' may not import {target} ('{there}')"
+                )
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = set(sources())
+    graph = {
+        module: {
+            target
+            for found in imports(tree)
+            if not found.only_for_types and (target := imported_module(found, modules))
+        }
+        - {module}
+        for module, tree in sources().items()
+    }
+
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_imports_are_absolute() -> None:
+    relative = [
+        f"{module}, line {found.line}: {found.module}"
+        for module, tree in sources().items()
+        for found in imports(tree)
+        if found.module.startswith(".")
+    ]
+
+    assert not relative, "\n".join(relative)
+
+
+def test_the_lowest_room_needs_numpy_at_the_most() -> None:
+    light = sys.stdlib_module_names | {PACKAGE, "numpy"}
+    heavy = [
+        f"{module}, line {found.line}: {found.module}"
+        for module, tree in sources().items()
+        if room_of(module) == "words"
+        for found in imports(tree)
+        if found.module.split(".")[0] not in light
+    ]
+
+    assert not heavy, "\n".join(heavy)
+
+
+def test_only_the_clock_reads_the_time() -> None:
+    readings = [
+        f"{module}, {reading}"
+        for module, tree in sources().items()
+        if module != f"{PACKAGE}.clock"
+        for reading in time_readings(tree)
+    ]
+
+    assert not readings, "\n".join(readings)
+
+
+def test_nothing_draws_from_a_global_random_generator() -> None:
+    draws = [f"{module}, {draw}" for module, tree in sources().items() for draw in global_random_draws(tree)]
+
+    assert not draws, "\n".join(draws)
+
+
+# --- the rules are worth something: each sees what it is there to see --------------------------
+
+
+def test_imports_are_seen_in_functions_and_under_type_checking() -> None:
+    tree = ast.parse(
+        "from cfo_bench import trace, __version__\n"
+        "if TYPE_CHECKING:\n    import cfo_bench.cli.main\n"
+        "def f():\n    from cfo_bench.space import Int\n"
+    )
+
+    found = list(imports(tree))
+
+    modules = {"cfo_bench.trace", "cfo_bench.space", "cfo_bench.cli.main"}
+    reached = [imported_module(one, modules) for one in found]
+    assert reached == ["cfo_bench.trace", None, "cfo_bench.cli.main", "cfo_bench.space"]
+    assert [one.only_for_types for one in found] == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "def f():\n    from time import perf_counter",
+        "import datetime\ndatetime.datetime.now()",
+        "from datetime import date\ndate.today()",
+    ],
+)
+def test_a_reading_of_the_time_is_seen(source: str) -> None:
+    assert list(time_readings(ast.parse(source)))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import random",
+        "from random import shuffle",
+        "from numpy.random import uniform",
+        "np.random.seed(1)",
+        "rng = np.random.default_rng()",
+    ],
+)
+def test_a_global_random_draw_is_seen(source: str) -> None:
+    assert list(global_random_draws(ast.parse(source)))
+
+
+def test_a_seeded_generator_and_a_runs_clock_are_let_pass() -> None:
+    tree = ast.parse("rng = np.random.default_rng(seed)\nrng.random()\nclock.now()")
+
+    assert not list(global_random_draws(tree))
+    assert not list(time_readings(tree))
+
+
+# --- the command line starts light ------------------------------------------------------------
+
+
+def test_the_command_line_loads_nothing_heavy() -> None:
+    code = f"import sys, {PACKAGE}.cli.main; print(*[name for name in {HEAVY} if name in sys.modules])"
+
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+
+    assert answer.stdout.split() == []
+
+
+def cpu_seconds_of_help() -> float:
+    command = [sys.executable, "-m", PACKAGE, "--help"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_help_answers_in_a_quarter_of_a_second_of_cpu_time() -> None:
+    assert min(cpu_seconds_of_help() for _ in range(3)) < 0.25

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sklearn_metrics
+
+from cfo_bench.metrics import METRIC_OF, METRICS, auc, constant_loss, log_loss, r2
+from cfo_bench.records import Problem
+
+SEEDS = st.integers(0, 2**32 - 1)
+FEW = settings(max_examples=60, deadline=None)
+
+
+def both_classes(rng: np.random.Generator, n: int) -> np.ndarray:
+    truth = rng.integers(0, 2, n)
+    truth[:2] = (0, 1)
+    return truth
+
+
+@FEW
+@given(seed=SEEDS, n=st.integers(2, 300), levels=st.sampled_from([1, 2, 5, 50, 10**9]))
+def test_auc_is_scikit_learns_whatever_the_number_of_ties(seed: int, n: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = both_classes(rng, n)
+    for dtype in (np.float32, np.float64):
+        score = (rng.integers(0, levels, n) / levels - 0.5).astype(dtype)
+        assert auc(truth, score) == pytest.approx(sklearn_metrics.roc_auc_score(truth, score), abs=1e-12)
+
+
+def test_auc_of_scores_that_are_all_equal_is_a_half() -> None:
+    assert auc(np.array([0, 1, 1, 0, 1]), np.full(5, 0.3)) == 0.5
+
+
+def test_auc_counts_pairs_by_hand() -> None:
+    # positives .8 and .4, negatives .4 and .1: three pairs right, one tied
+    assert auc(np.array([1, 0, 1, 0]), np.array([0.8, 0.4, 0.4, 0.1])) == 3.5 / 4
+
+
+@pytest.mark.parametrize("truth", [[0, 0, 0], [1, 1, 1]])
+def test_auc_of_one_class_is_not_a_number(truth: list[int]) -> None:
+    assert math.isnan(auc(np.array(truth), np.array([0.1, 0.2, 0.3])))
+
+
+@pytest.mark.parametrize("where", [0, 1, 2, 3])
+def test_auc_with_a_missing_score_is_not_a_number(where: int) -> None:
+    score = np.array([0.1, 0.2, 0.3, 0.4])
+    score[where] = np.nan
+    assert math.isnan(auc(np.array([0, 1, 0, 1]), score))
+
+
+@FEW
+@given(seed=SEEDS, n=st.integers(1, 200), k=st.integers(2, 9), sharpness=st.sampled_from([0.1, 3.0, 300.0]))
+def test_log_loss_is_scikit_learns_also_where_probabilities_are_0_or_1(
+    seed: int, n: int, k: int, sharpness: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, k, n)
+    logits = rng.normal(size=(n, k)) * sharpness
+    probability = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probability /= probability.sum(axis=1, keepdims=True)
+    expected = sklearn_metrics.log_loss(truth, probability, labels=range(k))
+    assert log_loss(truth, probability) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    # scikit-learn sums in the precision that it is given.
+    single = probability.astype(np.float32)
+    expected = sklearn_metrics.log_loss(truth, single, labels=range(k))
+    assert log_loss(truth, single) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_log_loss_goes_over_all_classes_when_the_validation_part_lacks_one() -> None:
+    truth = np.array([0, 0, 1])  # class 2 is not there
+    probability = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+    assert log_loss(truth, probability) == pytest.approx((math.log(2) + 2 * math.log(4)) / 3, abs=1e-15)
+
+
+def test_log_loss_of_a_truth_of_one_class_is_its_cross_entropy() -> None:
+    assert log_loss(np.array([1, 1]), np.array([[0.5, 0.5], [0.75, 0.25]])) == pytest.approx(
+        1.5 * math.log(2)
+    )
+
+
+@FEW
+@given(
+    seed=SEEDS,
+    n=st.integers(2, 300),
+    shift=st.sampled_from([0.0, 1e3, -1e6]),
+    levels=st.sampled_from([2, 10**9]),
+)
+def test_r2_is_scikit_learns(seed: int, n: int, shift: float, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, levels, n) / levels + shift
+    truth[:2] = (shift, shift + 1)
+    prediction = (truth + rng.normal(size=n)).astype(np.float32)
+    expected = sklearn_metrics.r2_score(truth, prediction.astype(np.float64))
+    assert r2(truth, prediction) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_r2_of_the_mean_is_0_and_of_the_truth_is_1() -> None:
+    truth = np.array([1.0, 2.0, 6.0])
+    assert r2(truth, np.full(3, 3.0)) == 0.0
+    assert r2(truth, truth) == 1.0
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e9 / 7])
+def test_r2_of_a_constant_truth_is_1_when_hit_and_0_when_missed(value: float) -> None:
+    truth = np.full(49, value)  # the mean of 49 such values is rounded
+    assert r2(truth, truth.copy()) == 1.0
+    assert r2(truth, truth + 1) == 0.0
+
+
+def test_r2_takes_whole_numbers_and_does_not_change_its_arguments() -> None:
+    truth, prediction = np.array([1, 2, 6]), np.array([1.0, 3.0, 5.0], dtype=np.float32)
+    assert r2(truth, prediction) == pytest.approx(1 - 2 / 14)
+    assert truth.tolist() == [1, 2, 6] and prediction.tolist() == [1.0, 3.0, 5.0]
+
+
+def test_the_constant_loss_of_a_binary_problem_is_half_an_auc() -> None:
+    assert constant_loss(Problem.BINARY, np.array([0, 1, 1]), np.array([1, 0]), 2) == 0.5
+
+
+def test_the_constant_loss_of_classes_is_their_training_entropy_on_the_validation_part() -> None:
+    train, valid = np.array([0, 0, 1, 2]), np.array([0, 1, 1])
+    expected = (math.log(2) + 2 * math.log(4)) / 3
+    assert constant_loss(Problem.MULTICLASS, train, valid, 3) == pytest.approx(expected, abs=1e-15)
+
+
+def test_the_constant_loss_is_finite_for_a_class_that_training_lacks() -> None:
+    loss = constant_loss(Problem.MULTICLASS, np.array([0, 1]), np.array([2]), 3)
+    assert loss == pytest.approx(-math.log(np.finfo(np.float64).eps))
+
+
+def test_the_constant_loss_of_a_regression_is_one_minus_the_r2_of_the_training_mean() -> None:
+    # mean 2; validation 1, 3 around it: r2 0. Validation 3, 5: residuals 1 + 9, variance 2.
+    train = np.array([1.0, 3.0])
+    assert constant_loss(Problem.REGRESSION, train, np.array([1.0, 3.0]), 0) == 1.0
+    assert constant_loss(Problem.REGRESSION, train, np.array([3.0, 5.0]), 0) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("problem", "score", "loss"),
+    [("binary", 0.75, 0.25), ("multiclass", 0.75, 0.75), ("regression", -1.0, 2.0)],
+)
+def test_a_score_becomes_a_loss_and_back(problem: str, score: float, loss: float) -> None:
+    metric = METRICS[METRIC_OF[Problem(problem)]]
+    assert metric.to_loss(score) == loss
+    assert metric.to_score(loss) == score
+
+
+def test_the_loss_of_a_metric_is_its_score_converted() -> None:
+    truth, score = np.array([1, 0, 1, 0]), np.array([0.8, 0.4, 0.4, 0.1])
+    assert METRICS["auc"].loss(truth, score) == 1 - 3.5 / 4
+    assert type(METRICS["auc"].loss(truth, score)) is float

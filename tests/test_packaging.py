@@ -1,0 +1,145 @@
+"""The wheel holds what it must and nothing else, and works away from the checkout."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cfo_bench import __version__
+
+# One worker builds and installs the wheel, once.
+pytestmark = pytest.mark.xdist_group("packaging")
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def distribution(requirement: str) -> str:
+    """The normalised name of a requirement: `scikit-learn>=1.9,<2` is `scikit-learn`."""
+    name = re.match(r"[\w.-]+", requirement)
+    assert name is not None, requirement
+    return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    return {distribution(name): version for name, version in pairs}
+
+
+# --- the wheel --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    built = subprocess.run(command, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (file,) = folder.glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel's content, as pip lays it out."""
+    folder = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet"]
+    subprocess.run([*command, "--target", str(folder), str(wheel)], check=True)
+    return folder
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel: Path) -> None:
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+    files = {path for path in (ROOT / "cfo_bench").rglob("*") if path.is_file()}
+    expected = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
+    assert held == expected
+    assert "cfo_bench/py.typed" in held
+
+
+def test_the_wheel_carries_version_and_licence(wheel: Path) -> None:
+    info = f"cfo_bench-{__version__}.dist-info"
+
+    names = zipfile.ZipFile(wheel).namelist()
+
+    assert f"{info}/METADATA" in names
+    assert f"{info}/licenses/LICENSE" in names
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["methods", "--json"], ["learners", "--json"], ["tasks", "--json"]]
+)
+def test_the_installed_command_answers_from_any_folder(
+    installed: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    where = "import cfo_bench; print(cfo_bench.__file__)"
+
+    def run(*command: str) -> str:
+        answer = subprocess.run(
+            [sys.executable, *command], capture_output=True, text=True, cwd=tmp_path, env=environment
+        )
+        assert answer.returncode == 0, answer.stderr
+        return answer.stdout
+
+    assert Path(run("-c", where).strip()).is_relative_to(installed), "the checkout answered, not the wheel"
+    answer = run("-m", "cfo_bench", *arguments)
+    if arguments == ["--version"]:
+        assert __version__ in answer
+    else:
+        assert json.loads(answer)
+
+
+def test_the_console_script_names_a_function_that_exists() -> None:
+    module, _, function = PROJECT["scripts"]["cfo-bench"].partition(":")
+
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+# --- what is declared -------------------------------------------------------------------------
+
+
+def test_every_declared_package_is_pinned_in_the_lock() -> None:
+    extras = PROJECT["optional-dependencies"]
+    declared = {distribution(line) for group in [PROJECT["dependencies"], *extras.values()] for line in group}
+
+    assert declared - {"cfo-bench"} <= set(pins())
+
+
+def test_the_lock_is_plain_pins() -> None:
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+        assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
+
+
+def test_every_imported_package_is_declared() -> None:
+    extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name != "dev"}
+    declared = {distribution(line) for group in [PROJECT["dependencies"], *extras.values()] for line in group}
+    imported = set()
+    for path in (ROOT / "cfo_bench").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                imported.add(node.module.split(".")[0])
+    others = imported - sys.stdlib_module_names - {"cfo_bench"}
+    homes = importlib.metadata.packages_distributions()
+
+    undeclared = {name for name in others if declared.isdisjoint(map(distribution, homes.get(name, [name])))}
+
+    assert not undeclared, f"imported by cfo_bench and in no list of pyproject.toml: {sorted(undeclared)}"
+
+
+def test_the_citation_names_this_version() -> None:
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
