@@ -51,8 +51,7 @@ class DataError(UserError):
 class MissingExtraError(UserError):
     def __init__(self, what: str, module: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs the package {module!r}, which is not installed: "
-            f"pip install 'cfo-bench[{extra}]'"
+            f"{what} needs the package {module!r}, which is not installed: pip install 'cfo-bench[{extra}]'"
         )
 
 

@@ -63,7 +63,9 @@ class LivePage:
         except OSError as error:
             os.close(fd)
             path.unlink()
-            raise RunError(f"can't write {path}: {error.strerror}; make room, then run the same command") from None
+            raise RunError(
+                f"can't write {path}: {error.strerror}; make room, then run the same command"
+            ) from None
         page = cls(path, fd)
         left = page.under_way()
         page.clear()
@@ -109,7 +111,9 @@ class LivePage:
     def _publish(self) -> None:
         payload = b"[" + b",".join(self._under_way.values()) + b"]"
         if len(payload) > _SLOT_SIZE - _LENGTH.size:
-            raise RunError(f"the trials under way take {len(payload)} bytes: a configuration has to be smaller")
+            raise RunError(
+                f"the trials under way take {len(payload)} bytes: a configuration has to be smaller"
+            )
         turn = self._turn + 1
         at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
         _LENGTH.pack_into(self._map, at, len(payload))
@@ -131,7 +135,9 @@ class LivePage:
         if not 0 < length <= _SLOT_SIZE - _LENGTH.size:
             return []
         try:
-            rows: list[dict[str, Any]] = orjson.loads(self._map[at + _LENGTH.size : at + _LENGTH.size + length])
+            rows: list[dict[str, Any]] = orjson.loads(
+                self._map[at + _LENGTH.size : at + _LENGTH.size + length]
+            )
         except ValueError:
             return []
         return rows
@@ -161,7 +167,9 @@ def _open_locked(path: Path) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise TraceError(f"can't write {path.parent}: {error.strerror}; choose another --results") from None
+            raise TraceError(
+                f"can't write {path.parent}: {error.strerror}; choose another --results"
+            ) from None
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(fd), os.stat(path)):

@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cfo_bench.clock import Clock, Deadline, VirtualClock
 from cfo_bench.errors import Exhausted
@@ -19,6 +19,7 @@ from cfo_bench.search import Records, Referee, Watcher
 GRACE_SECONDS = 0.1
 
 
+@runtime_checkable
 class Pool(Protocol):
     """Evaluators: `submit` never waits, `next_done` gives (trial, result, ended) of the first to end."""
 
@@ -120,7 +121,11 @@ class ProcessPool:
     """
 
     def __init__(
-        self, prepare: Callable[[], Objective], after_prepare: Callable[[], None], workers: int, referee: Referee
+        self,
+        prepare: Callable[[], Objective],
+        after_prepare: Callable[[], None],
+        workers: int,
+        referee: Referee,
     ) -> None:
         self._prepare, self._after_prepare, self._referee = prepare, after_prepare, referee
         self._clock: Clock | None = None
@@ -164,7 +169,9 @@ class ProcessPool:
                 message = evaluator.pipe.recv()
             except (EOFError, ConnectionError):
                 evaluator.process.join()
-                result = Result(Status.FAILED, error=f"its process died: {signal_name(evaluator.process.exitcode or 0)}")
+                result = Result(
+                    Status.FAILED, error=f"its process died: {signal_name(evaluator.process.exitcode or 0)}"
+                )
                 break
             if message != "ready":  # one that took a dead one's place says so when its data is built
                 result, ended = message

@@ -95,10 +95,11 @@ class RunSpec:
     clock: str = "wall"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
     """A `kind: trial` line. `started` and `ended` enclose the evaluation, on the run's clock."""
 
+    kind: str = "trial"
     number: int
     config: Config
     rows: int | None
@@ -114,17 +115,19 @@ class TrialRecord:
     tell_seconds: float | None
     peak_memory_mb: float | None
     error: str | None
-    kind: str = "trial"
 
     def result(self) -> Result:
         """What the method was told, for a replay."""
-        return Result(self.status, self.loss, self.fit_seconds, self.validate_seconds, self.peak_memory_mb, self.error)
+        return Result(
+            self.status, self.loss, self.fit_seconds, self.validate_seconds, self.peak_memory_mb, self.error
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndRecord:
     """A `kind: end` line: why the run ended, and what it came to."""
 
+    kind: str = "end"
     reason: EndReason
     elapsed: float
     trials: int
@@ -132,18 +135,17 @@ class EndRecord:
     best_score: float | None
     best_number: int | None
     error: str | None = None
-    kind: str = "end"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRecord:
     """A `kind: resume` line: the run was taken up again here, its clock standing at `elapsed`."""
 
+    kind: str = "resume"
     elapsed: float
     trials: int
     utc: str
     why: str
-    kind: str = "resume"
 
 
 @dataclass(frozen=True, slots=True)

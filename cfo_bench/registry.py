@@ -65,7 +65,11 @@ class Registry:
         if row.missing is not None and row.extra is not None:
             raise MissingExtraError(f"{self.kind} {name!r}", row.missing, row.extra)
         module_name, _, attribute = row.target.rpartition(":")
-        module = _module_of_file(module_name) if module_name.endswith(".py") else importlib.import_module(module_name)
+        module = (
+            _module_of_file(module_name)
+            if module_name.endswith(".py")
+            else importlib.import_module(module_name)
+        )
         try:
             found: type[Any] = getattr(module, attribute)
         except AttributeError:

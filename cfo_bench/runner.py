@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ from cfo_bench.live import LivePage
 from cfo_bench.machine import cap_memory, peak_memory_mb
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.parallel import ProcessPool, VirtualPool, search_parallel
+from cfo_bench.parallel import Pool, ProcessPool, VirtualPool, search_parallel
 from cfo_bench.records import (
     DataRef,
     EndReason,
     EndRecord,
     Fold,
     Learner,
+    Objective,
     Optimizer,
     ResumeRecord,
     RunSpec,
@@ -32,7 +34,8 @@ from cfo_bench.records import (
     Trial,
     TrialRecord,
 )
-from cfo_bench.search import Limits, Records, Referee, search
+from cfo_bench.registry import default_options
+from cfo_bench.search import Limits, Referee, search
 from cfo_bench.space import Config, Space
 from cfo_bench.suite import command_line
 from cfo_bench.trace import SCHEMA_VERSION, Record, Trace
@@ -70,67 +73,86 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator
         metric.to_score,
         (lambda: None) if is_virtual else peak_memory_mb,
     )
-    waiting: list[Trial] = []
-    elapsed = 0.0
     if past is None:
         yield header
+        past, waiting = Trace(header, [], None), []
     else:
         check_same_run(job.trace_path, past.header, header)
         waiting = replay(optimizer, past, spec)
-        elapsed = past.elapsed
-        yield ResumeRecord(elapsed, len(past.trials), utc_now(), why)
+        yield ResumeRecord(elapsed=past.elapsed, trials=len(past.trials), utc=utc_now(), why=why)
 
-    best = past.best if past else None
-    trials = len(past.trials) if past else 0
-    clock: Clock
-    records: Records
-    cap = partial(cap_memory, spec.memory_mb) if spec.memory_mb else lambda: None
+    best, trials, error = past.best, len(past.trials), None
     prepare = partial(learner.prepare, fold, spec.threads, spec.seed)
-    if is_virtual:
-        clock = VirtualClock(elapsed)
-        if spec.workers == 1:
-            records = search(optimizer, prepare(), clock, referee, live, trials)
+    with ExitStack() as cleanup:
+        clock, evaluator = _start(spec, prepare, referee, past, live, cleanup)
+        if isinstance(evaluator, Pool):
+            records = search_parallel(
+                optimizer, evaluator, spec.workers, clock, referee, live, trials, waiting
+            )
         else:
-            simulated = VirtualPool(prepare(), clock, referee)
-            records = search_parallel(optimizer, simulated, spec.workers, clock, referee, live, trials, waiting)
-    elif spec.workers == 1:
-        objective = prepare()
-        cap()
-        clock = WallClock(elapsed)
-        live.start_clock(clock.zero, trials, best.loss if best else None)
-        records = search(optimizer, objective, clock, referee, live, trials)
-    else:
-        pool = ProcessPool(prepare, cap, spec.workers, referee)
-        clock = WallClock(elapsed)
-        pool.start_clock(clock)
-        live.start_clock(clock.zero, trials, best.loss if best else None)
-        records = search_parallel(optimizer, pool, spec.workers, clock, referee, live, trials, waiting)
+            records = search(optimizer, evaluator, clock, referee, live, trials)
+        while True:
+            try:
+                record = next(records)
+            except StopIteration as stop:
+                reason: EndReason = stop.value
+                break
+            except RunError as failure:
+                reason, error = EndReason.ERROR, str(failure)
+                break
+            yield record
+            trials += 1
+            if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
+                best = record
+            live.told(record.number)
+            live.tally(trials, best.loss if best else None)
+        yield end_record(reason, clock.now(), trials, best, error)
 
-    error = None
-    while True:
-        try:
-            record = next(records)
-        except StopIteration as stop:
-            reason: EndReason = stop.value
-            break
-        except RunError as failure:
-            reason, error = EndReason.ERROR, str(failure)
-            break
-        yield record
-        trials += 1
-        if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
-            best = record
-        live.told(record.number)
-        live.tally(trials, best.loss if best else None)
-    yield end_record(reason, clock.now(), trials, best, error)
+
+def _start(
+    spec: RunSpec,
+    prepare: Callable[[], Objective],
+    referee: Referee,
+    past: Trace,
+    live: LivePage,
+    cleanup: ExitStack,
+) -> tuple[Clock, Objective | Pool]:
+    """The clock, started where the past left it once all is built, and what evaluates trials."""
+    if spec.clock == "virtual":
+        virtual = VirtualClock(past.elapsed)
+        objective = prepare()
+        return virtual, objective if spec.workers == 1 else VirtualPool(objective, virtual, referee)
+
+    def cap() -> None:
+        if spec.memory_mb is not None:
+            cap_memory(spec.memory_mb)
+
+    evaluator: Objective | Pool
+    if spec.workers == 1:
+        evaluator = prepare()
+        cap()
+        clock = WallClock(past.elapsed)
+    else:
+        evaluator = ProcessPool(prepare, cap, spec.workers, referee)
+        cleanup.callback(evaluator.close)
+        clock = WallClock(past.elapsed)
+        evaluator.start_clock(clock)
+    live.start_clock(clock.zero, len(past.trials), past.best.loss if past.best else None)
+    return clock, evaluator
 
 
 def end_record(
     reason: EndReason, elapsed: float, trials: int, best: TrialRecord | None, error: str | None = None
 ) -> EndRecord:
-    if best is None:
-        return EndRecord(reason, elapsed, trials, None, None, None, error)
-    return EndRecord(reason, elapsed, trials, best.loss, best.score, best.number, error)
+    return EndRecord(
+        reason=reason,
+        elapsed=elapsed,
+        trials=trials,
+        best_loss=best.loss if best else None,
+        best_score=best.score if best else None,
+        best_number=best.number if best else None,
+        error=error,
+    )
 
 
 def method_seed(spec: RunSpec) -> int:
@@ -165,10 +187,11 @@ def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[Trial]:
 
 def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """A trace goes on only with the very run that it is of."""
+    there, here = _flat(old["spec"]), _flat(new["spec"])
     differing = [
-        f"{key} {old['spec'].get(key)!r} there, {value!r} here"
-        for key, value in new["spec"].items()
-        if key != "memory_mb" and old["spec"].get(key) != value
+        f"{key} {there.get(key)!r} there, {here.get(key)!r} here"
+        for key in {**there, **here}
+        if key != "memory_mb" and there.get(key) != here.get(key)
     ]
     if not differing and "data" in new and old["data"]["sha256"] != new["data"]["sha256"]:
         differing = [f"data {old['data']['sha256'][:12]}… there, {new['data']['sha256'][:12]}… here"]
@@ -176,6 +199,14 @@ def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -
         raise TraceError(
             f"{path} is of another run ({'; '.join(differing)}): use another --results, or --force to run it again"
         )
+
+
+def _flat(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec with its options laid out beside the rest."""
+    options = {
+        f"option {key}": value for name in ("options", "learner_options") for key, value in spec[name].items()
+    }
+    return {**{key: value for key, value in spec.items() if not isinstance(value, dict)}, **options}
 
 
 def spec_header(spec: RunSpec) -> dict[str, Any]:
@@ -207,18 +238,34 @@ def _header(
             "validation": "fold",
         },
         "utc": utc_now(),
-        "command": command_line(job.spec, job.data),
+        "command": command_line(_without_defaults(job.spec), job.data),
         **job.provenance,
     }
+
+
+def _without_defaults(spec: RunSpec) -> RunSpec:
+    """The spec with the options that a person would have to give."""
+    methods, learners = (
+        default_options(METHODS.load(spec.method)),
+        default_options(LEARNERS.load(spec.learner)),
+    )
+    return replace(
+        spec,
+        options={k: v for k, v in spec.options.items() if k != "workers" and methods.get(k) != v},
+        learner_options={k: v for k, v in spec.learner_options.items() if learners.get(k) != v},
+    )
 
 
 def _check_fit(spec: RunSpec, learner: Learner, facts: TaskFacts) -> None:
     if facts.problem not in learner.problems:
         kinds = ", ".join(learner.problems)
-        raise UserError(f"task {spec.task!r} is {facts.problem}, and learner {spec.learner!r} takes {kinds} only")
+        raise UserError(
+            f"task {spec.task!r} is {facts.problem}, and learner {spec.learner!r} takes {kinds} only"
+        )
     if learner.virtual != (spec.clock == "virtual"):
         raise UserError(
             f"learner {spec.learner!r} has analytic seconds: give --clock virtual"
             if learner.virtual
-            else f"--clock virtual needs a learner with analytic seconds, and {spec.learner!r} really trains: choose a synthetic one"
+            else f"--clock virtual needs analytic seconds, and learner {spec.learner!r} really trains: "
+            "choose a synthetic one"
         )

@@ -39,7 +39,9 @@ def parse_folds(text: str, n_folds: int) -> list[int]:
         found.update(range(int(first), int(last or first) + 1))
     beyond = [fold for fold in sorted(found) if fold >= n_folds]
     if beyond or not found:
-        raise UserError(f"--folds {text!r}: with {n_folds} folds, give numbers from 0 to {n_folds - 1}, the lower first")
+        raise UserError(
+            f"--folds {text!r}: with {n_folds} folds, give numbers from 0 to {n_folds - 1}, the lower first"
+        )
     return sorted(found)
 
 

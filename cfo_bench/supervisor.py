@@ -20,10 +20,10 @@ from typing import Any
 
 from cfo_bench import process, trace
 from cfo_bench.clock import monotonic
-from cfo_bench.errors import CfoBenchError, RunError, TraceError
+from cfo_bench.errors import CfoBenchError, RunError
 from cfo_bench.live import BusyError, LivePage
 from cfo_bench.machine import THREAD_VARIABLES, signal_name
-from cfo_bench.records import EndReason, Status, TrialRecord
+from cfo_bench.records import EndReason, EndRecord, Status, TrialRecord
 from cfo_bench.runner import Job, check_same_run, end_record, spec_header
 from cfo_bench.trace import Trace, TraceWriter
 
@@ -48,6 +48,7 @@ class Verdict:
     outcome: Outcome
     exit_code: int = 0
     message: str | None = None
+    end: EndRecord | None = None
 
 
 class Stop:
@@ -79,7 +80,12 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
 
 
 def supervise(
-    job: Job, context: ForkServerContext, stop: Stop, force: bool, say: Callable[[str], None], show: Callable[[LivePage], None]
+    job: Job,
+    context: ForkServerContext,
+    stop: Stop,
+    force: bool,
+    say: Callable[[str], None],
+    show: Callable[[LivePage], None],
 ) -> Verdict:
     """One run from start, or from where it was cut off, to its end. `say` gets what a person should know."""
     try:
@@ -106,7 +112,14 @@ class _Supervisor:
         say: Callable[[str], None],
         show: Callable[[LivePage], None],
     ) -> None:
-        self._job, self._context, self._stop, self._page, self._say, self._show = job, context, stop, page, say, show
+        self._job, self._context, self._stop, self._page, self._say, self._show = (
+            job,
+            context,
+            stop,
+            page,
+            say,
+            show,
+        )
         self._log_path = job.trace_path.with_suffix(".log")
         self._message: tuple[int, str] | None = None
         self._exit_code = 0
@@ -127,7 +140,9 @@ class _Supervisor:
                 self._log_path.unlink(missing_ok=True)
                 return Verdict(Outcome.INTERRUPTED) if death is Death.STOP else _finished(after, Outcome.DONE)
             fresh, why = False, self._cause(death)
-            self._say(f"{self._job.trace_path}: trial {after.trials[-1].number} ended the process ({why}); the run goes on")
+            self._say(
+                f"{self._job.trace_path}: trial {after.trials[-1].number} ended the process ({why}); the run goes on"
+            )
 
     def _past(self, left: list[dict[str, Any]]) -> Trace | None:
         """The trace of an earlier process, mended, or None when it has to start anew."""
@@ -143,14 +158,17 @@ class _Supervisor:
             if cut:
                 self._say(f"{path}: its last line was torn, {cut} bytes cut off")
             kept = self._log_under_way(writer, past, left, None)
-        self._say(f"{path}: goes on after {len(past.trials) + kept} trials, at {past.elapsed:.1f} s of its clock")
+        self._say(
+            f"{path}: goes on after {len(past.trials) + kept} trials, at {past.elapsed:.1f} s of its clock"
+        )
         return trace.read(path)
 
     def _one_process(self, fresh: bool, why: str) -> Death:
         self._page.clear()
         ours, theirs = self._context.Pipe(duplex=False)
         child = self._context.Process(
-            target=process.main, args=(self._job, self._page.path, self._log_path, theirs, fresh, why), daemon=True
+            target=process.main,
+            args=(self._job, self._page.path, self._log_path, theirs, fresh, why),
         )
         child.start()
         theirs.close()
@@ -194,7 +212,9 @@ class _Supervisor:
         started = [row["started"] for row in self._page.under_way() if "status" not in row]
         if not started:  # between two trials: look again before one could be over
             return min(over, (monotonic() + spec.trial_timeout_seconds, Death.TRIAL_TIMEOUT))
-        return min(over, (zero + started[0] + spec.trial_timeout_seconds + GRACE_SECONDS, Death.TRIAL_TIMEOUT))
+        return min(
+            over, (zero + started[0] + spec.trial_timeout_seconds + GRACE_SECONDS, Death.TRIAL_TIMEOUT)
+        )
 
     def _set_right(self, death: Death) -> Trace:
         """The trace as it stands after a death, with the trial under way logged and, if that was all, the end."""
@@ -210,7 +230,9 @@ class _Supervisor:
             return after
         with TraceWriter(path) as writer:
             writer.mend()
-            logged = self._log_under_way(writer, after, self._page.under_way(), None if death is Death.STOP else (elapsed, death))
+            logged = self._log_under_way(
+                writer, after, self._page.under_way(), None if death is Death.STOP else (elapsed, death)
+            )
             after = trace.read(path) or after
             error = None
             if death is Death.STOP:
@@ -254,7 +276,10 @@ class _Supervisor:
     def _cut_off(self, row: dict[str, Any], ended: float, death: Death) -> TrialRecord:
         status, error = Status.TIMEOUT, None
         if death is Death.EXIT:
-            status, error = (Status.MEMORY if self._ran_out_of_memory() else Status.FAILED), self._cause(death)
+            status, error = (
+                (Status.MEMORY if self._ran_out_of_memory() else Status.FAILED),
+                self._cause(death),
+            )
         return TrialRecord(
             number=row["number"],
             config=row["config"],
@@ -280,7 +305,11 @@ class _Supervisor:
     def _cause(self, death: Death) -> str:
         if death is not Death.EXIT:
             return str(death)
-        how = f"killed by {signal_name(self._exit_code)}" if self._exit_code < 0 else f"exit code {self._exit_code}"
+        how = (
+            f"killed by {signal_name(self._exit_code)}"
+            if self._exit_code < 0
+            else f"exit code {self._exit_code}"
+        )
         last_line = _tail(self._log_path).strip().rpartition("\n")[2]
         return f"{how}: {last_line}" if last_line else how
 
@@ -289,8 +318,8 @@ def _finished(past: Trace, outcome: Outcome = Outcome.ALREADY_DONE) -> Verdict:
     assert past.end is not None
     if past.end.reason is EndReason.ERROR:
         again = "" if outcome is Outcome.DONE else " (ended so before; --force runs it again)"
-        return Verdict(Outcome.FAILED, 1, f"{past.end.error}{again}")
-    return Verdict(outcome)
+        return Verdict(Outcome.FAILED, 1, f"{past.end.error}{again}", past.end)
+    return Verdict(outcome, end=past.end)
 
 
 def _answer(pipe: Connection) -> tuple[int, str] | None:

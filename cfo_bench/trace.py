@@ -197,5 +197,7 @@ def _lock(fd: int, path: Path) -> None:
         except OSError:
             if monotonic() > give_up_at:
                 os.close(fd)
-                raise TraceError(f"{path} is being written by another process: wait for it, or stop it") from None
+                raise TraceError(
+                    f"{path} is being written by another process: wait for it, or stop it"
+                ) from None
             sleep(0.02)

@@ -21,7 +21,9 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError:
-            raise OptionError(f"option {word!r}: {text!r} is not a value; put quotes around odd text") from None
+            raise OptionError(
+                f"option {word!r}: {text!r} is not a value; put quotes around odd text"
+            ) from None
         if isinstance(value, str):
             try:
                 value = float(value)
@@ -37,12 +39,16 @@ def method_options(
     """Each method with all its options. `name.key=value` is for one method, `key=value` for all."""
     unknown = {key.rpartition(".")[0] for key in given if "." in key} - set(names)
     if unknown:
-        raise OptionError(f"options for {', '.join(sorted(unknown))}, which is not among the methods {', '.join(names)}")
+        raise OptionError(
+            f"options for {', '.join(sorted(unknown))}, which is not among the methods {', '.join(names)}"
+        )
     return [(name, _options_of(name, given, workers)) for name in names]
 
 
 def _options_of(name: str, given: Mapping[str, Any], workers: int) -> dict[str, Any]:
-    mine = {key.rpartition(".")[2]: value for key, value in given.items() if key.rpartition(".")[0] in ("", name)}
+    mine = {
+        key.rpartition(".")[2]: value for key, value in given.items() if key.rpartition(".")[0] in ("", name)
+    }
     if "workers" in mine:
         raise OptionError("option 'workers': the number of trials at once is given by --workers")
     options = METHODS.options(name, mine)

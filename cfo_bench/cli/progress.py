@@ -29,6 +29,7 @@ class Quiet:
         self._jobs, self._side_by_side, self._metrics = jobs, side_by_side, metrics
         self._done: list[Job] = []
         self._failures: set[str] = set()
+        self._began_at = monotonic()
 
     def __enter__(self) -> Quiet:
         return self
@@ -52,16 +53,20 @@ class Quiet:
         click.echo(text, err=True)
 
     def _eta_seconds(self, active: Sequence[Active]) -> float:
-        """Budgets that are still to be spent, over the runs that go side by side."""
+        """Budgets still to be spent, over the runs that go side by side; on a virtual clock, at the pace so far."""
+        if self._jobs[0].spec.clock == "virtual":
+            pace = (monotonic() - self._began_at) / max(len(self._done), 1)
+            return pace * (len(self._jobs) - len(self._done))
         spent = sum(min(one.elapsed(), one.job.spec.budget_seconds) for one in active)
-        left = sum(job.spec.budget_seconds for job in self._jobs) - sum(job.spec.budget_seconds for job in self._done)
+        left = sum(job.spec.budget_seconds for job in self._jobs) - sum(
+            job.spec.budget_seconds for job in self._done
+        )
         return max(left - spent, 0.0) / self._side_by_side
 
-    def _score(self, one: Active) -> str:
-        loss = one.snapshot.best_loss
+    def _score(self, job: Job, loss: float | None) -> str:
         if loss is None:
             return "no loss yet"
-        metric = METRICS[self._metrics[one.job.spec.task]]
+        metric = METRICS[self._metrics[job.spec.task]]
         return f"best loss {loss:.5f} ({metric.name} {metric.to_score(loss):.5f})"
 
 
@@ -71,15 +76,12 @@ class Plain(Quiet):
     def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
         super().__init__(jobs, side_by_side, metrics)
         self._spoke_at = monotonic()
-        self._last: dict[str, Active] = {}
 
     def tick(self, active: Sequence[Active]) -> None:
-        for one in active:
-            self._last[name_of(one.job)] = one
         if active and monotonic() - self._spoke_at >= STILL_RUNNING_SECONDS:
             self._spoke_at = monotonic()
             for one in active:
-                self._print(f"  {_line(one)}, {self._score(one)}")
+                self._print(f"  {_line(one)}, {self._score(one.job, one.snapshot.best_loss)}")
 
     def said(self, text: str) -> None:
         self._print(f"  {text}")
@@ -88,7 +90,9 @@ class Plain(Quiet):
         super().finished(job, verdict)
         self._spoke_at = monotonic()
         seen = self._last.pop(name_of(job), None)
-        result = f", {seen.snapshot.trials} trials, {self._score(seen)}" if seen and seen.snapshot.trials else ""
+        result = (
+            f", {seen.snapshot.trials} trials, {self._score(seen)}" if seen and seen.snapshot.trials else ""
+        )
         eta = f", {duration(self._eta_seconds([]))} to go" if len(self._done) < len(self._jobs) else ""
         self._print(f"[{len(self._done)}/{len(self._jobs)}{eta}] {name_of(job)}: {verdict.outcome}{result}")
 
@@ -123,11 +127,17 @@ class Terminal(Quiet):
         table = Table.grid(padding=(0, 1))
         total = len(self._jobs)
         eta = duration(self._eta_seconds(active))
-        table.add_row("runs", ProgressBar(total, len(self._done), width=20), f"{len(self._done)}/{total}, {eta} to go")
+        table.add_row(
+            "runs", ProgressBar(total, len(self._done), width=20), f"{len(self._done)}/{total}, {eta} to go"
+        )
         for one in active:
             budget = one.job.spec.budget_seconds
             bar = ProgressBar(budget, min(one.elapsed(), budget), width=20)
-            table.add_row(name_of(one.job), bar, f"{_line(one, named=False)}, {self._score(one)}")
+            table.add_row(
+                name_of(one.job),
+                bar,
+                f"{_line(one, named=False)}, {self._score(one.job, one.snapshot.best_loss)}",
+            )
         return table
 
 
@@ -144,7 +154,9 @@ def name_of(job: Job) -> str:
 def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return (
+        f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    )
 
 
 def _line(one: Active, named: bool = True) -> str:

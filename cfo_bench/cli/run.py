@@ -24,38 +24,132 @@ def _complete(kind: str) -> Any:
         else:
             registry = METHODS if kind == "method" else LEARNERS
             known = {name: row.summary for name, row in registry.rows().items()}
-        return [CompletionItem(name, help=text) for name, text in sorted(known.items()) if name.startswith(incomplete)]
+        return [
+            CompletionItem(name, help=text)
+            for name, text in sorted(known.items())
+            if name.startswith(incomplete)
+        ]
 
     return complete
 
 
 @click.command()
-@click.option("--task", "task_names", multiple=True, shell_complete=_complete("task"), help="A task; give several for all of them.")
-@click.option("--data", "data_file", type=click.Path(path_type=Path), help="Your own .csv, .parquet or .arff file as the task.")
+@click.option(
+    "--task",
+    "task_names",
+    multiple=True,
+    shell_complete=_complete("task"),
+    help="A task; give several for all of them.",
+)
+@click.option(
+    "--data",
+    "data_file",
+    type=click.Path(path_type=Path),
+    help="Your own .csv, .parquet or .arff file as the task.",
+)
 @click.option("--target", help="The column of --data to predict.")
-@click.option("--problem", type=click.Choice(["binary", "multiclass", "regression"]), help="What --target is, where it can't be told from its values.")
-@click.option("--method", "method_names", multiple=True, required=True, shell_complete=_complete("method"), help="A method, or file.py:Class; give several for all of them.")
-@click.option("--budget", "budget_seconds", type=click.FloatRange(min=0, min_open=True), required=True, help="Seconds of each run.")
-@click.option("--learner", default="xgboost", show_default=True, shell_complete=_complete("learner"), help="What is tuned.")
+@click.option(
+    "--problem",
+    type=click.Choice(["binary", "multiclass", "regression"]),
+    help="What --target is, where it can't be told from its values.",
+)
+@click.option(
+    "--method",
+    "method_names",
+    multiple=True,
+    required=True,
+    shell_complete=_complete("method"),
+    help="A method, or file.py:Class; give several for all of them.",
+)
+@click.option(
+    "--budget",
+    "budget_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    required=True,
+    help="Seconds of each run.",
+)
+@click.option(
+    "--learner",
+    default="xgboost",
+    show_default=True,
+    shell_complete=_complete("learner"),
+    help="What is tuned.",
+)
 @click.option("--folds", default="all", show_default=True, help="all, 0, 0-4 or 0,3.")
-@click.option("--n-folds", type=click.IntRange(min=2), default=10, show_default=True, help="Folds that the data is split into.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of folds, methods and models.")
-@click.option("--results", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Folder of the traces.")
+@click.option(
+    "--n-folds",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Folds that the data is split into.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of folds, methods and models.",
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder of the traces.",
+)
 @click.option("--max-trials", type=click.IntRange(min=1), help="End a run after so many trials.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs side by side.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of each model.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Trials at once in each run.")
-@click.option("--memory", "memory_mb", type=click.IntRange(min=1), help="MB that the trials of a run may take.  [default: a fair share of the machine]")
-@click.option("--trial-timeout", "trial_timeout_seconds", type=click.FloatRange(min=0, min_open=True), help="Seconds of a single trial.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="A folder of data sets with an index.csv.  [default: $CFO_BENCH_DATA]")
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the methods; several are fine.")
-@click.option("--learner-option", "learner_options", multiple=True, metavar="KEY=VALUE", help="An option of the learner.")
-@click.option("--clock", type=click.Choice(["wall", "virtual"]), default="wall", show_default=True, help="virtual: analytic seconds, for the synthetic learners.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs side by side."
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of each model."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Trials at once in each run."
+)
+@click.option(
+    "--memory",
+    "memory_mb",
+    type=click.IntRange(min=1),
+    help="MB that the trials of a run may take.  [default: a fair share of the machine]",
+)
+@click.option(
+    "--trial-timeout",
+    "trial_timeout_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds of a single trial.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="A folder of data sets with an index.csv.  [default: $CFO_BENCH_DATA]",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the methods; several are fine.",
+)
+@click.option(
+    "--learner-option",
+    "learner_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the learner.",
+)
+@click.option(
+    "--clock",
+    type=click.Choice(["wall", "virtual"]),
+    default="wall",
+    show_default=True,
+    help="virtual: analytic seconds, for the synthetic learners.",
+)
 @click.option("--force", is_flag=True, help="Run again what is there already.")
 @click.option("--dry-run", is_flag=True, help="Print the runs, and run none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def run(  # noqa: PLR0913 - a command has as many parameters as a user has wishes
+def run(
     task_names: Sequence[str],
     data_file: Path | None,
     target: str | None,
@@ -120,7 +214,10 @@ def run(  # noqa: PLR0913 - a command has as many parameters as a user has wishe
         for spec in specs:
             click.echo(suite.command_line(spec, data[spec.task]))
         hours = sum(spec.budget_seconds for spec in specs) / 3600
-        click.echo(f"{len(specs)} runs, {hours:.2f} hours of budget, {hours / jobs:.2f} hours at {jobs} side by side", err=True)
+        click.echo(
+            f"{len(specs)} runs, {hours:.2f} hours of budget, {hours / jobs:.2f} hours at {jobs} side by side",
+            err=True,
+        )
         return 0
     return _run(specs, data, results, jobs, force, as_json, quiet)
 
@@ -136,7 +233,8 @@ def _run(
 ) -> int:
     from cfo_bench.cli.progress import progress
     from cfo_bench.cli.summary import print_summary
-    from cfo_bench.engines.local import inspect_task, run_jobs
+    from cfo_bench.engines.local import run_jobs
+    from cfo_bench.inspection import inspect_task
     from cfo_bench.learners import LEARNERS
     from cfo_bench.machine import provenance
     from cfo_bench.runner import Job

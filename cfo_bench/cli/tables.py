@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +17,13 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -
 
         click.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2, default=str))
         return
-    click.echo(text_table(columns, [["" if cell is None else str(cell) for cell in row] for row in rows]))
+    text = text_table(columns, [["" if cell is None else str(cell) for cell in row] for row in rows])
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    click.echo("\n".join(line if width is None else _fit(line, width) for line in text.splitlines()))
+
+
+def _fit(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

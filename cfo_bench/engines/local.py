@@ -9,16 +9,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from types import FrameType
 from typing import Protocol
 
-from cfo_bench import tasks
 from cfo_bench.clock import monotonic
-from cfo_bench.errors import CfoBenchError, RunError, UserError
+from cfo_bench.errors import CfoBenchError
 from cfo_bench.live import LivePage, Snapshot
-from cfo_bench.records import DataRef, TaskFacts
 from cfo_bench.runner import Job
 from cfo_bench.search import describe
 from cfo_bench.supervisor import Outcome, Stop, Verdict, supervise
@@ -104,7 +101,9 @@ def run_jobs(
         threads = [threading.Thread(target=work, daemon=True) for _ in range(min(side_by_side, len(jobs)))]
         for thread in threads:
             thread.start()
-        while len(verdicts) < len(jobs) and not (signals and not any(thread.is_alive() for thread in threads)):
+        while len(verdicts) < len(jobs) and not (
+            signals and not any(thread.is_alive() for thread in threads)
+        ):
             for index, event in _next_events(events):
                 if isinstance(event, str):
                     progress.said(event)
@@ -120,33 +119,6 @@ def run_jobs(
     if signals:
         raise Interrupted(signals[0])
     return [verdicts[index] for index in range(len(jobs))]
-
-
-def inspect_task(ref: DataRef, n_folds: int, context: ForkServerContext) -> TaskFacts:
-    """The facts of a task, looked up in a process that has the heavy packages: this one stays light."""
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_inspect, args=(ref, n_folds, theirs), daemon=True)
-    child.start()
-    theirs.close()
-    try:
-        answer = ours.recv()
-    except EOFError:
-        child.join()
-        raise RunError(f"loading task {ref.task!r} killed its process (exit code {child.exitcode})") from None
-    child.join()
-    if isinstance(answer, TaskFacts):
-        return answer
-    exit_code, message = answer
-    raise (UserError if exit_code == UserError.exit_code else RunError)(message)
-
-
-def _inspect(ref: DataRef, n_folds: int, answer: Connection) -> None:
-    try:
-        answer.send(tasks.inspect(ref, n_folds))
-    except CfoBenchError as error:
-        answer.send((error.exit_code, str(error)))
-    except Exception as error:
-        answer.send((1, f"task {ref.task!r} could not be loaded: {describe(error)}"))
 
 
 def _next_events(events: queue.SimpleQueue[tuple[int, str | Verdict]]) -> Iterator[tuple[int, str | Verdict]]:

@@ -6,8 +6,16 @@ LEARNERS = Registry(
     "learner",
     "cfo_bench.learners",
     {
-        "synthetic": Row("cfo_bench.learners.synthetic:Synthetic9", "analytic loss and cost in the shape of XGBoost's nine hyperparameters"),
-        "synthetic-5d": Row("cfo_bench.learners.synthetic:Synthetic5", "analytic loss and cost in the shape of the network's five hyperparameters"),
-        "xgboost": Row("cfo_bench.learners.xgboost:XGBoost", "gradient boosted trees, the paper's nine hyperparameters"),
+        "synthetic": Row(
+            "cfo_bench.learners.synthetic:Synthetic9",
+            "analytic loss and cost in the shape of XGBoost's nine hyperparameters",
+        ),
+        "synthetic-5d": Row(
+            "cfo_bench.learners.synthetic:Synthetic5",
+            "analytic loss and cost in the shape of the network's five hyperparameters",
+        ),
+        "xgboost": Row(
+            "cfo_bench.learners.xgboost:XGBoost", "gradient boosted trees, the paper's nine hyperparameters"
+        ),
     },
 )
