@@ -199,7 +199,7 @@ class Fold:
 
 
 class Optimizer(Protocol):
-    """A method: built as Method(space, start, seed, **options); the options are its keyword-only parameters."""
+    """A method, built as Method(space, start, seed, **options): the options are keyword-only."""
 
     def ask(self) -> Trial: ...
 

@@ -43,7 +43,7 @@ from cfo_bench.trace import SCHEMA_VERSION, Record, Trace
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run to be done: its spec, its data, where its trace goes, and what the header says of here and now."""
+    """One run to be done: its spec, its data, its trace, and what the header says of here and now."""
 
     spec: RunSpec
     data: DataRef
@@ -197,7 +197,8 @@ def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -
         differing = [f"data {old['data']['sha256'][:12]}… there, {new['data']['sha256'][:12]}… here"]
     if differing:
         raise TraceError(
-            f"{path} is of another run ({'; '.join(differing)}): use another --results, or --force to run it again"
+            f"{path} is of another run ({'; '.join(differing)}): "
+            "use another --results, or --force to run it again"
         )
 
 

@@ -141,7 +141,7 @@ class _Supervisor:
                 return Verdict(Outcome.INTERRUPTED) if death is Death.STOP else _finished(after, Outcome.DONE)
             fresh, why = False, self._cause(death)
             self._say(
-                f"{self._job.trace_path}: trial {after.trials[-1].number} ended the process ({why}); the run goes on"
+                f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}); it goes on"
             )
 
     def _past(self, left: list[dict[str, Any]]) -> Trace | None:
@@ -217,7 +217,7 @@ class _Supervisor:
         )
 
     def _set_right(self, death: Death) -> Trace:
-        """The trace as it stands after a death, with the trial under way logged and, if that was all, the end."""
+        """The trace after a death, with the trial under way logged and, if that was all, the end."""
         path, spec = self._job.trace_path, self._job.spec
         zero = self._page.snapshot().zero
         elapsed = 0.0 if zero is None else monotonic() - zero

@@ -64,7 +64,7 @@ def encode(record: Record) -> bytes:
 
 
 def read(path: Path) -> Trace | None:
-    """The trace in a file; None when there is none, or none with a whole header. A torn line is passed over."""
+    """The trace in a file; None without a file or a whole header. A torn last line is passed over."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -91,7 +91,7 @@ def read(path: Path) -> Trace | None:
                 raise ValueError(kind)
         except (ValueError, TypeError, KeyError):
             raise TraceError(
-                f"{path}, line {number} is not a record of a trace: move the file away, or run again with --force"
+                f"{path}, line {number} is not a record of a trace: move the file away, or use --force"
             ) from None
     return None if header is None else Trace(header, trials, end)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from cfo_bench.errors import OptionError
@@ -25,10 +26,8 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
                 f"option {word!r}: {text!r} is not a value; put quotes around odd text"
             ) from None
         if isinstance(value, str):
-            try:
+            with suppress(ValueError):
                 value = float(value)
-            except ValueError:
-                pass
         found[key] = value
     return found
 

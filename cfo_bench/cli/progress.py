@@ -53,7 +53,7 @@ class Quiet:
         click.echo(text, err=True)
 
     def _eta_seconds(self, active: Sequence[Active]) -> float:
-        """Budgets still to be spent, over the runs that go side by side; on a virtual clock, at the pace so far."""
+        """Budgets to be spent, over the runs side by side; on a virtual clock, at the pace so far."""
         if self._jobs[0].spec.clock == "virtual":
             pace = (monotonic() - self._began_at) / max(len(self._done), 1)
             return pace * (len(self._jobs) - len(self._done))
@@ -89,10 +89,8 @@ class Plain(Quiet):
     def finished(self, job: Job, verdict: Verdict) -> None:
         super().finished(job, verdict)
         self._spoke_at = monotonic()
-        seen = self._last.pop(name_of(job), None)
-        result = (
-            f", {seen.snapshot.trials} trials, {self._score(seen)}" if seen and seen.snapshot.trials else ""
-        )
+        end = verdict.end
+        result = f", {end.trials} trials, {self._score(job, end.best_loss)}" if end else ""
         eta = f", {duration(self._eta_seconds([]))} to go" if len(self._done) < len(self._jobs) else ""
         self._print(f"[{len(self._done)}/{len(self._jobs)}{eta}] {name_of(job)}: {verdict.outcome}{result}")
 

@@ -215,7 +215,7 @@ def run(
             click.echo(suite.command_line(spec, data[spec.task]))
         hours = sum(spec.budget_seconds for spec in specs) / 3600
         click.echo(
-            f"{len(specs)} runs, {hours:.2f} hours of budget, {hours / jobs:.2f} hours at {jobs} side by side",
+            f"{len(specs)} runs, {hours:.2f} hours of budget, {hours / jobs:.2f} hours with --jobs {jobs}",
             err=True,
         )
         return 0

@@ -7,7 +7,7 @@ import queue
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerContext
 from types import FrameType
@@ -35,10 +35,8 @@ class Active:
 
     def refresh(self) -> Snapshot:
         if self.page is not None:
-            try:
+            with suppress(ValueError):  # the run ended and its page was closed between two looks
                 self.snapshot = self.page.snapshot()
-            except ValueError:  # the run ended and its page was closed between two looks
-                pass
         return self.snapshot
 
     def elapsed(self) -> float:
@@ -67,7 +65,7 @@ class Interrupted(CfoBenchError):
 def run_jobs(
     jobs: Sequence[Job], side_by_side: int, context: ForkServerContext, force: bool, progress: Progress
 ) -> list[Verdict]:
-    """Every job's verdict, in their order. A failure of one stops no other; Interrupted when asked to stop."""
+    """Every job's verdict, in order. A failure of one stops no other; Interrupted when asked to stop."""
     stop = Stop()
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     events: queue.SimpleQueue[tuple[int, str | Verdict]] = queue.SimpleQueue()

@@ -117,7 +117,7 @@ class LocalSearch(Generic[Thread]):
         self.best: tuple[Config, float] | None = None
         self._geometry = geometry
         self._waiting: list[tuple[Trial, Point] | None] = [None] * workers
-        self._exhausted: dict[int, Exhausted] = {}
+        self._exhausted: dict[int, str] = {}
         self._asked = 0
 
     def ask(self) -> Trial:
@@ -126,15 +126,16 @@ class LocalSearch(Generic[Thread]):
                 try:
                     point = self.threads[index].next_point()
                 except Exhausted as reason:
-                    self._exhausted[index] = reason
+                    self._exhausted[index] = str(reason)
                     continue
                 trial = Trial(self._asked, self._geometry.config(point), None, index)
                 self._asked += 1
                 self._waiting[index] = (trial, point)
                 return trial
-        if self._exhausted or self._waiting[0] is None:
-            raise Exhausted(str(next(iter(self._exhausted.values()))))
-        return self._waiting[0][0]
+        first = self._waiting[0]
+        if self._exhausted or first is None:
+            raise Exhausted(next(iter(self._exhausted.values())))
+        return first[0]
 
     def tell(self, trial: Trial, result: Result) -> None:
         waiting = self._waiting[trial.thread]

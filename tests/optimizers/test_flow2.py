@@ -71,7 +71,7 @@ def test_an_equal_loss_is_no_improvement(play) -> None:
 
 
 def test_the_step_stays_constant(play) -> None:
-    run = play(FLOW2(PLANE, ORIGIN, step=5.0), [3, 4], [4, -3], [0, 1], [1, 0])
+    run = play(FLOW2(PLANE, ORIGIN, step=5.0), [3, 4], [4, -3], [0, 1], [1, 0], [4, 3])
 
     run.tell(*[1.0] * 9)
 
