@@ -21,6 +21,9 @@ class Clock(Protocol):
     def account(self, seconds: float) -> None:
         """Seconds that an evaluation says it took: they have passed already, or pass now."""
 
+    def rewind(self, moment: float) -> None:
+        """Go on from an earlier moment: what passed since is charged to nobody."""
+
 
 class WallClock:
     """Real seconds since the clock's start; `elapsed` is where a resumed run stood."""
@@ -34,6 +37,9 @@ class WallClock:
     def account(self, seconds: float) -> None:
         pass
 
+    def rewind(self, moment: float) -> None:
+        self.zero = time.perf_counter() - moment
+
 
 class VirtualClock:
     """Seconds that pass when an evaluation says so: hours in milliseconds, the same everywhere."""
@@ -46,6 +52,9 @@ class VirtualClock:
 
     def account(self, seconds: float) -> None:
         self._now += seconds
+
+    def rewind(self, moment: float) -> None:
+        self._now = moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,13 @@ class LivePage:
         for slot in (0, 1):
             _LENGTH.pack_into(self._map, _SLOT_AT + slot * _SLOT_SIZE, 0)
 
-    def start_clock(self, zero: float, trials: int, best_loss: float | None) -> None:
-        self.tally(trials, best_loss)
+    def start_clock(self, zero: float) -> None:
+        """From now on the run's deadlines hold."""
         _ZERO.pack_into(self._map, _ZERO_AT, zero)
+
+    def stop_clock(self) -> None:
+        """No deadline holds until the clock is started again."""
+        _ZERO.pack_into(self._map, _ZERO_AT, math.nan)
 
     def tally(self, trials: int, best_loss: float | None) -> None:
         _TALLY.pack_into(self._map, _TALLY_AT, trials, math.nan if best_loss is None else best_loss)

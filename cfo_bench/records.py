@@ -93,6 +93,8 @@ class RunSpec:
     memory_mb: int | None = None
     trial_timeout_seconds: float | None = None
     clock: str = "wall"
+    validation: str = "fold"
+    holdout_share: float = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,7 @@ class TrialRecord:
     tell_seconds: float | None
     peak_memory_mb: float | None
     error: str | None
+    test_score: float | None = None
 
     def result(self) -> Result:
         """What the method was told, for a replay."""
@@ -179,7 +182,8 @@ class Fold:
     """One fold, ready for a learner: float32 features, classes as 0…k-1, missing as NaN.
 
     A `categorical` column holds the codes of its categories. Whatever was fitted to make the
-    arrays was fitted on the training part only.
+    arrays was fitted on the training part only. There is a test part when validation is not done
+    on the fold's held-out rows but on rows split off its training rows.
     """
 
     problem: Problem
@@ -191,6 +195,8 @@ class Fold:
     valid_x: np.ndarray[Any, Any]
     valid_y: np.ndarray[Any, Any]
     constant_loss: float
+    test_x: np.ndarray[Any, Any] | None = None
+    test_y: np.ndarray[Any, Any] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -210,6 +216,9 @@ class Objective(Protocol):
     """One fold of one learner: what a trial is evaluated on."""
 
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result: ...
+
+    def test_loss(self) -> float:
+        """The loss on the fold's test part of the model that was evaluated last."""
 
 
 class Learner(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -58,7 +59,13 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator
     """
     spec = job.spec
     learner: Learner = LEARNERS.load(spec.learner)(**spec.learner_options)
-    fold, facts = tasks.load_fold(job.data, spec.fold, spec.n_folds, spec.seed)
+    fold, facts = tasks.load_fold(
+        job.data,
+        spec.fold,
+        spec.n_folds,
+        spec.seed,
+        spec.holdout_share if spec.validation == "holdout" else None,
+    )
     _check_fit(spec, learner, facts)
     space = learner.space(fold.n_rows)
     start = learner.start(space)
@@ -90,7 +97,9 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator
                 optimizer, evaluator, spec.workers, clock, referee, live, trials, waiting
             )
         else:
-            records = search(optimizer, evaluator, clock, referee, live, trials)
+            best_loss = math.inf if best is None or best.loss is None else best.loss
+            test = partial(_test, evaluator, clock, live) if fold.test_y is not None else lambda: None
+            records = search(optimizer, evaluator, clock, referee, live, trials, best_loss, test)
         while True:
             try:
                 record = next(records)
@@ -107,6 +116,20 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator
             live.told(record.number)
             live.tally(trials, best.loss if best else None)
         yield end_record(reason, clock.now(), trials, best, error)
+
+
+def _test(objective: Objective, clock: Clock, live: LivePage) -> float | None:
+    """The test loss of the model just evaluated, while the run's clock stands still."""
+    stopped_at = clock.now()
+    live.stop_clock()
+    try:
+        return objective.test_loss()
+    except Exception:  # a model that validates but can't be tested has no test score, and nothing worse
+        return None
+    finally:
+        clock.rewind(stopped_at)
+        if isinstance(clock, WallClock):
+            live.start_clock(clock.zero)
 
 
 def _start(
@@ -137,7 +160,8 @@ def _start(
         cleanup.callback(evaluator.close)
         clock = WallClock(past.elapsed)
         evaluator.start_clock(clock)
-    live.start_clock(clock.zero, len(past.trials), past.best.loss if past.best else None)
+    live.tally(len(past.trials), past.best.loss if past.best else None)
+    live.start_clock(clock.zero)
     return clock, evaluator
 
 
@@ -236,7 +260,7 @@ def _header(
             "train_rows": fold.n_rows,
             "validation_rows": len(fold.valid_y),
             "folds": facts.folds_source,
-            "validation": "fold",
+            "test_rows": 0 if fold.test_y is None else len(fold.test_y),
         },
         "utc": utc_now(),
         "command": command_line(_without_defaults(job.spec), job.data),
@@ -258,6 +282,10 @@ def _without_defaults(spec: RunSpec) -> RunSpec:
 
 
 def _check_fit(spec: RunSpec, learner: Learner, facts: TaskFacts) -> None:
+    if spec.validation == "holdout" and spec.workers > 1:
+        raise UserError(
+            f"--validation holdout tests each incumbent off the clock, which --workers {spec.workers} can't"
+        )
     if facts.problem not in learner.problems:
         kinds = ", ".join(learner.problems)
         raise UserError(

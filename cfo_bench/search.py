@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -87,6 +88,7 @@ class Referee:
         ended: float,
         ask_seconds: float,
         tell_seconds: float | None = None,
+        test_loss: float | None = None,
     ) -> TrialRecord:
         loss = result.loss if result.status is Status.OK else None
         return TrialRecord(
@@ -105,6 +107,7 @@ class Referee:
             tell_seconds=tell_seconds,
             peak_memory_mb=result.peak_memory_mb,
             error=result.error,
+            test_score=None if test_loss is None else self.to_score(test_loss),
         )
 
 
@@ -115,8 +118,14 @@ def search(
     referee: Referee,
     watcher: Watcher | None = None,
     done: int = 0,
+    best_loss: float = math.inf,
+    test: Callable[[], float | None] = lambda: None,
 ) -> Records:
-    """One trial after the other until a limit is met; returns which. `done` trials were told before."""
+    """One trial after the other until a limit is met; returns which.
+
+    `done` trials were told before, the best of them with `best_loss`. Each new incumbent is put to
+    the `test`, off the clock.
+    """
     limits = referee.limits
     while True:
         asked_at = clock.now()
@@ -138,11 +147,15 @@ def search(
         if watcher:
             # A trial that ended in time counts, even if the method does not survive being told.
             watcher.evaluated(referee.record(trial, result, started, ended, started - asked_at))
+        test_loss = None
+        if result.value < best_loss:
+            best_loss = result.value
+            test_loss = test()
         telling_at = clock.now()
         referee.tell(optimizer, trial, result)
         tell_seconds = clock.now() - telling_at
         done += 1
-        yield referee.record(trial, result, started, ended, started - asked_at, tell_seconds)
+        yield referee.record(trial, result, started, ended, started - asked_at, tell_seconds, test_loss)
 
 
 def describe(error: BaseException) -> str:

@@ -76,6 +76,8 @@ _FLAGS = {
     "--memory": "memory_mb",
     "--trial-timeout": "trial_timeout_seconds",
     "--clock": "clock",
+    "--validation": "validation",
+    "--holdout-share": "holdout_share",
 }
 
 

@@ -220,7 +220,6 @@ class _Supervisor:
         """The trace after a death, with the trial under way logged and, if that was all, the end."""
         path, spec = self._job.trace_path, self._job.spec
         zero = self._page.snapshot().zero
-        elapsed = 0.0 if zero is None else monotonic() - zero
         after = trace.read(path)
         if after is None:
             if death is Death.STOP:
@@ -228,10 +227,14 @@ class _Supervisor:
             raise RunError(f"{path}: the run's process died before its first line: {self._cause(death)}")
         if after.end is not None:
             return after
+        under_way = self._page.under_way()
+        # A clock that stands still has not gone past the last thing it was read for.
+        stood_at = max([after.elapsed, *(row.get("ended", row["started"]) for row in under_way)])
+        elapsed = stood_at if zero is None else monotonic() - zero
         with TraceWriter(path) as writer:
             writer.mend()
             logged = self._log_under_way(
-                writer, after, self._page.under_way(), None if death is Death.STOP else (elapsed, death)
+                writer, after, under_way, None if death is Death.STOP else (elapsed, death)
             )
             after = trace.read(path) or after
             error = None

@@ -145,6 +145,20 @@ def _complete(kind: str) -> Any:
     show_default=True,
     help="virtual: analytic seconds, for the synthetic learners.",
 )
+@click.option(
+    "--validation",
+    type=click.Choice(["fold", "holdout"]),
+    default="fold",
+    show_default=True,
+    help="Measure the loss on the fold's held-out part, or on a part split off its training rows.",
+)
+@click.option(
+    "--holdout-share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="Share of the training rows that --validation holdout splits off.",
+)
 @click.option("--force", is_flag=True, help="Run again what is there already.")
 @click.option("--dry-run", is_flag=True, help="Print the runs, and run none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
@@ -171,6 +185,8 @@ def run(
     options: Sequence[str],
     learner_options: Sequence[str],
     clock: str,
+    validation: str,
+    holdout_share: float,
     force: bool,
     dry_run: bool,
     as_json: bool,
@@ -208,6 +224,8 @@ def run(
         memory_mb=memory_mb or machine.total_memory_mb() * 9 // 10 // jobs // workers,
         trial_timeout_seconds=trial_timeout_seconds,
         clock=clock,
+        validation=validation,
+        holdout_share=holdout_share,
     )
     data = {ref.task: ref for ref in refs}
     if dry_run:

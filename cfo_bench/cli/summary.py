@@ -29,6 +29,8 @@ def _cells(row: SummaryRow) -> list[str]:
     score = "none" if row.score_mean is None else f"{row.score_mean:.4f}"
     if row.score_sd is not None:
         score += f" ± {row.score_sd:.4f}"
+    if row.test_score_mean is not None:
+        score += f" (test {row.test_score_mean:.4f})"
     return [
         row.task,
         row.method,

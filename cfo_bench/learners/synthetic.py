@@ -140,6 +140,9 @@ class SyntheticObjective:
             self.optimum[param.name] = low + (high - low) * float(rng.uniform(margin, 1 - margin))
         self.best_loss = float(rng.uniform(0.05, 0.25))
 
+    def test_loss(self) -> float:
+        raise NotImplementedError("an analytic loss has no test part")
+
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
         rows = self._n_rows if trial.rows is None else min(trial.rows, self._n_rows)
         seconds = self.cost(trial.config, rows)

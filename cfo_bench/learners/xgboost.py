@@ -100,6 +100,7 @@ class XGBoostObjective:
         self._on_first_rows = lru_cache(maxsize=_KEPT_LEVELS)(self._train_on_first_rows)
         self._train = xgboost.QuantileDMatrix(fold.train_x, fold.train_y, **self._data_options)
         self._valid = xgboost.DMatrix(fold.valid_x, **self._data_options)
+        self._last: xgboost.Booster | None = None
 
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
         started = deadline.now()
@@ -116,9 +117,20 @@ class XGBoostObjective:
             if deadline.passed():
                 return Result(Status.TIMEOUT, fit_seconds=deadline.now() - started)
             booster.update(train, iteration)
+        self._last = booster
         fitted = deadline.now()
         loss = self._metric.loss(self._fold.valid_y, booster.predict(self._valid))
         return Result.ok(loss, fitted - started, deadline.now() - fitted)
+
+    def test_loss(self) -> float:
+        assert self._last is not None and self._fold.test_y is not None  # there is a model and a test part
+        return self._metric.loss(self._fold.test_y, self._last.predict(self._test))
+
+    @cached_property
+    def _test(self) -> xgboost.DMatrix:
+        import xgboost
+
+        return xgboost.DMatrix(self._fold.test_x, **self._data_options)
 
     def _booster(self, config: Config, train: xgboost.DMatrix) -> xgboost.Booster:
         booster = _quick_booster()(cache=[train])

@@ -25,6 +25,7 @@ class SummaryRow:
     metric: str
     score_mean: float | None
     score_sd: float | None
+    test_score_mean: float | None
     seconds_to_best: float | None
     trials: float
     method_share: float | None
@@ -43,6 +44,7 @@ def summarise(paths: Iterable[Path]) -> list[SummaryRow]:
 def _row(learner: str, task: str, method: str, traces: list[Trace]) -> SummaryRow:
     best = [trial for found in traces if (trial := found.best) is not None]
     scores = [trial.score for trial in best if trial.score is not None]
+    tests = [trial.test_score for trial in best if trial.test_score is not None]
     elapsed = sum(found.end.elapsed if found.end else found.elapsed for found in traces)
     method_seconds = sum(t.ask_seconds + (t.tell_seconds or 0.0) for found in traces for t in found.trials)
     return SummaryRow(
@@ -54,6 +56,7 @@ def _row(learner: str, task: str, method: str, traces: list[Trace]) -> SummaryRo
         metric=str(traces[0].header["metric"]),
         score_mean=statistics.fmean(scores) if scores else None,
         score_sd=statistics.stdev(scores) if len(scores) > 1 else None,
+        test_score_mean=statistics.fmean(tests) if tests else None,
         seconds_to_best=statistics.fmean(trial.ended for trial in best) if best else None,
         trials=statistics.fmean(len(found.trials) for found in traces),
         method_share=method_seconds / elapsed if elapsed else None,

@@ -23,23 +23,25 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def encode(table: Table, split: Split) -> Fold:
-    train_x = np.empty((len(split.train), len(table.features)), dtype=np.float32)
-    valid_x = np.empty((len(split.valid), len(table.features)), dtype=np.float32)
+    parts = [split.train, split.valid] if split.test is None else [split.train, split.valid, split.test]
+    matrices = [np.empty((len(rows), len(table.features)), dtype=np.float32) for rows in parts]
     for i, column in enumerate(table.features):
         values = _category_ranks(column, split.train) if column.kind is Kind.CATEGORY else _numbers(column)
-        train_x[:, i] = values[split.train]
-        valid_x[:, i] = values[split.valid]
+        for matrix, rows in zip(matrices, parts, strict=True):
+            matrix[:, i] = values[rows]
     train_y, valid_y = table.y[split.train], table.y[split.valid]
     return Fold(
         problem=table.problem,
         metric=METRIC_OF[table.problem],
         n_classes=len(table.classes),
         categorical=tuple(column.kind is Kind.CATEGORY for column in table.features),
-        train_x=train_x,
+        train_x=matrices[0],
         train_y=train_y,
-        valid_x=valid_x,
+        valid_x=matrices[1],
         valid_y=valid_y,
         constant_loss=constant_loss(table.problem, train_y, valid_y, len(table.classes)),
+        test_x=None if split.test is None else matrices[2],
+        test_y=None if split.test is None else table.y[split.test],
     )
 
 

@@ -21,6 +21,7 @@ class Split:
     train: Array
     valid: Array
     source: str
+    test: Array | None = None
 
 
 def by_seed(table: Table, fold: int, n_folds: int, seed: int) -> Split:
@@ -33,6 +34,30 @@ def by_seed(table: Table, fold: int, n_folds: int, seed: int) -> Split:
     folds = splitter(n_folds, shuffle=True, random_state=seed).split(np.empty((len(table.y), 0)), table.y)
     train, valid = list(folds)[fold]
     return Split(train, valid, f"{describe(table.problem, n_folds)} by seed {seed}")
+
+
+def hold_out(table: Table, split: Split, share: float, seed: int) -> Split:
+    """The fold's held-out part becomes the test part; a share of its training rows validates instead.
+
+    Of each class the same share, but never its last row.
+    """
+    if not 0 < share < 1:
+        raise UserError(
+            f"--holdout-share {share}: a part of the training rows is more than 0 and less than 1"
+        )
+    rng = np.random.default_rng(seed)
+    groups = (
+        np.zeros(len(split.train), dtype=int) if table.problem is Problem.REGRESSION else table.y[split.train]
+    )
+    is_valid = np.zeros(len(split.train), dtype=bool)
+    for group in np.unique(groups):
+        members = rng.permutation(np.flatnonzero(groups == group))
+        is_valid[members[: min(round(share * len(members)), len(members) - 1)]] = True
+    if is_valid.sum() < 2:
+        raise DataError(
+            f"{table.where}: {share:g} of {len(is_valid)} training rows is less than 2 rows: take more"
+        )
+    return Split(split.train[~is_valid], split.train[is_valid], split.source, split.valid)
 
 
 def describe(problem: Problem, n_folds: int) -> str:

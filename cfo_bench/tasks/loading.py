@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, Fold, TaskFacts
 
 if TYPE_CHECKING:
@@ -23,17 +24,26 @@ def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
     return _facts(ref, table, folds.describe(table.problem, n_folds))
 
 
-def load_fold(ref: DataRef, fold: int, n_folds: int, seed: int) -> tuple[Fold, TaskFacts]:
-    """Fold number `fold` of the `n_folds` that the seed makes, as arrays, with the task's facts."""
+def load_fold(
+    ref: DataRef, fold: int, n_folds: int, seed: int, holdout_share: float | None = None
+) -> tuple[Fold, TaskFacts]:
+    """Fold number `fold` of the `n_folds` that the seed makes, as arrays, with the task's facts.
+
+    With a `holdout_share`, that share of the training rows validates and the held-out part tests.
+    """
     from cfo_bench.tasks import folds, synthetic
     from cfo_bench.tasks.arrays import encode
 
     folds.check_choice(fold, n_folds, seed)
     if ref.source == "synthetic":
         folds.check_number(n_folds, synthetic.ROWS[ref.task])
+        if holdout_share is not None:
+            raise UserError(f"task {ref.task!r} has no rows to hold out: leave --validation at fold")
         return synthetic.load(ref.task, n_folds), synthetic.facts(ref.task)
     table = _table(ref)
     split = folds.by_seed(table, fold, n_folds, seed)
+    if holdout_share is not None:
+        split = folds.hold_out(table, split, holdout_share, seed)
     return encode(table, split), _facts(ref, table, split.source)
 
 

@@ -1,0 +1,239 @@
+"""What the paper proves of FLOW², sampled: a method that breaks a rule of Algorithm 1 breaks a bound here.
+
+The hyperparameters have ranges across 0, so that they are searched as they are and the space is R^d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfo_bench.optimizers.cfo import CFO
+from cfo_bench.optimizers.cfo0 import CFO0
+from cfo_bench.optimizers.flow2 import FLOW2
+from cfo_bench.records import Result
+from cfo_bench.space import Float, Space
+
+Vector = np.ndarray
+Function = Callable[[Vector], float]
+
+
+@dataclass
+class Iteration:
+    """x_k with its loss, the step δ and the round, and what was evaluated in the iteration."""
+
+    x: Vector
+    loss: float
+    delta: float
+    round: int
+    evaluated: list[Vector] = field(default_factory=list)
+
+
+def euclidean(d: int) -> Space:
+    return Space([Float(f"x{i}", -1e4, 1e4) for i in range(d)])
+
+
+def iterations(method: FLOW2 | CFO, f: Function) -> Iterator[Iteration]:
+    """Each iteration once it is over; restarts are evaluations of none."""
+    thread = method.threads[0]
+    under_way = None
+    while True:
+        trial = method.ask()
+        x = np.array(list(trial.config.values()))
+        if thread.asking in ("PLUS", "RESET") and under_way:
+            yield under_way
+            under_way = None
+        if thread.asking == "PLUS":
+            under_way = Iteration(np.array(thread.x.vector), thread.loss, thread.delta, getattr(thread, "r", 0))
+        if under_way:
+            under_way.evaluated.append(x)
+        method.tell(trial, Result.ok(f(x)))
+
+
+def flow2(f: Function, x0: Vector, step: float, n: int, seed: int) -> list[Iteration]:
+    """The first n iterations, and one more for the incumbent that they lead to."""
+    start = {f"x{i}": float(x) for i, x in enumerate(x0)}
+    run = iterations(FLOW2(euclidean(len(x0)), start, seed, step=step), f)
+    return [next(run) for _ in range(n + 1)]
+
+
+def c(d: int) -> float:
+    """c_d of Proposition 1, the mean of |u_1| over the unit sphere."""
+    return 2 * math.gamma(d / 2) / ((d - 1) * math.gamma((d - 1) / 2) * math.sqrt(math.pi))
+
+
+# --- Properties 1 to 3 ------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(
+    d=st.integers(1, 5),
+    seed=st.integers(0, 2**32),
+    method=st.sampled_from([FLOW2, CFO]),
+    failures=st.floats(0, 0.5),
+)
+def test_the_incumbent_is_the_best_near_the_last_and_costs_two_evaluations(d, seed, method, failures) -> None:
+    rng = np.random.default_rng(seed)
+    known: dict[bytes, float] = {}
+
+    def f(x: Vector) -> float:
+        """No structure at all, and some trials fail."""
+        known[x.tobytes()] = math.inf if rng.random() < failures else float(rng.standard_normal())
+        return known[x.tobytes()]
+
+    run = iterations(method(euclidean(d), {f"x{i}": 0.0 for i in range(d)}, seed), f)
+    before, best = None, math.inf
+    for now in (next(run) for _ in range(30)):
+        if before and before.round == now.round:
+            best = min([best, *(known[x.tobytes()] for x in before.evaluated)])
+            assert now.loss <= best  # Property 1
+            if d > 1:  # with d = 1 an iteration of repeats, which asks nothing, may lie between them
+                assert np.linalg.norm(now.x - before.x) <= before.delta * (1 + 1e-9)  # Property 2
+        else:
+            best = now.loss
+        assert len(now.evaluated) <= 2  # Property 3
+        before = now
+
+
+def test_zeroth_order_steps_do_not_keep_property_1() -> None:
+    """The check above can tell: CFO-0 accepts what is worse."""
+    start = {"x0": 0.0, "x1": 0.0}
+    run = iterations(CFO0(euclidean(2), start, seed=0), lambda x: float(np.sum(np.sin(3 * x) + 0.1 * x**2)))
+
+    losses = [next(run).loss for _ in range(40)]
+
+    assert any(later > earlier for earlier, later in zip(losses, losses[1:], strict=False))
+
+
+# --- Proposition 1, Theorems 1 and 2 ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 9])
+@pytest.mark.parametrize("step", [0.1, 0.5])
+def test_an_iteration_gains_what_proposition_1_says(d: int, step: float) -> None:
+    curvature = np.linspace(0.5, 2.0, d)  # L = 2
+    x0 = np.linspace(1.0, 2.0, d)
+    gradient = float(np.linalg.norm(curvature * x0))
+
+    def f(x: Vector) -> float:
+        return float(curvature @ x**2) / 2
+
+    ends = [flow2(f, x0, step, 1, seed)[-1].loss for seed in range(1200)]
+    gain = f(x0) - np.array(ends)
+
+    error = gain.std() / math.sqrt(len(gain))
+    assert gain.mean() >= step * c(d) * gradient - 2.0 * step**2 / 2 - 4 * error
+    # f is convex, so that no direction gains more than its slope: c_d is not just any lower bound.
+    assert gain.mean() <= step * c(d) * gradient + 4 * error
+
+
+@pytest.mark.parametrize("d", [2, 5, 9])
+@pytest.mark.parametrize("n", [50, 200])
+def test_a_convex_loss_falls_as_theorem_1_says(d: int, n: int) -> None:
+    curvature = np.linspace(0.5, 2.0, d)
+    step = 1 / math.sqrt(n)
+
+    def f(x: Vector) -> float:
+        return float(curvature @ x**2) / 2
+
+    runs = [flow2(f, np.full(d, 1.5), step, n, seed) for seed in range(12)]
+
+    radius = max(float(np.linalg.norm(k.x)) for run in runs for k in run)
+    bound = math.exp(-step * c(d) * n / radius) * f(np.full(d, 1.5)) + 2.0 * step * radius / (2 * c(d))
+    assert np.mean([run[-1].loss for run in runs]) <= bound
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_gradient_vanishes_as_theorem_2_says(d: int) -> None:
+    n = 200
+    step = 1 / math.sqrt(n)
+
+    def f(x: Vector) -> float:
+        return float(np.sum(x**2 / 2 + np.cos(3 * x)))  # not convex: f'' = 1 - 9 cos 3x in [-8, 10], L = 10
+
+    def gradient(x: Vector) -> float:
+        return float(np.linalg.norm(x - 3 * np.sin(3 * x)))
+
+    grid = np.linspace(-5, 5, 100_001)
+    lowest = d * float(np.min(grid**2 / 2 + np.cos(3 * grid)))
+    runs = [flow2(f, np.full(d, 3.0), step, n, seed) for seed in range(12)]
+
+    mean_gradients = np.mean([[gradient(k.x) for k in run[:n]] for run in runs], axis=0)
+    bound = (f(np.full(d, 3.0)) - lowest + 10 * n * step**2 / 2) / (c(d) * (n - 1) * step)
+    assert mean_gradients.min() <= bound
+
+
+# --- Theorem 3, and its form for a factorised cost --------------------------------------------
+
+
+def monotone_beyond(level: Function, best: float) -> Function:
+    """A loss that is lowest where `level` is `best` and, past it, rises with the level whatever else x is.
+
+    Before it, the loss falls towards the best level, with ripples.
+    """
+
+    def f(x: Vector) -> float:
+        ahead = best - level(x)
+        return -ahead if ahead < 0 else ahead + 0.3 * min(ahead, 1.0) * (1 + math.sin(float(np.sum(x))))
+
+    return f
+
+
+def spent(run: list[Iteration], cost: Function) -> list[float]:
+    """What the first 1, 2, 3 … iterations have cost."""
+    return list(np.cumsum([sum(cost(x) for x in k.evaluated) for k in run]))
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("step", [0.2, 1.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_lipschitz_cost_stays_under_the_bound_of_theorem_3(d: int, step: float, seed: int) -> None:
+    def cost(x: Vector) -> float:
+        return 5.0 + abs(float(np.sum(x)))  # Lipschitz: U = √d in the Euclidean norm
+
+    start, best = 5.0, 20.0
+    gap, most = best - start, math.sqrt(d) * step  # γ and D
+    run = flow2(monotone_beyond(cost, best), np.zeros(d), step, 150, seed)
+
+    for before, now in zip(run, run[1:], strict=False):
+        assert cost(now.x) <= cost(before.x) + most + 1e-9  # Proposition 2
+        assert cost(now.x) <= best + most + 1e-9  # Proposition 3
+    for n, total in enumerate(spent(run[:-1], cost), start=1):
+        if n <= math.ceil(gap / most):
+            assert total <= n * (best + start) + 2 * n * most
+        else:
+            assert total <= 2 * n * best + 4 * n * most - (gap / most - 1) * gap
+    assert cost(run[-1].x) > best - 3 * most  # it came to where the bound bites
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, 1, -1), (1, 0, -1, 0, 1)])
+@pytest.mark.parametrize("step", [0.2, 1.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_factorised_cost_stays_under_the_bound_of_appendix_b(signs, step: float, seed: int) -> None:
+    def level(x: Vector) -> float:
+        return float(np.dot(signs, x))
+
+    def cost(x: Vector) -> float:
+        return math.exp(level(x))  # Π e^{±x_i} over the cost-related dimensions
+
+    start, best = 1.0, math.exp(6.0)
+    ratio, most = best / start, math.exp(step * math.sqrt(np.dot(signs, signs)))  # γ and C
+    run = flow2(monotone_beyond(level, 6.0), np.zeros(len(signs)), step, 150, seed)
+
+    for before, now in zip(run, run[1:], strict=False):
+        assert cost(now.x) <= cost(before.x) * most * (1 + 1e-9)  # Proposition 4
+        assert cost(now.x) <= best * most * (1 + 1e-9)  # Proposition 5
+    climb = (ratio - 1) / (ratio * (most - 1))
+    for n, total in enumerate(spent(run[:-1], cost), start=1):
+        if n <= math.ceil(math.log(ratio) / math.log(most)):
+            assert total <= best * 2 * climb * most
+        else:
+            bound = n * most + climb - math.log(ratio) / math.log(most) * most + most
+            assert total <= best * 2 * most * bound
+    assert level(run[-1].x) > 6.0 - 3 * math.log(most)
