@@ -6,7 +6,7 @@ CfoBenchError
 │   ├── OptionError      an option, or its value, that nobody knows
 │   ├── SpaceError       a hyperparameter, or a value of it, out of its rule
 │   ├── DataError        data that can't be a task
-│   ├── MissingExtraError a package that an extra would install
+│   ├── MissingPackageError a package that is not installed
 │   └── TraceError       a trace that can't be gone on with
 ├── RunError             a run that could not go on: one line, exit code 1
 └── Exhausted            a method has nothing new left to ask for; the run ends cleanly
@@ -48,11 +48,9 @@ class DataError(UserError):
     pass
 
 
-class MissingExtraError(UserError):
-    def __init__(self, what: str, module: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs the package {module!r}, which is not installed: pip install 'cfo-bench[{extra}]'"
-        )
+class MissingPackageError(UserError):
+    def __init__(self, what: str, package: str, remedy: str) -> None:
+        super().__init__(f"{what} needs the package {package!r}, which is not installed: {remedy}")
 
 
 class TraceError(UserError):

@@ -153,13 +153,17 @@ class ResumeRecord:
 
 @dataclass(frozen=True, slots=True)
 class DataRef:
-    """Where a task's data is to be had: enough to load it again in another process."""
+    """Where a task's data is to be had: enough to load it again in another process.
+
+    `folder` is the one whose index named the file.
+    """
 
     task: str
     source: str
     path: str | None = None
     target: str | None = None
     problem: Problem | None = None
+    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

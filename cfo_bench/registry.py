@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import MissingExtraError, OptionError, UnknownNameError, UserError
+from cfo_bench.annotations import fits, in_words, parameter_types
+from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`target` is "module:Class"; `needs` are the packages that the extra brings."""
+    """`target` is "module:Class"; `needs` are the packages it imports, which the `extra` brings."""
 
     target: str
     summary: str
@@ -32,6 +33,11 @@ class Row:
     def missing(self) -> str | None:
         """The first package it needs and does not have."""
         return next((name for name in self.needs if importlib.util.find_spec(name) is None), None)
+
+    @property
+    def remedy(self) -> str:
+        """The command that installs what is missing."""
+        return f"pip install 'cfo-bench[{self.extra}]'" if self.extra else f"pip install {self.missing}"
 
 
 @dataclass
@@ -62,28 +68,44 @@ class Registry:
     def load(self, name: str) -> type[Any]:
         """The class behind a name; an absent extra is named with the command that installs it."""
         row = self.row(name)
-        if row.missing is not None and row.extra is not None:
-            raise MissingExtraError(f"{self.kind} {name!r}", row.missing, row.extra)
+        if row.missing is not None:
+            raise MissingPackageError(f"{self.kind} {name!r}", row.missing, row.remedy)
         module_name, _, attribute = row.target.rpartition(":")
-        module = (
-            _module_of_file(module_name)
-            if module_name.endswith(".py")
-            else importlib.import_module(module_name)
-        )
         try:
-            found: type[Any] = getattr(module, attribute)
-        except AttributeError:
-            raise UserError(f"{module_name} has no class {attribute!r}: name one that it has") from None
+            module = (
+                _module_of_file(module_name)
+                if module_name.endswith(".py")
+                else importlib.import_module(module_name)
+            )
+        except UserError:
+            raise
+        except Exception as error:  # whatever somebody else's module does when it is imported
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise UserError(f"{self.kind} {name!r} can't be imported: mend {module_name} ({reason})") from error
+        found = getattr(module, attribute, None)
+        if not isinstance(found, type):
+            raise UserError(f"{module_name} has no class {attribute!r}: name one that it has")
         return found
 
     def options(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The given options over the class's defaults; one that it has not is an OptionError."""
-        defaults = default_options(self.load(name))
-        for key in given:
+        """The given options over the class's defaults; each must be one of them, with a value of its type."""
+        cls = self.load(name)
+        defaults, types = default_options(cls), parameter_types(cls)
+        for key, value in given.items():
             if key not in defaults:
                 known = ", ".join(sorted(defaults)) or "none"
                 raise OptionError(f"{self.kind} {name!r} has no option {key!r}: its options are {known}")
+            if key in types and not fits(value, types[key]):
+                raise OptionError(
+                    f"option {key} of {self.kind} {name!r} is {value!r}: give {in_words(types[key])}"
+                )
         return {**defaults, **given}
+
+    def described_options(self, name: str) -> list[tuple[str, Any, str]]:
+        """Each option with its default and what it takes, in words."""
+        cls = self.load(name)
+        types = parameter_types(cls)
+        return [(key, value, in_words(types.get(key, Any))) for key, value in default_options(cls).items()]
 
 
 def default_options(cls: type[Any]) -> dict[str, Any]:

@@ -66,7 +66,8 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator
         spec.seed,
         spec.holdout_share if spec.validation == "holdout" else None,
     )
-    _check_fit(spec, learner, facts)
+    check_clock(spec, learner)
+    check_problem(spec.learner, learner, facts)
     space = learner.space(fold.n_rows)
     start = learner.start(space)
     seed = method_seed(spec)
@@ -263,33 +264,28 @@ def _header(
             "test_rows": 0 if fold.test_y is None else len(fold.test_y),
         },
         "utc": utc_now(),
-        "command": command_line(_without_defaults(job.spec), job.data),
+        "command": reproducing_command(job.spec, job.data),
         **job.provenance,
     }
 
 
-def _without_defaults(spec: RunSpec) -> RunSpec:
-    """The spec with the options that a person would have to give."""
-    methods, learners = (
-        default_options(METHODS.load(spec.method)),
-        default_options(LEARNERS.load(spec.learner)),
-    )
-    return replace(
+def reproducing_command(spec: RunSpec, data: DataRef) -> str:
+    """The command that does this run again, with the options that a person would have to give."""
+    methods = default_options(METHODS.load(spec.method))
+    learners = default_options(LEARNERS.load(spec.learner))
+    given = replace(
         spec,
         options={k: v for k, v in spec.options.items() if k != "workers" and methods.get(k) != v},
         learner_options={k: v for k, v in spec.learner_options.items() if learners.get(k) != v},
     )
+    return command_line(given, data)
 
 
-def _check_fit(spec: RunSpec, learner: Learner, facts: TaskFacts) -> None:
+def check_clock(spec: RunSpec, learner: Learner) -> None:
+    """What can be wrong with a spec before its data is looked at."""
     if spec.validation == "holdout" and spec.workers > 1:
         raise UserError(
             f"--validation holdout tests each incumbent off the clock, which --workers {spec.workers} can't"
-        )
-    if facts.problem not in learner.problems:
-        kinds = ", ".join(learner.problems)
-        raise UserError(
-            f"task {spec.task!r} is {facts.problem}, and learner {spec.learner!r} takes {kinds} only"
         )
     if learner.virtual != (spec.clock == "virtual"):
         raise UserError(
@@ -297,4 +293,13 @@ def _check_fit(spec: RunSpec, learner: Learner, facts: TaskFacts) -> None:
             if learner.virtual
             else f"--clock virtual needs analytic seconds, and learner {spec.learner!r} really trains: "
             "choose a synthetic one"
+        )
+
+
+def check_problem(name: str, learner: Learner, facts: TaskFacts) -> None:
+    if facts.problem not in learner.problems:
+        kinds = ", ".join(learner.problems)
+        raise UserError(
+            f"task {facts.name!r} is {facts.problem}, and learner {name!r} takes {kinds} only: "
+            "choose another --learner"
         )

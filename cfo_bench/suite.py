@@ -11,6 +11,8 @@ from typing import Any
 from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, RunSpec
 
+DEFAULT_LEARNER = "xgboost"
+
 
 def expand(
     learners: Sequence[str],
@@ -20,7 +22,7 @@ def expand(
     seeds: Sequence[int],
     **common: Any,
 ) -> list[RunSpec]:
-    """The product of all; a method comes with its options. Folds come last, so that methods grow alike."""
+    """The product of all; a method comes with its options. The methods take turns, fold by fold."""
     return [
         RunSpec(learner, task, method, fold, seed, options=options, **common)
         for learner, task, seed, fold, (method, options) in product(learners, tasks, seeds, folds, methods)
@@ -53,16 +55,16 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
         words += ["--problem", str(data.problem)] if data.problem else []
     else:
         words += ["--task", spec.task]
-    defaults = {field.name: field.default for field in fields(RunSpec)}
-    words += ["--method", spec.method, "--budget", f"{spec.budget_seconds:g}", "--folds", str(spec.fold)]
+    defaults = {field.name: field.default for field in fields(RunSpec)} | {"learner": DEFAULT_LEARNER}
+    words += ["--method", spec.method, "--budget", _number(spec.budget_seconds), "--folds", str(spec.fold)]
     for flag, name in _FLAGS.items():
         value = getattr(spec, name)
-        if value is not None and value != defaults.get(name):
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+        if value is not None and value != defaults[name]:
+            words += [flag, _number(value) if isinstance(value, float) else str(value)]
     words += _options("--option", spec.options)
     words += _options("--learner-option", spec.learner_options)
-    if data.source == "folder" and data.path:
-        words += ["--data-dir", data.path.rpartition("/")[0]]
+    if data.folder is not None:
+        words += ["--data-dir", data.folder]
     return shlex.join(words)
 
 
@@ -79,6 +81,11 @@ _FLAGS = {
     "--validation": "validation",
     "--holdout-share": "holdout_share",
 }
+
+
+def _number(value: float) -> str:
+    """Every digit that it takes to read the same number again, and no more."""
+    return repr(value).removesuffix(".0")
 
 
 def _options(flag: str, options: Mapping[str, Any]) -> Iterable[str]:

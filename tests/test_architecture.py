@@ -34,7 +34,7 @@ def room(members: str, *, below: str = "") -> Room:
 
 
 ROOMS = {
-    "words": room("errors clock space records metrics registry"),
+    "words": room("annotations errors clock space records metrics registry"),
     "disk": room("trace suite", below="words"),
     "optimizers": room("optimizers", below="words"),
     "learners": room("learners", below="words"),

@@ -6,13 +6,11 @@ import click
 
 
 @click.command()
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def learners(as_json: bool) -> None:
-    """List the learners, with one line each."""
-    from cfo_bench.cli.tables import show
+def learners(name: str | None, as_json: bool) -> None:
+    """List the learners, with one line each; or the options of the learner NAME."""
+    from cfo_bench.cli.tables import show_registry
     from cfo_bench.learners import LEARNERS
 
-    show(("learner", "what it is", "available"), [
-        (name, row.summary, "yes" if row.missing is None else f"pip install 'cfo-bench[{row.extra}]'")
-        for name, row in sorted(LEARNERS.rows().items())
-    ], as_json)  # fmt: skip
+    show_registry(LEARNERS, name, as_json)

@@ -2,92 +2,94 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
+
+from cfo_bench.cli import completion
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef, RunSpec
 
-
-def _complete(kind: str) -> Any:
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from cfo_bench.learners import LEARNERS
-        from cfo_bench.optimizers import METHODS
-        from cfo_bench.tasks import listing
-
-        if kind == "task":
-            known = {row.name: row.source for row in listing(ctx.params.get("data_dir"))}
-        else:
-            registry = METHODS if kind == "method" else LEARNERS
-            known = {name: row.summary for name, row in registry.rows().items()}
-        return [
-            CompletionItem(name, help=text)
-            for name, text in sorted(known.items())
-            if name.startswith(incomplete)
-        ]
-
-    return complete
+# What a run's process needs besides its learner's packages, loaded once in the process they are forked from.
+_DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
 
 
-@click.command()
+def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds", ctx, param)
+    return value
+
+
+@click.command(short_help="Run methods on tasks and trace every trial.")
 @click.option(
     "--task",
     "task_names",
     multiple=True,
-    shell_complete=_complete("task"),
-    help="A task; give several for all of them.",
+    metavar="NAME",
+    shell_complete=completion.task_names,
+    help="A task (see `cfo-bench tasks`); give several for all of them.",
 )
 @click.option(
     "--data",
     "data_file",
     type=click.Path(path_type=Path),
-    help="Your own .csv, .parquet or .arff file as the task.",
+    metavar="FILE",
+    help="Your own .csv, .parquet or .arff file as a task.",
 )
-@click.option("--target", help="The column of --data to predict.")
+@click.option("--target", metavar="COLUMN", help="The column of --data to predict.")
 @click.option(
     "--problem",
     type=click.Choice(["binary", "multiclass", "regression"]),
-    help="What --target is, where it can't be told from its values.",
+    metavar="KIND",
+    help="What --target is, where its values don't tell: binary, multiclass or regression.",
 )
 @click.option(
     "--method",
     "method_names",
     multiple=True,
     required=True,
-    shell_complete=_complete("method"),
-    help="A method, or file.py:Class; give several for all of them.",
+    metavar="NAME",
+    shell_complete=completion.method_names,
+    help="A method (see `cfo-bench methods`), or file.py:Class; give several for all of them.",
 )
 @click.option(
     "--budget",
     "budget_seconds",
     type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
     required=True,
-    help="Seconds of each run.",
+    metavar="SECONDS",
+    help="Wall-clock seconds of each run.",
 )
 @click.option(
     "--learner",
     default="xgboost",
     show_default=True,
-    shell_complete=_complete("learner"),
-    help="What is tuned.",
+    metavar="NAME",
+    shell_complete=completion.learner_names,
+    help="What is tuned (see `cfo-bench learners`).",
 )
-@click.option("--folds", default="all", show_default=True, help="all, 0, 0-4 or 0,3.")
+@click.option(
+    "--folds", default="all", show_default=True, metavar="LIST", help="Folds to run: all, 0, 0-4 or 0,3."
+)
 @click.option(
     "--n-folds",
     type=click.IntRange(min=2),
     default=10,
     show_default=True,
+    metavar="N",
     help="Folds that the data is split into.",
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 2**32 - 1),
     default=0,
-    show_default=True,
+    show_default="0",
+    metavar="N",
     help="Seed of folds, methods and models.",
 )
 @click.option(
@@ -95,48 +97,71 @@ def _complete(kind: str) -> Any:
     type=click.Path(path_type=Path),
     default=Path("results"),
     show_default=True,
+    metavar="DIR",
     help="Folder of the traces.",
 )
-@click.option("--max-trials", type=click.IntRange(min=1), help="End a run after so many trials.")
+@click.option("--max-trials", type=click.IntRange(min=1), metavar="N", help="End a run after so many trials.")
 @click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs side by side."
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs side by side.",
 )
 @click.option(
-    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of each model."
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Threads of each model.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Trials at once in each run."
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Trials at once in each run.",
 )
 @click.option(
     "--memory",
     "memory_mb",
     type=click.IntRange(min=1),
-    help="MB that the trials of a run may take.  [default: a fair share of the machine]",
+    metavar="MB",
+    show_default="a fair share of the machine",
+    help="What the trials of a run may take.",
 )
 @click.option(
     "--trial-timeout",
     "trial_timeout_seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="Seconds of a single trial.",
+    callback=_finite,
+    metavar="SECONDS",
+    help="End a single trial after so long.",
 )
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
-    help="A folder of data sets with an index.csv.  [default: $CFO_BENCH_DATA]",
+    metavar="DIR",
+    show_default="$CFO_BENCH_DATA",
+    help="A folder of data sets with an index.csv, for --task.",
 )
 @click.option(
     "--option",
     "options",
     multiple=True,
     metavar="KEY=VALUE",
-    help="An option of the methods; several are fine.",
+    help="An option of the methods, or METHOD.KEY=VALUE for one of them (see `cfo-bench methods NAME`).",
 )
 @click.option(
     "--learner-option",
     "learner_options",
     multiple=True,
     metavar="KEY=VALUE",
-    help="An option of the learner.",
+    help="An option of the learner (see `cfo-bench learners NAME`).",
 )
 @click.option(
     "--clock",
@@ -157,12 +182,13 @@ def _complete(kind: str) -> Any:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.2,
     show_default=True,
+    metavar="SHARE",
     help="Share of the training rows that --validation holdout splits off.",
 )
 @click.option("--force", is_flag=True, help="Run again what is there already.")
-@click.option("--dry-run", is_flag=True, help="Print the runs, and run none.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--dry-run", is_flag=True, help="Print the runs and their hours; run none, load no data.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, all else on stderr.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress; only what went wrong, and the summary.")
 def run(
     task_names: Sequence[str],
     data_file: Path | None,
@@ -196,22 +222,14 @@ def run(
 
     A run that is there already is not run again; one that was cut off goes on where it stood.
     """
-    from cfo_bench import machine, suite, tasks
+    from cfo_bench import suite
     from cfo_bench.cli.options import method_options, parse_options
-    from cfo_bench.errors import UserError
     from cfo_bench.learners import LEARNERS
-    from cfo_bench.records import Problem
 
-    refs = [tasks.resolve(name, data_dir) for name in task_names]
-    if data_file is not None:
-        if target is None:
-            raise UserError(f"--data {data_file} needs --target: the name of the column to predict")
-        refs.append(tasks.file_ref(data_file, target, Problem(problem) if problem else None))
-    if not refs:
-        raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
+    data = _data_of(task_names, data_file, target, problem, data_dir)
     specs = suite.expand(
         [learner],
-        [ref.task for ref in refs],
+        list(data),
         method_options(method_names, parse_options(options), workers),
         suite.parse_folds(folds, n_folds),
         [seed],
@@ -221,23 +239,59 @@ def run(
         n_folds=n_folds,
         workers=workers,
         threads=threads,
-        memory_mb=memory_mb or machine.total_memory_mb() * 9 // 10 // jobs // workers,
+        memory_mb=memory_mb,
         trial_timeout_seconds=trial_timeout_seconds,
         clock=clock,
         validation=validation,
         holdout_share=holdout_share,
     )
-    data = {ref.task: ref for ref in refs}
     if dry_run:
-        for spec in specs:
-            click.echo(suite.command_line(spec, data[spec.task]))
-        hours = sum(spec.budget_seconds for spec in specs) / 3600
-        click.echo(
-            f"{len(specs)} runs, {hours:.2f} hours of budget, {hours / jobs:.2f} hours with --jobs {jobs}",
-            err=True,
-        )
-        return 0
+        return _print_runs(specs, data, jobs)
     return _run(specs, data, results, jobs, force, as_json, quiet)
+
+
+def _data_of(
+    names: Sequence[str], file: Path | None, target: str | None, problem: str | None, data_dir: Path | None
+) -> dict[str, DataRef]:
+    """Where the data of each task is; a task named twice is one task."""
+    from cfo_bench import tasks
+    from cfo_bench.errors import UserError
+    from cfo_bench.records import Problem
+
+    refs = [tasks.resolve(name, data_dir) for name in names]
+    if file is not None:
+        if target is None:
+            raise UserError(f"--data {file} needs --target: the name of the column to predict")
+        refs.append(tasks.file_ref(file, target, Problem(problem) if problem else None))
+    elif target is not None or problem is not None:
+        flag = f"--target {target}" if target is not None else f"--problem {problem}"
+        raise UserError(f"{flag} says what to predict in --data: give a file, or leave it out")
+    if not refs:
+        raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
+    found: dict[str, DataRef] = {}
+    for ref in refs:
+        if found.setdefault(ref.task, ref) != ref:
+            raise UserError(
+                f"two tasks are called {ref.task!r}, and a task's traces go by its name: "
+                "rename the file, or use two commands with a --results each"
+            )
+    return found
+
+
+def _print_runs(specs: Sequence[RunSpec], data: dict[str, DataRef], jobs: int) -> int:
+    from cfo_bench.cli.progress import duration
+    from cfo_bench.inspection import rehearse
+    from cfo_bench.runner import reproducing_command
+    from cfo_bench.supervisor import fork_server
+
+    rehearse(_one_a_method(specs), fork_server([]))
+    for spec in specs:
+        click.echo(reproducing_command(spec, data[spec.task]))
+    seconds = sum(spec.budget_seconds for spec in specs)
+    side_by_side = f", {duration(seconds / jobs)} with --jobs {jobs}" if jobs > 1 else ""
+    plural = "s" * (len(specs) != 1)
+    click.echo(f"{len(specs)} run{plural}, {duration(seconds)} of budget in all{side_by_side}", err=True)
+    return 0
 
 
 def _run(
@@ -249,22 +303,34 @@ def _run(
     as_json: bool,
     quiet: bool,
 ) -> int:
+    from dataclasses import replace
+
+    from cfo_bench import machine
     from cfo_bench.cli.progress import progress
     from cfo_bench.cli.summary import print_summary
     from cfo_bench.engines.local import run_jobs
-    from cfo_bench.inspection import inspect_task
+    from cfo_bench.inspection import inspect_task, rehearse
     from cfo_bench.learners import LEARNERS
-    from cfo_bench.machine import provenance
     from cfo_bench.runner import Job
     from cfo_bench.supervisor import fork_server
     from cfo_bench.trace import path_of
 
-    context = fork_server([LEARNERS.row(specs[0].learner).target.partition(":")[0]])
-    facts = {task: inspect_task(ref, specs[0].n_folds, context) for task, ref in data.items()}
-    here = provenance()
-    todo = [Job(spec, data[spec.task], path_of(results, spec), here) for spec in specs]
-    metrics = {task: found.metric for task, found in facts.items()}
+    first = specs[0]
+    needs = LEARNERS.row(first.learner).needs
+    context = fork_server([*_DATA_PACKAGES, *needs] if needs else [])
+    rehearse(_one_a_method(specs), context)
+    metrics = {task: inspect_task(first, ref, context).metric for task, ref in data.items()}
+    here = machine.provenance()
+    memory_mb = first.memory_mb or machine.total_memory_mb() * 9 // 10 // jobs // first.workers
+    todo = [
+        Job(replace(spec, memory_mb=memory_mb), data[spec.task], path_of(results, spec), here)
+        for spec in specs
+    ]
     with progress(todo, min(jobs, len(todo)), metrics, quiet) as shown:
         verdicts = run_jobs(todo, jobs, context, force, shown)
-    print_summary([job.trace_path for job in todo], as_json)
+    print_summary([job.trace_path for job in todo], results, as_json, quiet)
     return max(verdict.exit_code for verdict in verdicts)
+
+
+def _one_a_method(specs: Sequence[RunSpec]) -> list[RunSpec]:
+    return list({spec.method: spec for spec in specs}.values())

@@ -4,26 +4,60 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from cfo_bench.registry import Registry
 
-def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -> None:
-    """Rows as a table that fits the terminal, or as a JSON list of objects."""
+
+def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] = ()) -> None:
+    """Rows as a table that fits the terminal, columns in `right` as numbers, or as a JSON list of objects."""
     if as_json:
-        import json
-
-        click.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2, default=str))
+        show_json(rows)
         return
-    text = text_table(columns, [["" if cell is None else str(cell) for cell in row] for row in rows])
+    columns = list(rows[0])
+    cells = [["" if row[column] is None else str(row[column]) for column in columns] for row in rows]
+    text = text_table(columns, cells, [columns.index(column) for column in right])
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     click.echo("\n".join(line if width is None else _fit(line, width) for line in text.splitlines()))
 
 
-def _fit(line: str, width: int) -> str:
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+def show_json(value: object) -> None:
+    import json
+
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
+    """What a registry holds, with how to install what is absent; or the options of one `name`."""
+    if name is not None:
+        rows = [
+            {"option": key, "default": value if as_json else _as_written(value), "takes": takes}
+            for key, value, takes in registry.described_options(name)
+        ]
+        if rows or as_json:
+            show(rows, as_json)
+        else:
+            click.echo(f"{registry.kind} {name!r} has no options")
+        return
+    found = sorted(registry.rows().items())
+    if as_json:
+        show_json(
+            [
+                {"name": name, "summary": row.summary, "available": row.missing is None, "extra": row.extra}
+                for name, row in found
+            ]
+        )
+        return
+    show(
+        [
+            {registry.kind: name, "what it is": row.summary, "available": "yes" if row.missing is None else row.remedy}
+            for name, row in found
+        ],
+        as_json,
+    )
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
@@ -38,3 +72,12 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
         return "  ".join(padded).rstrip()
 
     return "\n".join([line(columns), line(["-" * width for width in widths]), *map(line, rows)])
+
+
+def _fit(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _as_written(value: object) -> str:
+    """As it is given on the command line."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -15,7 +15,9 @@ LEARNERS = Registry(
             "analytic loss and cost in the shape of the network's five hyperparameters",
         ),
         "xgboost": Row(
-            "cfo_bench.learners.xgboost:XGBoost", "gradient boosted trees, the paper's nine hyperparameters"
+            "cfo_bench.learners.xgboost:XGBoost",
+            "gradient boosted trees, the paper's nine hyperparameters",
+            needs=("xgboost",),
         ),
     },
 )

@@ -42,7 +42,7 @@ def resolve(name: str, data_dir: Path | None = None) -> DataRef:
                 continue
             if source is folder:
                 row = folder[task]
-                return DataRef(task, "folder", str(row.path), row.target, row.problem)
+                return DataRef(task, "folder", str(row.path), row.target, row.problem, str(row.folder))
             if source is bundled.SETS:
                 return DataRef(task, "bundled", problem=bundled.SETS[task].problem)
             return DataRef(task, "synthetic", problem=Problem.REGRESSION)

@@ -19,6 +19,7 @@ NEEDED = ("name", "file", "target", "problem")
 @dataclass(frozen=True, slots=True)
 class FolderRow:
     name: str
+    folder: Path
     path: Path
     target: str
     problem: Problem | None
@@ -67,6 +68,7 @@ def _row(index: Path, number: int, line: dict[str, str]) -> FolderRow:
         raise DataError(f"{index}, row {number}: problem is {problem!r}: choose from {', '.join(Problem)}")
     return FolderRow(
         name=name,
+        folder=index.parent,
         path=index.parent / line["file"],
         target=line["target"],
         problem=Problem(problem) if problem else None,

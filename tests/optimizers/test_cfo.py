@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
+import time
+import tracemalloc
 
 import pytest
 
@@ -60,7 +63,9 @@ def test_an_improvement_on_either_side_ends_the_iteration_and_is_the_rounds_best
 
 
 def test_n_starts_again_after_an_improvement(play) -> None:
-    run = play(CFO(PLANE, ORIGIN, delta_init=5.0), [3, 4], [4, -3], [4, 3], [-4, 3], [5, 12])  # N = 2^(2-1) = 2
+    run = play(
+        CFO(PLANE, ORIGIN, delta_init=5.0), [3, 4], [4, -3], [4, 3], [-4, 3], [5, 12]
+    )  # N = 2^(2-1) = 2
 
     run.tell(10.0, 11.0, 12.0)  # iteration 0: none lower, n = 1; f(x) = 10 < inf, k' = 0; k = 1
     assert (run.thread.n, run.thread.k_best, run.thread.k) == (1, 0, 1)
@@ -105,9 +110,7 @@ def test_eta_takes_an_iteration_of_the_best_of_zero_for_one(play) -> None:
     assert run.thread.delta == pytest.approx(2.0 / math.sqrt(2))
 
 
-@pytest.mark.parametrize(
-    ("n_threshold", "n"), [("2^(d-1)", 4), ("d", 3), ("2d", 6), (1, 1), (17, 17)]
-)
+@pytest.mark.parametrize(("n_threshold", "n"), [("2^(d-1)", 4), ("d", 3), ("2d", 6), (1, 1), (17, 17)])
 def test_the_threshold_n_is_a_rule_of_d_or_a_number(n_threshold: str | int, n: int) -> None:
     space = Space([Float(name, 1.0, 2.0) for name in "abc"])
 
@@ -290,7 +293,7 @@ def test_ten_times_n_repeats_in_a_row_restart_the_search(play) -> None:
     method = CFO(
         Space([Int("k", 1, 3)]), {"k": 1}, delta_init=1000.0, n_threshold=2, delta_lower="unit_consistent"
     )
-    run = play(method, *[[1]] * 11, [0.9])  # 11 directions, then z: 2^0.9 = 1.87, rounded to 2
+    run = play(method, *[[9]] * 11, [0.9])  # 11 directions, then z: 2^0.9 = 1.87, rounded to 2
 
     run.tell(1.0, 2.0)
 
@@ -319,6 +322,14 @@ def test_a_tiny_space_is_evaluated_once_each_and_then_exhausted(space: Space) ->
         assert all(config in asked for config in everything)
         with pytest.raises(Exhausted, match="three restarts"):
             method.ask()
+
+
+def test_three_restarts_without_a_new_configuration_are_the_end() -> None:
+    method = CFO(Space([Int("k", 1, 2)]), {"k": 1})
+
+    assert configurations(method) == [{"k": 1}, {"k": 2}]  # both in the first round
+
+    assert method.threads[0].r == 3
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -476,3 +487,43 @@ def test_cfo_finds_the_bottom_of_a_bowl() -> None:
     config, loss = method.best
     assert loss < 0.01
     assert config == pytest.approx({"a": 8.0, "b": 0.5}, rel=0.1)
+
+
+# --- what it costs ----------------------------------------------------------------------------
+
+
+def quickest_block(method: CFO, blocks: int) -> float:
+    """Seconds of the quickest 200 trials out of so many blocks: what the machine's neighbours leave alone."""
+    seconds = []
+    for _ in range(blocks):
+        began = time.perf_counter()
+        configurations(method, lambda c: c["a"] + c["b"], n=200)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def test_the_twenty_thousandth_trial_costs_what_the_first_did() -> None:
+    method = CFO(PLANE, ORIGIN)
+
+    early = quickest_block(method, 10)
+    configurations(method, lambda c: c["a"] + c["b"], n=16_000)
+    late = quickest_block(method, 10)
+
+    assert late < 3 * early
+
+
+def test_nothing_grows_with_the_trials_but_the_cache() -> None:
+    method = CFO(PLANE, ORIGIN)
+    configurations(method, lambda c: c["a"] + c["b"], n=500)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(4):
+            configurations(method, lambda c: c["a"] + c["b"], n=1000)
+        method.threads[0].cache.clear()
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+    assert grown / 4000 < 10  # bytes a trial

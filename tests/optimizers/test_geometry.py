@@ -130,7 +130,9 @@ params = st.one_of(
     st.builds(lambda n, b: Int(n, *b), names, bounds(st.integers(1, 100_000))),
     st.builds(lambda n, b: Float(n, *b), names, bounds(finite)),
     st.builds(lambda n, b: Float(n, *b), names, bounds(st.floats(1e-10, 1e4))),
-    st.builds(Categorical, names, st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), st.booleans()),
+    st.builds(
+        Categorical, names, st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), st.booleans()
+    ),
 )
 spaces = st.lists(params, min_size=1, max_size=6, unique_by=lambda p: p.name).map(Space)
 

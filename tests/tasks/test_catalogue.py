@@ -31,7 +31,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_name_in_the_folder_is_found_there(folder: Path) -> None:
     ref = resolve("bank-marketing", folder)
-    assert ref == DataRef("bank-marketing", "folder", str(folder / "bank.csv"), "y", Problem.BINARY)
+    assert ref == DataRef(
+        "bank-marketing", "folder", str(folder / "bank.csv"), "y", Problem.BINARY, str(folder)
+    )
 
 
 @pytest.mark.parametrize("name", ["bank_marketing", "Bank-Marketing", "BANK_MARKETING"])

@@ -1,0 +1,44 @@
+"""Whether a value from a command line or a file fits the annotation of the parameter it is for."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+_WORDS: dict[Any, str] = {
+    bool: "true or false",
+    float: "a number",
+    int: "a whole number",
+    str: "text",
+    NoneType: "null",
+}
+
+
+def parameter_types(cls: type[Any]) -> dict[str, Any]:
+    """The constructor's annotations; none where one names what is imported for type checkers only."""
+    try:
+        return get_type_hints(cls.__init__)
+    except NameError:
+        return {}
+
+
+def fits(value: object, hint: Any) -> bool:
+    """A whole number is a number, and true is neither. What the hint leaves open fits."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in get_args(hint))
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
+    if hint is float or hint is int:
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    kind = origin or hint
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def in_words(hint: Any) -> str:
+    """What fits, for a person: `float | None` is "a number or null"."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(in_words(one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " or ".join(str(choice) for choice in get_args(hint))
+    return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
