@@ -31,9 +31,11 @@ class UserError(CfoBenchError):
 class UnknownNameError(UserError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1)
+        near = difflib.get_close_matches(name, names, n=5)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
-        super().__init__(f"unknown {kind} {name!r}{hint}: choose from {', '.join(names)}")
+        listed = ", ".join(names if len(names) <= 100 else near or names[:5])
+        others = f" or {len(names) - len(near or names[:5])} others" if len(names) > 100 else ""
+        super().__init__(f"unknown {kind} {name!r}{hint}: choose from {listed}{others}")
 
 
 class OptionError(UserError):

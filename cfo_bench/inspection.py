@@ -14,7 +14,7 @@ from cfo_bench.learners import LEARNERS
 from cfo_bench.machine import die_with_parent
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import DataRef, Learner, RunSpec, TaskFacts
-from cfo_bench.runner import check_clock, check_problem
+from cfo_bench.runner import check_clock, check_problem, learner_of
 from cfo_bench.search import describe
 
 # Of a data set that nobody has loaded yet; what an option's value is checked against does not depend on it.
@@ -45,7 +45,7 @@ def _inspect(spec: RunSpec, ref: DataRef) -> TaskFacts:
 
 def _rehearse(specs: Sequence[RunSpec]) -> None:
     for spec in specs:
-        learner: Learner = _built("learner", spec.learner, LEARNERS.load(spec.learner), **spec.learner_options)
+        learner: Learner = _built("learner", spec.learner, learner_of, spec)
         check_clock(spec, learner)
         space = learner.space(_REHEARSED_ROWS)
         method = _built(
@@ -56,9 +56,9 @@ def _rehearse(specs: Sequence[RunSpec]) -> None:
                 raise UserError(f"method {spec.method!r} has no {needed}(): it needs ask() and tell()")
 
 
-def _built(kind: str, name: str, cls: type[Any], *args: Any, **options: Any) -> Any:
+def _built(kind: str, name: str, build: Callable[..., Any], *args: Any, **options: Any) -> Any:
     try:
-        return cls(*args, **options)
+        return build(*args, **options)
     except CfoBenchError as error:
         raise UserError(f"{kind} {name!r}: {error}") from None
     except Exception as error:
@@ -84,8 +84,9 @@ def _elsewhere(context: ForkServerContext, doing: str, function: Callable[..., A
 
 def _answer(pipe: Connection, function: Callable[..., Any], *args: Any) -> None:
     die_with_parent()
-    # The terminal's Ctrl-C reaches every process of the group: the driver answers it, and we go with it.
+    # The terminal's Ctrl-C reaches every process of the group: the driver answers it, and ends us by SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         pipe.send((function(*args), 0, None))
     except CfoBenchError as error:

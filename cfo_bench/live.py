@@ -55,7 +55,10 @@ class LivePage:
 
     @classmethod
     def own(cls, path: Path) -> tuple[LivePage, list[dict[str, Any]]]:
-        """The page, cleared and locked for one supervisor, and what a killed predecessor left on it."""
+        """The page, locked for one supervisor, and the trials that a killed predecessor left on it.
+
+        They stand there until it is cleared: first they have to be safe in the trace.
+        """
         fd = _open_locked(path)
         try:
             # Room for the whole page now: a write to a mapped page that the disk can't hold is fatal.
@@ -67,9 +70,7 @@ class LivePage:
                 f"can't write {path}: {error.strerror}; make room, then run the same command"
             ) from None
         page = cls(path, fd)
-        left = page.under_way()
-        page.clear()
-        return page, left
+        return page, page.under_way()
 
     @classmethod
     def join(cls, path: Path) -> LivePage:
@@ -131,17 +132,20 @@ class LivePage:
 
     def under_way(self) -> list[dict[str, Any]]:
         """The trials under way when the page was last written; empty when it holds nothing readable."""
-        magic, turn, *_ = _HEAD.unpack_from(self._map)
-        if magic != _MAGIC:
-            return []
-        at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
-        (length,) = _LENGTH.unpack_from(self._map, at)
+        while True:
+            magic, turn, *_ = _HEAD.unpack_from(self._map)
+            if magic != _MAGIC:
+                return []
+            at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
+            (length,) = _LENGTH.unpack_from(self._map, at)
+            payload = self._map[at + _LENGTH.size : at + _LENGTH.size + max(length, 0)]
+            (turn_by_now,) = _TURN.unpack_from(self._map, _TURN_AT)
+            if turn_by_now == turn:  # else the slot may have been written again while it was read
+                break
         if not 0 < length <= _SLOT_SIZE - _LENGTH.size:
             return []
         try:
-            rows: list[dict[str, Any]] = orjson.loads(
-                self._map[at + _LENGTH.size : at + _LENGTH.size + length]
-            )
+            rows: list[dict[str, Any]] = orjson.loads(payload)
         except ValueError:
             return []
         return rows

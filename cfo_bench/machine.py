@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import platform
 import resource
 import signal
 import sys
 from importlib import metadata
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +66,28 @@ def cap_memory(extra_mb: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent is gone, however that happens."""
+    """Ask the kernel to kill this process when the one it was forked from is gone, however that happens."""
     if sys.platform == "linux":
         set_parent_death_signal = 1  # PR_SET_PDEATHSIG
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    # The fork server lives as long as somebody holds this pipe: its children must not, or they and it
+    # would keep each other alive after the death of the process that all of them work for.
+    server: Any = forkserver._forkserver
+    if server._forkserver_alive_fd is not None:
+        os.close(server._forkserver_alive_fd)
+        server._forkserver_alive_fd = None
+    starter = multiprocessing.parent_process()
+    if starter is not None and not starter.is_alive():  # it was gone before we asked
+        os._exit(1)
+
+
+def leave_stopping_to_others() -> None:
+    """Ctrl-C and SIGTERM reach every process of a group: what becomes of this one, its supervisor decides.
+
+    A handler that does nothing, since a signal that is ignored would stay so in programs started from here.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
 
 
 def signal_name(exit_code: int) -> str:

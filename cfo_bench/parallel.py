@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import heapq
+import math
 import multiprocessing
-import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Protocol, runtime_checkable
 
 from cfo_bench.clock import Clock, Deadline, VirtualClock
-from cfo_bench.errors import Exhausted
+from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.machine import die_with_parent, signal_name
 from cfo_bench.records import EndReason, Objective, Optimizer, Result, Status, Trial
 from cfo_bench.search import Records, Referee, Watcher
@@ -21,50 +22,62 @@ GRACE_SECONDS = 0.1
 
 @runtime_checkable
 class Pool(Protocol):
-    """Evaluators: `submit` never waits, `next_done` gives (trial, result, ended) of the first to end."""
+    """Evaluators: a trial is submitted where there is room; only `next_done` waits."""
+
+    def has_room(self) -> bool: ...
 
     def submit(self, trial: Trial, started: float) -> None: ...
 
-    def next_done(self) -> tuple[Trial, Result, float]: ...
+    def next_done(self) -> tuple[Trial, Result, float] | None:
+        """(trial, result, ended) of the first to end; None if there is room, or no time left, before that."""
 
 
 def search_parallel(
     optimizer: Optimizer,
     pool: Pool,
-    workers: int,
     clock: Clock,
     referee: Referee,
     watcher: Watcher | None = None,
     done: int = 0,
-    waiting: Sequence[Trial] = (),
+    waiting: Sequence[tuple[Trial, float]] = (),
 ) -> Records:
-    """`workers` trials at a time until a limit is met. `waiting` ones were asked for before a resume."""
+    """As many trials at a time as the pool takes, until a limit is met.
+
+    `waiting` ones were asked for before a resume: real ones begin again, virtual ones began back then.
+    """
     limits = referee.limits
     under_way: dict[int, tuple[float, float]] = {}
     queue = list(waiting)
     reason: EndReason | None = None
     while True:
-        while reason is None and len(under_way) < workers:
+        while reason is None:
             asked_at = clock.now()
             if asked_at >= limits.budget_seconds:
                 reason = EndReason.BUDGET
             elif limits.max_trials is not None and done + len(under_way) >= limits.max_trials:
                 reason = EndReason.MAX_TRIALS
+            elif not pool.has_room():
+                break
             else:
                 try:
-                    trial = queue.pop(0) if queue else referee.ask(optimizer)
+                    trial, since = (
+                        queue.pop(0) if queue else (referee.ask(optimizer, done + len(under_way)), asked_at)
+                    )
                 except Exhausted:
                     reason = EndReason.EXHAUSTED
                     continue
-                started = clock.now()
-                under_way[trial.number] = (started, started - asked_at)
+                started = since if isinstance(clock, VirtualClock) else clock.now()
+                ask_seconds = max(started - asked_at, 0.0)
+                under_way[trial.number] = (started, ask_seconds)
                 if watcher:
-                    watcher.began(trial, started, started - asked_at)
+                    watcher.began(trial, started, ask_seconds)
                 pool.submit(trial, started)
-        if not under_way:
-            assert reason is not None  # the loop above fills up unless a reason stops it
+        if not under_way and reason is not None:
             return reason
-        trial, result, ended = pool.next_done()
+        ended_one = pool.next_done()
+        if ended_one is None:
+            continue
+        trial, result, ended = ended_one
         started, ask_seconds = under_way.pop(trial.number)
         result = referee.judge(result, started, ended)
         if watcher:
@@ -80,12 +93,15 @@ def search_parallel(
 class VirtualPool:
     """Evaluators on the virtual clock: trials end in the order of their analytic seconds."""
 
-    def __init__(self, objective: Objective, clock: VirtualClock, referee: Referee) -> None:
-        self._objective, self._clock, self._referee = objective, clock, referee
+    def __init__(self, objective: Objective, clock: VirtualClock, workers: int, referee: Referee) -> None:
+        self._objective, self._clock, self._workers, self._referee = objective, clock, workers, referee
         self._ends: list[tuple[float, int, Trial, Result]] = []
 
+    def has_room(self) -> bool:
+        return len(self._ends) < self._workers
+
     def submit(self, trial: Trial, started: float) -> None:
-        deadline = Deadline(self._clock, self._referee.limits.trial_ends_at(started))
+        deadline = Deadline(VirtualClock(started), self._referee.limits.trial_ends_at(started))
         result = self._referee.evaluate(self._objective, trial, deadline)
         ended = started + result.fit_seconds + result.validate_seconds
         heapq.heappush(self._ends, (ended, trial.number, trial, result))
@@ -105,8 +121,9 @@ class _Evaluator:
         self.process = fork.Process(target=serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
+        self.is_ready = False
         self.trial: Trial | None = None
-        self.axe_at = 0.0
+        self.started, self.axe_at = 0.0, math.inf
 
     def stop(self) -> None:
         self.process.kill()
@@ -131,14 +148,19 @@ class ProcessPool:
         self._clock: Clock | None = None
         self._evaluators = [_Evaluator(self._serve) for _ in range(workers)]
         for evaluator in self._evaluators:
-            evaluator.pipe.recv()  # "ready"
+            try:
+                evaluator.pipe.recv()
+            except EOFError:
+                self.close()
+                how = signal_name(evaluator.process.exitcode or 0)
+                raise RunError(f"an evaluator died while it built the model's data: {how}") from None
+            evaluator.is_ready = True
 
     def start_clock(self, clock: Clock) -> None:
         self._clock = clock
 
     def _serve(self, pipe: Connection) -> None:
         die_with_parent()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         objective = self._prepare()
         self._after_prepare()
         pipe.send("ready")
@@ -147,45 +169,55 @@ class ProcessPool:
             result = self._referee.evaluate(objective, trial, deadline)
             pipe.send((result, deadline.now()))
 
+    def has_room(self) -> bool:
+        return any(evaluator.is_ready and evaluator.trial is None for evaluator in self._evaluators)
+
     def submit(self, trial: Trial, started: float) -> None:
-        evaluator = next(evaluator for evaluator in self._evaluators if evaluator.trial is None)
+        evaluator = next(one for one in self._evaluators if one.is_ready and one.trial is None)
         assert self._clock is not None
         deadline = Deadline(self._clock, self._referee.limits.trial_ends_at(started))
-        evaluator.trial, evaluator.axe_at = trial, deadline.at + GRACE_SECONDS
-        evaluator.pipe.send((trial, deadline))
+        evaluator.trial, evaluator.started, evaluator.axe_at = trial, started, deadline.at + GRACE_SECONDS
+        with suppress(ConnectionError):  # it is dead, which next_done will see
+            evaluator.pipe.send((trial, deadline))
 
-    def next_done(self) -> tuple[Trial, Result, float]:
+    def next_done(self) -> tuple[Trial, Result, float] | None:
         assert self._clock is not None
-        busy = [evaluator for evaluator in self._evaluators if evaluator.trial is not None]
-        while True:
-            first_axe = min(evaluator.axe_at for evaluator in busy)
-            ready = wait([evaluator.pipe for evaluator in busy], max(first_axe - self._clock.now(), 0.0))
-            if not ready:
-                evaluator = min(busy, key=lambda one: one.axe_at)
-                result = Result(Status.TIMEOUT)
-                break
-            evaluator = next(evaluator for evaluator in busy if evaluator.pipe is ready[0])
-            try:
-                message = evaluator.pipe.recv()
-            except (EOFError, ConnectionError):
-                evaluator.process.join()
-                result = Result(
-                    Status.FAILED, error=f"its process died: {signal_name(evaluator.process.exitcode or 0)}"
-                )
-                break
-            if message != "ready":  # one that took a dead one's place says so when its data is built
-                result, ended = message
-                return self._release(evaluator), result, ended
+        first = min(self._evaluators, key=lambda one: one.axe_at)
+        over = min(first.axe_at, self._referee.limits.budget_seconds + GRACE_SECONDS)
+        heard = [one for one in self._evaluators if one.trial is not None or not one.is_ready]
+        ready = wait([one.pipe for one in heard], max(over - self._clock.now(), 0.0))
+        if not ready:
+            return None if first.trial is None else self._replace(first, Status.TIMEOUT)
+        evaluator = next(one for one in heard if one.pipe is ready[0])
+        try:
+            message = evaluator.pipe.recv()
+        except (EOFError, ConnectionError):
+            evaluator.process.join()
+            how = signal_name(evaluator.process.exitcode or 0)
+            if not evaluator.is_ready:
+                raise RunError(f"an evaluator died while it built the model's data: {how}") from None
+            return self._replace(evaluator, Status.FAILED, f"its process died: {how}")
+        if not evaluator.is_ready:
+            evaluator.is_ready = True
+            return None
+        result, ended = message
+        return self._release(evaluator), result, ended
+
+    def _replace(
+        self, evaluator: _Evaluator, status: Status, error: str | None = None
+    ) -> tuple[Trial, Result, float]:
+        """Another evaluator in its place, which can take a trial when its data is built."""
+        assert self._clock is not None
         now = self._clock.now()
         evaluator.stop()
         trial = self._release(evaluator)
         if now < self._referee.limits.budget_seconds:
             self._evaluators[self._evaluators.index(evaluator)] = _Evaluator(self._serve)
-        return trial, result, now
+        return trial, Result(status, None, now - evaluator.started, error=error), now
 
     @staticmethod
     def _release(evaluator: _Evaluator) -> Trial:
-        trial, evaluator.trial = evaluator.trial, None
+        trial, evaluator.trial, evaluator.axe_at = evaluator.trial, None, math.inf
         assert trial is not None
         return trial
 

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
-import signal
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from cfo_bench import runner, trace
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.live import LivePage
-from cfo_bench.machine import die_with_parent
+from cfo_bench.machine import die_with_parent, leave_stopping_to_others
 from cfo_bench.search import describe
 
 
 def main(job: runner.Job, live_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
     """Runs the job and answers (exit code, message) when it could not; `fresh` starts its trace anew."""
     die_with_parent()
-    # The terminal's Ctrl-C reaches every process of the group: stopping is the supervisor's decision.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _redirect_output(log_path)
+    leave_stopping_to_others()
     try:
-        with trace.TraceWriter(job.trace_path) as writer, LivePage.join(live_path) as live:
-            writer.mend()
-            past = None if fresh else trace.read(job.trace_path)
-            is_empty = past is None
-            for record in runner.run(job, past, live, why):
-                if is_empty:  # whatever stood there goes only now that there is something in its place
+        _redirect_output(log_path)
+        past = None if fresh else trace.read(job.trace_path)
+        with LivePage.join(live_path) as live, closing(runner.run(job, past, live, why)) as records:
+            first = next(records)  # whatever stood there goes only now that there is something in its place
+            with trace.TraceWriter(job.trace_path) as writer:
+                if past is None:
                     writer.clear()
-                    is_empty = False
-                writer.append(record)
-            writer.sync()
+                writer.append(first)
+                for record in records:
+                    writer.append(record)
+                writer.sync()
     except CfoBenchError as error:
+        log_path.unlink(missing_ok=True)
         answer.send((error.exit_code, str(error)))
     except Exception as error:
-        faulthandler.dump_traceback(all_threads=False)
         answer.send((1, f"unexpected {describe(error)}; more in {log_path}"))
         raise
 

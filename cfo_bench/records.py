@@ -155,7 +155,9 @@ class ResumeRecord:
 class DataRef:
     """Where a task's data is to be had: enough to load it again in another process.
 
-    `folder` is the one whose index named the file.
+    `folder` is the one whose index named the file, `table` the user's own YAML that names the task.
+    What is no file has `origins` (`openml:3`, `pmlb:adult`), to be tried in this order, and never over
+    the network when `offline`.
     """
 
     task: str
@@ -164,6 +166,9 @@ class DataRef:
     target: str | None = None
     problem: Problem | None = None
     folder: str | None = None
+    origins: tuple[str, ...] = ()
+    table: str | None = None
+    offline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

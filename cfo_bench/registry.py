@@ -22,12 +22,16 @@ from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError,
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`target` is "module:Class"; `needs` are the packages it imports, which the `extra` brings."""
+    """`target` is "module:Class"; `needs` are the packages it imports, which the `extra` brings.
+
+    A method that is a reference names the `learner` of its own that it is run with.
+    """
 
     target: str
     summary: str
     extra: str | None = None
     needs: tuple[str, ...] = ()
+    learner: str | None = None
 
     @property
     def missing(self) -> str | None:
@@ -81,7 +85,9 @@ class Registry:
             raise
         except Exception as error:  # whatever somebody else's module does when it is imported
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise UserError(f"{self.kind} {name!r} can't be imported: mend {module_name} ({reason})") from error
+            raise UserError(
+                f"{self.kind} {name!r} can't be imported: mend {module_name} ({reason})"
+            ) from error
         found = getattr(module, attribute, None)
         if not isinstance(found, type):
             raise UserError(f"{module_name} has no class {attribute!r}: name one that it has")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from cfo_bench import tasks
 from cfo_bench.clock import Clock, VirtualClock, WallClock, utc_now
 from cfo_bench.errors import Exhausted, RunError, TraceError, UserError
-from cfo_bench.learners import LEARNERS
+from cfo_bench.learners import LEARNERS, REFERENCES
 from cfo_bench.live import LivePage
 from cfo_bench.machine import cap_memory, peak_memory_mb
 from cfo_bench.metrics import METRICS
@@ -52,13 +52,13 @@ class Job:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator[Record]:
+def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generator[Record, None, None]:
     """The records of a run, or, given its `past`, of what is left of it; `why` it has to go on is recorded.
 
     Data is loaded and the model's data built before the clock starts; a replay is not charged either.
     """
     spec = job.spec
-    learner: Learner = LEARNERS.load(spec.learner)(**spec.learner_options)
+    learner = learner_of(spec)
     fold, facts = tasks.load_fold(
         job.data,
         spec.fold,
@@ -94,9 +94,7 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator
     with ExitStack() as cleanup:
         clock, evaluator = _start(spec, prepare, referee, past, live, cleanup)
         if isinstance(evaluator, Pool):
-            records = search_parallel(
-                optimizer, evaluator, spec.workers, clock, referee, live, trials, waiting
-            )
+            records = search_parallel(optimizer, evaluator, clock, referee, live, trials, waiting)
         else:
             best_loss = math.inf if best is None or best.loss is None else best.loss
             test = partial(_test, evaluator, clock, live) if fold.test_y is not None else lambda: None
@@ -117,6 +115,17 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Iterator
             live.told(record.number)
             live.tally(trials, best.loss if best else None)
         yield end_record(reason, clock.now(), trials, best, error)
+
+
+def learner_of(spec: RunSpec) -> Learner:
+    """What the run tunes: the spec's learner, or a reference's own, which takes the method's options."""
+    reference = METHODS.row(spec.method).learner
+    learner: Learner = (
+        LEARNERS.load(spec.learner)(**spec.learner_options)
+        if reference is None
+        else REFERENCES.load(reference)(**spec.options)
+    )
+    return learner
 
 
 def _test(objective: Objective, clock: Clock, live: LivePage) -> float | None:
@@ -145,7 +154,9 @@ def _start(
     if spec.clock == "virtual":
         virtual = VirtualClock(past.elapsed)
         objective = prepare()
-        return virtual, objective if spec.workers == 1 else VirtualPool(objective, virtual, referee)
+        return virtual, objective if spec.workers == 1 else VirtualPool(
+            objective, virtual, spec.workers, referee
+        )
 
     def cap() -> None:
         if spec.memory_mb is not None:
@@ -185,34 +196,35 @@ def method_seed(spec: RunSpec) -> int:
     return int(np.random.SeedSequence([spec.seed, spec.fold]).generate_state(1)[0])
 
 
-def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[Trial]:
-    """Brings a fresh method to where the trace stands; the trials it is still owed.
+def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[tuple[Trial, float]]:
+    """Brings a fresh method to where the trace stands; the trials it is still owed, and when it asked.
 
     It is asked in the order of the run: as many trials as were under way, then one after each tell.
     """
-    waiting: dict[int, Trial] = {}
-    asked = 0
+    waiting: dict[int, tuple[Trial, float]] = {}
+    asked, now = 0, 0.0
     for told, record in enumerate(past.trials):
         while asked < min(told + spec.workers, spec.max_trials or told + spec.workers):
             try:
                 trial = optimizer.ask()
             except Exhausted:
                 break
-            waiting[trial.number] = trial
+            waiting[trial.number] = (trial, now)
             asked += 1
-        found = waiting.pop(record.number, None)
+        found, _ = waiting.pop(record.number, (None, now))
         if found is None or found.config != record.config or found.rows != record.rows:
             raise TraceError(
                 f"trial {record.number} of the trace is not what method {spec.method!r} asks for now: "
                 "it was made by another version; use --force to run it again, or another --results"
             )
         optimizer.tell(found, record.result())
+        now = record.ended
     return [waiting[number] for number in sorted(waiting)]
 
 
 def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """A trace goes on only with the very run that it is of."""
-    there, here = _flat(old["spec"]), _flat(new["spec"])
+    """A trace goes on only with the very run that it is of; what its version did not know is as by default."""
+    there, here = {**_SPEC_DEFAULTS, **_flat(old["spec"])}, _flat(new["spec"])
     differing = [
         f"{key} {there.get(key)!r} there, {here.get(key)!r} here"
         for key in {**there, **here}
@@ -225,6 +237,9 @@ def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -
             f"{path} is of another run ({'; '.join(differing)}): "
             "use another --results, or --force to run it again"
         )
+
+
+_SPEC_DEFAULTS = {one.name: one.default for one in fields(RunSpec) if one.default is not MISSING}
 
 
 def _flat(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,6 +302,8 @@ def check_clock(spec: RunSpec, learner: Learner) -> None:
         raise UserError(
             f"--validation holdout tests each incumbent off the clock, which --workers {spec.workers} can't"
         )
+    if METHODS.row(spec.method).learner is not None and spec.clock == "virtual":
+        raise UserError(f"method {spec.method!r} takes real seconds: it can't run with --clock virtual")
     if learner.virtual != (spec.clock == "virtual"):
         raise UserError(
             f"learner {spec.learner!r} has analytic seconds: give --clock virtual"

@@ -46,11 +46,13 @@ class Referee:
     to_score: Callable[[float], float] = float
     peak_memory_mb: Callable[[], float | None] = lambda: None
 
-    def ask(self, optimizer: Optimizer) -> Trial:
-        """The method's next trial, which must lie in the space."""
+    def ask(self, optimizer: Optimizer, number: int) -> Trial:
+        """The method's next trial, which must have that number and lie in the space."""
         try:
             trial = optimizer.ask()
             self.space.check(trial.config)
+            if trial.number != number:
+                raise ValueError(f"trial {trial.number} in place of {number}: count them from 0 on")
         except Exhausted:
             raise
         except Exception as error:
@@ -64,10 +66,12 @@ class Referee:
             raise RunError(f"the method failed in tell: {describe(error)}") from error
 
     def evaluate(self, objective: Objective, trial: Trial, deadline: Deadline) -> Result:
-        """The objective's result; whatever it raises is a failed trial, not a failed run."""
+        """The objective's result; whatever it raises, or a loss that is no number, is a failed trial."""
         began = deadline.now()
         try:
             result = objective.evaluate(trial, deadline)
+            if result.status is Status.OK and not math.isfinite(result.value):
+                result = replace(result, status=Status.FAILED, loss=None, error=f"the loss is {result.loss}")
         except MemoryError as error:
             result = Result(Status.MEMORY, None, deadline.now() - began, error=describe(error))
         except Exception as error:
@@ -134,7 +138,7 @@ def search(
         if limits.max_trials is not None and done >= limits.max_trials:
             return EndReason.MAX_TRIALS
         try:
-            trial = referee.ask(optimizer)
+            trial = referee.ask(optimizer, done)
         except Exhausted:
             return EndReason.EXHAUSTED
         started = clock.now()

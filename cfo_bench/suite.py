@@ -65,6 +65,8 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
     words += _options("--learner-option", spec.learner_options)
     if data.folder is not None:
         words += ["--data-dir", data.folder]
+    if data.table is not None:
+        words += ["--tasks", data.table]
     return shlex.join(words)
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -71,11 +73,20 @@ class Death(StrEnum):
 
 
 def fork_server(preload: Sequence[str]) -> ForkServerContext:
-    """Where runs are forked from: a process that has loaded what they need and has started no thread."""
+    """Where runs are forked from: a process that has loaded what they need and has started no thread.
+
+    It is deaf to Ctrl-C and SIGTERM from the start, and ends with the process that calls this.
+    """
     for variable in THREAD_VARIABLES:
         os.environ[variable] = "1"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "cfo_bench.process", *preload])
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        forkserver.ensure_running()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return context
 
 
@@ -94,12 +105,13 @@ def supervise(
         return Verdict(Outcome.BUSY, 0, str(error))
     except CfoBenchError as error:
         return Verdict(Outcome.FAILED, error.exit_code, str(error))
+    supervisor = _Supervisor(job, context, stop, page, say, show)
     try:
-        return _Supervisor(job, context, stop, page, say, show).run(left, force)
+        return supervisor.run(left, force)
     except CfoBenchError as error:
         return Verdict(Outcome.FAILED, error.exit_code, str(error))
     finally:
-        page.close(remove=True)
+        page.close(remove=not supervisor.owes_a_trial())
 
 
 class _Supervisor:
@@ -129,6 +141,7 @@ class _Supervisor:
         if past is not None and past.is_finished:
             return _finished(past)
         fresh, why = past is None, "it was interrupted"
+        self._page.clear()
         self._show(self._page)
         while True:
             death = self._one_process(fresh, why)
@@ -163,6 +176,15 @@ class _Supervisor:
         )
         return trace.read(path)
 
+    def owes_a_trial(self) -> bool:
+        """Whether the page holds a finished trial that could not be written, on a full disk for one."""
+        finished = {row["number"] for row in self._page.under_way() if "status" in row}
+        try:
+            past = trace.read(self._job.trace_path) if finished else None
+        except CfoBenchError:
+            return bool(finished)
+        return past is not None and not finished <= {record.number for record in past.trials}
+
     def _one_process(self, fresh: bool, why: str) -> Death:
         self._page.clear()
         ours, theirs = self._context.Pipe(duplex=False)
@@ -172,10 +194,13 @@ class _Supervisor:
         )
         child.start()
         theirs.close()
-        death = self._watch(child)
-        if death is not Death.EXIT:
-            child.kill()
-        child.join()
+        death = Death.STOP  # if watching should fail
+        try:
+            death = self._watch(child)
+        finally:
+            if death is not Death.EXIT:
+                child.kill()
+            child.join()
         self._exit_code = child.exitcode or 0
         self._message = _answer(ours)
         return death
@@ -194,7 +219,8 @@ class _Supervisor:
             axe_at, death = self._axe()
             if monotonic() >= axe_at:
                 return death
-            if monotonic() - synced_at >= SYNC_SECONDS:
+            # A slow disk may take its time for this: not when the axe is about to fall.
+            if monotonic() - synced_at >= SYNC_SECONDS and axe_at - monotonic() > SYNC_SECONDS:
                 _sync(self._job.trace_path)
                 synced_at = monotonic()
 
@@ -224,8 +250,11 @@ class _Supervisor:
         if after is None:
             if death is Death.STOP:
                 return Trace({}, [], end_record(EndReason.INTERRUPTED, 0.0, 0, None))
-            raise RunError(f"{path}: the run's process died before its first line: {self._cause(death)}")
-        if after.end is not None:
+            raise RunError(
+                f"{path}: the run's process died before its first line: {self._cause(death)}; "
+                f"more in {self._log_path}"
+            )
+        if after.is_finished or (after.end is not None and death is Death.STOP):
             return after
         under_way = self._page.under_way()
         # A clock that stands still has not gone past the last thing it was read for.
@@ -239,7 +268,7 @@ class _Supervisor:
             after = trace.read(path) or after
             error = None
             if death is Death.STOP:
-                reason = EndReason.INTERRUPTED
+                reason, elapsed = EndReason.INTERRUPTED, after.elapsed  # from there it will go on
             elif death is Death.BUDGET or (zero is not None and elapsed >= spec.budget_seconds):
                 reason = EndReason.BUDGET
             elif spec.max_trials is not None and len(after.trials) >= spec.max_trials:
@@ -303,7 +332,7 @@ class _Supervisor:
 
     def _ran_out_of_memory(self) -> bool:
         """A C++ library that can't allocate aborts with these words."""
-        return "bad_alloc" in _tail(self._log_path)
+        return self._exit_code == -signal.SIGABRT and "bad_alloc" in _tail(self._log_path)
 
     def _cause(self, death: Death) -> str:
         if death is not Death.EXIT:
@@ -344,6 +373,8 @@ def _sync(path: Path) -> None:
         return
     try:
         os.fsync(fd)
+    except OSError:
+        pass  # the run's process meets the same error when it brings its last line to disk, and says so
     finally:
         os.close(fd)
 

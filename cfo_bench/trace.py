@@ -55,8 +55,14 @@ class Trace:
 
 def path_of(results: Path, spec: RunSpec) -> Path:
     """results/<learner>/<task>/<method>/fold-<f>_seed-<s>.jsonl"""
-    folders = [quote(label(name), safe=" @+,=~") for name in (spec.learner, spec.task, spec.method)]
+    folders = [_folder(label(name)) for name in (spec.learner, spec.task, spec.method)]
     return results.joinpath(*folders, f"fold-{spec.fold}_seed-{spec.seed}.jsonl")
+
+
+def _folder(name: str) -> str:
+    """A name as the name of a folder: never empty, `.`, `..` or a path, and no two names alike."""
+    quoted = quote(name, safe=" @+,=~")
+    return quoted.replace(".", "%2E") or "%" if not quoted.strip(".") else quoted
 
 
 def encode(record: Record) -> bytes:
@@ -84,7 +90,7 @@ def read(path: Path) -> Trace | None:
             elif kind == "trial":
                 trials.append(trial_record(row))
             elif kind == "end":
-                end = EndRecord(**{**row, "reason": EndReason(row["reason"])})
+                end = EndRecord(**{**_known(row, _END_KEYS), "reason": EndReason(row["reason"])})
             elif kind == "resume":
                 end = None
             else:
@@ -98,22 +104,39 @@ def read(path: Path) -> Trace | None:
 
 def trial_record(row: Mapping[str, Any]) -> TrialRecord:
     """A trial line as a record; keys of a newer version are passed over."""
-    known = {key: row[key] for key in _TRIAL_KEYS if key in row}
-    return TrialRecord(**{**known, "status": Status(row["status"])})
+    record = TrialRecord(**{**_known(row, _TRIAL_KEYS), "status": Status(row["status"])})
+    if type(record.number) is not int or not 0.0 <= record.started <= record.ended:
+        raise ValueError("a trial has a number, and ends after it started")
+    return record
+
+
+def _known(row: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: row[key] for key in keys if key in row}
 
 
 _TRIAL_KEYS = tuple(field.name for field in fields(TrialRecord))
+_END_KEYS = tuple(field.name for field in fields(EndRecord))
 
 
 def split_torn(data: bytes) -> tuple[bytes, bytes]:
-    """Whole lines, and the torn rest. A last line that lacks only its end of line is whole."""
+    """Whole lines, and the torn rest. A last line that lacks only its end of line is whole.
+
+    Torn is the beginning of a record, and the zeros that a power cut leaves in its place; other
+    bytes were not written by us, and stay to be complained of.
+    """
     cut = data.rfind(b"\n") + 1
     rest = data[cut:]
     try:
         orjson.loads(rest)
     except ValueError:
-        return data[:cut], rest
+        written = rest.rstrip(b"\0")
+        is_torn = written.startswith(_BEGINNING[: len(written)])
+        return (data[:cut], rest) if is_torn else (data, b"")
     return data + b"\n", b""
+
+
+# Every record begins with these bytes.
+_BEGINNING = b'{"kind":"'
 
 
 def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,7 +196,10 @@ class TraceWriter:
         self._size += len(line)
 
     def sync(self) -> None:
-        os.fsync(self._fd)
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise RunError(f"can't bring {self.path} to disk: {error.strerror}") from None
 
     def close(self) -> None:
         os.close(self._fd)

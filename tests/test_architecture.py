@@ -40,7 +40,8 @@ ROOMS = {
     "learners": room("learners", below="words"),
     "tasks": room("tasks", below="words"),
     "run": room(
-        "inspection live machine parallel process runner search supervisor", below="words disk optimizers learners tasks"
+        "inspection live machine parallel process runner search supervisor",
+        below="words disk optimizers learners tasks",
     ),
     "library": room("__init__ library", below="words optimizers run"),
     "engines": room("engines", below="words disk run"),

@@ -35,7 +35,5 @@ def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 def _offer(known: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
     return [
-        CompletionItem(name, help=text)
-        for name, text in sorted(known.items())
-        if name.startswith(incomplete)
+        CompletionItem(name, help=text) for name, text in sorted(known.items()) if name.startswith(incomplete)
     ]

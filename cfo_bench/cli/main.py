@@ -20,10 +20,12 @@ def cli() -> None:
     """Given the same seconds, which method finds the better model, and when?
 
     \b
-    cfo-bench run --task iris --method cfo --method rs --budget 5
-    cfo-bench methods | learners | tasks
+    cfo-bench run --task iris --method cfo --method rs --budget 5 --folds 0-2
+    cfo-bench run --data my.csv --target y --method cfo --budget 60
 
-    Tab completion: eval "$(_CFO_BENCH_COMPLETE=bash_source cfo-bench)" (or zsh_source, fish_source).
+    \b
+    Tab completion, in bash (or zsh_source, fish_source):
+    eval "$(_CFO_BENCH_COMPLETE=bash_source cfo-bench)"
     """
 
 
@@ -38,11 +40,11 @@ def main() -> None:
     try:
         sys.exit(cli.main(standalone_mode=False, prog_name="cfo-bench"))
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        click.echo(error.format_message(), err=True)
         sys.exit(2)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "cfo-bench"
-        message = error.format_message().rstrip(".")
+        message = error.format_message().rstrip(".").replace("'. (", "' (")
         click.echo(f"{where}: {message[:1].lower()}{message[1:]} (see {where} --help)", err=True)
         sys.exit(2)
     except click.ClickException as error:

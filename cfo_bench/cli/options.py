@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from cfo_bench.errors import OptionError
+from cfo_bench.errors import OptionError, UserError
 from cfo_bench.optimizers import METHODS
+from cfo_bench.registry import label
 
 
 def parse_options(words: Sequence[str]) -> dict[str, Any]:
@@ -35,22 +36,39 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
 def method_options(
     names: Sequence[str], given: Mapping[str, Any], workers: int
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Each method with all its options. `name.key=value` is for one method, `key=value` for all."""
-    unknown = {key.rpartition(".")[0] for key in given if "." in key} - set(names)
-    if unknown:
+    """Each method with all its options. `name.key=value` is for one method, `key=value` for all.
+
+    A method named twice is one method; two that would share a folder of traces are an error.
+    """
+    names = list(dict.fromkeys(names))
+    labels = [label(name) for name in names]
+    for name, short in zip(names, labels, strict=True):
+        if labels.count(short) > 1:
+            raise UserError(
+                f"method {name!r} is not the only one called {short!r}, and traces go by that name: "
+                "rename the class, or use two commands with a --results each"
+            )
+    strangers = {key.rpartition(".")[0] for key in given if "." in key} - set(labels)
+    if strangers:
         raise OptionError(
-            f"options for {', '.join(sorted(unknown))}, which is not among the methods {', '.join(names)}"
+            f"options for {', '.join(sorted(strangers))}, which is not among the methods {', '.join(labels)}"
         )
-    return [(name, _options_of(name, given, workers)) for name in names]
+    return [(name, _options_of(name, given, workers, len(names) > 1)) for name in names]
 
 
-def _options_of(name: str, given: Mapping[str, Any], workers: int) -> dict[str, Any]:
+def _options_of(name: str, given: Mapping[str, Any], workers: int, is_one_of_many: bool) -> dict[str, Any]:
     mine = {
-        key.rpartition(".")[2]: value for key, value in given.items() if key.rpartition(".")[0] in ("", name)
+        key.rpartition(".")[2]: value
+        for key, value in given.items()
+        if key.rpartition(".")[0] in ("", label(name))
     }
     if "workers" in mine:
         raise OptionError("option 'workers': the number of trials at once is given by --workers")
-    options = METHODS.options(name, mine)
+    try:
+        options = METHODS.options(name, mine)
+    except OptionError as error:
+        hint = " (for one method only: --option METHOD.KEY=VALUE)" if is_one_of_many else ""
+        raise OptionError(f"{error}{hint}") from None
     if "workers" in options:
         options["workers"] = workers
     elif workers > 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -63,11 +64,15 @@ class Quiet:
         )
         return max(left - spent, 0.0) / self._side_by_side
 
-    def _score(self, job: Job, loss: float | None) -> str:
+    def _to_go(self, active: Sequence[Active]) -> str:
+        return f"{duration(self._eta_seconds(active))} to go"
+
+    def _best(self, job: Job, loss: float | None) -> str:
         if loss is None:
             return "no loss yet"
         metric = METRICS[self._metrics[job.spec.task]]
-        return f"best loss {loss:.5f} ({metric.name} {metric.to_score(loss):.5f})"
+        score = f" ({metric.name} {metric.to_score(loss):.5f})" if metric.higher_is_better else ""
+        return f"best loss {loss:.5f}{score}"
 
 
 class Plain(Quiet):
@@ -81,7 +86,8 @@ class Plain(Quiet):
         if active and monotonic() - self._spoke_at >= STILL_RUNNING_SECONDS:
             self._spoke_at = monotonic()
             for one in active:
-                self._print(f"  {_line(one)}, {self._score(one.job, one.snapshot.best_loss)}")
+                best = self._best(one.job, one.snapshot.best_loss)
+                self._print(f"  {name_of(one.job)}: {_spent(one)}, {one.snapshot.trials} trials, {best}")
 
     def said(self, text: str) -> None:
         self._print(f"  {text}")
@@ -90,8 +96,8 @@ class Plain(Quiet):
         super().finished(job, verdict)
         self._spoke_at = monotonic()
         end = verdict.end
-        result = f", {end.trials} trials, {self._score(job, end.best_loss)}" if end else ""
-        eta = f", {duration(self._eta_seconds([]))} to go" if len(self._done) < len(self._jobs) else ""
+        result = f", {end.trials} trials, {self._best(job, end.best_loss)}" if end else ""
+        eta = f", {self._to_go([])}" if len(self._done) < len(self._jobs) else ""
         self._print(f"[{len(self._done)}/{len(self._jobs)}{eta}] {name_of(job)}: {verdict.outcome}{result}")
 
 
@@ -122,19 +128,22 @@ class Terminal(Quiet):
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
-        table = Table.grid(padding=(0, 1))
-        total = len(self._jobs)
-        eta = duration(self._eta_seconds(active))
-        table.add_row(
-            "runs", ProgressBar(total, len(self._done), width=20), f"{len(self._done)}/{total}, {eta} to go"
-        )
+        table = Table.grid(padding=(0, 1), pad_edge=False)
+        table.add_column(no_wrap=True)
+        table.add_column(width=20 if self._live.console.width >= 100 else 10)
+        for _ in range(3):
+            table.add_column(justify="right", no_wrap=True)
+        done, total = len(self._done), len(self._jobs)
+        table.add_row("runs", ProgressBar(total, done), f"{done} of {total}", self._to_go(active))
         for one in active:
             budget = one.job.spec.budget_seconds
-            bar = ProgressBar(budget, min(one.elapsed(), budget), width=20)
+            loss = one.snapshot.best_loss
             table.add_row(
                 name_of(one.job),
-                bar,
-                f"{_line(one, named=False)}, {self._score(one.job, one.snapshot.best_loss)}",
+                ProgressBar(budget, min(one.elapsed(), budget)),
+                _spent(one),
+                f"{one.snapshot.trials} trials",
+                "" if loss is None else f"best loss {loss:.5f}",
             )
         return table
 
@@ -143,6 +152,18 @@ def progress(jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str], qu
     """`metrics` names the metric of each task."""
     kind = Quiet if quiet else Terminal if sys.stderr.isatty() else Plain
     return kind(jobs, side_by_side, metrics)
+
+
+@contextmanager
+def looking_ahead(quiet: bool) -> Iterator[None]:
+    """Shows on a terminal that something is done before the first run: seconds, where data is large."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("looking at the data"):
+        yield
 
 
 def name_of(job: Job) -> str:
@@ -157,8 +178,8 @@ def duration(seconds: float) -> str:
     )
 
 
-def _line(one: Active, named: bool = True) -> str:
-    name = f"{name_of(one.job)}: " if named else ""
+def _spent(one: Active) -> str:
     if one.snapshot.zero is None:
-        return f"{name}loading"
-    return f"{name}{one.elapsed():.0f} of {one.job.spec.budget_seconds:g} s, {one.snapshot.trials} trials"
+        return "loading" if one.job.spec.clock == "wall" else "running"
+    budget = one.job.spec.budget_seconds
+    return f"{min(one.elapsed(), budget):.0f} of {budget:g} s"

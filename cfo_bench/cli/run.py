@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from cfo_bench.cli import completion
+from cfo_bench.suite import DEFAULT_LEARNER, expand, parse_folds
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef, RunSpec
 
-# What a run's process needs besides its learner's packages, loaded once in the process they are forked from.
+# What reads and splits data with rows.
 _DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
 
 
@@ -67,7 +68,7 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
 )
 @click.option(
     "--learner",
-    default="xgboost",
+    default=DEFAULT_LEARNER,
     show_default=True,
     metavar="NAME",
     shell_complete=completion.learner_names,
@@ -187,7 +188,9 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
 )
 @click.option("--force", is_flag=True, help="Run again what is there already.")
 @click.option("--dry-run", is_flag=True, help="Print the runs and their hours; run none, load no data.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, all else on stderr.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, all else on stderr."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress; only what went wrong, and the summary.")
 def run(
     task_names: Sequence[str],
@@ -222,16 +225,15 @@ def run(
 
     A run that is there already is not run again; one that was cut off goes on where it stood.
     """
-    from cfo_bench import suite
     from cfo_bench.cli.options import method_options, parse_options
     from cfo_bench.learners import LEARNERS
 
     data = _data_of(task_names, data_file, target, problem, data_dir)
-    specs = suite.expand(
+    specs = expand(
         [learner],
         list(data),
         method_options(method_names, parse_options(options), workers),
-        suite.parse_folds(folds, n_folds),
+        parse_folds(folds, n_folds),
         [seed],
         budget_seconds=budget_seconds,
         max_trials=max_trials,
@@ -306,20 +308,19 @@ def _run(
     from dataclasses import replace
 
     from cfo_bench import machine
-    from cfo_bench.cli.progress import progress
+    from cfo_bench.cli.progress import looking_ahead, progress
     from cfo_bench.cli.summary import print_summary
     from cfo_bench.engines.local import run_jobs
     from cfo_bench.inspection import inspect_task, rehearse
-    from cfo_bench.learners import LEARNERS
     from cfo_bench.runner import Job
     from cfo_bench.supervisor import fork_server
     from cfo_bench.trace import path_of
 
     first = specs[0]
-    needs = LEARNERS.row(first.learner).needs
-    context = fork_server([*_DATA_PACKAGES, *needs] if needs else [])
-    rehearse(_one_a_method(specs), context)
-    metrics = {task: inspect_task(first, ref, context).metric for task, ref in data.items()}
+    context = fork_server(_packages(specs, data))
+    with looking_ahead(quiet):
+        rehearse(_one_a_method(specs), context)
+        metrics = {task: inspect_task(first, ref, context).metric for task, ref in data.items()}
     here = machine.provenance()
     memory_mb = first.memory_mb or machine.total_memory_mb() * 9 // 10 // jobs // first.workers
     todo = [
@@ -328,8 +329,20 @@ def _run(
     ]
     with progress(todo, min(jobs, len(todo)), metrics, quiet) as shown:
         verdicts = run_jobs(todo, jobs, context, force, shown)
-    print_summary([job.trace_path for job in todo], results, as_json, quiet)
+    # A trace that its run could not go on with may be of another run: it is not ours to sum up.
+    ended = [job.trace_path for job, verdict in zip(todo, verdicts, strict=True) if verdict.end is not None]
+    print_summary(ended, results, as_json, quiet)
     return max(verdict.exit_code for verdict in verdicts)
+
+
+def _packages(specs: Sequence[RunSpec], data: dict[str, DataRef]) -> list[str]:
+    """What the runs import, for the process that they are forked from: loaded once."""
+    from cfo_bench.learners import LEARNERS
+    from cfo_bench.optimizers import METHODS
+
+    has_rows = any(ref.source != "synthetic" for ref in data.values())
+    methods = [name for spec in _one_a_method(specs) for name in METHODS.row(spec.method).needs]
+    return [*(_DATA_PACKAGES if has_rows else ()), *LEARNERS.row(specs[0].learner).needs, *methods]
 
 
 def _one_a_method(specs: Sequence[RunSpec]) -> list[RunSpec]:

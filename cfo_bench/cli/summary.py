@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from cfo_bench.cli.tables import text_table
+from cfo_bench.cli.tables import show_json, show_table
+from cfo_bench.metrics import METRICS
 from cfo_bench.report.summary import SummaryRow, summarise
 
-_COLUMNS = ("task", "method", "folds", "metric", "best score", "time to it", "trials", "method's share")
+_COLUMNS = ("task", "method", "folds", "metric", "best score", "time to it", "trials", "overhead")
 _NUMBERS = (2, 4, 5, 6, 7)
 
 
-def print_summary(paths: Sequence[Path], as_json: bool) -> None:
-    """JSON on stdout, the table on stderr then; else the table on stdout."""
+def print_summary(paths: Sequence[Path], results: Path, as_json: bool, quiet: bool) -> None:
+    """The table on stdout; or JSON there, and the table on stderr unless quiet."""
     rows = summarise(paths)
     if as_json:
-        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
-    if rows:
-        click.echo("\n" + text_table(_COLUMNS, [_cells(row) for row in rows], _NUMBERS), err=as_json)
+        show_json([asdict(row) for row in rows])
+    if rows and not (as_json and quiet):
+        click.echo("" if quiet else "\n", nl=False, err=True)
+        show_table(_COLUMNS, [_cells(row) for row in rows], _NUMBERS, err=as_json)
+    if rows and not quiet:
+        click.echo(f"\ntraces in {results}", err=True)
 
 
 def _cells(row: SummaryRow) -> list[str]:
@@ -35,7 +38,7 @@ def _cells(row: SummaryRow) -> list[str]:
         row.task,
         row.method,
         f"{row.folds}" if not row.unfinished else f"{row.folds} ({row.unfinished} unfinished)",
-        row.metric,
+        f"{row.metric} {'↑' if METRICS[row.metric].higher_is_better else '↓'}",
         score,
         "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
         f"{row.trials:.0f}",

@@ -13,15 +13,26 @@ from cfo_bench.registry import Registry
 
 
 def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] = ()) -> None:
-    """Rows as a table that fits the terminal, columns in `right` as numbers, or as a JSON list of objects."""
+    """Rows as a table, columns in `right` as numbers, or as a JSON list of objects."""
     if as_json:
         show_json(rows)
         return
     columns = list(rows[0])
     cells = [["" if row[column] is None else str(row[column]) for column in columns] for row in rows]
-    text = text_table(columns, cells, [columns.index(column) for column in right])
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    click.echo("\n".join(line if width is None else _fit(line, width) for line in text.splitlines()))
+    show_table(columns, cells, [columns.index(column) for column in right])
+
+
+def show_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), err: bool = False
+) -> None:
+    """On a terminal, set closer or cut off where it would be too wide."""
+    text = text_table(columns, rows, right)
+    if (sys.stderr if err else sys.stdout).isatty():
+        width = shutil.get_terminal_size().columns
+        if max(map(len, text.splitlines())) > width:
+            closer = text_table(columns, rows, right, gap=" ")
+            text = "\n".join(_fit(line, width) for line in closer.splitlines())
+    click.echo(text, err=err)
 
 
 def show_json(value: object) -> None:
@@ -53,14 +64,20 @@ def show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
         return
     show(
         [
-            {registry.kind: name, "what it is": row.summary, "available": "yes" if row.missing is None else row.remedy}
+            {
+                registry.kind: name,
+                "available": "yes" if row.missing is None else row.remedy,
+                "what it is": row.summary,
+            }
             for name, row in found
         ],
         as_json,
     )
 
 
-def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+def text_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  "
+) -> str:
     """Aligned columns; those in `right` are numbers and align right."""
     widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
 
@@ -69,7 +86,7 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
             cell.rjust(width) if i in right else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
         ]
-        return "  ".join(padded).rstrip()
+        return gap.join(padded).rstrip()
 
     return "\n".join([line(columns), line(["-" * width for width in widths]), *map(line, rows)])
 

@@ -23,6 +23,8 @@ from cfo_bench.supervisor import Outcome, Stop, Verdict, supervise
 TICK_SECONDS = 0.2
 # A supervisor that has not answered so long after its run's deadline is given up on.
 GIVE_UP_SECONDS = 60.0
+# How long runs may take to end when we fail ourselves.
+STOP_SECONDS = 5.0
 
 
 @dataclass
@@ -95,13 +97,17 @@ def run_jobs(
                 verdict = Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
             events.put((index, verdict))
 
-    with _signals_into(signals, stop):
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(side_by_side, len(jobs)))]
-        for thread in threads:
-            thread.start()
-        while len(verdicts) < len(jobs) and not (
-            signals and not any(thread.is_alive() for thread in threads)
-        ):
+    threads: list[threading.Thread] = []
+
+    def start_thread() -> None:
+        threads.append(threading.Thread(target=work, daemon=True))
+        threads[-1].start()
+
+    with _signals_into(signals, stop), _stopping(stop, threads):
+        for _ in range(min(side_by_side, len(jobs))):
+            start_thread()
+        while len(verdicts) < len(jobs):
+            is_over = bool(signals) and not any(thread.is_alive() for thread in threads)
             for index, event in _next_events(events):
                 if isinstance(event, str):
                     progress.said(event)
@@ -109,10 +115,13 @@ def run_jobs(
                     active.pop(index, None)
                     verdicts[index] = event
                     progress.finished(jobs[index], event)
+            if is_over:
+                break
             for index, one in list(active.items()):
                 one.refresh()
                 if one.elapsed() > jobs[index].spec.budget_seconds + GIVE_UP_SECONDS:
                     events.put((index, Verdict(Outcome.FAILED, 1, "its supervisor did not answer: given up")))
+                    start_thread()  # in place of the one that is stuck
             progress.tick(list(active.values()))
     if signals:
         raise Interrupted(signals[0])
@@ -127,6 +136,18 @@ def _next_events(events: queue.SimpleQueue[tuple[int, str | Verdict]]) -> Iterat
             yield events.get_nowait()
     except queue.Empty:
         return
+
+
+@contextmanager
+def _stopping(stop: Stop, threads: Sequence[threading.Thread]) -> Iterator[None]:
+    """When we fail, such as on a stderr that nobody reads any more, no run goes on unattended."""
+    try:
+        yield
+    except BaseException:
+        stop.set()
+        for thread in threads:
+            thread.join(STOP_SECONDS)
+        raise
 
 
 @contextmanager

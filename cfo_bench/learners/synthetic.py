@@ -23,9 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cfo_bench.clock import Deadline
+from cfo_bench.learners.dnn import network_space, network_start
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
-from cfo_bench.space import Categorical, Config, Float, Int, Space
+from cfo_bench.space import Categorical, Config, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +107,10 @@ class Synthetic5:
     virtual = True
 
     def space(self, n_rows: int) -> Space:
-        return Space(
-            [
-                Int("neurons_1", 4, 2048, log=True),
-                Int("neurons_2", 4, 2048, log=True),
-                Int("batch_size", 8, 128, log=True),
-                Float("dropout", 0.2, 0.5, log=True),
-                Float("learning_rate", 1e-6, 1e-2, log=True),
-            ]
-        )
+        return network_space()
 
     def start(self, space: Space) -> Config:
-        return {"neurons_1": 4, "neurons_2": 4, "batch_size": 128, "dropout": 0.2, "learning_rate": 1e-2}
+        return network_start()
 
     def prepare(self, fold: Fold, threads: int, seed: int) -> SyntheticObjective:
         space = self.space(fold.n_rows)

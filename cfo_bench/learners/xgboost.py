@@ -7,15 +7,15 @@ itself is imported when a fold is prepared, since a synthetic learner shares the
 
 from __future__ import annotations
 
-import re
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cfo_bench.clock import Deadline
 from cfo_bench.errors import OptionError
+from cfo_bench.learners.attempt import attempt, check
 from cfo_bench.learners.rows import shuffled_order
 from cfo_bench.metrics import METRICS, Array
-from cfo_bench.records import Fold, Problem, Result, Status, Trial
+from cfo_bench.records import Fold, Problem, Result, Trial
 from cfo_bench.space import Config, Float, Int, Space
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class XGBoost:
     cost_related = COST_RELATED
     virtual = False
 
-    def __init__(self, *, categories: str = "codes") -> None:
+    def __init__(self, *, categories: Literal["codes", "native"] = "codes") -> None:
         if categories not in ("codes", "native"):
             raise OptionError(f"categories = {categories!r} of learner 'xgboost': choose from codes, native")
         self.categories = categories
@@ -103,19 +103,14 @@ class XGBoostObjective:
         self._last: xgboost.Booster | None = None
 
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
-        started = deadline.now()
-        try:
-            return self._fit_and_validate(trial, deadline, started)
-        except Exception as error:  # whatever goes wrong in a training is that trial's result
-            seconds = deadline.now() - started
-            return Result(_status_of(error), fit_seconds=seconds, error=_one_line(error))
+        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
 
-    def _fit_and_validate(self, trial: Trial, deadline: Deadline, started: float) -> Result:
+    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
+        started = deadline.now()
         train = self._train_matrix(trial.rows)
         booster = self._booster(trial.config, train)
         for iteration in range(trial.config["n_estimators"]):
-            if deadline.passed():
-                return Result(Status.TIMEOUT, fit_seconds=deadline.now() - started)
+            check(deadline)
             booster.update(train, iteration)
         self._last = booster
         fitted = deadline.now()
@@ -197,16 +192,3 @@ def _quick_booster() -> type[xgboost.Booster]:
             pass
 
     return QuickBooster
-
-
-def _status_of(error: Exception) -> Status:
-    # xgboost hands on C++'s "std::bad_alloc", or its own "bad_malloc: Failed to allocate n bytes".
-    starved = isinstance(error, MemoryError) or re.search(r"bad_m?alloc|memory", str(error), re.IGNORECASE)
-    return Status.MEMORY if starved else Status.FAILED
-
-
-def _one_line(error: Exception) -> str:
-    """The reason, without xgboost's time of day, source file and stack trace."""
-    first = next((line for line in str(error).splitlines() if line.strip()), "")
-    reason = re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", first.strip())
-    return f"{type(error).__name__}: {reason}" if reason else type(error).__name__

@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.flow2 import FLOW2Thread
-from cfo_bench.optimizers.geometry import Geometry, Point
+from cfo_bench.optimizers.geometry import Geometry, Point, Scale
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals
 from cfo_bench.optimizers.options import check_choice, check_flag, check_length
 from cfo_bench.space import Space
 
-_THRESHOLDS: dict[str, Callable[[int], int]] = {
+Threshold = Literal["2^(d-1)", "d", "2d"]
+Stall = Literal["consecutive", "cumulative"]
+DeltaLower = Literal["alg3", "unit_consistent"]
+
+_THRESHOLDS: dict[Threshold, Callable[[int], int]] = {
     "2^(d-1)": lambda d: 2 ** (d - 1),
     "d": lambda d: d,
     "2d": lambda d: 2 * d,
@@ -40,14 +44,14 @@ class Settings:
         cls,
         d: int,
         delta_init: float | None,
-        n_threshold: int | str,
-        stall: str,
-        delta_lower: str,
+        n_threshold: int | Threshold,
+        stall: Stall,
+        delta_lower: DeltaLower,
         redraw: bool,
     ) -> Settings:
         check_length("delta_init", delta_init)
-        check_choice("stall", stall, ("consecutive", "cumulative"))
-        check_choice("delta_lower", delta_lower, ("alg3", "unit_consistent"))
+        check_choice("stall", stall, get_args(Stall))
+        check_choice("delta_lower", delta_lower, get_args(DeltaLower))
         check_flag("redraw", redraw)
         return cls(
             delta_init=math.sqrt(d) if delta_init is None else delta_init,
@@ -152,11 +156,11 @@ class CFO(LocalSearch[CFOThread]):
         *,
         mode: str = "paper",
         workers: int = 1,
-        scale: str = "log2",
+        scale: Scale = "log2",
         delta_init: float | None = None,
-        n_threshold: int | str = "2^(d-1)",
-        stall: str = "consecutive",
-        delta_lower: str = "alg3",
+        n_threshold: int | Threshold = "2^(d-1)",
+        stall: Stall = "consecutive",
+        delta_lower: DeltaLower = "alg3",
         redraw: bool = False,
         linear_span: float | None = None,
     ) -> None:
@@ -184,14 +188,14 @@ class CFOTuned(CFO):
         seed: int = 0,
         *,
         mode: str = "tuned",
-        n_threshold: int | str = "2d",
-        delta_lower: str = "unit_consistent",
+        n_threshold: int | Threshold = "2d",
+        delta_lower: DeltaLower = "unit_consistent",
         redraw: bool = True,
         linear_span: float | None = 10.0,
         workers: int = 1,
-        scale: str = "log2",
+        scale: Scale = "log2",
         delta_init: float | None = None,
-        stall: str = "consecutive",
+        stall: Stall = "consecutive",
     ) -> None:
         super().__init__(
             space,
@@ -209,7 +213,7 @@ class CFOTuned(CFO):
         )
 
 
-def _threshold(given: int | str, d: int) -> int:
+def _threshold(given: int | Threshold, d: int) -> int:
     if isinstance(given, str) and given in _THRESHOLDS:
         return _THRESHOLDS[given](max(d, 1))
     if isinstance(given, int) and not isinstance(given, bool) and given >= 1:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Generator, Mapping
-from typing import Any
+from typing import Any, Literal, get_args
 
-from cfo_bench.optimizers.cfo import CFO, CFOThread, Settings
-from cfo_bench.optimizers.geometry import Point
+from cfo_bench.optimizers.cfo import CFO, CFOThread, DeltaLower, Settings, Stall, Threshold
+from cfo_bench.optimizers.geometry import Point, Scale
 from cfo_bench.optimizers.options import check_choice
 from cfo_bench.space import Space
+
+Step = Literal["rms", "literal", "sign"]
 
 
 class CFO0Thread(CFOThread):
@@ -66,18 +68,18 @@ class CFO0(CFO):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        step: str = "rms",
+        step: Step = "rms",
         mode: str = "paper",
         workers: int = 1,
-        scale: str = "log2",
+        scale: Scale = "log2",
         delta_init: float | None = None,
-        n_threshold: int | str = "2^(d-1)",
-        stall: str = "consecutive",
-        delta_lower: str = "alg3",
+        n_threshold: int | Threshold = "2^(d-1)",
+        stall: Stall = "consecutive",
+        delta_lower: DeltaLower = "alg3",
         redraw: bool = False,
         linear_span: float | None = None,
     ) -> None:
-        check_choice("step", step, ("rms", "literal", "sign"))
+        check_choice("step", step, get_args(Step))
         self._step = step
         super().__init__(
             space,

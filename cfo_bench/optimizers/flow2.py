@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from cfo_bench.errors import Exhausted
-from cfo_bench.optimizers.geometry import Geometry, Point
+from cfo_bench.optimizers.geometry import Geometry, Point, Scale
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals, SearchThread
 from cfo_bench.optimizers.options import check_length
 from cfo_bench.space import Space
@@ -61,7 +61,7 @@ class FLOW2(LocalSearch[FLOW2Thread]):
         *,
         workers: int = 1,
         step: float | None = None,
-        scale: str = "log2",
+        scale: Scale = "log2",
         linear_span: float | None = None,
     ) -> None:
         check_length("step", step)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from cfo_bench.optimizers.options import check_choice, check_length
 from cfo_bench.space import Categorical, Config, Int, Param, Space, Value
 
 Vector = list[float]
+Scale = Literal["log2", "ln"]
 
-_SCALES: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
+_SCALES: dict[Scale, tuple[Callable[[float], float], Callable[[float], float]]] = {
     "log2": (math.log2, math.exp2),
     "ln": (math.log, math.exp),
 }
@@ -53,7 +54,7 @@ class Axis:
     is_discrete: bool
 
     @classmethod
-    def of(cls, param: Param, scale: str, linear_span: float | None) -> Axis:
+    def of(cls, param: Param, scale: Scale, linear_span: float | None) -> Axis:
         low: float
         high: float
         if isinstance(param, Categorical):
@@ -73,8 +74,8 @@ class Axis:
 
 
 class Geometry:
-    def __init__(self, space: Space, scale: str, linear_span: float | None) -> None:
-        check_choice("scale", scale, tuple(_SCALES))
+    def __init__(self, space: Space, scale: Scale, linear_span: float | None) -> None:
+        check_choice("scale", scale, get_args(Scale))
         check_length("linear_span", linear_span)
         searched = [param for param in space if not _is_fixed(param)]
         self.d = len(searched)

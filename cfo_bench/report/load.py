@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from cfo_bench import __version__
-from cfo_bench.errors import CfoBenchError, UserError
+from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
+from cfo_bench.report import digest as digests_module
 from cfo_bench.report.digest import Digest, State, Steps, digest
 
 
@@ -49,64 +51,93 @@ def load(
     cache_file: Path | None = None,
     selection: Selection | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    passed_over: Path | None = None,
 ) -> Loaded:
-    """The digests of every trace below `results`; `progress` is told how many of how many."""
+    """The digests of every trace below `results`, but for the folder `passed_over`, where a report is.
+
+    `progress` is told how many of how many.
+    """
     selection = selection or Selection()
+    paths = trace_files(results, passed_over)
+    known = _read_cache(cache_file)
+    # Taken before the reading: a trace that grows meanwhile is read again the next time.
+    stamps = {path: _stamp(path) for path in paths}
+    found = {path: known[path][1] for path in paths if path in known and known[path][0] == stamps[path]}
+    fresh = [path for path in paths if path not in found]
+    unreadable: list[str] = []
+    read = len(found)
+    progress(read, len(paths))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, answer in zip(fresh, pool.map(_digest_or_error, fresh), strict=True):
+            if isinstance(answer, str):
+                unreadable.append(answer)
+            else:
+                found[path] = answer
+            read += 1
+            progress(read, len(paths))
+    if fresh or len(known) != len(found):
+        _write_cache(cache_file, stamps, found)
+    digests = [one for path in paths if (one := found.get(path)) is not None]
+    if not digests:
+        reason = unreadable[0] if unreadable else "no run has begun: its traces hold no header"
+        raise UserError(f"no run in {str(results)!r} can be reported: {reason}")
+    return Loaded(list(_selected(digests, selection)), unreadable)
+
+
+def trace_files(results: Path, passed_over: Path | None = None) -> list[str]:
+    """Every file below `results` that is called like a trace, in order."""
     if not results.is_dir():
         raise UserError(f"no folder {str(results)!r}: give the --results folder of cfo-bench run")
-    paths = sorted(path for path in results.rglob("*.jsonl") if path.is_file())
+    paths = sorted(
+        str(path)
+        for path in results.rglob("*.jsonl")
+        if path.is_file() and not (passed_over and path.is_relative_to(passed_over))
+    )
     if not paths:
         raise UserError(
             f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
         )
-    known = _read_cache(cache_file)
-    stamps = {str(path): _stamp(path) for path in paths}
-    found: dict[str, Digest | None] = {}
-    unreadable: list[str] = []
-    fresh = [path for path in paths if known.get(str(path), (None, None))[0] != stamps[str(path)]]
-    for path in paths:
-        if path not in fresh:
-            found[str(path)] = known[str(path)][1]
-    progress(len(paths) - len(fresh), len(paths))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done, (path, answer) in enumerate(
-            zip(fresh, pool.map(_digest_or_error, fresh), strict=True), start=1
-        ):
-            if isinstance(answer, str):
-                unreadable.append(answer)
-            else:
-                found[str(path)] = answer
-            progress(len(paths) - len(fresh) + done, len(paths))
-    if fresh:
-        _write_cache(cache_file, stamps, found)
-    digests = [one for path in paths if (one := found.get(str(path))) is not None and selection.takes(one)]
-    if not digests:
-        raise UserError(f"no run in {str(results)!r} is of the learners, tasks and methods asked for")
-    return Loaded(digests, unreadable)
+    return paths
 
 
-def _digest_or_error(path: Path) -> Digest | str | None:
+def _selected(digests: Sequence[Digest], selection: Selection) -> Iterator[Digest]:
+    kinds = (
+        ("learner", selection.learners, {one.learner for one in digests}),
+        ("task", selection.tasks, {one.task for one in digests}),
+        ("method", selection.methods, {one.method for one in digests}),
+    )
+    for kind, wanted, there in kinds:
+        for name in wanted:
+            if name not in there:
+                raise UnknownNameError(f"{kind} in these results", name, there)
+    chosen = [one for one in digests if selection.takes(one)]
+    if not chosen:
+        raise UserError("no run is of the learners, tasks and methods asked for together: ask for fewer")
+    yield from chosen
+
+
+def _digest_or_error(path: str) -> Digest | str | None:
     try:
-        return digest(path)
+        return digest(Path(path))
     except CfoBenchError as error:
         return str(error)
     except (OSError, KeyError, TypeError, ValueError) as error:
         return f"{path} can't be read as a trace ({type(error).__name__}: {error}): move it away"
 
 
-def _stamp(path: Path) -> list[int]:
-    stat = path.stat()
+def _stamp(path: str) -> list[int]:
+    stat = os.stat(path)
     return [stat.st_size, stat.st_mtime_ns]
 
 
 def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]:
-    """Digests by path, with the size and time of the trace they were made of; of this version only."""
+    """Digests by path, with the size and time of the trace they were made of; of this code only."""
     if file is None:
         return {}
     found: dict[str, tuple[list[int], Digest | None]] = {}
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, LookupError, TypeError):
         lines = file.read_bytes().splitlines()
-        if orjson.loads(lines[0]) != __version__:
+        if orjson.loads(lines[0]) != _code():
             return {}
         for line in lines[1:]:
             row = orjson.loads(line)
@@ -117,8 +148,8 @@ def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]
 def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[str, Digest | None]) -> None:
     if file is None:
         return
-    rows = [orjson.dumps(__version__)] + [
-        orjson.dumps({"path": path, "stamp": stamps[path], "digest": None if one is None else asdict(one)})
+    rows = [orjson.dumps(_code())] + [
+        orjson.dumps({"path": path, "stamp": stamps[path], "digest": one})
         for path, one in digests.items()
     ]
     with suppress(OSError):  # a cache that can't be written costs time, not answers
@@ -126,6 +157,18 @@ def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[
         temporary = file.with_suffix(f".{os.getpid()}")
         temporary.write_bytes(b"\n".join(rows))
         temporary.replace(file)
+
+
+def _code() -> str:
+    """Which code makes digests here: another version may make others."""
+    source = Path(digests_module.__file__).read_bytes()
+    return f"{__version__} {hashlib.sha256(source).hexdigest()}"
+
+
+def _code() -> str:
+    """Which code makes digests here: another version may make others."""
+    source = Path(digests_module.__file__).read_bytes()
+    return f"{__version__} {hashlib.sha256(source).hexdigest()}"
 
 
 def _from_json(row: dict[str, Any]) -> Digest:

@@ -1,52 +1,139 @@
 """Which tasks there are, by name, without loading any of them.
 
-Names are looked up in the user's folder first, then among the bundled and the synthetic sets. All
-are tried with the exact name before any is tried with capitals and `-`/`_` taken alike.
+Names are looked up in the user's folder first, then in the user's own tables, the paper's table, and
+among the bundled and the synthetic sets. All are tried with the exact name before any is tried with
+capitals and `-`/`_` taken alike. A task of a table that the folder has under one of its names is taken
+from the folder. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, and are taken from no
+other.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cfo_bench.errors import DataError, UnknownNameError
+from cfo_bench.errors import DataError, UnknownNameError, UserError
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import bundled, synthetic
 from cfo_bench.tasks.folder import FolderRow, read_index
+from cfo_bench.tasks.origins import SUITE, Origin, parse_origin
+from cfo_bench.tasks.tables import Entry, paper, read_table
 
 ENVIRONMENT = "CFO_BENCH_DATA"
+TABLES_ENVIRONMENT = "CFO_BENCH_TASKS"
+OFFLINE_ENVIRONMENT = "CFO_BENCH_OFFLINE"
+ANALYTIC = "no data: for the analytic learners"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One line of `cfo-bench tasks`; None is what can't be told without loading the data."""
+    """One line of `cfo-bench tasks`; None is what can't be told without loading the data.
+
+    `here` says which copy of the data is on this machine.
+    """
 
     name: str
     problem: Problem | None
-    source: str
+    metric: str | None
     rows: int | None
     features: int | None
+    source: str
+    here: str | None
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
     note: str | None
 
 
-def resolve(name: str, data_dir: Path | None = None) -> DataRef:
+def resolve(
+    name: str, data_dir: Path | None = None, tables: Sequence[Path] = (), offline: bool = False
+) -> DataRef:
     """Where the data of the task called `name` is to be had."""
-    folder = {row.name: row for row in _folder_rows(data_dir)}
-    sources: list[Mapping[str, object]] = [folder, bundled.SETS, synthetic.ROWS]
+    refs = resolve_all(name, data_dir, tables, offline)
+    if len(refs) > 1:
+        raise UserError(f"{name!r} is {len(refs)} tasks: name one, such as {refs[0].task!r}")
+    return refs[0]
+
+
+def resolve_all(
+    name: str, data_dir: Path | None = None, tables: Sequence[Path] = (), offline: bool = False
+) -> list[DataRef]:
+    """The same for a name that may stand for several tasks: `openml-suite:271`."""
+    offline = offline or os.environ.get(OFFLINE_ENVIRONMENT, "0") not in ("", "0")
+    rows = {row.name: row for row in _folder_rows(data_dir)}
+    entries = _entries(tables)
+    ref = _named(name, rows, entries, offline)
+    if ref is not None:
+        return [ref]
+    origin = parse_origin(name)
+    if origin is None:
+        known = {*rows, *bundled.SETS, *synthetic.ROWS, *(entry.name for entry in entries)}
+        raise UnknownNameError("task", name, known)
+    if origin.kind != SUITE:
+        return [_from_origin(origin, entries, offline)]
+    from cfo_bench.tasks.fetching import suite_tasks
+
+    members = [Origin("openml", str(number)) for number in suite_tasks(origin, offline)]
+    return [_from_origin(member, entries, offline) for member in members]
+
+
+def _named(
+    name: str, rows: Mapping[str, FolderRow], entries: Sequence[Entry], offline: bool
+) -> DataRef | None:
+    entry_of: dict[str, Entry] = {}
+    for entry in entries:
+        for alias in entry.names:
+            entry_of.setdefault(alias, entry)
+    sources: list[Mapping[str, object]] = [rows, entry_of, bundled.SETS, synthetic.ROWS]
     for found in (_exactly, _loosely):
         for source in sources:
             task = found(name, source)
             if task is None:
                 continue
-            if source is folder:
-                row = folder[task]
-                return DataRef(task, "folder", str(row.path), row.target, row.problem, str(row.folder))
+            if source is entry_of:
+                return _from_entry(entry_of[task], rows, offline)
+            if source is rows:
+                return _from_folder(rows[task])
             if source is bundled.SETS:
                 return DataRef(task, "bundled", problem=bundled.SETS[task].problem)
             return DataRef(task, "synthetic", problem=Problem.REGRESSION)
-    raise UnknownNameError("task", name, {known for source in sources for known in source})
+    return None
+
+
+def _from_folder(row: FolderRow) -> DataRef:
+    return DataRef(row.name, "folder", str(row.path), row.target, row.problem, str(row.folder))
+
+
+def _from_entry(entry: Entry, rows: Mapping[str, FolderRow], offline: bool) -> DataRef:
+    in_folder = next((task for alias in entry.names if (task := _loosely(alias, rows))), None)
+    if in_folder is not None:
+        return _from_folder(rows[in_folder])
+    return DataRef(
+        task=entry.name,
+        source=_source(entry),
+        path=None if entry.path is None else str(entry.path),
+        target=entry.target,
+        problem=entry.problem,
+        origins=tuple(str(origin) for origin in entry.origins),
+        table=None if entry.table is None else str(entry.table),
+        offline=offline,
+    )
+
+
+def _from_origin(origin: Origin, entries: Sequence[Entry], offline: bool) -> DataRef:
+    """By the name that a table has for it, so that its results are not under two names."""
+    for entry in entries:
+        if entry.origins[:1] == (origin,):
+            return _from_entry(entry, {}, offline)
+    source = "pmlb" if origin.kind == "pmlb" else "openml"
+    return DataRef(origin.task_name, source, origins=(str(origin),), offline=offline)
+
+
+def _source(entry: Entry) -> str:
+    if entry.path is not None:
+        return "table"
+    return "pmlb" if entry.origins[0].kind == "pmlb" else "openml"
 
 
 def file_ref(path: Path, target: str, problem: Problem | None = None) -> DataRef:
@@ -57,22 +144,55 @@ def file_ref(path: Path, target: str, problem: Problem | None = None) -> DataRef
     return DataRef(path.stem, "file", str(path.resolve()), target, problem)
 
 
-def listing(data_dir: Path | None = None) -> list[TaskRow]:
-    """Every task that has a name: the folder's first, and a bundled one unless the folder has its name."""
-    rows = [
-        TaskRow(row.name, row.problem, "folder", row.rows, row.features, row.note)
-        for row in _folder_rows(data_dir)
-    ]
-    rows += [
-        TaskRow(name, one.problem, "bundled", one.rows, one.features, one.note)
-        for name, one in bundled.SETS.items()
-    ]
-    rows += [
-        TaskRow(name, Problem.REGRESSION, "synthetic", n_rows, 0, "no data: for the analytic learners")
-        for name, n_rows in synthetic.ROWS.items()
-    ]
+def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[TaskRow]:
+    """Every task that has a name: the folder's first, and each of the others unless one before has its name."""
+    from cfo_bench.metrics import METRIC_OF
+    from cfo_bench.tasks.fetching import where_here
+
+    folder = {row.name: row for row in _folder_rows(data_dir)}
+    rows = []
+
+    def add(
+        name: str,
+        problem: Problem | None,
+        sizes: tuple[int | None, int | None],
+        source: str,
+        here: str | None,
+        note: str | None,
+        tags: tuple[str, ...] = (),
+        aliases: tuple[str, ...] = (),
+    ) -> None:
+        metric = METRIC_OF[problem] if problem else None
+        rows.append(TaskRow(name, problem, metric, *sizes, source, here, tags, aliases, note))
+
+    for one in folder.values():
+        here = "folder" if one.path.exists() else None
+        add(one.name, one.problem, (one.rows, one.features), "folder", here, one.note, ("folder",))
+    for entry in _entries(tables):
+        ref = _from_entry(entry, folder, offline=True)
+        if ref.source == "folder":
+            here = "folder"
+        elif ref.path is not None:
+            here = "file" if Path(ref.path).exists() else None
+        else:
+            here = where_here(ref)
+        source = ref.origins[0] if ref.origins else f"{ref.source}: {Path(ref.path or '').name}"
+        sizes = (entry.rows, entry.features)
+        add(entry.name, entry.problem, sizes, source, here, entry.note, entry.tags, entry.aliases)
+    for name, one_set in bundled.SETS.items():
+        sizes = (one_set.rows, one_set.features)
+        add(name, one_set.problem, sizes, "bundled", "bundled", one_set.note, ("bundled",))
+    for name, n_rows in synthetic.ROWS.items():
+        add(name, Problem.REGRESSION, (n_rows, 0), "synthetic", "bundled", ANALYTIC, ("synthetic",))
     first_of_name = {row.name: row for row in reversed(rows)}
     return [row for row in rows if first_of_name[row.name] is row]
+
+
+def _entries(tables: Sequence[Path]) -> list[Entry]:
+    """The tasks of the user's tables, and then the paper's."""
+    named = os.environ.get(TABLES_ENVIRONMENT, "")
+    paths = list(tables) or [Path(path) for path in named.split(os.pathsep) if path]
+    return [*(entry for path in paths for entry in read_table(path)), *paper()]
 
 
 def _folder_rows(data_dir: Path | None) -> list[FolderRow]:

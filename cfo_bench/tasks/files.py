@@ -124,4 +124,9 @@ def _readable_arff(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-READERS: dict[str, Callable[[Path], pd.DataFrame]] = {".csv": _csv, ".parquet": _parquet, ".arff": _arff}
+READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".arff": _arff,
+}

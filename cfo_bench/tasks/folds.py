@@ -36,6 +36,11 @@ def by_seed(table: Table, fold: int, n_folds: int, seed: int) -> Split:
     return Split(train, valid, f"{describe(table.problem, n_folds)} by seed {seed}")
 
 
+def official(fold_of_row: Array, fold: int, source: str) -> Split:
+    """The fold as its source made it; no seed changes it."""
+    return Split(np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold), source)
+
+
 def hold_out(table: Table, split: Split, share: float, seed: int) -> Split:
     """The fold's held-out part becomes the test part; a share of its training rows validates instead.
 
@@ -79,6 +84,18 @@ def check_number(n_folds: int, n_rows: int) -> None:
         at_most = n_rows // 2
         remedy = f"take at most {at_most} with --n-folds" if at_most >= 2 else "bring 4 rows or more"
         raise DataError(f"{n_rows} rows are too few for {n_folds} folds of 2 rows or more: {remedy}")
+
+
+def check_official(table: Table, fold_of_row: Array) -> None:
+    """Refuse folds that a loss can't be measured on."""
+    for fold in range(int(fold_of_row.max()) + 1):
+        held_out = table.y[fold_of_row == fold]
+        one_sided = table.problem is Problem.BINARY and len(np.unique(held_out)) < 2
+        if len(held_out) < 2 or one_sided:
+            lack = "one class only" if one_sided else f"{len(held_out)} rows"
+            raise DataError(
+                f"{table.where}: fold {fold} of its official splits holds out {lack}: take another task"
+            )
 
 
 def check(table: Table, n_folds: int) -> None:

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, Fold, TaskFacts
 
 if TYPE_CHECKING:
+    from cfo_bench.tasks.store import Stored
     from cfo_bench.tasks.table import Table
 
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
-    """Load the data and check that it can be a task with that many folds."""
-    from cfo_bench.tasks import folds, synthetic
+    """Load the data, fetching it first where it must be, and check that it can be a task with so many folds."""
+    from cfo_bench.tasks import cache, folds, synthetic
 
     if ref.source == "synthetic":
         folds.check_number(n_folds, synthetic.ROWS[ref.task])
         return synthetic.facts(ref.task)
-    table = _table(ref)
-    folds.check(table, n_folds)
-    return _facts(ref, table, folds.describe(table.problem, n_folds))
+    found, stored = _located(ref)
+
+    def look() -> TaskFacts:
+        table = _table(found, stored)
+        if _are_official(stored, n_folds):
+            return _facts(found, table, _official_source(stored), stored)
+        folds.check(table, n_folds)
+        return _facts(found, table, folds.describe(table.problem, n_folds), stored)
+
+    return cache.facts(cache.recipe(found, n_folds=n_folds, about=_about(stored)), look)
 
 
 def load_fold(
     ref: DataRef, fold: int, n_folds: int, seed: int, holdout_share: float | None = None
 ) -> tuple[Fold, TaskFacts]:
-    """Fold number `fold` of the `n_folds` that the seed makes, as arrays, with the task's facts.
+    """Fold number `fold` of `n_folds` as arrays, with the task's facts.
 
+    Where the source has official folds, as many as these, they are taken; otherwise the seed makes them.
     With a `holdout_share`, that share of the training rows validates and the held-out part tests.
     """
-    from cfo_bench.tasks import folds, synthetic
+    from cfo_bench.tasks import cache, folds, synthetic
     from cfo_bench.tasks.arrays import encode
 
     folds.check_choice(fold, n_folds, seed)
@@ -40,14 +50,69 @@ def load_fold(
         if holdout_share is not None:
             raise UserError(f"task {ref.task!r} has no rows to hold out: leave --validation at fold")
         return synthetic.load(ref.task, n_folds), synthetic.facts(ref.task)
-    table = _table(ref)
-    split = folds.by_seed(table, fold, n_folds, seed)
-    if holdout_share is not None:
-        split = folds.hold_out(table, split, holdout_share, seed)
-    return encode(table, split), _facts(ref, table, split.source)
+    found, stored = _located(ref)
+
+    def prepare() -> tuple[Fold, TaskFacts]:
+        table = _table(found, stored)
+        if _are_official(stored, n_folds):
+            split = folds.official(stored.fold_of_row(), fold, _official_source(stored))
+        else:
+            split = folds.by_seed(table, fold, n_folds, seed)
+        if holdout_share is not None:
+            split = folds.hold_out(table, split, holdout_share, seed)
+        return encode(table, split), _facts(found, table, split.source, stored)
+
+    choice = {"fold": fold, "n_folds": n_folds, "seed": seed, "holdout_share": holdout_share}
+    return cache.fold(cache.recipe(found, **choice, about=_about(stored)), prepare)
 
 
-def _table(ref: DataRef) -> Table:
+def load_table(ref: DataRef) -> tuple[Table, Stored | None]:
+    """All the data of a task, and the store's word on it where it comes from there."""
+    found, stored = _located(ref)
+    return _table(found, stored), stored
+
+
+def official_folds(ref: DataRef) -> int | None:
+    """The number of the task's official folds, if it has some and is in the store already."""
+    from cfo_bench.tasks import store
+    from cfo_bench.tasks.origins import as_origin
+
+    stored = next((one for text in ref.origins if (one := store.find(as_origin(text)))), None)
+    return stored.n_folds if stored else None
+
+
+def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
+    """The ref of a file, and the store's folder that it is in for what comes from an origin."""
+    if not ref.origins:
+        return ref, None
+    from cfo_bench.tasks.fetching import obtain
+    from cfo_bench.tasks.store import TABLE
+
+    stored = obtain(ref)
+    target = ref.target or stored.about["target"]
+    problem = ref.problem or (stored.problem if target == stored.about["target"] else None)
+    if target is None:
+        raise UserError(
+            f"task {ref.task!r}: {stored.about['source']} names no target: name it in a table of your own, "
+            "with openml_data and target (see --tasks)"
+        )
+    return replace(ref, path=str(stored.folder / TABLE), target=target, problem=problem), stored
+
+
+def _are_official(stored: Stored | None, n_folds: int) -> TypeGuard[Stored]:
+    return stored is not None and stored.n_folds == n_folds
+
+
+def _official_source(stored: Stored) -> str:
+    return f"{stored.about['source'].partition(' (')[0]}, official splits"
+
+
+def _about(stored: Stored | None) -> list[object] | None:
+    """What decides the facts and the folds besides the table's bytes."""
+    return [stored.about[key] for key in ("source", "obtained", "files")] if stored else None
+
+
+def _table(ref: DataRef, stored: Stored | None) -> Table:
     if ref.source == "bundled":
         from cfo_bench.tasks import bundled
 
@@ -56,12 +121,18 @@ def _table(ref: DataRef) -> Table:
     from cfo_bench.tasks.table import Table
 
     assert ref.path is not None and ref.target is not None  # a file's ref has both
+    if stored is not None:
+        return Table.of(stored.columns(), ref.target, ref.problem, where=f"task {ref.task!r}")
     return Table.of(read_columns(Path(ref.path)), ref.target, ref.problem, where=ref.path)
 
 
-def _facts(ref: DataRef, table: Table, folds_source: str) -> TaskFacts:
+def _facts(ref: DataRef, table: Table, folds_source: str, stored: Stored | None) -> TaskFacts:
     from cfo_bench.metrics import METRIC_OF
 
+    if stored is not None:
+        source = f"{stored.about['source']}, prepared from {stored.about['obtained']}"
+    else:
+        source = ref.source if ref.path is None else f"{ref.source}: {Path(ref.path).name}"
     return TaskFacts(
         name=ref.task,
         problem=table.problem,
@@ -69,7 +140,7 @@ def _facts(ref: DataRef, table: Table, folds_source: str) -> TaskFacts:
         n_rows=len(table.y),
         n_features=len(table.features),
         n_classes=len(table.classes),
-        source=ref.source if ref.path is None else f"{ref.source}: {Path(ref.path).name}",
+        source=source,
         sha256=table.sha256(),
         folds_source=folds_source,
     )

@@ -1,0 +1,101 @@
+"""K nearest neighbours: one hyperparameter, and the paper's example of a cost that grows with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from cfo_bench.clock import Deadline, WallClock
+from cfo_bench.learners.attempt import attempt, check
+from cfo_bench.learners.dense import DenseFold, DenseRows
+from cfo_bench.metrics import METRICS, Array
+from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.space import Config, Int, Space
+
+MOST_NEIGHBOURS = 1024
+# Rows whose neighbours are looked up between two looks at the deadline.
+_CHUNK_ROWS = 256
+
+
+class KNN:
+    """scikit-learn's nearest neighbours by Euclidean distance, each with the same vote.
+
+    A trial on fewer rows than K takes all of them for neighbours.
+    """
+
+    problems = tuple(Problem)
+    cost_related = ("k",)
+    virtual = False
+
+    def __init__(self, *, algorithm: Literal["auto", "brute", "kd_tree", "ball_tree"] = "auto") -> None:
+        self.algorithm = algorithm
+
+    def space(self, n_rows: int) -> Space:
+        return Space([Int("k", 1, min(MOST_NEIGHBOURS, n_rows), log=True)])
+
+    def start(self, space: Space) -> Config:
+        return {"k": 1}
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> KNNObjective:
+        return KNNObjective(fold, threads, seed, self.algorithm)
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    index: Any  # scikit-learn's NearestNeighbors
+    rows: DenseRows
+
+
+class KNNObjective:
+    def __init__(self, fold: Fold, threads: int, seed: int, algorithm: str) -> None:
+        import sklearn.neighbors  # noqa: F401  takes seconds, which are not the method's
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(threads)  # scikit-learn's distances take as many threads as OpenMP gives them
+        self._fold, self._threads, self._algorithm = fold, threads, algorithm
+        self._metric = METRICS[fold.metric]
+        self._dense = DenseFold(fold, seed)
+        self._dense.on(None)
+        self._last: _Model | None = None
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
+
+    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
+        from sklearn.neighbors import NearestNeighbors
+
+        started = deadline.now()
+        check(deadline)
+        rows = self._dense.on(trial.rows)
+        k = min(trial.config["k"], len(rows.train_y))
+        index = NearestNeighbors(n_neighbors=k, algorithm=self._algorithm, n_jobs=self._threads)
+        self._last = _Model(index.fit(rows.train_x), rows)
+        fitted = deadline.now()
+        loss = self._metric.loss(self._fold.valid_y, self._predict(self._last, rows.valid_x, deadline))
+        return Result.ok(loss, fitted - started, deadline.now() - fitted)
+
+    def test_loss(self) -> float:
+        model, fold = self._last, self._fold
+        assert model is not None and fold.test_x is not None and fold.test_y is not None
+        dense = model.rows.encoder.transform(fold.test_x)
+        return self._metric.loss(fold.test_y, self._predict(model, dense, Deadline(WallClock())))
+
+    def _predict(self, model: _Model, x: Array, deadline: Deadline) -> Array:
+        parts = []
+        for first in range(0, len(x), _CHUNK_ROWS):
+            check(deadline)
+            neighbours = model.index.kneighbors(x[first : first + _CHUNK_ROWS], return_distance=False)
+            parts.append(self._vote(model.rows.train_y[neighbours]))
+        return np.concatenate(parts)
+
+    def _vote(self, targets: Array) -> Array:
+        """The mean of the neighbours' numbers, or the share of each class among them."""
+        if self._fold.problem is not Problem.MULTICLASS:
+            mean: Array = targets.mean(axis=1, dtype=np.float64)  # of two classes: the share of class 1
+            return mean
+        shares: Array = np.empty((len(targets), self._fold.n_classes))
+        for label in range(self._fold.n_classes):
+            shares[:, label] = (targets == label).mean(axis=1)
+        return shares

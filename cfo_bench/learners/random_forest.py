@@ -1,0 +1,108 @@
+"""scikit-learn's random forest, grown a few trees at a time so that it can be told to stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfo_bench.clock import Deadline
+from cfo_bench.learners.attempt import attempt, check
+from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.metrics import METRICS, Array
+from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.space import Config, Float, Int, Space
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+# Rows that are predicted between two looks at the deadline.
+_CHUNK_ROWS = 4096
+
+
+class RandomForest:
+    """A category's code is taken for a number; a missing value goes the way that splits better."""
+
+    problems = tuple(Problem)
+    cost_related = ("n_estimators", "max_leaves", "max_features")
+    virtual = False
+
+    def space(self, n_rows: int) -> Space:
+        return Space(
+            [
+                Int("n_estimators", 4, max(4, min(2048, n_rows)), log=True),
+                Int("max_leaves", 4, max(4, min(32768, n_rows)), log=True),
+                Float("max_features", 0.1, 1.0, log=True),
+            ]
+        )
+
+    def start(self, space: Space) -> Config:
+        """The cheapest corner: the fewest trees and leaves, each split seeing a tenth of the features."""
+        return {"n_estimators": 4, "max_leaves": 4, "max_features": 0.1}
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> RandomForestObjective:
+        return RandomForestObjective(fold, threads, seed)
+
+
+class RandomForestObjective:
+    def __init__(self, fold: Fold, threads: int, seed: int) -> None:
+        import sklearn.ensemble  # noqa: F401  takes seconds, which are not the method's
+
+        self._fold, self._threads, self._seed = fold, threads, seed
+        self._metric = METRICS[fold.metric]
+        self._order = shuffled_order(fold, seed)
+        self._last: RandomForestClassifier | RandomForestRegressor | None = None
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
+
+    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
+        started = deadline.now()
+        self._last = self._fit(trial, deadline)
+        fitted = deadline.now()
+        loss = self._metric.loss(self._fold.valid_y, self._predict(self._last, self._fold.valid_x, deadline))
+        return Result.ok(loss, fitted - started, deadline.now() - fitted)
+
+    def test_loss(self) -> float:
+        from cfo_bench.clock import WallClock
+
+        fold = self._fold
+        assert self._last is not None and fold.test_x is not None and fold.test_y is not None
+        return self._metric.loss(fold.test_y, self._predict(self._last, fold.test_x, Deadline(WallClock())))
+
+    def _fit(self, trial: Trial, deadline: Deadline) -> Any:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        fold, config = self._fold, trial.config
+        x, y = fold.train_x, fold.train_y
+        if trial.rows is not None and trial.rows < fold.n_rows:
+            first = self._order[: trial.rows]
+            x, y = x[first], y[first]
+        forest = (RandomForestRegressor if fold.problem is Problem.REGRESSION else RandomForestClassifier)(
+            max_leaf_nodes=config["max_leaves"],
+            max_features=config["max_features"],
+            random_state=self._seed,
+            n_jobs=self._threads,
+            warm_start=True,  # `fit` adds trees to those that are there, the ones a single call would grow
+        )
+        for grown in range(0, config["n_estimators"], self._threads):
+            check(deadline)
+            forest.set_params(n_estimators=min(grown + self._threads, config["n_estimators"])).fit(x, y)
+        return forest
+
+    def _predict(
+        self, forest: RandomForestClassifier | RandomForestRegressor, x: Array, deadline: Deadline
+    ) -> Array:
+        parts = []
+        for first in range(0, len(x), _CHUNK_ROWS):
+            check(deadline)
+            parts.append(self._predict_chunk(forest, x[first : first + _CHUNK_ROWS]))
+        return np.concatenate(parts)
+
+    def _predict_chunk(self, forest: RandomForestClassifier | RandomForestRegressor, x: Array) -> Array:
+        if self._fold.problem is Problem.REGRESSION:
+            predicted: Array = forest.predict(x)
+            return predicted
+        shares = np.zeros((len(x), self._fold.n_classes))
+        shares[:, forest.classes_] = forest.predict_proba(x)  # a class that fewer rows lack has a share of 0
+        return shares[:, 1] if self._fold.problem is Problem.BINARY else shares

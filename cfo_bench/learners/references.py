@@ -1,0 +1,222 @@
+"""The learners of the reference methods: nothing of theirs is searched by a method, so their space is empty.
+
+The forest grows in batches that are thrown away once they have voted: its memory is that of a few
+trees, and the deadline is looked at between two batches. The trees are those that scikit-learn's
+forest of the same seed would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfo_bench.clock import Deadline, WallClock
+from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.metrics import METRICS, Array, constant_loss
+from cfo_bench.records import Fold, Problem, Result, Status, Trial
+from cfo_bench.space import Config, Space
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+BATCH_TREES = 10
+
+
+class _Reference:
+    problems = tuple(Problem)
+    cost_related = ()
+    virtual = False
+
+    def space(self, n_rows: int) -> Space:
+        return Space([])
+
+    def start(self, space: Space) -> Config:
+        return {}
+
+
+class Constant(_Reference):
+    """Class priors, or the mean of the training part."""
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> ConstantObjective:
+        return ConstantObjective(fold)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantObjective:
+    fold: Fold
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        if deadline.passed():
+            return Result(Status.TIMEOUT)
+        return Result.ok(self.fold.constant_loss)
+
+    def test_loss(self) -> float:
+        fold = self.fold
+        assert fold.test_y is not None  # there is a test part
+        return constant_loss(fold.problem, fold.train_y, fold.test_y, fold.n_classes)
+
+
+class TunedForest(_Reference):
+    """A random forest whose max_features is chosen by cross-validation on the training part."""
+
+    def __init__(self, *, trees: int, grid: int, cv_folds: int, tuning_share: float) -> None:
+        self._trees, self._grid, self._cv_folds, self._tuning_share = trees, grid, cv_folds, tuning_share
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> ForestObjective:
+        return ForestObjective(
+            fold, threads, seed, self._trees, self._grid, self._cv_folds, self._tuning_share
+        )
+
+
+class OutOfTime(Exception):
+    """The deadline came before the last tree."""
+
+
+class ForestObjective:
+    def __init__(
+        self,
+        fold: Fold,
+        threads: int,
+        seed: int,
+        trees: int,
+        grid: int,
+        cv_folds: int,
+        tuning_share: float,
+    ) -> None:
+        import sklearn.ensemble  # noqa: F401  takes seconds, which are not the method's
+
+        self._fold = _without_missing(fold)
+        self._threads, self._seed = threads, seed
+        self._trees, self._tuning_share = trees, tuning_share
+        self._grid = max_features_grid(fold.train_x.shape[1], grid)
+        order = shuffled_order(fold, seed)
+        # Any stretch of the order holds each class in its share.
+        self._parts = np.array_split(order, cv_folds) if fold.n_rows >= 2 * cv_folds else []
+        self._metric = METRICS[fold.metric]
+        self._max_features = self._grid[0]
+        self._validate_seconds = 0.0
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        started = deadline.now()
+        self._validate_seconds = 0.0
+        try:
+            self._max_features = self._tuned(deadline)
+            self._validate_seconds = 0.0  # what was predicted so far belongs to the fit
+            prediction = self._prediction(self._fold, self._max_features, deadline)
+        except OutOfTime:
+            return Result(
+                Status.TIMEOUT,
+                fit_seconds=deadline.now() - started,
+                error=f"{self._trees} trees take longer: give more --budget, or fewer with --option trees=…",
+            )
+        scored = deadline.now()
+        loss = self._metric.loss(self._fold.valid_y, prediction)
+        validate_seconds = self._validate_seconds + deadline.now() - scored
+        return Result.ok(loss, deadline.now() - started - validate_seconds, validate_seconds)
+
+    def test_loss(self) -> float:
+        """Grows the forest again, off the clock: its trees were not kept."""
+        fold = self._fold
+        assert fold.test_x is not None and fold.test_y is not None  # there is a test part
+        prediction = self._prediction(
+            replace(fold, valid_x=fold.test_x), self._max_features, Deadline(WallClock())
+        )
+        return self._metric.loss(fold.test_y, prediction)
+
+    def _tuned(self, deadline: Deadline) -> int:
+        """The max_features of the lowest loss among those that there was time for; the first if for none."""
+        now = deadline.now()
+        until = Deadline(deadline.clock, now + self._tuning_share * (deadline.at - now))
+        losses: dict[int, float] = {}
+        if len(self._grid) > 1 and self._parts:
+            for max_features in self._grid:
+                try:
+                    losses[max_features] = self._cross_validated_loss(max_features, until)
+                except OutOfTime:
+                    break
+        return min(losses, key=lambda tried: losses[tried], default=self._grid[0])
+
+    def _cross_validated_loss(self, max_features: int, deadline: Deadline) -> float:
+        """One loss over the predictions of all parts, so that a part may lack a class."""
+        fold = self._fold
+        predictions = []
+        for i, held_out in enumerate(self._parts):
+            others = np.concatenate([part for j, part in enumerate(self._parts) if j != i])
+            part = replace(
+                fold,
+                train_x=fold.train_x[others],
+                train_y=fold.train_y[others],
+                valid_x=fold.train_x[held_out],
+            )
+            predictions.append(self._prediction(part, max_features, deadline))
+        return self._metric.loss(fold.train_y[np.concatenate(self._parts)], np.concatenate(predictions))
+
+    def _prediction(self, fold: Fold, max_features: int, deadline: Deadline) -> Array:
+        """What the forest says of the validation part; of two classes, the probability of the second."""
+        from sklearn.utils import check_random_state
+
+        random_state = check_random_state(self._seed)  # one stream for all batches, as one forest draws
+        shape = (len(fold.valid_x), fold.n_classes) if fold.n_classes else (len(fold.valid_x),)
+        votes = np.zeros(shape)
+        grown = 0
+        while grown < self._trees:
+            if deadline.passed():
+                raise OutOfTime
+            batch = min(max(BATCH_TREES, self._threads), self._trees - grown)
+            forest = self._forest(batch, max_features, random_state).fit(fold.train_x, fold.train_y)
+            fitted = deadline.now()
+            if fold.problem is Problem.REGRESSION:
+                votes += batch * forest.predict(fold.valid_x)
+            else:  # a class that this training part lacks gets no vote
+                votes[:, forest.classes_] += batch * forest.predict_proba(fold.valid_x)
+            self._validate_seconds += deadline.now() - fitted
+            grown += batch
+        votes /= self._trees
+        return votes[:, 1] if fold.problem is Problem.BINARY else votes
+
+    def _forest(
+        self, trees: int, max_features: int, random_state: Any
+    ) -> RandomForestClassifier | RandomForestRegressor:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        kind = RandomForestRegressor if self._fold.problem is Problem.REGRESSION else RandomForestClassifier
+        return kind(trees, max_features=max_features, random_state=random_state, n_jobs=self._threads)
+
+
+def max_features_grid(n_features: int, size: int) -> list[int]:
+    """Up to `size` powers of the number of features, from 1 to all; the one nearest its root comes first."""
+    exponents = sorted(np.linspace(0, 1, size) if size > 1 else [0.5], key=lambda e: (abs(e - 0.5), e))
+    return list(dict.fromkeys(max(1, round(float(n_features**e))) for e in exponents))
+
+
+def _without_missing(fold: Fold) -> Fold:
+    """Missing numbers become the training part's median, missing categories its most frequent one."""
+    filling = np.array(
+        [
+            _filling(column, categorical)
+            for column, categorical in zip(fold.train_x.T, fold.categorical, strict=True)
+        ],
+        dtype=np.float32,
+    )
+    return replace(
+        fold,
+        train_x=_filled(fold.train_x, filling),
+        valid_x=_filled(fold.valid_x, filling),
+        test_x=None if fold.test_x is None else _filled(fold.test_x, filling),
+    )
+
+
+def _filling(column: Array, categorical: bool) -> float:
+    present = column[~np.isnan(column)]
+    if not len(present):
+        return 0.0
+    if categorical:
+        return float(np.bincount(present.astype(np.int64)).argmax())
+    return float(np.median(present.astype(np.float64)))
+
+
+def _filled(matrix: Array, filling: Array) -> Array:
+    filled: Array = np.where(np.isnan(matrix), filling, matrix)
+    return filled

@@ -1,0 +1,60 @@
+"""References that a score is measured by: one trial each, of a learner of their own.
+
+The row of such a method in METHODS names that learner. It is built with the method's options, so
+that they are given, checked and recorded like any other method's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cfo_bench.errors import Exhausted, OptionError
+from cfo_bench.optimizers.options import check_count
+from cfo_bench.records import Result, Trial
+from cfo_bench.space import Space
+
+
+class Constant:
+    """The predictor that has seen no feature: it scores 0."""
+
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
+        self._trials = [Trial(0, space.check(start))]
+
+    def ask(self) -> Trial:
+        if not self._trials:
+            raise Exhausted("a reference has one trial")
+        return self._trials.pop()
+
+    def tell(self, trial: Trial, result: Result) -> None:
+        pass
+
+
+class TunedForest(Constant):
+    """The random forest that scores 1.
+
+    `grid` values of max_features, from one feature to all, are compared by `cv_folds`-fold
+    cross-validation within the `tuning_share` of the budget; then `trees` trees are fitted. (The
+    AutoML benchmark takes 2000 trees and a grid of 11, on larger machines than a laptop.)
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        trees: int = 200,
+        grid: int = 5,
+        cv_folds: int = 5,
+        tuning_share: float = 0.5,
+    ) -> None:
+        check_count("trees", trees)
+        check_count("grid", grid)
+        if not (isinstance(cv_folds, int) and not isinstance(cv_folds, bool) and cv_folds >= 2):
+            raise OptionError(f"cv_folds {cv_folds!r}: give a whole number from 2 on")
+        if not 0 < tuning_share < 1:
+            raise OptionError(
+                f"tuning_share {tuning_share!r}: give a share of the budget, above 0 and below 1"
+            )
+        super().__init__(space, start, seed)

@@ -1,0 +1,108 @@
+"""SMAC: sequential model-based search with a random forest, by smac's facade for hyperparameters."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from cfo_bench.errors import Exhausted
+from cfo_bench.optimizers.config_space import configuration, configuration_space
+from cfo_bench.optimizers.options import check_count
+from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, seed_of
+from cfo_bench.records import Result, Status
+from cfo_bench.space import Space
+
+# smac wants a number; runs end by their own limits.
+_NO_LIMIT = 10**9
+
+
+class SMAC(Packaged[Any]):
+    """`n_initial` Sobol points come after the start and before the model, which is trained again
+    every `retrain_after` configurations and asked for the best of `challengers`.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        n_initial: int = 10,
+        retrain_after: int = 8,
+        challengers: int = 10_000,
+        n_trees: int = 10,
+        workers: int = 1,
+    ) -> None:
+        for option, count in (
+            ("workers", workers),
+            ("n_initial", n_initial),
+            ("retrain_after", retrain_after),
+            ("challengers", challengers),
+            ("n_trees", n_trees),
+        ):
+            check_count(option, count)
+        super().__init__(space, start)
+        self._losses = FiniteLosses[tuple[Any, Result]]()
+        if not self.searched:
+            return
+        from smac import HyperparameterOptimizationFacade as Facade
+        from smac import Scenario
+        from smac.main.config_selector import ConfigSelector
+
+        self._space = configuration_space(self.searched, seed_of(seed))
+        # smac writes files when it is built, even if it is never told to save anything.
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = Scenario(
+                self._space,
+                deterministic=True,
+                n_trials=_NO_LIMIT,
+                seed=seed_of(seed),
+                output_directory=folder,
+            )
+            self._model = Facade.get_model(scenario, n_trees=n_trees)
+            self._model._rf_opts["n_jobs"] = 1  # threads for ten trees of some hundred rows cost more than they bring
+            maximizer = Facade.get_acquisition_maximizer(scenario, challengers=challengers)
+            _keep_order(maximizer._local_search)
+            self._facade = Facade(
+                scenario,
+                model=self._model,
+                initial_design=Facade.get_initial_design(scenario, n_configs=n_initial),
+                acquisition_maximizer=maximizer,
+                config_selector=ConfigSelector(scenario, retrain_after=retrain_after),
+                logging_level=False,
+                overwrite=True,
+            )
+
+    def begin(self) -> Any:
+        from smac.runhistory import TrialInfo
+
+        return TrialInfo(configuration(self._space, self.searched, self.start), seed=0)
+
+    def suggest(self) -> tuple[Mapping[str, Any], Any]:
+        # scikit-learn sets memory for all allowed leaves aside, by default a million of each tree. More
+        # leaves than rows there can't be, so that this bound changes no tree.
+        self._model._rf_opts["max_leaf_nodes"] = max(2, self._asked)
+        try:
+            info = self._facade.ask()
+        except StopIteration:
+            raise Exhausted("smac finds no configuration that it has not asked for before") from None
+        return dict(info.config), info
+
+    def learn(self, token: Any, result: Result) -> None:
+        from smac.runhistory import StatusType, TrialValue
+
+        statuses = {Status.OK: StatusType.SUCCESS, Status.MEMORY: StatusType.MEMORYOUT}
+        for (info, told), loss in self._losses.admit((token, result), result):
+            seconds = told.fit_seconds + told.validate_seconds
+            status = statuses.get(told.status, StatusType.CRASHED)
+            self._facade.tell(info, TrialValue(cost=loss, time=seconds, status=status), save=False)
+
+
+def _keep_order(local_search: Any) -> None:
+    """Local searches start from points out of a `set`, in an order that differs from process to process.
+
+    It decides which random numbers each search gets. Sorted, the same seed asks the same everywhere.
+    """
+    from_set = local_search._get_init_points_from_previous_configs
+    local_search._get_init_points_from_previous_configs = lambda *args: sorted(from_set(*args), key=repr)

@@ -1,0 +1,118 @@
+"""Where the runs come from: machines, versions, settings and data, and a warning where they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from cfo_bench.report.contents import Section, Table, Value
+from cfo_bench.report.digest import Digest
+
+
+def provenance(digests: Sequence[Digest]) -> Section:
+    """The section on what the runs of one learner were run on and with."""
+    machines = _counted(digests, _machine)
+    versions = _counted(digests, _versions)
+    warnings = []
+    if len(machines) > 1:
+        warnings.append(
+            f"the runs are from {len(machines)} kinds of machine: seconds on one are not seconds on another"
+        )
+    if len(versions) > 1:
+        different = [name for name in versions[0] if name != "runs" and len({row.get(name) for row in versions}) > 1]
+        warnings.append(f"the runs are from {len(versions)} sets of versions: {', '.join(different)} differ")
+    busy = [one for one in digests if _load(one) > (one.header.get("machine", {}).get("cores") or 1)]
+    if busy:
+        warnings.append(
+            f"{len(busy)} of {len(digests)} runs began with more work waiting than the machine has cores"
+        )
+    return Section(
+        name="provenance",
+        title="Where the runs come from",
+        intro="Every trace holds this in its first line, with the command that runs it again.",
+        tables=(
+            _table("machines", "Machines", "One row for each kind of machine, with its runs.", machines),
+            _table("versions", "Versions", "One row for each set of versions, with its runs.", versions),
+            _table("settings", "Settings", "One row for each method and its settings.", _counted(digests, _settings)),
+            _table("data", "Data", "One row for each task; the hash is of the data as it was read.", _counted(digests, _data)),
+        ),
+        warnings=tuple(warnings),
+    )
+
+
+def _machine(one: Digest) -> dict[str, Value]:
+    machine = one.header.get("machine", {})
+    return {
+        "node": machine.get("node"),
+        "cpu": machine.get("cpu"),
+        "cores": machine.get("cores"),
+        "memory_mb": machine.get("memory_mb"),
+        "os": machine.get("os"),
+    }
+
+
+def _versions(one: Digest) -> dict[str, Value]:
+    ours = one.header.get("cfo_bench", {})
+    commit = ours.get("commit")
+    return {
+        "cfo-bench": ours.get("version"),
+        "commit": commit[:10] if commit else None,
+        "python": one.header.get("python"),
+        **dict(sorted(one.header.get("packages", {}).items())),
+    }
+
+
+def _settings(one: Digest) -> dict[str, Value]:
+    spec = one.header["spec"]
+    return {
+        "method": one.method,
+        "budget_seconds": one.budget_seconds,
+        "max_trials": spec.get("max_trials"),
+        "workers": spec.get("workers", 1),
+        "threads": spec.get("threads", 1),
+        "memory_mb": spec.get("memory_mb"),
+        "clock": spec.get("clock"),
+        "validation": spec.get("validation"),
+        "seed": one.seed,
+        "options": _in_words(spec.get("options", {})),
+        "learner_options": _in_words(spec.get("learner_options", {})),
+    }
+
+
+def _data(one: Digest) -> dict[str, Value]:
+    data = one.header["data"]
+    return {
+        "task": one.task,
+        "problem": one.problem,
+        "metric": one.metric,
+        "rows": data.get("rows"),
+        "features": data.get("features"),
+        "classes": data.get("classes"),
+        "source": data.get("source"),
+        "folds": data.get("folds"),
+        "sha256": data.get("sha256"),
+    }
+
+
+def _load(one: Digest) -> float:
+    return float(one.header.get("machine", {}).get("load") or 0.0)
+
+
+def _in_words(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={orjson.dumps(value).decode()}" for key, value in options.items())
+
+
+def _counted(digests: Sequence[Digest], of: Callable[[Digest], dict[str, Value]]) -> list[dict[str, Value]]:
+    """Each different answer once, in the order met, with the number of runs that gave it."""
+    counts: Counter[tuple[tuple[str, Value], ...]] = Counter(tuple(of(one).items()) for one in digests)
+    return [{**dict(items), "runs": n} for items, n in counts.items()]
+
+
+def _table(name: str, title: str, note: str, rows: Sequence[Mapping[str, Value]]) -> Table:
+    # One machine may lack a package that another has: the columns are those of all rows.
+    columns = [column for column in dict.fromkeys(key for row in rows for key in row) if column != "runs"]
+    columns.append("runs")
+    return Table(name, title, note, tuple(columns), [[row.get(column) for column in columns] for row in rows])

@@ -1,0 +1,311 @@
+"""Prepared arrays on disk, so that a file is parsed and encoded once and side-by-side runs share memory.
+
+An entry is one file, named by a hash of everything that decides its content: the bytes of the data,
+the choice of fold, this package's code and the packages that it reads with. So nothing ever has to be
+declared stale. An entry is written aside and renamed, by one process at a time while others that want
+it wait; it ends in its checksum, and one that is torn is made again. Where the folder can't be written
+the arrays stay in memory, and nobody is any the worse but for the seconds.
+
+The folder is `folds` in $CFO_BENCH_CACHE, or in cfo-bench in the user's cache folder (XDG). It keeps
+to $CFO_BENCH_CACHE_GB (10): those that were not used for longest go first; 0 is no cache at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import math
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from cfo_bench.errors import UserError
+from cfo_bench.metrics import Array
+from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
+
+# A smaller file is read faster than it is worth an entry.
+SMALL_BYTES = 2**16
+DEFAULT_GB = 10.0
+FOLDER, LIMIT = "CFO_BENCH_CACHE", "CFO_BENCH_CACHE_GB"
+LENGTH_BYTES, ALIGNMENT, CHECKSUM_BYTES = 8, 64, 4
+OF_NOTHING = zlib.crc32(b"cfo-bench")  # not 0, which is the checksum of an empty file and what zeros end in
+ARRAYS = ("train_x", "train_y", "valid_x", "valid_y", "test_x", "test_y")
+READ_WITH = ("numpy", "pandas", "pyarrow", "scikit-learn", "liac-arff")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What an entry is made from: a file as it was when its bytes were hashed into the key."""
+
+    key: str
+    path: Path
+    state: tuple[int, ...]
+
+    def holds(self) -> bool:
+        """The file has not been changed while it was read."""
+        try:
+            return _state(self.path) == self.state
+        except OSError:
+            return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Plain values, as JSON keeps them, and arrays."""
+
+    values: dict[str, Any]
+    arrays: dict[str, Array]
+
+
+def recipe(ref: DataRef, **choice: Any) -> Recipe | None:
+    """How to find what the `choice` makes of the data, or None where it is not worth keeping."""
+    if ref.path is None:
+        return None
+    path = Path(ref.path)
+    try:
+        state = _state(path)
+        if not path.is_file() or path.stat().st_size < SMALL_BYTES:
+            return None
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:  # whoever reads the data says what is wrong with it
+        return None
+    parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, _code(), _packages()]
+    return Recipe(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
+
+
+def facts(wanted: Recipe | None, build: Callable[[], TaskFacts]) -> TaskFacts:
+    """The facts that were kept, or those that are built now."""
+    return _facts_of(_fetch(wanted, lambda: Entry({"facts": asdict(build())}, {})))
+
+
+def fold(wanted: Recipe | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> tuple[Fold, TaskFacts]:
+    """The arrays that were kept, mapped into memory, or those that are built now.
+
+    The arrays may be written to: what a process changes, it alone sees.
+    """
+    entry = _fetch(wanted, lambda: _entry_of(*build()))
+    kept = entry.values["fold"]
+    return (
+        Fold(
+            problem=Problem(kept["problem"]),
+            metric=kept["metric"],
+            n_classes=kept["n_classes"],
+            categorical=tuple(kept["categorical"]),
+            constant_loss=kept["constant_loss"],
+            train_x=entry.arrays["train_x"],
+            train_y=entry.arrays["train_y"],
+            valid_x=entry.arrays["valid_x"],
+            valid_y=entry.arrays["valid_y"],
+            test_x=entry.arrays.get("test_x"),
+            test_y=entry.arrays.get("test_y"),
+        ),
+        _facts_of(entry),
+    )
+
+
+def _entry_of(made: Fold, about: TaskFacts) -> Entry:
+    values = {
+        "problem": made.problem,
+        "metric": made.metric,
+        "n_classes": made.n_classes,
+        "categorical": made.categorical,
+        "constant_loss": made.constant_loss,
+    }
+    arrays = {name: array for name in ARRAYS if (array := getattr(made, name)) is not None}
+    return Entry({"fold": values, "facts": asdict(about)}, arrays)
+
+
+def _facts_of(entry: Entry) -> TaskFacts:
+    kept = entry.values["facts"]
+    return TaskFacts(**{**kept, "problem": Problem(kept["problem"])})
+
+
+# --- entries and their folder -----------------------------------------------------------------
+
+
+def _fetch(wanted: Recipe | None, build: Callable[[], Entry]) -> Entry:
+    folder, limit = _folder(), _limit_bytes()
+    if wanted is None or folder is None or limit == 0:
+        return build()
+    path = folder / f"{wanted.key}.fold"
+    found = _read(path)
+    if found is not None:
+        return found
+    with _sole_writer(path.with_suffix(".part")) as part:
+        found = _read(path) if part else None  # somebody made it while we waited
+        if found is not None:
+            return found
+        built = build()
+        if part and wanted.holds() and _size(built) <= limit:
+            with suppress(OSError):  # a full disk, most likely
+                _write(part, built)
+                os.replace(part.name, path)
+                _make_room(folder, limit, keep=path)
+                return _read(path, verify=False) or built
+        return built
+
+
+def _write(file: IO[bytes], entry: Entry) -> None:
+    """The header's length, the header in JSON, the arrays, each at a multiple of ALIGNMENT, the checksum."""
+    checksum = OF_NOTHING
+
+    def put(data: bytes | memoryview) -> None:
+        nonlocal checksum
+        checksum = zlib.crc32(data, checksum)
+        file.write(data)
+
+    shapes = {name: [array.dtype.str, array.shape] for name, array in entry.arrays.items()}
+    header = json.dumps({"values": entry.values, "arrays": shapes}).encode()
+    file.truncate(0)  # a process may have died here before
+    put(len(header).to_bytes(LENGTH_BYTES, "little"))
+    put(header)
+    for array in entry.arrays.values():
+        put(b"\0" * (-file.tell() % ALIGNMENT))
+        put(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    file.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))
+    file.flush()
+
+
+def _read(path: Path, verify: bool = True) -> Entry | None:
+    """The entry, its arrays mapped copy-on-write: pages are shared with whoever else reads it."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except (OSError, ValueError):  # not there, or empty
+        return None
+    if verify:
+        checksum = zlib.crc32(memoryview(mapped)[:-CHECKSUM_BYTES], OF_NOTHING)
+        if checksum.to_bytes(CHECKSUM_BYTES, "little") != mapped[-CHECKSUM_BYTES:]:
+            return None
+        with suppress(OSError):
+            os.utime(path)  # used last now
+    at = LENGTH_BYTES + int.from_bytes(mapped[:LENGTH_BYTES], "little")
+    header = json.loads(mapped[LENGTH_BYTES:at])
+    arrays = {}
+    for name, (dtype, shape) in header["arrays"].items():
+        at += -at % ALIGNMENT
+        array = np.frombuffer(mapped, dtype, math.prod(shape), at).reshape(shape)
+        arrays[name] = array
+        at += array.nbytes
+    return Entry(header["values"], arrays)
+
+
+@contextmanager
+def _sole_writer(path: Path) -> Iterator[IO[bytes] | None]:
+    """The file to write an entry to, held by this process alone; None where that can't be had."""
+    file = _locked(path)
+    try:
+        yield file
+    finally:
+        if file is not None:
+            with suppress(OSError):  # it bears the entry's name now, unless it was not finished
+                if _is_at(file, path):
+                    path.unlink()
+            file.close()
+
+
+def _locked(path: Path, wait: bool = True) -> IO[bytes] | None:
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = open(path, "r+b", opener=_open_or_create)  # noqa: SIM115  the caller closes it
+        except OSError:
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            file.close()
+            return None
+        if _is_at(file, path):
+            return file
+        file.close()  # who held it before has renamed or removed it: take the next one
+
+
+def _open_or_create(path: str, flags: int) -> int:
+    """Not emptied, as "w" would: it may be another's that is being written."""
+    return os.open(path, flags | os.O_CREAT, 0o666)
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _make_room(folder: Path, limit: int, keep: Path) -> None:
+    """Removes what was not used for longest; processes that have it mapped go on undisturbed."""
+    for left in folder.glob("*.part"):  # of a process that died while it wrote
+        with suppress(OSError):
+            file = _locked(left, wait=False)
+            if file is not None:
+                left.unlink()
+                file.close()
+    entries = []
+    for path in folder.glob("*.fold"):
+        with suppress(FileNotFoundError):  # others make room too
+            about = path.stat()
+            entries.append((path == keep, about.st_mtime_ns, about.st_size, path))
+    total = sum(size for _, _, size, _ in entries)
+    for _, _, size, path in sorted(entries):
+        if total <= limit or path == keep:
+            return
+        path.unlink(missing_ok=True)
+        total -= size
+
+
+def _size(entry: Entry) -> int:
+    return sum(array.nbytes for array in entry.arrays.values())
+
+
+def _folder() -> Path | None:
+    given = os.environ.get(FOLDER)
+    if given:
+        return Path(given).expanduser() / "folds"
+    try:
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user without a home
+        return None
+    return Path(caches) / "cfo-bench" / "folds"
+
+
+def _limit_bytes() -> int:
+    given = os.environ.get(LIMIT) or str(DEFAULT_GB)
+    try:
+        limit = round(float(given) * 1e9)
+    except (ValueError, OverflowError):
+        limit = -1
+    if limit < 0:
+        raise UserError(f"{LIMIT} is {given!r}: give a number of gigabytes, 0 for no cache")
+    return limit
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    about = path.stat()
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+
+
+@cache
+def _code() -> str:
+    """A hash of the code that turns data into arrays."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in [*sorted(here.glob("*.py")), here.parent / "metrics.py"]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _packages() -> list[str]:
+    return [f"{name} {metadata.version(name)}" for name in READ_WITH]

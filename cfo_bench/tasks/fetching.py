@@ -1,0 +1,120 @@
+"""The data of a task that is no file: from the store, else from where it comes, into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from cfo_bench.clock import sleep, utc_now
+from cfo_bench.errors import DataError
+from cfo_bench.records import DataRef
+from cfo_bench.tasks import pmlb_cache, store
+from cfo_bench.tasks.openml_cache import look_up, openml_home
+from cfo_bench.tasks.origins import Origin, as_origin
+from cfo_bench.tasks.store import Fetched, Stored
+from cfo_bench.tasks.unavailable import Unavailable
+
+T = TypeVar("T")
+
+# Seconds before the second and the third try of what may be the network's passing fault.
+RETRY_SECONDS: Sequence[float] = (2.0, 8.0)
+
+
+def obtain(ref: DataRef, say: Callable[[str], None] = lambda text: None) -> Stored:
+    """The task's folder of the store, made now if it was not there. `say` is told of every new try."""
+    origins = [as_origin(text) for text in ref.origins]
+    for origin in origins:
+        if (stored := store.find(origin)) is not None:
+            return stored
+    looked = [f"the store {store.root()}"]
+    for origin in origins:
+        try:
+            return _into_store(origin, ref.offline, say)
+        except Unavailable as error:
+            looked.append(f"{_where(origin, ref.offline)} ({error})")
+    raise missing(f"task {ref.task!r}", looked, ref.table, ref.task)
+
+
+def suite_tasks(origin: Origin, offline: bool) -> list[int]:
+    """The numbers of a suite's tasks; the client has no cache for these, the store keeps them."""
+    found = store.find_suite(origin)
+    if found is not None:
+        return found
+    looked = [f"the store {store.root()}"]
+    if not offline:
+        from cfo_bench.tasks import openml
+
+        home = openml_home()
+        try:
+            with store.workplace(origin) as work:
+                tasks = _tries(lambda: openml.suite_tasks(int(origin.key), home, work), lambda text: None)
+            if not tasks:
+                raise DataError(f"OpenML suite {origin.key} has no tasks: take another")
+            store.put_suite(origin, tasks)
+            return tasks
+        except Unavailable as error:
+            looked.append(f"{home.host} ({error})")
+    raise missing(f"suite {str(origin)!r}", looked, None, str(origin))
+
+
+def missing(what: str, looked: Sequence[str], table: str | None, name: str) -> DataError:
+    """The one line for who has neither a copy nor a network."""
+    with_table = f" --tasks {table}" if table else ""
+    return DataError(
+        f"{what} is not on this machine: looked in {', '.join(looked)}; run "
+        f"`cfo-bench prepare --task {name}{with_table}` where there is a network, and copy {store.root()} from there"
+    )
+
+
+def where_here(ref: DataRef) -> str | None:
+    """Which copy of the data is on this machine, without reading it."""
+    for origin in map(as_origin, ref.origins):
+        if (store.path_of(origin) / store.ABOUT).is_file():
+            return "prepared"
+    for origin in map(as_origin, ref.origins):
+        if origin.kind == "pmlb":
+            if pmlb_cache.cached(origin.key):
+                return "PMLB cache"
+        elif not look_up(openml_home(), origin).missing:
+            return "OpenML cache"
+    return None
+
+
+def _where(origin: Origin, offline: bool) -> str:
+    if origin.kind == "pmlb":
+        here, there = f"PMLB's cache {pmlb_cache.folder()}", "PMLB on GitHub"
+    else:
+        home = openml_home()
+        here, there = f"the OpenML cache {home.root}", home.host
+    return here if offline else f"{here} and {there}"
+
+
+def _into_store(origin: Origin, offline: bool, say: Callable[[str], None]) -> Stored:
+    with store.workplace(origin) as work:
+        if (stored := store.find(origin)) is not None:  # somebody made it while we waited
+            return stored
+        return store.put(origin, _tries(lambda: _fetch(origin, offline, work), say), work, utc_now())
+
+
+def _fetch(origin: Origin, offline: bool, work: Path) -> Fetched:
+    scratch = work / "scratch"
+    if origin.kind == "pmlb":
+        from cfo_bench.tasks import pmlb
+
+        return pmlb.fetch(origin, scratch, offline)
+    from cfo_bench.tasks import openml
+
+    return openml.fetch(origin, openml_home(), scratch, offline)
+
+
+def _tries(attempt: Callable[[], T], say: Callable[[str], None]) -> T:
+    for seconds in RETRY_SECONDS:
+        try:
+            return attempt()
+        except Unavailable as error:
+            if not error.again:
+                raise
+            say(f"{error}: trying again in {seconds:g} s")
+            sleep(seconds)
+    return attempt()

@@ -1,0 +1,55 @@
+"""Where data comes from when it is not a file: `openml:3`, `openml-data:31`, `pmlb:adult`.
+
+Written with a dash (`openml-3`) an origin can be the name of a folder, and so of a task.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cfo_bench.errors import UserError
+
+FORM = re.compile(r"(openml-suite|openml-data|openml|pmlb)([:-])(.*)")
+SUITE = "openml-suite"
+WHAT = {
+    "openml": "an OpenML task",
+    "openml-data": "an OpenML data set",
+    SUITE: "an OpenML suite",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`key` is OpenML's number, or PMLB's name."""
+
+    kind: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.key}"
+
+    @property
+    def task_name(self) -> str:
+        return f"{self.kind}-{self.key}"
+
+
+def parse_origin(text: str) -> Origin | None:
+    """The origin that a name spells out, or None for a name of another form."""
+    found = FORM.fullmatch(text.strip())
+    if found is None:
+        return None
+    kind, mark, key = found.groups()
+    right = re.fullmatch(r"[\w.-]*\w[\w.-]*" if kind == "pmlb" else "[1-9][0-9]*", key)
+    if right is None or key.startswith("."):
+        if mark == "-":
+            return None
+        example = "a data set's name, such as pmlb:adult" if kind == "pmlb" else f"{WHAT[kind]}'s number"
+        raise UserError(f"{text!r}: after {kind}: comes {example}")
+    return Origin(kind, key)
+
+
+def as_origin(text: str) -> Origin:
+    """The origin that a `DataRef` carries as text."""
+    kind, _, key = text.partition(":")
+    return Origin(kind, key)

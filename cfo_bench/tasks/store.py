@@ -1,0 +1,235 @@
+"""The prepared store: each task's table, official folds and provenance, once on this machine.
+
+One folder a task, `<store>/<server>/task-3/`, with `table.parquet`, `about.json` and, where there are
+official folds, `folds.npy`: the number of the fold that a row is held out in, -1 for none. A folder
+appears all at once, by one rename, and is never changed: it can be copied to another machine as it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfo_bench.errors import DataError
+from cfo_bench.records import Problem
+from cfo_bench.tasks.openml_cache import openml_home
+from cfo_bench.tasks.origins import SUITE, Origin
+
+if TYPE_CHECKING:
+    from cfo_bench.metrics import Array
+    from cfo_bench.tasks.table import Column
+
+ENVIRONMENT = "CFO_BENCH_STORE"
+SCHEMA = 1
+TABLE, FOLDS, ABOUT = "table.parquet", "folds.npy", "about.json"
+NAMES = {"openml": "task", "openml-data": "data", SUITE: "suite"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetched:
+    """What a source gave: checked columns, and what is to be told of them."""
+
+    columns: Sequence[Column]
+    target: str | None
+    problem: Problem | None
+    source: str  # for people: `OpenML task 3 (data set 3, kr-vs-kp version 1)`
+    obtained: str  # from which copy: the cache or the server
+    fold_of_row: Array | None = None
+    folds_unused: str | None = None  # why the source's own splits can't be folds
+    licence: str | None = None
+    md5: str | None = None  # as the source states it, and as it was found
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A folder of the store; `about` is its JSON."""
+
+    folder: Path
+    about: Mapping[str, Any]
+
+    @property
+    def n_folds(self) -> int | None:
+        """Of the official folds, where there are some."""
+        number: int | None = self.about["n_folds"]
+        return number
+
+    @property
+    def problem(self) -> Problem | None:
+        return Problem(self.about["problem"]) if self.about["problem"] else None
+
+    def columns(self) -> list[Column]:
+        from cfo_bench.tasks.files import read_columns
+
+        self._check(TABLE)
+        return read_columns(self.folder / TABLE)
+
+    def fold_of_row(self) -> Array:
+        import numpy as np
+
+        self._check(FOLDS)
+        folds: Array = np.load(self.folder / FOLDS)
+        return folds
+
+    def _check(self, name: str) -> None:
+        """Refuse a file that is not as it was stored."""
+        try:
+            found = _sha256(self.folder / name)
+        except OSError as error:
+            found = f"unreadable ({error.strerror})"
+        if found != self.about["files"][name]:
+            raise DataError(
+                f"{self.folder / name} is not what was stored ({found[:40]}): "
+                f"delete {self.folder} and run cfo-bench prepare --task {self.about['origin']}"
+            )
+
+
+def root() -> Path:
+    given = os.environ.get(ENVIRONMENT)
+    if given:
+        return Path(given).expanduser().resolve()
+    home = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
+    return home / "cfo-bench" / "tasks"
+
+
+def path_of(origin: Origin) -> Path:
+    """OpenML's numbers mean something on one server only."""
+    if origin.kind == "pmlb":
+        return root() / "pmlb" / origin.key
+    return root() / openml_home().host / f"{NAMES[origin.kind]}-{origin.key}"
+
+
+def find(origin: Origin) -> Stored | None:
+    folder = path_of(origin)
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder / ABOUT} can't be read ({error}): delete {folder} and prepare again") from None
+    if about.get("schema") != SCHEMA:
+        raise DataError(f"{folder} was stored by another version of cfo-bench: delete it and prepare again")
+    return Stored(folder, about)
+
+
+def find_suite(origin: Origin) -> list[int] | None:
+    try:
+        tasks: list[int] = json.loads(path_of(origin).with_suffix(".json").read_text(encoding="utf-8"))["tasks"]
+    except FileNotFoundError:
+        return None
+    return tasks
+
+
+def put_suite(origin: Origin, tasks: Sequence[int]) -> None:
+    path = path_of(origin).with_suffix(".json")
+    with _writing():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half = path.with_name(f".{path.name}.{os.getpid()}")
+        half.write_text(json.dumps({"origin": str(origin), "tasks": list(tasks)}) + "\n", encoding="utf-8")
+        half.replace(path)
+
+
+@contextmanager
+def workplace(origin: Origin) -> Iterator[Path]:
+    """An empty folder on the store's disk for making this origin's folder, for one process at a time."""
+    target = path_of(origin)
+    work = target.parent / f".{target.name}.work"
+    with _writing():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = (target.parent / f".{target.name}.lock").open("w")
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go when the process ends, however it ends
+        with _writing():
+            shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
+            work.mkdir()
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
+    """Checks that the data can be a task, and stores it; what is there already stays."""
+    import numpy as np
+
+    from cfo_bench.tasks.folds import check_official
+    from cfo_bench.tasks.table import Table
+
+    table = None
+    if fetched.target is not None:
+        table = Table.of(fetched.columns, fetched.target, fetched.problem, where=str(origin))
+        if fetched.fold_of_row is not None:
+            check_official(table, fetched.fold_of_row)
+    new = work / "new"
+    folds = fetched.fold_of_row
+    with _writing():
+        new.mkdir()
+        _write_table(fetched.columns, new / TABLE)
+        if folds is not None:
+            np.save(new / FOLDS, folds.astype(np.int16))
+        about = {
+            "schema": SCHEMA,
+            "origin": str(origin),
+            "source": fetched.source,
+            "obtained": fetched.obtained,
+            "utc": utc,
+            "licence": fetched.licence,
+            "md5": fetched.md5,
+            "target": fetched.target,
+            "problem": table.problem if table else fetched.problem,
+            "rows": len(fetched.columns[0].values),
+            "features": len(fetched.columns) - 1,
+            "classes": list(table.classes) if table else None,
+            "sha256": table.sha256() if table else None,
+            "n_folds": None if folds is None else int(folds.max()) + 1,
+            "folds_unused": fetched.folds_unused,
+            "files": {file.name: _sha256(file) for file in sorted(new.iterdir())},
+        }
+        (new / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        new.rename(path_of(origin))
+    return Stored(path_of(origin), json.loads(json.dumps(about)))
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"the store {root()} can't be written ({error.strerror}): free or allow it, or set {ENVIRONMENT} to another folder"
+        ) from None
+
+
+def _write_table(columns: Sequence[Column], path: Path) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from cfo_bench.tasks.table import Kind
+
+    arrays = []
+    for column in columns:
+        values = column.values
+        if column.kind is Kind.CATEGORY:
+            codes = pa.array(values, mask=values < 0)
+            arrays.append(pa.DictionaryArray.from_arrays(codes, pa.array(column.labels, pa.string())))
+        elif column.kind is Kind.DATE:
+            absent = np.isnan(values)
+            microseconds = np.where(absent, 0, np.round(values * 86_400e6)).astype(np.int64)
+            arrays.append(pa.array(microseconds, mask=absent).cast(pa.timestamp("us")))
+        else:
+            arrays.append(pa.array(values, mask=np.isnan(values)))
+    table = pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,152 @@
+"""Ctrl-C, SIGTERM and kill -9: a clean end, nothing left behind, and the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from cfo_bench.records import EndReason, Status
+
+VIRTUAL = ["--task", "synthetic-30k", "--learner", "synthetic", "--clock", "virtual", "--folds", "0", "-q"]
+
+
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stopped_run_ends_cleanly_and_goes_on_with_the_same_command(
+    bench, faulty, number: int, exit_code: int, workers: int
+):
+    words = [*faulty(budget=60, seconds=0.05, method="cfo"), "--max-trials", "40", "--workers", workers]
+    running = bench.start(*words)
+    bench.wait_for_trials(8)
+    os.killpg(running.pid, number)  # as a terminal, or a batch system, does it: everybody gets it
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == exit_code
+    assert "run the same command to go on" in err and err.count("\n") == 1
+    stopped = bench.trace()
+    assert stopped.end is not None and stopped.end.reason is EndReason.INTERRUPTED
+    assert {trial.status for trial in stopped.trials} == {Status.OK}
+    bench.assert_nothing_is_left()
+
+    before = bench.trial_lines()
+    assert bench.run(*words).returncode == 0
+    after = bench.trace()
+    assert bench.trial_lines()[: len(before)] == before
+    assert sorted(trial.number for trial in after.trials) == list(range(40))
+    assert after.end is not None and after.end.reason is EndReason.MAX_TRIALS
+    assert sum(b'"kind":"resume"' in line for line in bench.lines()) == 1
+    bench.assert_nothing_is_left()
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_loses_nothing(bench, faulty):
+    words = faulty("busy_in_c", budget=60, at=12)
+    running = bench.start(*words)
+    bench.wait_for_trials(12)
+    os.killpg(running.pid, signal.SIGINT)
+    os.killpg(running.pid, signal.SIGINT)
+    running.communicate(timeout=30)
+    assert running.returncode == 130
+    bench.assert_no_process_is_left()
+    before = bench.trial_lines()
+    assert len(before) == 12
+    again = bench.start(*words, "--trial-timeout", 60)  # another spec: told so, and nothing is lost
+    again.communicate(timeout=30)
+    assert again.returncode == 2
+    assert bench.trial_lines() == before
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.3, 0.6])
+def test_ctrl_c_while_it_is_starting_says_so_in_one_line(bench, faulty, seconds: float):
+    running = bench.start(*faulty(budget=60, seconds=0.05))
+    time.sleep(seconds)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    # Before Python has begun to run our code, the interpreter itself answers with the signal.
+    assert running.returncode in (130, -signal.SIGINT)
+    assert running.returncode < 0 or err.count("\n") == 1, err
+    bench.assert_nothing_is_left()
+
+
+def test_the_run_dies_with_a_driver_that_is_killed(bench, faulty):
+    running = bench.start(*faulty("busy_in_c", budget=60))
+    bench.wait_for_trials(3)
+    assert len(bench.run_processes()) == 1
+    os.kill(running.pid, signal.SIGKILL)
+    bench.assert_no_process_is_left()
+
+
+def test_the_evaluators_die_with_a_driver_that_is_killed(bench, faulty):
+    running = bench.start(*faulty("sleeps", budget=60, every=2, at=1), "--workers", 2)
+    bench.wait_for_trials(1)
+    assert len(bench.run_processes()) == 3
+    os.kill(running.pid, signal.SIGKILL)
+    bench.assert_no_process_is_left()
+
+
+def test_a_reader_of_stderr_that_goes_away_leaves_no_run_behind(bench, faulty):
+    words = [word for word in faulty(budget=1) if word != "-q"]
+    running = bench.start(*words)
+    running.stderr.close()
+    assert running.wait(timeout=30) != 0
+    bench.assert_no_process_is_left()
+
+
+def test_kills_at_random_moments_lose_no_trial_of_a_real_run(bench, faulty):
+    """`kill -9` of the whole group, again and again, until the budget is spent."""
+    words = faulty(budget=2, seconds=0.01, method="cfo")
+    rng = random.Random(1)
+    before: list[bytes] = []
+    for kill in range(12):
+        running = bench.start(*words)
+        if kill % 3:  # two in three in the midst of trials, the others anywhere from the start on
+            wait_for = len(before) + rng.randrange(1, 12)
+            give_up_at = time.monotonic() + 30
+            while len(bench.trial_lines()) < wait_for and running.poll() is None:
+                assert time.monotonic() < give_up_at
+                time.sleep(rng.random() * 0.01)
+        else:
+            time.sleep(rng.random() * 1.5)
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+        bench.assert_no_process_is_left()
+        now = bench.trial_lines()
+        assert now[: len(before)] == before
+        before = now
+    assert bench.run(*words).returncode == 0
+    trace = bench.trace()
+    assert bench.trial_lines()[: len(before)] == before
+    assert [trial.number for trial in trace.trials] == list(range(len(trace.trials)))
+    assert {trial.status for trial in trace.trials} <= {Status.OK, Status.TIMEOUT}
+    moments = [moment for trial in trace.trials for moment in (trial.started, trial.ended)]
+    assert moments == sorted(moments)
+    assert trace.end is not None and trace.end.reason is EndReason.BUDGET
+    assert sum(b'"kind":"resume"' in line for line in bench.lines()) >= 4
+    bench.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, workers: int):
+    words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "30000", "--workers", workers]
+    assert bench.run(*words, "--results", "whole").returncode == 0
+    [whole] = (bench.folder / "whole").rglob("*.jsonl")
+    rng = random.Random(2)
+    kills = 0
+    for _ in range(8):
+        running = bench.start(*words)
+        target = len(bench.trial_lines()) + rng.randrange(500, 3000)
+        while len(bench.trial_lines()) < target and running.poll() is None:
+            time.sleep(0.002)
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            kills += 1
+        running.communicate()
+    assert kills >= 4
+    assert bench.run(*words).returncode == 0
+    lines = [line for line in whole.read_bytes().split(b"\n") if line.startswith(b'{"kind":"trial"')]
+    assert len(lines) == 30000
+    assert bench.trial_lines() == lines
+    bench.assert_nothing_is_left()
