@@ -88,9 +88,8 @@ def main() -> int:
                     growth, seconds, rows, features = map(float, answer.stdout.split())
                     ratio = growth / (rows * features * 8)
                     good = good and ratio <= MOST
-                    print(
-                        f"{name:12}{ending:9}{turn:7}{growth / 2**20:9.0f}{ratio:11.2f}{2 * ratio:11.2f}{seconds:9.2f}"
-                    )
+                    figures = f"{growth / 2**20:9.0f}{ratio:11.2f}{2 * ratio:11.2f}{seconds:9.2f}"
+                    print(f"{name:12}{ending:9}{turn:7}{figures}")
                 big.unlink()
     return 0 if good else 1
 

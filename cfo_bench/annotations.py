@@ -11,6 +11,7 @@ _WORDS: dict[Any, str] = {
     int: "a whole number",
     str: "text",
     NoneType: "null",
+    Any: "anything",
 }
 
 
@@ -32,7 +33,10 @@ def fits(value: object, hint: Any) -> bool:
     if hint is float or hint is int:
         return isinstance(value, int | hint) and not isinstance(value, bool)
     kind = origin or hint
-    return not isinstance(kind, type) or isinstance(value, kind)
+    try:
+        return not isinstance(kind, type) or isinstance(value, kind)
+    except TypeError:  # Any, a Protocol: types that nothing can be checked against
+        return True
 
 
 def in_words(hint: Any) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext
+from multiprocessing.context import ForkContext, ForkServerContext, SpawnContext
 from typing import Any
 
 from cfo_bench import tasks
 from cfo_bench.errors import CfoBenchError, RunError, UserError
 from cfo_bench.learners import LEARNERS
-from cfo_bench.machine import die_with_parent
+from cfo_bench.machine import STOP_SIGNALS, die_with_parent
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import DataRef, Learner, RunSpec, TaskFacts
 from cfo_bench.runner import check_clock, check_problem, learner_of
@@ -27,9 +27,21 @@ def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> Tas
     return facts
 
 
-def rehearse(specs: Sequence[RunSpec], context: ForkServerContext) -> None:
-    """Builds learners and methods once, without data: a wrong option is an error before any run starts."""
-    _elsewhere(context, "building the methods", _rehearse, specs)
+def fetch_task(ref: DataRef) -> None:
+    """The task's data into this machine's store, by a process that is not one the runs are forked from."""
+    _elsewhere(SpawnContext(), f"fetching task {ref.task!r}", _fetch, ref)
+
+
+def _fetch(ref: DataRef) -> None:
+    tasks.obtain(ref)
+
+
+def rehearse(specs: Sequence[RunSpec]) -> None:
+    """Builds learners and methods once, without data: a wrong option is an error before any run starts.
+
+    In a fork of this process, which has no threads yet: a mistake is told before heavy packages are loaded.
+    """
+    _elsewhere(ForkContext(), "building the methods", _rehearse, specs)
 
 
 def _inspect(spec: RunSpec, ref: DataRef) -> TaskFacts:
@@ -65,8 +77,13 @@ def _built(kind: str, name: str, build: Callable[..., Any], *args: Any, **option
         raise UserError(f"{kind} {name!r} can't be built with its options: {describe(error)}") from error
 
 
-def _elsewhere(context: ForkServerContext, doing: str, function: Callable[..., Any], *args: Any) -> Any:
-    """The function's answer, or its error, from a process that has the heavy packages."""
+def _elsewhere(
+    context: ForkContext | ForkServerContext | SpawnContext,
+    doing: str,
+    function: Callable[..., Any],
+    *args: Any,
+) -> Any:
+    """The function's answer, or its error, from another process."""
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_answer, args=(theirs, function, *args), daemon=True)
     child.start()
@@ -86,7 +103,7 @@ def _answer(pipe: Connection, function: Callable[..., Any], *args: Any) -> None:
     die_with_parent()
     # The terminal's Ctrl-C reaches every process of the group: the driver answers it, and ends us by SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
         pipe.send((function(*args), 0, None))
     except CfoBenchError as error:

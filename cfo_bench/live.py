@@ -22,7 +22,7 @@ from typing import Any, Self
 import orjson
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import Trial, TrialRecord
+from cfo_bench.records import Result, Trial
 
 # magic, turn of the slots, zero of the clock, trials told, best loss
 _HEAD = struct.Struct("<8sqdqd")
@@ -95,6 +95,7 @@ class LivePage:
 
     def began(self, trial: Trial, started: float, ask_seconds: float) -> None:
         line = {
+            "kind": "trial",
             "number": trial.number,
             "config": trial.config,
             "rows": trial.rows,
@@ -105,8 +106,20 @@ class LivePage:
         self._under_way[trial.number] = orjson.dumps(line)
         self._publish()
 
-    def evaluated(self, record: TrialRecord) -> None:
-        self._under_way[record.number] = orjson.dumps(record)
+    def evaluated(self, trial: Trial, result: Result, score: float | None, ended: float) -> None:
+        rest = {
+            "status": result.status,
+            "loss": result.loss,
+            "score": score,
+            "ended": ended,
+            "fit_seconds": result.fit_seconds,
+            "validate_seconds": result.validate_seconds,
+            "tell_seconds": None,
+            "peak_memory_mb": result.peak_memory_mb,
+            "error": result.error,
+        }
+        # What `began` has written, gone on with: this is on the clock of every trial.
+        self._under_way[trial.number] = self._under_way[trial.number][:-1] + b"," + orjson.dumps(rest)[1:]
         self._publish()
 
     def told(self, number: int) -> None:
@@ -114,17 +127,14 @@ class LivePage:
         self._under_way.pop(number, None)
 
     def _publish(self) -> None:
-        payload = b"[" + b",".join(self._under_way.values()) + b"]"
-        if len(payload) > _SLOT_SIZE - _LENGTH.size:
-            raise RunError(
-                f"the trials under way take {len(payload)} bytes: a configuration has to be smaller"
-            )
-        turn = self._turn + 1
-        at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
-        _LENGTH.pack_into(self._map, at, len(payload))
-        self._map[at + _LENGTH.size : at + _LENGTH.size + len(payload)] = payload
-        _TURN.pack_into(self._map, _TURN_AT, turn)
-        self._turn = turn
+        rows = b",".join(self._under_way.values())
+        payload = b"%b[%b]" % (_LENGTH.pack(len(rows) + 2), rows)
+        if len(payload) > _SLOT_SIZE:
+            raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")
+        self._turn += 1
+        at = _SLOT_AT + (self._turn % 2) * _SLOT_SIZE
+        self._map[at : at + len(payload)] = payload
+        _TURN.pack_into(self._map, _TURN_AT, self._turn)
 
     def snapshot(self) -> Snapshot:
         _, _, zero, trials, best = _HEAD.unpack_from(self._map)

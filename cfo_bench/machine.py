@@ -18,6 +18,9 @@ from cfo_bench import __version__
 
 _PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "xgboost-cpu", "xgboost", "lightgbm", "torch")
 
+# What asks us to stop. The fork server blocks them, and so do its children until they have their handlers.
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 # One thread a run: set before numpy is first imported, or its BLAS has started its own.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -86,8 +89,9 @@ def leave_stopping_to_others() -> None:
 
     A handler that does nothing, since a signal that is ignored would stay so in programs started from here.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 def signal_name(exit_code: int) -> str:

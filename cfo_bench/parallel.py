@@ -17,7 +17,7 @@ from cfo_bench.records import EndReason, Objective, Optimizer, Result, Status, T
 from cfo_bench.search import Records, Referee, Watcher
 
 # How long past its deadline an evaluator may take to give up by itself, before it is killed.
-GRACE_SECONDS = 0.1
+GRACE_SECONDS = 0.05
 
 
 @runtime_checkable
@@ -81,9 +81,13 @@ def search_parallel(
         started, ask_seconds = under_way.pop(trial.number)
         result = referee.judge(result, started, ended)
         if watcher:
-            watcher.evaluated(referee.record(trial, result, started, ended, ask_seconds))
+            watcher.evaluated(trial, result, referee.score(result), ended)
         telling_at = clock.now()
-        referee.tell(optimizer, trial, result)
+        try:
+            referee.tell(optimizer, trial, result)
+        except RunError:
+            yield referee.record(trial, result, started, ended, ask_seconds)
+            raise
         done += 1
         yield referee.record(trial, result, started, ended, ask_seconds, clock.now() - telling_at)
         if reason is EndReason.EXHAUSTED:

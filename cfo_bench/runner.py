@@ -71,7 +71,7 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generato
     space = learner.space(fold.n_rows)
     start = learner.start(space)
     seed = method_seed(spec)
-    optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **spec.options)
+    optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **options_for(spec, fold))
     header = _header(job, learner, fold, facts, space, start)
     metric = METRICS[fold.metric]
     is_virtual = spec.clock == "virtual"
@@ -126,6 +126,12 @@ def learner_of(spec: RunSpec) -> Learner:
         else REFERENCES.load(reference)(**spec.options)
     )
     return learner
+
+
+def options_for(spec: RunSpec, fold: Fold) -> dict[str, Any]:
+    """The method's options; one whose resource is rows is told how many there are."""
+    known = {"n_rows": fold.n_rows} if "n_rows" in spec.options else {}
+    return {**spec.options, **known}
 
 
 def _test(objective: Objective, clock: Clock, live: LivePage) -> float | None:
@@ -223,8 +229,8 @@ def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[tuple[Trial
 
 
 def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """A trace goes on only with the very run that it is of; what its version did not know is as by default."""
-    there, here = {**_SPEC_DEFAULTS, **_flat(old["spec"])}, _flat(new["spec"])
+    """A trace goes on only with the very run that it is of; what its version did not know is by default."""
+    there, here = {**_SPEC_DEFAULTS, **_flat(old.get("spec", {}))}, _flat(new["spec"])
     differing = [
         f"{key} {there.get(key)!r} there, {here.get(key)!r} here"
         for key in {**there, **here}
@@ -232,6 +238,8 @@ def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -
     ]
     if not differing and "data" in new and old["data"]["sha256"] != new["data"]["sha256"]:
         differing = [f"data {old['data']['sha256'][:12]}… there, {new['data']['sha256'][:12]}… here"]
+    if not differing and "data" in new and old["data"]["folds"] != new["data"]["folds"]:
+        differing = [f"folds {old['data']['folds']!r} there, {new['data']['folds']!r} here"]
     if differing:
         raise TraceError(
             f"{path} is of another run ({'; '.join(differing)}): "
@@ -245,7 +253,9 @@ _SPEC_DEFAULTS = {one.name: one.default for one in fields(RunSpec) if one.defaul
 def _flat(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A spec with its options laid out beside the rest."""
     options = {
-        f"option {key}": value for name in ("options", "learner_options") for key, value in spec[name].items()
+        f"option {key}": value
+        for name in ("options", "learner_options")
+        for key, value in spec.get(name, {}).items()
     }
     return {**{key: value for key, value in spec.items() if not isinstance(value, dict)}, **options}
 

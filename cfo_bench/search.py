@@ -34,7 +34,7 @@ class Watcher(Protocol):
 
     def began(self, trial: Trial, started: float, ask_seconds: float) -> None: ...
 
-    def evaluated(self, record: TrialRecord) -> None: ...
+    def evaluated(self, trial: Trial, result: Result, score: float | None, ended: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +70,27 @@ class Referee:
         began = deadline.now()
         try:
             result = objective.evaluate(trial, deadline)
-            if result.status is Status.OK and not math.isfinite(result.value):
-                result = replace(result, status=Status.FAILED, loss=None, error=f"the loss is {result.loss}")
+            status, loss, why = result.status, result.loss, result.error
+            if status is not Status.OK:
+                loss = None
+            elif loss is None or not math.isfinite(loss):
+                status, loss, why = Status.FAILED, None, f"the loss is {loss}"
+            seconds = result.fit_seconds, result.validate_seconds
         except MemoryError as error:
-            result = Result(Status.MEMORY, None, deadline.now() - began, error=describe(error))
+            status, loss, why, seconds = Status.MEMORY, None, describe(error), (deadline.now() - began, 0.0)
         except Exception as error:
-            result = Result(Status.FAILED, None, deadline.now() - began, error=describe(error))
-        return replace(result, peak_memory_mb=self.peak_memory_mb())
+            status, loss, why, seconds = Status.FAILED, None, describe(error), (deadline.now() - began, 0.0)
+        return Result(status, loss, *seconds, self.peak_memory_mb(), why)
 
     def judge(self, result: Result, started: float, ended: float) -> Result:
         """A trial that ended past its deadline is a timeout, whatever it found."""
         if result.status is Status.OK and ended > self.limits.trial_ends_at(started):
             return replace(result, status=Status.TIMEOUT, loss=None)
         return result
+
+    def score(self, result: Result) -> float | None:
+        """The loss as people read it, of a result that was judged."""
+        return None if result.loss is None else self.to_score(result.loss)
 
     def record(
         self,
@@ -94,15 +102,14 @@ class Referee:
         tell_seconds: float | None = None,
         test_loss: float | None = None,
     ) -> TrialRecord:
-        loss = result.loss if result.status is Status.OK else None
         return TrialRecord(
             number=trial.number,
             config=trial.config,
             rows=trial.rows,
             thread=trial.thread,
             status=result.status,
-            loss=loss,
-            score=None if loss is None else self.to_score(loss),
+            loss=result.loss,
+            score=self.score(result),
             started=started,
             ended=ended,
             ask_seconds=ask_seconds,
@@ -150,13 +157,17 @@ def search(
         result = referee.judge(result, started, ended)
         if watcher:
             # A trial that ended in time counts, even if the method does not survive being told.
-            watcher.evaluated(referee.record(trial, result, started, ended, started - asked_at))
+            watcher.evaluated(trial, result, referee.score(result), ended)
         test_loss = None
         if result.value < best_loss:
             best_loss = result.value
             test_loss = test()
         telling_at = clock.now()
-        referee.tell(optimizer, trial, result)
+        try:
+            referee.tell(optimizer, trial, result)
+        except RunError:
+            yield referee.record(trial, result, started, ended, started - asked_at, None, test_loss)
+            raise
         tell_seconds = clock.now() - telling_at
         done += 1
         yield referee.record(trial, result, started, ended, started - asked_at, tell_seconds, test_loss)

@@ -12,6 +12,7 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, RunSpec
 
 DEFAULT_LEARNER = "xgboost"
+DEFAULT_N_FOLDS = 10
 
 
 def expand(
@@ -38,12 +39,13 @@ def parse_folds(text: str, n_folds: int) -> list[int]:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise UserError(f"--folds {text!r}: write all, 0, 0-4 or 0,3")
-        found.update(range(int(first), int(last or first) + 1))
-    beyond = [fold for fold in sorted(found) if fold >= n_folds]
-    if beyond or not found:
-        raise UserError(
-            f"--folds {text!r}: with {n_folds} folds, give numbers from 0 to {n_folds - 1}, the lower first"
-        )
+        low, high = int(first), int(last or first)
+        if not low <= high < n_folds:
+            last_fold = n_folds - 1
+            raise UserError(
+                f"--folds {text!r}: with {n_folds} folds, give numbers from 0 to {last_fold}, the lower first"
+            )
+        found.update(range(low, high + 1))
     return sorted(found)
 
 

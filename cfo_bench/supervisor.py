@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -24,13 +24,13 @@ from cfo_bench import process, trace
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError, RunError
 from cfo_bench.live import BusyError, LivePage
-from cfo_bench.machine import THREAD_VARIABLES, signal_name
+from cfo_bench.machine import STOP_SIGNALS, THREAD_VARIABLES, signal_name
 from cfo_bench.records import EndReason, EndRecord, Status, TrialRecord
 from cfo_bench.runner import Job, check_same_run, end_record, spec_header
 from cfo_bench.trace import Trace, TraceWriter
 
 # How long past the deadline a process may take to end by itself, before it is killed.
-GRACE_SECONDS = 0.1
+GRACE_SECONDS = 0.05
 # How often the clock is looked for while a process loads its data, and the trace is brought to disk.
 LOADING_TICK_SECONDS, SYNC_SECONDS = 0.01, 1.0
 
@@ -81,12 +81,12 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
         os.environ[variable] = "1"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "cfo_bench.process", *preload])
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    resource_tracker.ensure_running()  # on its own, since it unblocks signals when it has started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # which the server inherits
     try:
         forkserver.ensure_running()
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return context
 
 
@@ -154,7 +154,7 @@ class _Supervisor:
                 return Verdict(Outcome.INTERRUPTED) if death is Death.STOP else _finished(after, Outcome.DONE)
             fresh, why = False, self._cause(death)
             self._say(
-                f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}); it goes on"
+                f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}), goes on"
             )
 
     def _past(self, left: list[dict[str, Any]]) -> Trace | None:
@@ -179,10 +179,12 @@ class _Supervisor:
     def owes_a_trial(self) -> bool:
         """Whether the page holds a finished trial that could not be written, on a full disk for one."""
         finished = {row["number"] for row in self._page.under_way() if "status" in row}
+        if not finished or self._job.spec.clock == "virtual":
+            return False
         try:
-            past = trace.read(self._job.trace_path) if finished else None
+            past = trace.read(self._job.trace_path)
         except CfoBenchError:
-            return bool(finished)
+            return True
         return past is not None and not finished <= {record.number for record in past.trials}
 
     def _one_process(self, fresh: bool, why: str) -> Death:
@@ -289,15 +291,16 @@ class _Supervisor:
         """Appends what the page says of trials that the trace lacks; how many.
 
         A trial that was evaluated counts as it is. One that was cut off is logged as such if
-        `cut_at` says so; otherwise (an interruption) it will be asked for again.
+        `cut_at` says so; otherwise (an interruption) it will be asked for again, and so is an
+        evaluated one on the virtual clock, where it comes out the same.
         """
         known = {record.number for record in past.trials}
         logged = 0
         for row in rows:
             if row["number"] in known:
                 continue
-            if "status" in row:
-                writer.append(row)
+            if "status" in row and (cut_at is not None or self._job.spec.clock == "wall"):
+                writer.append(trace.trial_record(row))
             elif cut_at is not None:
                 writer.append(self._cut_off(row, *cut_at))
             else:

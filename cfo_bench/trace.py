@@ -140,7 +140,7 @@ _BEGINNING = b'{"kind":"'
 
 
 def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-    if row["kind"] != "run":
+    if row["kind"] != "run" or not isinstance(row.get("spec", {}), dict):
         raise ValueError("the first line is no header")
     if row["schema"] != SCHEMA_VERSION:
         raise TraceError(

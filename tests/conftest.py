@@ -20,6 +20,12 @@ settings.register_profile("cfo-bench", deadline=None)
 settings.load_profile("cfo-bench")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def a_cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing that a test prepares is kept where the user's own runs would find it."""
+    os.environ["CFO_BENCH_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real data sets and printed tables, named by CFO_BENCH_SHARED.

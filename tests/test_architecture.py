@@ -57,7 +57,9 @@ ROOMS = {
 HEAVY = ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch", "xgboost"]
 
 # Ways to a generator that somebody seeded; everything else in numpy.random draws from the global one.
-SEEDED = {"BitGenerator", "Generator", "PCG64", "Philox", "SeedSequence", "default_rng"}
+SEEDED = {"BitGenerator", "Generator", "PCG64", "Philox", "RandomState", "SeedSequence", "default_rng"}
+# Keeping a package's draws from the global generator to itself draws nothing.
+SEEDED |= {"get_state", "set_state"}
 
 
 # --- reading the source -----------------------------------------------------------------------

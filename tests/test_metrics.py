@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from cfo_bench.metrics import METRIC_OF, METRICS, auc, constant_loss, log_loss, r2
 from cfo_bench.records import Problem
@@ -137,6 +138,26 @@ def test_the_constant_loss_of_a_regression_is_one_minus_the_r2_of_the_training_m
     train = np.array([1.0, 3.0])
     assert constant_loss(Problem.REGRESSION, train, np.array([1.0, 3.0]), 0) == 1.0
     assert constant_loss(Problem.REGRESSION, train, np.array([3.0, 5.0]), 0) == 5.0
+
+
+@FEW
+@given(seed=SEEDS, problem=st.sampled_from(Problem), n=st.integers(10, 100))
+def test_the_constant_loss_is_that_of_scikit_learns_dummy(seed: int, problem: Problem, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    k = {Problem.BINARY: 2, Problem.MULTICLASS: 4, Problem.REGRESSION: 0}[problem]
+    train, valid = (rng.integers(0, k, n) if k else rng.normal(size=n) for _ in range(2))
+    train[:k], valid[:2] = range(k), (0, 1)
+    nothing = np.empty((n, 0))
+    if k:
+        prior = DummyClassifier(strategy="prior").fit(nothing, train).predict_proba(nothing)
+        expected = (
+            1 - sklearn_metrics.roc_auc_score(valid, prior[:, 1])
+            if k == 2
+            else sklearn_metrics.log_loss(valid, prior, labels=range(k))
+        )
+    else:
+        expected = 1 - sklearn_metrics.r2_score(valid, DummyRegressor().fit(nothing, train).predict(nothing))
+    assert constant_loss(problem, train, valid, k) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,11 @@ import click
 from cfo_bench import __version__
 from cfo_bench.cli.learners import learners
 from cfo_bench.cli.methods import methods
+from cfo_bench.cli.prepare import prepare
+from cfo_bench.cli.report import report
 from cfo_bench.cli.run import run
+from cfo_bench.cli.status import status
+from cfo_bench.cli.study import study
 from cfo_bench.cli.tasks import tasks
 from cfo_bench.errors import CfoBenchError
 
@@ -30,6 +34,10 @@ def cli() -> None:
 
 
 cli.add_command(run)
+cli.add_command(study)
+cli.add_command(prepare)
+cli.add_command(report)
+cli.add_command(status)
 cli.add_command(methods)
 cli.add_command(learners)
 cli.add_command(tasks)

@@ -64,6 +64,8 @@ def _options_of(name: str, given: Mapping[str, Any], workers: int, is_one_of_man
     }
     if "workers" in mine:
         raise OptionError("option 'workers': the number of trials at once is given by --workers")
+    if "n_rows" in mine:
+        raise OptionError("option 'n_rows': it is the number of training rows of each fold; leave it out")
     try:
         options = METHODS.options(name, mine)
     except OptionError as error:

@@ -69,7 +69,7 @@ class Quiet:
 
     def _best(self, job: Job, loss: float | None) -> str:
         if loss is None:
-            return "no loss yet"
+            return "no loss"
         metric = METRICS[self._metrics[job.spec.task]]
         score = f" ({metric.name} {metric.to_score(loss):.5f})" if metric.higher_is_better else ""
         return f"best loss {loss:.5f}{score}"
@@ -87,7 +87,7 @@ class Plain(Quiet):
             self._spoke_at = monotonic()
             for one in active:
                 best = self._best(one.job, one.snapshot.best_loss)
-                self._print(f"  {name_of(one.job)}: {_spent(one)}, {one.snapshot.trials} trials, {best}")
+                self._print(f"  {name_of(one.job)}: {_spent(one)}, {_trials(one.snapshot.trials)}, {best}")
 
     def said(self, text: str) -> None:
         self._print(f"  {text}")
@@ -96,7 +96,7 @@ class Plain(Quiet):
         super().finished(job, verdict)
         self._spoke_at = monotonic()
         end = verdict.end
-        result = f", {end.trials} trials, {self._best(job, end.best_loss)}" if end else ""
+        result = f", {_trials(end.trials)}, {self._best(job, end.best_loss)}" if end else ""
         eta = f", {self._to_go([])}" if len(self._done) < len(self._jobs) else ""
         self._print(f"[{len(self._done)}/{len(self._jobs)}{eta}] {name_of(job)}: {verdict.outcome}{result}")
 
@@ -142,7 +142,7 @@ class Terminal(Quiet):
                 name_of(one.job),
                 ProgressBar(budget, min(one.elapsed(), budget)),
                 _spent(one),
-                f"{one.snapshot.trials} trials",
+                _trials(one.snapshot.trials),
                 "" if loss is None else f"best loss {loss:.5f}",
             )
         return table
@@ -176,6 +176,10 @@ def duration(seconds: float) -> str:
     return (
         f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
     )
+
+
+def _trials(number: int) -> str:
+    return f"{number} trial{'s' * (number != 1)}"
 
 
 def _spent(one: Active) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfo_bench.cli import completion
-from cfo_bench.suite import DEFAULT_LEARNER, expand, parse_folds
+from cfo_bench.suite import DEFAULT_LEARNER, DEFAULT_N_FOLDS, expand, parse_folds
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef, RunSpec
@@ -79,17 +79,15 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
 )
 @click.option(
     "--n-folds",
-    type=click.IntRange(min=2),
-    default=10,
-    show_default=True,
+    type=click.IntRange(min=1),
     metavar="N",
-    help="Folds that the data is split into.",
+    help="Folds that the data is split into.  [default: as many as the task has officially, or 10]",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
-    show_default="0",
+    show_default=True,
     metavar="N",
     help="Seed of folds, methods and models.",
 )
@@ -186,6 +184,15 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     metavar="SHARE",
     help="Share of the training rows that --validation holdout splits off.",
 )
+@click.option(
+    "--tasks",
+    "tables",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="A YAML table of tasks of your own.  [default: $CFO_BENCH_TASKS]",
+)
+@click.option("--offline", is_flag=True, help="Never touch the network.  [default: $CFO_BENCH_OFFLINE]")
 @click.option("--force", is_flag=True, help="Run again what is there already.")
 @click.option("--dry-run", is_flag=True, help="Print the runs and their hours; run none, load no data.")
 @click.option(
@@ -201,7 +208,7 @@ def run(
     budget_seconds: float,
     learner: str,
     folds: str,
-    n_folds: int,
+    n_folds: int | None,
     seed: int,
     results: Path,
     max_trials: int | None,
@@ -216,6 +223,8 @@ def run(
     clock: str,
     validation: str,
     holdout_share: float,
+    tables: Sequence[Path],
+    offline: bool,
     force: bool,
     dry_run: bool,
     as_json: bool,
@@ -227,40 +236,54 @@ def run(
     """
     from cfo_bench.cli.options import method_options, parse_options
     from cfo_bench.learners import LEARNERS
+    from cfo_bench.tasks import official_folds
 
-    data = _data_of(task_names, data_file, target, problem, data_dir)
-    specs = expand(
-        [learner],
-        list(data),
-        method_options(method_names, parse_options(options), workers),
-        parse_folds(folds, n_folds),
-        [seed],
-        budget_seconds=budget_seconds,
-        max_trials=max_trials,
-        learner_options=LEARNERS.options(learner, parse_options(learner_options)),
-        n_folds=n_folds,
-        workers=workers,
-        threads=threads,
-        memory_mb=memory_mb,
-        trial_timeout_seconds=trial_timeout_seconds,
-        clock=clock,
-        validation=validation,
-        holdout_share=holdout_share,
-    )
+    data = _data_of(task_names, data_file, target, problem, data_dir, tables, offline)
+    methods = method_options(method_names, parse_options(options), workers)
+    of_learner = LEARNERS.options(learner, parse_options(learner_options))
+    if not dry_run:
+        _fetch_missing(data, quiet)
+    specs: list[RunSpec] = []
+    for task, ref in data.items():
+        n_here = n_folds or official_folds(ref) or DEFAULT_N_FOLDS
+        specs += expand(
+            [learner],
+            [task],
+            methods,
+            parse_folds(folds, n_here),
+            [seed],
+            budget_seconds=budget_seconds,
+            max_trials=max_trials,
+            learner_options=of_learner,
+            n_folds=n_here,
+            workers=workers,
+            threads=threads,
+            memory_mb=memory_mb,
+            trial_timeout_seconds=trial_timeout_seconds,
+            clock=clock,
+            validation=validation,
+            holdout_share=holdout_share,
+        )
     if dry_run:
         return _print_runs(specs, data, jobs)
     return _run(specs, data, results, jobs, force, as_json, quiet)
 
 
 def _data_of(
-    names: Sequence[str], file: Path | None, target: str | None, problem: str | None, data_dir: Path | None
+    names: Sequence[str],
+    file: Path | None,
+    target: str | None,
+    problem: str | None,
+    data_dir: Path | None,
+    tables: Sequence[Path],
+    offline: bool,
 ) -> dict[str, DataRef]:
     """Where the data of each task is; a task named twice is one task."""
     from cfo_bench import tasks
     from cfo_bench.errors import UserError
     from cfo_bench.records import Problem
 
-    refs = [tasks.resolve(name, data_dir) for name in names]
+    refs = [ref for name in names for ref in tasks.resolve_all(name, data_dir, tables, offline)]
     if file is not None:
         if target is None:
             raise UserError(f"--data {file} needs --target: the name of the column to predict")
@@ -280,13 +303,24 @@ def _data_of(
     return found
 
 
+def _fetch_missing(data: dict[str, DataRef], quiet: bool) -> None:
+    """Into the store with what comes from elsewhere: only then are a task's official folds known."""
+    from cfo_bench.cli.progress import looking_ahead
+    from cfo_bench.inspection import fetch_task
+    from cfo_bench.tasks import is_stored
+
+    for ref in data.values():
+        if ref.origins and not is_stored(ref):
+            with looking_ahead(quiet):
+                fetch_task(ref)
+
+
 def _print_runs(specs: Sequence[RunSpec], data: dict[str, DataRef], jobs: int) -> int:
     from cfo_bench.cli.progress import duration
     from cfo_bench.inspection import rehearse
     from cfo_bench.runner import reproducing_command
-    from cfo_bench.supervisor import fork_server
 
-    rehearse(_one_a_method(specs), fork_server([]))
+    rehearse(_one_a_method(specs))
     for spec in specs:
         click.echo(reproducing_command(spec, data[spec.task]))
     seconds = sum(spec.budget_seconds for spec in specs)
@@ -317,10 +351,11 @@ def _run(
     from cfo_bench.trace import path_of
 
     first = specs[0]
+    first_of = {spec.task: spec for spec in reversed(specs)}
+    rehearse(_one_a_method(specs))
     context = fork_server(_packages(specs, data))
     with looking_ahead(quiet):
-        rehearse(_one_a_method(specs), context)
-        metrics = {task: inspect_task(first, ref, context).metric for task, ref in data.items()}
+        metrics = {task: inspect_task(first_of[task], ref, context).metric for task, ref in data.items()}
     here = machine.provenance()
     memory_mb = first.memory_mb or machine.total_memory_mb() * 9 // 10 // jobs // first.workers
     todo = [

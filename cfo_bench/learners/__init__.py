@@ -13,7 +13,9 @@ LEARNERS = Registry(
             needs=("torch",),
         ),
         "knn": Row(
-            "cfo_bench.learners.knn:KNN", "K nearest neighbours, K the only hyperparameter", needs=("sklearn",)
+            "cfo_bench.learners.knn:KNN",
+            "K nearest neighbours, K the only hyperparameter",
+            needs=("sklearn",),
         ),
         "lightgbm": Row(
             "cfo_bench.learners.lightgbm:LightGBM",

@@ -151,7 +151,7 @@ class DNNObjective:
         n_stopping = min(round(self._learner.early_stopping_share * n_rows), n_rows - 1)
         n_fitting = n_rows - n_stopping
         mean, deviation = self._target_scale(rows.train_y[:n_fitting])
-        target = (rows.train_y - mean) / deviation if deviation != 1.0 or mean else rows.train_y
+        target = (rows.train_y - mean) / deviation
         network = Network((rows.encoder.width, config["neurons_1"], config["neurons_2"], self._n_outputs))
         train(
             network,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cfo_bench.clock import Deadline
 from cfo_bench.learners.attempt import attempt, check
 from cfo_bench.learners.rows import shuffled_order
@@ -86,13 +88,13 @@ class LightGBMObjective:
         self._last = booster
         fitted = deadline.now()
         check(deadline)
-        loss = self._metric.loss(self._fold.valid_y, booster.predict(self._fold.valid_x))
+        loss = self._metric.loss(self._fold.valid_y, np.asarray(booster.predict(self._fold.valid_x)))
         return Result.ok(loss, fitted - started, deadline.now() - fitted)
 
     def test_loss(self) -> float:
         fold = self._fold
         assert self._last is not None and fold.test_x is not None and fold.test_y is not None
-        return self._metric.loss(fold.test_y, self._last.predict(fold.test_x))
+        return self._metric.loss(fold.test_y, np.asarray(self._last.predict(fold.test_x)))
 
     @cached_property
     def _order(self) -> Array:

@@ -123,15 +123,16 @@ class Network:
 
     def initialise(self, rng: np.random.Generator) -> None:
         """He's normal weights, which keep the variance through ReLUs; no biases."""
-        for weights, _ in self.layers:
+        for weights, biases in self.layers:
             drawn = rng.standard_normal(weights.shape, dtype=np.float32)
             weights.copy_(torch.from_numpy(drawn)).mul_((2 / weights.shape[0]) ** 0.5)
+            biases.zero_()
 
     def outputs(self, x: Tensor, deadline: Deadline) -> Iterator[Tensor]:
         """Outputs of chunks of rows, in order."""
         products = sum(inputs * outputs for inputs, outputs in pairwise(self.widths))
         (w1, b1), (w2, b2), (w3, b3) = self.layers
-        for chunk in x.split(max(64, _CHUNK_PRODUCTS // products)):
+        for chunk in torch.split(x, max(64, _CHUNK_PRODUCTS // products)):
             check(deadline)
             hidden = torch.addmm(b1, chunk, w1).relu_()
             hidden = torch.addmm(b2, hidden, w2).relu_()
@@ -216,22 +217,25 @@ def _batches(
     _, n_1, n_2, _ = network.widths
     size = recipe.batch_size
     block = size * max(1, _BLOCK_NUMBERS // sum(network.widths) // size)
-    for rows in torch.from_numpy(rng.permutation(len(examples))).split(block):
-        x, y = examples.x[rows], examples.y[rows]
+    for rows in torch.split(torch.from_numpy(rng.permutation(len(examples))), block):
+        x, y = torch.split(examples.x[rows], size), torch.split(examples.y[rows], size)
         if recipe.dropout == 0:
-            for batch in zip(x.split(size), y.split(size), strict=True):
+            for batch in zip(x, y, strict=True):
                 yield *batch, None, None
         else:
-            kept = _kept_neurons(rng, len(rows), n_1 + n_2, recipe.dropout)
-            kept_1, kept_2 = kept[: len(rows) * n_1].view(-1, n_1), kept[len(rows) * n_1 :].view(-1, n_2)
+            kept = _kept_neurons(rng, len(rows) * (n_1 + n_2), recipe.dropout)
+            first, second = torch.split(kept, [len(rows) * n_1, len(rows) * n_2])
             yield from zip(
-                x.split(size), y.split(size), kept_1.split(size), kept_2.split(size), strict=True
+                x,
+                y,
+                torch.split(first.view(-1, n_1), size),
+                torch.split(second.view(-1, n_2), size),
+                strict=True,
             )
 
 
-def _kept_neurons(rng: np.random.Generator, n_rows: int, n_neurons: int, dropout: float) -> Tensor:
+def _kept_neurons(rng: np.random.Generator, n: int, dropout: float) -> Tensor:
     """Ones with the probability of being kept, and zeros, from 16 random bits each."""
-    n = n_rows * n_neurons
     bits = torch.from_numpy(rng.bit_generator.random_raw(-(-n // 4)).view(np.int16))[:n]
     kept = torch.empty(n)
     return torch.lt(bits, _kept_of_65536(dropout) - 2**15, out=kept)
@@ -261,9 +265,7 @@ class _Stepper:
 
     def step(self, x: Tensor, y: Tensor, kept_1: Tensor | None, kept_2: Tensor | None) -> None:
         n, scale = len(x), self._scale
-        h1, h2, out, e1, e2, a1, a2 = (
-            buffer[:n] for buffer in (*self._hidden, *self._errors, *self._active)
-        )
+        h1, h2, out, e1, e2, a1, a2 = (buffer[:n] for buffer in (*self._hidden, *self._errors, *self._active))
         (w1, b1), (w2, b2), (w3, b3) = self._layers
         (dw1, db1), (dw2, db2), (dw3, db3) = self._gradients
 

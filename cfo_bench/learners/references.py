@@ -109,7 +109,7 @@ class ForestObjective:
             return Result(
                 Status.TIMEOUT,
                 fit_seconds=deadline.now() - started,
-                error=f"{self._trees} trees take longer: give more --budget, or fewer with --option trees=…",
+                error=f"no time for {self._trees} trees: give more --budget or fewer --option tuned-rf.trees",
             )
         scored = deadline.now()
         loss = self._metric.loss(self._fold.valid_y, prediction)
@@ -186,9 +186,9 @@ class ForestObjective:
 
 
 def max_features_grid(n_features: int, size: int) -> list[int]:
-    """Up to `size` powers of the number of features, from 1 to all; the one nearest its root comes first."""
-    exponents = sorted(np.linspace(0, 1, size) if size > 1 else [0.5], key=lambda e: (abs(e - 0.5), e))
-    return list(dict.fromkeys(max(1, round(float(n_features**e))) for e in exponents))
+    """Up to `size` numbers of features: the root of all first, then others on a log scale from 1 to all."""
+    others = sorted((i / max(size - 2, 1) for i in range(size - 1)), key=lambda e: round(abs(e - 0.5), 9))
+    return list(dict.fromkeys(round(n_features**exponent) for exponent in [0.5, *others]))
 
 
 def _without_missing(fold: Fold) -> Fold:

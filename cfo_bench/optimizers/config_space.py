@@ -27,7 +27,11 @@ def configuration(space: Any, params: Sequence[Param], config: Mapping[str, Any]
 
 
 def _hyperparameter(param: Param) -> Any:
-    from ConfigSpace import CategoricalHyperparameter, UniformFloatHyperparameter, UniformIntegerHyperparameter
+    from ConfigSpace import (
+        CategoricalHyperparameter,
+        UniformFloatHyperparameter,
+        UniformIntegerHyperparameter,
+    )
 
     if isinstance(param, Categorical):
         last = len(param.choices) - 1

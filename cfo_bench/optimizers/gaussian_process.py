@@ -5,18 +5,18 @@ As in the paper, every positive hyperparameter is searched by its logarithm, wha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfo_bench.errors import OptionError
-from cfo_bench.optimizers.options import check_choice, check_count
-from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, encoded, seed_of
+from cfo_bench.optimizers.options import check_choice, check_count, check_number
+from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, encoded, seed_of, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
 Point = list[Any]
 
+# Its square is a number too.
+LARGEST_LOSS = 1e100
 SHORTEST_SECONDS = 1e-9
 # Below the logarithm of the shortest seconds.
 BELOW_ALL_LOGARITHMS = -30.0
@@ -51,13 +51,13 @@ class GPEI(Packaged[Point]):
         ):
             check_count(option, count)
         check_choice("acq_optimizer", acq_optimizer, ("lbfgs", "sampling"))
-        if not (isinstance(xi, int | float) and not isinstance(xi, bool) and 0 <= xi < math.inf):
-            raise OptionError(f"xi {xi!r}: give a number from 0 on")
+        check_number("xi", xi, 0)
         super().__init__(space, start)
-        self._losses = FiniteLosses[tuple[Point, float]]()
+        self._losses = FiniteLosses[tuple[Point, float]](LARGEST_LOSS)
         if not self.searched:
             return
-        from skopt import Optimizer
+        with silence():
+            from skopt import Optimizer
 
         dimensions = [_dimension(param) for param in self.searched]
         only_categories = all(type(dimension).__name__ == "Categorical" for dimension in dimensions)

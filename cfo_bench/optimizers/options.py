@@ -29,3 +29,10 @@ def check_count(option: str, value: object) -> None:
 def check_flag(option: str, value: object) -> None:
     if not isinstance(value, bool):
         raise OptionError(f"{option} {value!r}: give true or false")
+
+
+def check_number(option: str, value: object, low: float, high: float = math.inf) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and low <= value <= high and math.isfinite(value)):  # type: ignore[arg-type, operator]
+        limits = f"from {low:g} on" if high == math.inf else f"from {low:g} to {high:g}"
+        raise OptionError(f"{option} {value!r}: give a number {limits}")

@@ -22,9 +22,6 @@ Token = TypeVar("Token")
 # Packages add 1 and more to a seed, and hand it to generators that take 32 bits.
 SEED_LIMIT = 2**31
 
-# Models square losses, and those squares must be numbers too.
-LARGEST_LOSS = 1e100
-
 
 class Packaged(ABC, Generic[Token]):
     """`ask` and `tell` around a package. A token is whatever the package wants back with a result."""
@@ -72,20 +69,14 @@ class Packaged(ABC, Generic[Token]):
         return None
 
     def _config(self, values: Mapping[str, Any]) -> Config:
-        return {
-            name: plain(param, values[name]) if (param := self._by_name.get(name)) else value
-            for name, value in self.start.items()
-        }
-
-    @property
-    def _by_name(self) -> dict[str, Param]:
-        return {param.name: param for param in self.searched}
+        found = {param.name: plain(param, values[param.name]) for param in self.searched}
+        return {**self.start, **found}
 
 
 def plain(param: Param, value: Any) -> Any:
     """A package's number, of whatever type and a rounding error out of bounds, as the space wants it."""
     if isinstance(param, Categorical):
-        return param.choices[int(value)]
+        return param.choices[min(max(round(float(value)), 0), len(param.choices) - 1)]
     number = round(float(value)) if isinstance(param, Int) else float(value)
     return min(max(number, param.low), param.high)
 
@@ -110,20 +101,22 @@ class FiniteLosses(Generic[Token]):
     """For models that need a number: a trial that gave none counts as the worst seen so far.
 
     Until there is one, such trials are held back: nothing is known that they could be as bad as.
+    No number is larger than `largest`, so that the model's arithmetic stays finite.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, largest: float) -> None:
+        self._largest = largest
         self._worst = -math.inf
         self._held: list[Token] = []
 
     def admit(self, token: Token, result: Result) -> list[tuple[Token, float]]:
         """What is to be told now, in order."""
-        loss = min(max(result.value, -LARGEST_LOSS), LARGEST_LOSS) if math.isfinite(result.value) else None
-        if loss is None:
+        if math.isinf(result.value):
             if math.isinf(self._worst):
                 self._held.append(token)
                 return []
             return [(token, self._worst)]
+        loss = min(max(result.value, -self._largest), self._largest)
         self._worst = max(self._worst, loss)
         held, self._held = self._held, []
         return [(token, loss), *((one, self._worst) for one in held)]

@@ -9,17 +9,20 @@ from typing import Any
 from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.config_space import configuration, configuration_space
 from cfo_bench.optimizers.options import check_count
-from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, seed_of
+from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, seed_of, silence
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Space
 
 # smac wants a number; runs end by their own limits.
 _NO_LIMIT = 10**9
+# smac takes logarithms of losses less their least, kept above 0 by 1e-10: no digit of a larger loss.
+LARGEST_LOSS = 1e5
 
 
 class SMAC(Packaged[Any]):
     """`n_initial` Sobol points come after the start and before the model, which is trained again
-    every `retrain_after` configurations and asked for the best of `challengers`.
+    every `retrain_after` configurations. Its most promising ones are looked for among `challengers`
+    random ones, and by `local_search_iterations` local searches from the best of these.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class SMAC(Packaged[Any]):
         n_initial: int = 10,
         retrain_after: int = 8,
         challengers: int = 10_000,
+        local_search_iterations: int = 10,
         n_trees: int = 10,
         workers: int = 1,
     ) -> None:
@@ -39,20 +43,22 @@ class SMAC(Packaged[Any]):
             ("n_initial", n_initial),
             ("retrain_after", retrain_after),
             ("challengers", challengers),
+            ("local_search_iterations", local_search_iterations),
             ("n_trees", n_trees),
         ):
             check_count(option, count)
         super().__init__(space, start)
-        self._losses = FiniteLosses[tuple[Any, Result]]()
+        self._losses = FiniteLosses[tuple[Any, Result]](LARGEST_LOSS)
         if not self.searched:
             return
-        from smac import HyperparameterOptimizationFacade as Facade
-        from smac import Scenario
-        from smac.main.config_selector import ConfigSelector
+        with silence():
+            from smac import HyperparameterOptimizationFacade as Facade
+            from smac import Scenario
+            from smac.main.config_selector import ConfigSelector
 
         self._space = configuration_space(self.searched, seed_of(seed))
         # smac writes files when it is built, even if it is never told to save anything.
-        with tempfile.TemporaryDirectory() as folder:
+        with silence(), tempfile.TemporaryDirectory() as folder:
             scenario = Scenario(
                 self._space,
                 deterministic=True,
@@ -61,8 +67,11 @@ class SMAC(Packaged[Any]):
                 output_directory=folder,
             )
             self._model = Facade.get_model(scenario, n_trees=n_trees)
-            self._model._rf_opts["n_jobs"] = 1  # threads for ten trees of some hundred rows cost more than they bring
-            maximizer = Facade.get_acquisition_maximizer(scenario, challengers=challengers)
+            # Threads for ten trees of some hundred rows cost more than they bring.
+            self._model._rf_opts["n_jobs"] = 1
+            maximizer = Facade.get_acquisition_maximizer(
+                scenario, challengers=challengers, local_search_iterations=local_search_iterations
+            )
             _keep_order(maximizer._local_search)
             self._facade = Facade(
                 scenario,

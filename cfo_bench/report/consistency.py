@@ -64,7 +64,9 @@ def _difference(runs: Sequence[Digest]) -> str | None:
     twice = Counter((one.method, one.fold, one.seed) for one in runs)
     (method, fold, seed), most = twice.most_common(1)[0]
     if most > 1:
-        first, second, *_ = (one.path for one in runs if (one.method, one.fold, one.seed) == (method, fold, seed))
+        first, second, *_ = (
+            one.path for one in runs if (one.method, one.fold, one.seed) == (method, fold, seed)
+        )
         return f"{method}, fold {fold}, seed {seed} is there twice, in {first} and {second}"
     for method in sorted({one.method for one in runs}):
         options = {_as_text(one.header["spec"].get("options", {})) for one in runs if one.method == method}
@@ -83,7 +85,9 @@ def _left_out(runs: Sequence[Digest]) -> list[str]:
         found = [one for one in runs if one.state is state]
         if found:
             first = found[0]
-            example = f"{first.task} {first.method} fold {first.fold}" + (f": {first.error}" if first.error else "")
+            example = f"{first.task} {first.method} fold {first.fold}" + (
+                f": {first.error}" if first.error else ""
+            )
             lines.append(
                 f"{len(found)} run{'s' * (len(found) != 1)} that {what} left out (first {example}); "
                 "see cfo-bench status"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -17,13 +17,20 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`name` is its file's stem; `note` says what a row is and in which units."""
+    """`name` is its file's stem; `note` says what a row is and in which units.
+
+    A text between two pairs of asterisks is printed in bold. A number that there is none of is None.
+    """
 
     name: str
     title: str
     note: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Value]]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows by the names of their columns."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def fingerprint(self) -> str:
         content = [self.name, self.title, self.columns, [list(row) for row in self.rows]]
@@ -32,7 +39,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`draw` makes the picture from the `tables`, which stand beside it as CSV."""
+    """`draw` makes the picture from the `tables`, which stand beside it as CSV.
+
+    It is a partial of a module's function, so that it can be sent to a process that draws.
+    """
 
     name: str
     title: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,7 @@ import orjson
 import polars as pl
 
 from cfo_bench.errors import TraceError
+from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
 from cfo_bench.trace import SCHEMA_VERSION, split_torn
@@ -21,12 +23,10 @@ from cfo_bench.trace import SCHEMA_VERSION, split_torn
 # What is read of a trial's line; the rest, the configuration above all, only of the best one.
 _COLUMNS = {
     "kind": pl.String,
-    "number": pl.Int64,
     "rows": pl.Int64,
     "status": pl.String,
     "loss": pl.Float64,
     "test_score": pl.Float64,
-    "started": pl.Float64,
     "ended": pl.Float64,
     "ask_seconds": pl.Float64,
     "fit_seconds": pl.Float64,
@@ -49,12 +49,18 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The incumbents of a run: when each was found, its loss, its test score, its own cost."""
+    """The incumbents of a run: when each was found, its loss, its test score, its own cost.
+
+    `costs` are fit and validation, `overheads` what the method took to ask and be told of it;
+    `best_config` is the last one's.
+    """
 
     seconds: list[float]
     losses: list[float]
     test_scores: list[float | None]
     costs: list[float]
+    overheads: list[float]
+    best_config: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Digest:
     fold: int
     seed: int
     state: State
+    end_reason: str | None
     error: str | None
     budget_seconds: float
     elapsed: float
@@ -78,7 +85,6 @@ class Digest:
     statuses: dict[str, int]
     steps: Steps
     full: Steps
-    best_config: dict[str, Any]
     cost_related: list[str]
     spent: dict[str, float]
     dearer_share: float
@@ -99,13 +105,13 @@ def digest(path: Path) -> Digest | None:
         raise TraceError(
             f"{path} has a line that is no record: move it away, or run it again with --force"
         ) from None
-    trials = rows.filter(pl.col("kind") == "trial").sort("ended", maintain_order=True)
-    end = _last_end(rest, rows)
+    lines = [line for line in rest.split(b"\n") if line.strip()]
+    trials = _trials(rows)
+    end = _last_end(lines, rows)
     spec = header["spec"]
-    steps = _steps(trials)
-    full_rows = trials.filter(pl.col("rows").is_null() | (pl.col("rows") >= header["data"]["train_rows"]))
-    elapsed = float(end["elapsed"]) if end else float(trials["ended"].max() or 0.0)  # type: ignore[arg-type]
-    cost = _cost(trials)
+    steps = _steps(trials, lines)
+    on_all_rows = ~(trials.rows < header["data"]["train_rows"])
+    elapsed = float(end["elapsed"]) if end else float(trials.ended.max(initial=0.0))
     budget = float(spec["budget_seconds"])
     return Digest(
         path=str(path),
@@ -115,21 +121,21 @@ def digest(path: Path) -> Digest | None:
         fold=spec["fold"],
         seed=spec["seed"],
         state=_state(end),
+        end_reason=end["reason"] if end else None,
         error=end["error"] if end else None,
         budget_seconds=budget,
         elapsed=elapsed,
         problem=header["problem"],
         metric=header["metric"],
         constant_loss=header["constant_loss"],
-        trials=trials.height,
-        statuses=dict(trials["status"].value_counts().sort("status").iter_rows()),
+        trials=len(trials.ended),
+        statuses=dict(sorted(Counter(trials.status.tolist()).items())),
         steps=steps,
-        full=_steps(full_rows),
-        best_config=_config_of_best(rest, trials),
+        full=steps if on_all_rows.all() else _steps(trials, lines, on_all_rows),
         cost_related=list(header.get("cost_related", [])),
         spent=_spent(trials, elapsed * spec.get("workers", 1)),
-        dearer_share=_dearer_share(cost, steps, elapsed * spec.get("workers", 1)),
-        cost_bins=_cost_bins(trials, cost, budget),
+        dearer_share=_dearer_share(trials.cost, steps, elapsed * spec.get("workers", 1)),
+        cost_bins=_cost_bins(trials, budget),
         header={key: value for key, value in header.items() if key not in ("space", "start")},
     )
 
@@ -148,11 +154,11 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
     return header
 
 
-def _last_end(lines: bytes, rows: pl.DataFrame) -> Mapping[str, Any] | None:
+def _last_end(lines: Sequence[bytes], rows: pl.DataFrame) -> Mapping[str, Any] | None:
     """The end line, if it is the run's last word and no resume came after it."""
     if not rows.height or rows["kind"][-1] != "end":
         return None
-    last: Mapping[str, Any] = orjson.loads(lines.rstrip().rpartition(b"\n")[2])
+    last: Mapping[str, Any] = orjson.loads(lines[-1])
     return last
 
 
@@ -163,56 +169,91 @@ def _state(end: Mapping[str, Any] | None) -> State:
     return by_reason.get(EndReason(end["reason"]), State.DONE)
 
 
-def _cost(trials: pl.DataFrame) -> pl.Series:
-    return trials["fit_seconds"].fill_null(0.0) + trials["validate_seconds"].fill_null(0.0)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trials:
+    """The trials of a run as arrays, in the order in which they ended; a number that is missing is NaN.
+
+    numpy, as a thousand rows are too few for polars to pay: each of its queries takes a millisecond.
+    """
+
+    line: Array
+    status: Array
+    rows: Array
+    loss: Array
+    test_score: Array
+    ended: Array
+    overhead: Array
+    fit: Array
+    validate: Array
+
+    @property
+    def cost(self) -> Array:
+        return self.fit + self.validate
 
 
-def _steps(trials: pl.DataFrame) -> Steps:
-    scored = trials.filter((pl.col("status") == "ok") & pl.col("loss").is_not_null())
-    if not scored.height:
-        return Steps([], [], [], [])
-    before = scored["loss"].cum_min().shift(1).fill_null(math.inf)
-    better = scored.filter(scored["loss"] < before)
-    return Steps(
-        better["ended"].to_list(),
-        better["loss"].to_list(),
-        better["test_score"].to_list(),
-        _cost(better).to_list(),
+def _trials(rows: pl.DataFrame) -> _Trials:
+    line = np.flatnonzero((rows["kind"] == "trial").to_numpy())
+    ended = rows["ended"].to_numpy()
+    line = line[np.argsort(ended[line], kind="stable")]
+
+    def column(name: str) -> Array:
+        return rows[name].to_numpy()[line]
+
+    def seconds(name: str) -> Array:
+        return np.nan_to_num(column(name))
+
+    return _Trials(
+        line=line,
+        status=column("status"),
+        rows=column("rows"),
+        loss=column("loss"),
+        test_score=column("test_score"),
+        ended=ended[line],
+        overhead=seconds("ask_seconds") + seconds("tell_seconds"),
+        fit=seconds("fit_seconds"),
+        validate=seconds("validate_seconds"),
     )
 
 
-def _config_of_best(lines: bytes, trials: pl.DataFrame) -> dict[str, Any]:
-    scored = trials.filter(pl.col("status") == "ok").sort("loss", maintain_order=True)
-    if not scored.height:
-        return {}
-    mark = b'"number":%d,' % scored["number"][0]
-    at = lines.index(mark)
-    line = lines[lines.rfind(b"\n", 0, at) + 1 : lines.find(b"\n", at) if b"\n" in lines[at:] else None]
-    config: dict[str, Any] = orjson.loads(line)["config"]
-    return config
+def _steps(trials: _Trials, lines: Sequence[bytes], wanted: Array | None = None) -> Steps:
+    counts = (trials.status == "ok") & ~np.isnan(trials.loss)
+    scored = np.flatnonzero(counts if wanted is None else counts & wanted)
+    if not len(scored):
+        return Steps([], [], [], [], [], {})
+    losses = trials.loss[scored]
+    before = np.append(np.inf, np.minimum.accumulate(losses)[:-1])
+    better = scored[losses < before]
+    return Steps(
+        trials.ended[better].tolist(),
+        trials.loss[better].tolist(),
+        [None if math.isnan(score) else score for score in trials.test_score[better].tolist()],
+        trials.cost[better].tolist(),
+        trials.overhead[better].tolist(),
+        orjson.loads(lines[trials.line[better[-1]]])["config"],
+    )
 
 
-def _spent(trials: pl.DataFrame, available: float) -> dict[str, float]:
+def _spent(trials: _Trials, available: float) -> dict[str, float]:
     """Seconds of the run's workers by what they went into; `idle` is what is left, the harness's own."""
     spent = {
-        "method": float(trials["ask_seconds"].sum()) + float(trials["tell_seconds"].sum()),
-        "fit": float(trials["fit_seconds"].sum()),
-        "validate": float(trials["validate_seconds"].sum()),
+        "method": float(trials.overhead.sum()),
+        "fit": float(trials.fit.sum()),
+        "validate": float(trials.validate.sum()),
     }
     return {**spent, "idle": max(available - sum(spent.values()), 0.0)}
 
 
-def _dearer_share(cost: pl.Series, steps: Steps, available: float) -> float:
+def _dearer_share(cost: Array, steps: Steps, available: float) -> float:
     """The share of the workers' seconds that went into trials dearer than the final incumbent."""
     if not steps.costs or not available:
         return 0.0
-    return min(float(cost.filter(cost > steps.costs[-1]).sum()) / available, 1.0)
+    return min(float(cost[cost > steps.costs[-1]].sum()) / available, 1.0)
 
 
-def _cost_bins(trials: pl.DataFrame, cost: pl.Series, budget: float) -> list[float | None]:
+def _cost_bins(trials: _Trials, budget: float) -> list[float | None]:
     """Mean seconds of the trials that ended in each bin of the budget; None where none did."""
-    share = (trials["ended"] / budget).to_numpy()
+    share = trials.ended / budget
     bins = np.clip(np.searchsorted(COST_BIN_EDGES, share, side="left") - 1, 0, len(COST_BIN_EDGES) - 2)
-    sums = np.bincount(bins, weights=cost.to_numpy(), minlength=len(COST_BIN_EDGES) - 1)
+    sums = np.bincount(bins, weights=trials.cost, minlength=len(COST_BIN_EDGES) - 1)
     counts = np.bincount(bins, minlength=len(COST_BIN_EDGES) - 1)
     return [float(s / n) if n else None for s, n in zip(sums, counts, strict=True)]

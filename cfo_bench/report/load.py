@@ -149,20 +149,13 @@ def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[
     if file is None:
         return
     rows = [orjson.dumps(_code())] + [
-        orjson.dumps({"path": path, "stamp": stamps[path], "digest": one})
-        for path, one in digests.items()
+        orjson.dumps({"path": path, "stamp": stamps[path], "digest": one}) for path, one in digests.items()
     ]
     with suppress(OSError):  # a cache that can't be written costs time, not answers
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_suffix(f".{os.getpid()}")
         temporary.write_bytes(b"\n".join(rows))
         temporary.replace(file)
-
-
-def _code() -> str:
-    """Which code makes digests here: another version may make others."""
-    source = Path(digests_module.__file__).read_bytes()
-    return f"{__version__} {hashlib.sha256(source).hexdigest()}"
 
 
 def _code() -> str:

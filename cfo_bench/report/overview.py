@@ -53,9 +53,7 @@ class Overview:
             only = self.standings[0].method if self.standings else "no method"
             return f"Only {only} has results here: run a second method to compare it with."
         first = max(self.standings, key=lambda one: (one.wins, -(one.mean_rank or math.inf)))
-        text = (
-            f"{first.method} is the first to reach the best score on {first.wins} of {_plural(self.tasks, 'task')}"
-        )
+        text = f"{first.method} is the first to reach the best score on {first.wins} of {_plural(self.tasks, 'task')}"
         ranked = [one for one in self.standings if one.mean_rank is not None]
         if ranked:
             lead = ranked[0]

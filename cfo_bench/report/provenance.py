@@ -22,7 +22,9 @@ def provenance(digests: Sequence[Digest]) -> Section:
             f"the runs are from {len(machines)} kinds of machine: seconds on one are not seconds on another"
         )
     if len(versions) > 1:
-        different = [name for name in versions[0] if name != "runs" and len({row.get(name) for row in versions}) > 1]
+        different = [
+            name for name in versions[0] if name != "runs" and len({row.get(name) for row in versions}) > 1
+        ]
         warnings.append(f"the runs are from {len(versions)} sets of versions: {', '.join(different)} differ")
     busy = [one for one in digests if _load(one) > (one.header.get("machine", {}).get("cores") or 1)]
     if busy:
@@ -36,8 +38,18 @@ def provenance(digests: Sequence[Digest]) -> Section:
         tables=(
             _table("machines", "Machines", "One row for each kind of machine, with its runs.", machines),
             _table("versions", "Versions", "One row for each set of versions, with its runs.", versions),
-            _table("settings", "Settings", "One row for each method and its settings.", _counted(digests, _settings)),
-            _table("data", "Data", "One row for each task; the hash is of the data as it was read.", _counted(digests, _data)),
+            _table(
+                "settings",
+                "Settings",
+                "One row for each method and its settings.",
+                _counted(digests, _settings),
+            ),
+            _table(
+                "data",
+                "Data",
+                "One row for each task; the hash is of the data as it was read.",
+                _counted(digests, _data),
+            ),
         ),
         warnings=tuple(warnings),
     )

@@ -3,6 +3,7 @@
 A loss L is scaled to (L_constant - L) / (L_constant - L_forest) on classification, so that 0 is the
 constant predictor and 1 the tuned random forest, each the mean over the same folds; where the forest
 was not run, to (L_constant - L) / L_constant. On regression the score is r2 as it is.
+Means are compared over the runs (fold and seed) that the methods share, and over no others.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from cfo_bench.report.curves import Curve, curve
-from cfo_bench.report.digest import Digest
+from cfo_bench.report.digest import Digest, Steps
 
-# Methods that scale the scores; they are not compared.
-CONSTANT, FOREST = "constant", "tuned-rf"
-REFERENCES = (CONSTANT, FOREST)
+# These scale the scores, or look at every value of a hyperparameter: they search for nothing.
+FOREST, STUDY = "tuned-rf", "study"
+NOT_COMPARED = ("constant", FOREST, STUDY)
 
 # "Reaches the best": at least this share of the highest score of all methods.
 REACHES = 0.9995
@@ -39,7 +40,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class MethodScores:
-    """A method on a task: `curve` is None when some fold has no result at all."""
+    """A method on a task: `curve` is None when it has no result on the shared runs.
+
+    A run in which no trial ended well counts as the constant predictor; there are `imputed` of these.
+    """
 
     method: str
     folds: tuple[int, ...]
@@ -47,11 +51,15 @@ class MethodScores:
     final_loss: float | None
     final_score: float | None
     seconds_to_best: float | None
+    imputed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
-    """Every method on one task; `best_method` is the soonest to reach the `best_score`."""
+    """Every method on one task; `best_method` is the soonest to reach the `best_score`.
+
+    `shared` are the (fold, seed) that the means are over.
+    """
 
     learner: str
     task: str
@@ -62,39 +70,59 @@ class TaskScores:
     methods: Mapping[str, MethodScores]
     best_score: float | None
     best_method: str | None
+    shared: tuple[tuple[int, int], ...] = ()
 
     @property
     def best_seconds(self) -> float | None:
         return self.methods[self.best_method].seconds_to_best if self.best_method else None
 
 
+def score_tasks(digests: Sequence[Digest], full_rows_only: bool = False) -> list[TaskScores]:
+    """The scores of one learner's digests, a task each, by name."""
+    by_task: dict[str, list[Digest]] = {}
+    for one in digests:
+        by_task.setdefault(one.task, []).append(one)
+    return [score_task(runs, full_rows_only) for _, runs in sorted(by_task.items())]
+
+
 def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskScores:
     """The scores of all methods on the one (learner, task) that the digests are of."""
     first = digests[0]
     by_method: dict[str, list[Digest]] = {}
-    for one in digests:
+    for one in sorted(digests, key=lambda one: (one.method, one.fold, one.seed)):
         by_method.setdefault(one.method, []).append(one)
-    curves = {
-        method: curve([one.full if full_rows_only else one.steps for one in runs])
-        for method, runs in sorted(by_method.items())
-    }
-    scale = _scale(first, digests, by_method.get(FOREST, []))
-    compared = {method: found for method, found in curves.items() if method not in REFERENCES}
-    finals = {method: scale.score(float(found.mean[-1])) for method, found in compared.items() if found}
+    compared = {method: runs for method, runs in by_method.items() if method not in NOT_COMPARED}
+    shared = shared_runs(compared)
+    imputed = dict.fromkeys(compared, 0)
+    curves: dict[str, Curve | None] = {}
+    for method, runs in compared.items():
+        found = [(one, run_steps(one, full_rows_only)) for one in runs if (one.fold, one.seed) in shared]
+        if any(steps.seconds for _, steps in found):
+            imputed[method] = sum(not steps.seconds for _, steps in found)
+            curves[method] = curve([steps if steps.seconds else _constant(one) for one, steps in found])
+        else:
+            curves[method] = None
+    scale = _scale(first, digests, by_method.get(FOREST, []), {fold for fold, _ in shared})
+    losses = {method: float(found.mean[-1]) for method, found in curves.items() if found}
+    finals = {method: scale.score(loss) for method, loss in losses.items()}
     best = max(finals.values(), default=None)
-    threshold = None if best is None else scale.loss(best - (1 - REACHES) * abs(best))
+    # Rounding must not put the threshold below the very loss it is made of.
+    threshold = (
+        None if best is None else max(scale.loss(best - (1 - REACHES) * abs(best)), min(losses.values()))
+    )
     methods = {
         method: MethodScores(
             method=method,
-            folds=tuple(sorted({one.fold for one in by_method[method]})),
+            folds=tuple(sorted({one.fold for one in compared[method]})),
             curve=found,
-            final_loss=None if found is None else float(found.mean[-1]),
+            final_loss=losses.get(method),
             final_score=finals.get(method),
             seconds_to_best=None
             if found is None or threshold is None
             else found.first_at_or_below(threshold),
+            imputed=imputed[method],
         )
-        for method, found in compared.items()
+        for method, found in curves.items()
     }
     times = {name: m.seconds_to_best for name, m in methods.items() if m.seconds_to_best is not None}
     return TaskScores(
@@ -107,13 +135,32 @@ def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskS
         methods=methods,
         best_score=best,
         best_method=min(times, key=lambda name: (times[name], name), default=None),
+        shared=tuple(sorted(shared)),
     )
 
 
-def _scale(first: Digest, digests: Sequence[Digest], forest: Sequence[Digest]) -> Scale:
+def run_steps(one: Digest, full_rows_only: bool) -> Steps:
+    return one.full if full_rows_only else one.steps
+
+
+def shared_runs(by_method: Mapping[str, Sequence[Digest]]) -> set[tuple[int, int]]:
+    """The (fold, seed) that all methods have; one that would leave nothing to share is passed over."""
+    shared: set[tuple[int, int]] = set()
+    for _, runs in sorted(by_method.items(), key=lambda item: (-len(item[1]), item[0])):
+        own = {(one.fold, one.seed) for one in runs}
+        shared = shared & own or shared or own
+    return shared
+
+
+def _constant(one: Digest) -> Steps:
+    """What a run without a result comes to: the constant predictor, from the start."""
+    return Steps([0.0], [one.constant_loss], [None], [0.0], [0.0], {})
+
+
+def _scale(first: Digest, digests: Sequence[Digest], forest: Sequence[Digest], shared: set[int]) -> Scale:
     if first.problem == "regression":
         return Scale("r2", 1.0, 0.0)
-    folds = {one.fold: one.constant_loss for one in digests}
+    folds = {one.fold: one.constant_loss for one in digests if one.fold in shared or not shared}
     forest_losses = {one.fold: one.steps.losses[-1] for one in forest if one.steps.losses}
     zero = fmean(folds.values())
     if set(forest_losses) >= set(folds):
@@ -125,7 +172,10 @@ def _scale(first: Digest, digests: Sequence[Digest], forest: Sequence[Digest]) -
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the optimality table, as the paper prints it and as numbers."""
+    """One cell of the optimality table, as the paper prints it and as numbers.
+
+    There is no gap in percent of a best score of 0, and no ratio to a best time of 0.
+    """
 
     task: str
     method: str
@@ -140,8 +190,10 @@ class Cell:
         if self.outcome == "best":
             return f"**{self.score:.4f} ({self.seconds:.0f}s)**"
         if self.outcome == "slower":
-            return f"×{self.cost_ratio:.1f}"
-        return "no result" if self.outcome == "missing" else f"-{self.gap_percent:.1f}%"
+            return "slower" if self.cost_ratio is None else f"×{self.cost_ratio:.1f}"
+        if self.outcome == "missing":
+            return "no result"
+        return "worse" if self.gap_percent is None else f"-{self.gap_percent:.1f}%"
 
 
 def optimality(scores: TaskScores) -> list[Cell]:
@@ -153,21 +205,25 @@ def optimality(scores: TaskScores) -> list[Cell]:
             if method == scores.best_method:
                 cell = Cell(scores.task, method, "best", found.final_score, found.seconds_to_best, 1.0, 0.0)
             elif found.seconds_to_best is not None and scores.best_seconds is not None:
-                ratio = found.seconds_to_best / scores.best_seconds
+                ratio = found.seconds_to_best / scores.best_seconds if scores.best_seconds else None
                 cell = Cell(
                     scores.task, method, "slower", found.final_score, found.seconds_to_best, ratio, 0.0
                 )
             else:
-                gap = 100 * (scores.best_score - found.final_score) / abs(scores.best_score)
+                short = scores.best_score - found.final_score
+                gap = 100 * short / abs(scores.best_score) if scores.best_score else None
                 cell = Cell(scores.task, method, "worse", found.final_score, None, None, gap)
         cells.append(cell)
     return cells
 
 
 def normalised(scores: TaskScores, baseline: str) -> dict[str, float]:
-    """100 × score / the baseline's score, for every method with a result; empty without the baseline's."""
+    """100 × score / the baseline's score, for every method with a result.
+
+    Empty where the baseline has no score above 0: a share of nothing, or of a loss, says nothing.
+    """
     base = scores.methods.get(baseline)
-    if base is None or not base.final_score:
+    if base is None or base.final_score is None or base.final_score <= 0:
         return {}
     return {
         method: 100 * found.final_score / base.final_score

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from cfo_bench.tasks.catalogue import TaskRow, file_ref, listing, resolve, resolve_all
 from cfo_bench.tasks.fetching import obtain
-from cfo_bench.tasks.loading import inspect, load_fold, official_folds
+from cfo_bench.tasks.loading import inspect, is_stored, load_fold, official_folds
 
 __all__ = [
     "TaskRow",
     "file_ref",
     "inspect",
+    "is_stored",
     "listing",
     "load_fold",
     "obtain",

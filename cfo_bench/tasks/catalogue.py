@@ -145,7 +145,7 @@ def file_ref(path: Path, target: str, problem: Problem | None = None) -> DataRef
 
 
 def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[TaskRow]:
-    """Every task that has a name: the folder's first, and each of the others unless one before has its name."""
+    """Every task that has a name, the folder's first; of two with the same name the first."""
     from cfo_bench.metrics import METRIC_OF
     from cfo_bench.tasks.fetching import where_here
 

@@ -1,4 +1,4 @@
-"""A pandas column becomes one of ours: a number, a date or a category, by what it holds.
+"""A pandas column becomes one of ours: numbers, dates or categories, by what it holds.
 
 Booleans are numbers, and so is a column without any value. Text is categories, unless every value
 is an ISO 8601 date (`2024-02-29`, with or without a time). Dates count in days since 1970-01-01 UTC:
@@ -8,13 +8,14 @@ as float32, they tell moments of our time apart that are three minutes from each
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.table import Column, categories, dates, numbers
+from cfo_bench.tasks.table import Column, Kind, categories, dates, numbers
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array
@@ -31,7 +32,7 @@ def from_pandas(name: str, series: pd.Series[Any], where: str) -> Column:
     if series.isna().all():
         return numbers(name, np.full(len(series), np.nan))
     if isinstance(kind, pd.CategoricalDtype):
-        return _labelled(name, series, where)
+        return labelled(name, series, where)
     if pd.api.types.is_datetime64_any_dtype(kind):
         return dates(name, _days(series))
     if pd.api.types.is_timedelta64_dtype(kind):
@@ -45,28 +46,60 @@ def from_pandas(name: str, series: pd.Series[Any], where: str) -> Column:
         return numbers(name, np.array([np.nan if pd.isna(v) else float(v) for v in series], dtype=np.float64))
     if content in DATES:
         return dates(name, _days(pd.to_datetime(series, utc=True)))
-    return _dated(name, series) or _labelled(name, series, where)
+    codes, labels = _factorized(name, series, where)
+    return _dated(name, codes, labels) or categories(name, codes, [str(label) for label in labels])
 
 
-def _labelled(name: str, series: pd.Series[Any], where: str) -> Column:
+def joined(pieces: Sequence[Column]) -> Column | None:
+    """One column of all their rows; None if they are of several kinds. What has no value is of any kind."""
+    name = pieces[0].name
+    empty = [piece.kind is Kind.NUMBER and bool(np.isnan(piece.values).all()) for piece in pieces]
+    kinds = {piece.kind for piece, is_empty in zip(pieces, empty, strict=True) if not is_empty}
+    if len(kinds) > 1:
+        return None
+    if kinds != {Kind.CATEGORY}:
+        kind = kinds.pop() if kinds else Kind.NUMBER
+        return Column(name, kind, np.concatenate([piece.values for piece in pieces]))
+    code_of: dict[str, int] = {}
+    codes = [
+        np.full(len(piece.values), -1, dtype=np.int32) if is_empty else _recoded(piece, code_of)
+        for piece, is_empty in zip(pieces, empty, strict=True)
+    ]
+    return categories(name, np.concatenate(codes), list(code_of))
+
+
+def _recoded(piece: Column, code_of: dict[str, int]) -> Array:
+    """The codes of a piece in the numbering of the whole, to which its new labels are added."""
+    numbers_of = [code_of.setdefault(label, len(code_of)) for label in piece.labels]
+    codes: Array = np.array([*numbers_of, -1], dtype=np.int32)[piece.values]
+    return codes
+
+
+def labelled(name: str, series: pd.Series[Any], where: str) -> Column:
+    """Whatever it holds as categories."""
+    codes, labels = _factorized(name, series, where)
+    return categories(name, codes, [str(label) for label in labels])
+
+
+def _factorized(name: str, series: pd.Series[Any], where: str) -> tuple[Array, pd.Index[Any]]:
     try:
-        codes, values = pd.factorize(series)
+        return pd.factorize(series)
     except TypeError:
         raise DataError(
             f"{where}: column {name!r} holds lists or other nested values: flatten it into plain columns"
         ) from None
-    return categories(name, codes, [str(value) for value in values])
 
 
-def _dated(name: str, series: pd.Series[Any]) -> Column | None:
-    """The column as dates, or None if one of its values is none."""
-    present = series.dropna()
-    if not all(isinstance(value, str) and ISO_DATE.fullmatch(value) for value in present):
+def _dated(name: str, codes: Array, labels: pd.Index[Any]) -> Column | None:
+    """The column as dates, or None if one of its labels is none."""
+    if not all(isinstance(label, str) and ISO_DATE.fullmatch(label) for label in labels):
         return None
     try:
-        return dates(name, _days(pd.to_datetime(series, format="ISO8601", utc=True)))
+        days = _days(pd.to_datetime(pd.Series(labels), format="ISO8601", utc=True))
     except ValueError:  # the form of a date, but no such day
         return None
+    # One more entry at the end, which the code -1 of a missing value picks.
+    return dates(name, np.append(days, np.nan)[codes])
 
 
 def _days(series: pd.Series[Any]) -> Array:

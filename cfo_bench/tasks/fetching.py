@@ -23,17 +23,21 @@ RETRY_SECONDS: Sequence[float] = (2.0, 8.0)
 
 def obtain(ref: DataRef, say: Callable[[str], None] = lambda text: None) -> Stored:
     """The task's folder of the store, made now if it was not there. `say` is told of every new try."""
-    origins = [as_origin(text) for text in ref.origins]
-    for origin in origins:
-        if (stored := store.find(origin)) is not None:
-            return stored
+    stored = in_store(ref)
+    if stored is not None:
+        return stored
     looked = [f"the store {store.root()}"]
-    for origin in origins:
+    for origin in map(as_origin, ref.origins):
         try:
             return _into_store(origin, ref.offline, say)
         except Unavailable as error:
             looked.append(f"{_where(origin, ref.offline)} ({error})")
     raise missing(f"task {ref.task!r}", looked, ref.table, ref.task)
+
+
+def in_store(ref: DataRef) -> Stored | None:
+    found = (store.find(as_origin(text)) for text in ref.origins)
+    return next((stored for stored in found if stored is not None), None)
 
 
 def suite_tasks(origin: Origin, offline: bool) -> list[int]:
@@ -63,7 +67,8 @@ def missing(what: str, looked: Sequence[str], table: str | None, name: str) -> D
     with_table = f" --tasks {table}" if table else ""
     return DataError(
         f"{what} is not on this machine: looked in {', '.join(looked)}; run "
-        f"`cfo-bench prepare --task {name}{with_table}` where there is a network, and copy {store.root()} from there"
+        f"`cfo-bench prepare --task {name}{with_table}` where there is a network, "
+        f"and copy the folder of its store to {store.root()}"
     )
 
 

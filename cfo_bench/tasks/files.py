@@ -9,14 +9,18 @@ from __future__ import annotations
 import csv
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.columns import from_pandas
+from cfo_bench.tasks.columns import from_pandas, joined, labelled
 from cfo_bench.tasks.table import Column, check_names
+
+# A big table is read in pieces of so many cells, so that what a parser needs besides the columns stays small.
+CELLS_AT_ONCE = 500_000
 
 # `@attribute name date "format"`, the name perhaps quoted.
 ARFF_DATE = re.compile(r"""(@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)date\b.*""", re.IGNORECASE)
@@ -36,7 +40,7 @@ def read_columns(path: Path) -> list[Column]:
     try:
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty: it needs column names and rows")
-        frame = reader(path)
+        return list(reader(path))
     except (DataError, MemoryError):
         raise
     except UnicodeDecodeError as error:
@@ -44,10 +48,9 @@ def read_columns(path: Path) -> list[Column]:
     except Exception as error:  # parsers meet broken files with all kinds of exceptions
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(f"{path} can't be read as {path.suffix.lower()[1:]}: {reason}") from None
-    return [from_pandas(str(name), frame[name], str(path)) for name in frame.columns]
 
 
-def _csv(path: Path) -> pd.DataFrame:
+def _csv(path: Path) -> Iterator[Column]:
     """Comma-separated with a header; an empty cell, `?`, and what pandas takes for it, is missing."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         header = next((row for row in csv.reader(file, skipinitialspace=True) if row), [])
@@ -57,10 +60,26 @@ def _csv(path: Path) -> pd.DataFrame:
         raise DataError(f"{path} seems to be separated by {other[0]!r}: save it with commas")
     # pandas would rename a second `a` to `a.1` in silence.
     check_names(header, str(path))
+    pieces = _csv_pieces(path, header)
+    whole = {name: joined(pieces.pop(name)) for name in header}
+    # Numbers or dates in one piece, other text in another: then all are labels, as they are written.
+    texts = [name for name, column in whole.items() if column is None]
+    pieces = _csv_pieces(path, header, texts) if texts else {}
+    for name in header:
+        column = whole.pop(name) or joined(pieces.pop(name))
+        assert column is not None  # labels are of one kind
+        yield column
+
+
+def _csv_pieces(path: Path, header: list[str], texts: Sequence[str] = ()) -> dict[str, list[Column]]:
+    """Every column in pieces of some rows, each typed by what it holds; given `texts`, these as labels."""
+    options: dict[str, Any] = {"usecols": texts, "dtype": "str"} if texts else {}
+    typed = labelled if texts else from_pandas
+    pieces: dict[str, list[Column]] = {name: [] for name in texts or header}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(
+            with pd.read_csv(
                 path,
                 encoding="utf-8-sig",
                 header=0,
@@ -69,34 +88,46 @@ def _csv(path: Path) -> pd.DataFrame:
                 skipinitialspace=True,
                 na_values=["?"],
                 low_memory=False,
-            )
+                chunksize=max(1, CELLS_AT_ONCE // len(header)),
+                **options,
+            ) as frames:
+                for frame in frames:
+                    for name, column in pieces.items():
+                        column.append(typed(name, frame[name], str(path)))
         except pd.errors.ParserWarning:  # pandas would cut the rows off and go on
             raise DataError(
                 f"{path} has rows longer than its header of {len(header)} names: mend it"
             ) from None
+    return pieces
 
 
-def _parquet(path: Path) -> pd.DataFrame:
+def _parquet(path: Path) -> Iterator[Column]:
     """What pandas stored as its index is no column, what it stored as a category is one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
         check_names(file.schema_arrow.names, str(path))
-        table = file.read(use_threads=False)
-    stored = table.schema.pandas_metadata or {"index_columns": [], "columns": []}
-    table = table.drop_columns([name for name in stored["index_columns"] if isinstance(name, str)])
-    for i, name in enumerate(table.column_names):
-        # Parquet keeps categories of text as such, but those of numbers as plain numbers.
-        category = any(c["name"] == name and c["pandas_type"] == "categorical" for c in stored["columns"])
-        if category and not pa.types.is_dictionary(table.schema.types[i]):
-            table = table.set_column(i, name, table.column(i).cast(pa.string()).dictionary_encode())
-    # Without pandas' own metadata the columns come in plain dtypes, never in nullable ones.
-    frame: pd.DataFrame = table.to_pandas(use_threads=False, ignore_metadata=True, date_as_object=False)
-    return frame
+        stored = file.schema_arrow.pandas_metadata or {"index_columns": [], "columns": []}
+        names = [name for name in file.schema_arrow.names if name not in stored["index_columns"]]
+        categories = {one["name"] for one in stored["columns"] if one["pandas_type"] == "categorical"}
+        at_once = max(1, CELLS_AT_ONCE // max(file.metadata.num_rows, 1))
+        for some in (names[i : i + at_once] for i in range(0, len(names), at_once)):
+            # A name with a dot may bring others along, which it seems to lie in: select once more.
+            table = file.read(some, use_threads=False).select(some)
+            for i, name in enumerate(some):
+                # Parquet keeps categories of text as such, but those of numbers as plain numbers.
+                if name in categories and not pa.types.is_dictionary(table.schema.types[i]):
+                    table = table.set_column(i, name, table.column(i).cast(pa.string()).dictionary_encode())
+            # Without pandas' own metadata the columns come in plain dtypes, never in nullable ones.
+            frame = table.to_pandas(use_threads=False, ignore_metadata=True, date_as_object=False)
+            del table
+            yield from (from_pandas(name, frame[name], str(path)) for name in some)
+            del frame
+            pa.default_memory_pool().release_unused()
 
 
-def _arff(path: Path) -> pd.DataFrame:
+def _arff(path: Path) -> Iterator[Column]:
     """Dense or sparse; nominal attributes are categories, `?` is missing."""
     import arff
 
@@ -107,11 +138,9 @@ def _arff(path: Path) -> pd.DataFrame:
             raise DataError(f"{path} has two columns of one name ({error}): rename or drop one") from None
     attributes = content["attributes"]
     values = list(zip(*content["data"], strict=True)) or [()] * len(attributes)
-    frame = {}
     for (name, kind), column in zip(attributes, values, strict=True):
         dtype = "category" if isinstance(kind, list) else "str" if kind == "STRING" else "float64"
-        frame[name] = pd.Series(column, dtype=dtype)
-    return pd.DataFrame(frame)
+        yield from_pandas(name, pd.Series(column, dtype=dtype), str(path))
 
 
 def _readable_arff(lines: Iterable[str]) -> Iterator[str]:
@@ -124,9 +153,9 @@ def _readable_arff(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
+READERS: dict[str, Callable[[Path], Iterator[Column]]] = {
     ".csv": _csv,
     ".parquet": _parquet,
-    ".pq": _parquet,
     ".arff": _arff,
+    ".pq": _parquet,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def by_seed(table: Table, fold: int, n_folds: int, seed: int) -> Split:
     check(table, n_folds)
     splitter = KFold if table.problem is Problem.REGRESSION else StratifiedKFold
     folds = splitter(n_folds, shuffle=True, random_state=seed).split(np.empty((len(table.y), 0)), table.y)
-    train, valid = list(folds)[fold]
+    train, valid = next(islice(folds, fold, None))
     return Split(train, valid, f"{describe(table.problem, n_folds)} by seed {seed}")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
-    """Load the data, fetching it first where it must be, and check that it can be a task with so many folds."""
+    """Load the data, fetched first where it must be, and check that it can be a task with so many folds."""
     from cfo_bench.tasks import cache, folds, synthetic
 
     if ref.source == "synthetic":
@@ -74,11 +74,16 @@ def load_table(ref: DataRef) -> tuple[Table, Stored | None]:
 
 def official_folds(ref: DataRef) -> int | None:
     """The number of the task's official folds, if it has some and is in the store already."""
-    from cfo_bench.tasks import store
-    from cfo_bench.tasks.origins import as_origin
+    from cfo_bench.tasks.fetching import in_store
 
-    stored = next((one for text in ref.origins if (one := store.find(as_origin(text)))), None)
+    stored = in_store(ref)
     return stored.n_folds if stored else None
+
+
+def is_stored(ref: DataRef) -> bool:
+    from cfo_bench.tasks.fetching import in_store
+
+    return in_store(ref) is not None
 
 
 def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
@@ -90,7 +95,11 @@ def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
 
     stored = obtain(ref)
     target = ref.target or stored.about["target"]
-    problem = ref.problem or (stored.problem if target == stored.about["target"] else None)
+    known = stored.problem if target == stored.about["target"] else None
+    # An OpenML task says itself what its problem is; a table's word on it may be wrong.
+    problem = (
+        (known or ref.problem) if stored.about["origin"].startswith("openml:") else (ref.problem or known)
+    )
     if target is None:
         raise UserError(
             f"task {ref.task!r}: {stored.about['source']} names no target: name it in a table of your own, "

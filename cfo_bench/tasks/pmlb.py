@@ -41,11 +41,19 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
             frame = pmlb.fetch_data(name, local_cache_dir=os.fspath(scratch), dropna=False)
     except requests.exceptions.Timeout:
         raise Unavailable("it did not answer in time", again=True) from None
-    except (requests.exceptions.RequestException, urllib.error.URLError, OSError, EOFError, zlib.error) as error:
+    except (
+        requests.exceptions.RequestException,
+        urllib.error.URLError,
+        OSError,
+        EOFError,
+        zlib.error,
+    ) as error:
         if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
             raise Unavailable("its file is cut off or damaged", again=here is None) from None
         unknown = "resol" in str(error)
-        raise Unavailable("its address is not known here" if unknown else "no connection", again=not unknown) from None
+        raise Unavailable(
+            "its address is not known here" if unknown else "no connection", again=not unknown
+        ) from None
     except ValueError as error:
         if "not found" in str(error):  # the package says so of every status but 200
             raise Unavailable("it did not hand out the file", again=True) from None
@@ -57,7 +65,11 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
     return Fetched(
         columns=[from_pandas(str(column), frame[column], str(origin)) for column in frame.columns],
         target=TARGET,
-        problem=Problem.REGRESSION if is_regression else Problem.BINARY if n_classes == 2 else Problem.MULTICLASS,
+        problem=Problem.REGRESSION
+        if is_regression
+        else Problem.BINARY
+        if n_classes == 2
+        else Problem.MULTICLASS,
         source=f"PMLB {name}",
         obtained="PMLB's cache" if here else "PMLB",
     )

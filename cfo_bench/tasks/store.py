@@ -113,7 +113,9 @@ def find(origin: Origin) -> Stored | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise DataError(f"{folder / ABOUT} can't be read ({error}): delete {folder} and prepare again") from None
+        raise DataError(
+            f"{folder / ABOUT} can't be read ({error}): delete {folder} and prepare again"
+        ) from None
     if about.get("schema") != SCHEMA:
         raise DataError(f"{folder} was stored by another version of cfo-bench: delete it and prepare again")
     return Stored(folder, about)
@@ -121,8 +123,10 @@ def find(origin: Origin) -> Stored | None:
 
 def find_suite(origin: Origin) -> list[int] | None:
     try:
-        tasks: list[int] = json.loads(path_of(origin).with_suffix(".json").read_text(encoding="utf-8"))["tasks"]
-    except FileNotFoundError:
+        tasks: list[int] = json.loads(path_of(origin).with_suffix(".json").read_text(encoding="utf-8"))[
+            "tasks"
+        ]
+    except (FileNotFoundError, ValueError, KeyError):  # a damaged one is fetched anew
         return None
     return tasks
 
@@ -203,7 +207,8 @@ def _writing() -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(
-            f"the store {root()} can't be written ({error.strerror}): free or allow it, or set {ENVIRONMENT} to another folder"
+            f"the store {root()} can't be written ({error.strerror}): "
+            f"make room, or set {ENVIRONMENT} to another folder"
         ) from None
 
 

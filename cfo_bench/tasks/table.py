@@ -27,6 +27,8 @@ from cfo_bench.records import Problem
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 20
 
+HASHED_AT_ONCE = 2**16  # rows
+
 
 class Kind(StrEnum):
     NUMBER = "number"
@@ -125,10 +127,11 @@ class Table:
         columns = [(column.name, column.kind.value, column.labels, column.values) for column in self.features]
         for name, kind, labels, values in [*columns, (self.target, self.problem.value, self.classes, self.y)]:
             digest.update(json.dumps([name, kind, labels], separators=(",", ":")).encode() + b"\n")
-            if values.dtype == np.float64:
-                digest.update(np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes())
-            else:
-                digest.update(values.astype("<i4").tobytes())
+            for start in range(0, len(values), HASHED_AT_ONCE):
+                some = values[start : start + HASHED_AT_ONCE]
+                if some.dtype == np.float64:
+                    some = np.where(np.isnan(some), np.nan, some)
+                digest.update(some.astype("<f8" if some.dtype == np.float64 else "<i4").data)
         return digest.hexdigest()
 
 

@@ -17,7 +17,7 @@ from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks.origins import Origin, parse_origin
 
-# From how many rows on a task is large: in the paper's table it is the larger half.
+# From how many rows on a task is large: about half of the paper's with known rows are.
 LARGE_ROWS = 30_000
 
 
@@ -74,7 +74,7 @@ def _entries(text: str, where: str, table: Path | None) -> Iterable[Entry]:
         for name in entry.names:
             if name in line_of:
                 raise DataError(
-                    f"{_at(where, node)}: the name {name!r} is there already in line {line_of[name]}: rename one"
+                    f"{_at(where, node)}: {name!r} is the name in line {line_of[name]} already: rename one"
                 )
             line_of[name] = node.start_mark.line + 1
         yield entry
@@ -84,7 +84,9 @@ def _entry(node: Any, construct: Callable[[Any], Any], where: str, table: Path |
     import yaml
 
     if not isinstance(node, yaml.MappingNode):
-        raise DataError(f"{_at(where, node)}: {construct(node)!r} is no task: write name: … and where it is from")
+        raise DataError(
+            f"{_at(where, node)}: {construct(node)!r} is no task: write name: … and where it is from"
+        )
     given: dict[str, Any] = {}
     for key_node, value_node in node.value:
         key = construct(key_node)

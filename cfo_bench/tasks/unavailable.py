@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 TIMEOUT_SECONDS = 60.0
@@ -18,23 +19,33 @@ class Unavailable(Exception):
         self.again = again
 
 
+@dataclass
+class Seen:
+    """The status of the last answer."""
+
+    status: int = 200
+
+
 @contextmanager
-def patient(seconds: float | None = None) -> Iterator[None]:
-    """Nobody is waited for longer than that between two bytes: the packages we use would wait for ever."""
-    import requests
+def patient() -> Iterator[Seen]:
+    """Waits TIMEOUT_SECONDS for the next byte at the most: the packages we use would wait for ever."""
+    import requests.sessions
 
-    limit = seconds or TIMEOUT_SECONDS
-    plain = requests.sessions.HTTPAdapter
+    sessions: Any = requests.sessions
+    plain: Any = sessions.HTTPAdapter
+    seen, limit = Seen(), TIMEOUT_SECONDS
 
-    class Patient(plain):  # type: ignore[misc, valid-type]
+    class Patient(plain):  # type: ignore[misc]
         def send(self, request: Any, *args: Any, **options: Any) -> Any:
-            return super().send(request, *args, **{**options, "timeout": options.get("timeout") or limit})
+            answer = super().send(request, *args, **{**options, "timeout": options.get("timeout") or limit})
+            seen.status = answer.status_code
+            return answer
 
     before = socket.getdefaulttimeout()
-    requests.sessions.HTTPAdapter = Patient  # type: ignore[misc, assignment]
+    sessions.HTTPAdapter = Patient
     socket.setdefaulttimeout(limit)
     try:
-        yield
+        yield seen
     finally:
-        requests.sessions.HTTPAdapter = plain  # type: ignore[misc]
+        sessions.HTTPAdapter = plain
         socket.setdefaulttimeout(before)

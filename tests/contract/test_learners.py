@@ -153,7 +153,51 @@ def test_a_trial_on_fewer_rows_sees_the_first_of_the_shuffled_order_and_no_other
 
 def cheap_changes(learner: Learner) -> dict[str, float]:
     """Enough to make a model of 40 rows depend on them."""
-    return {"min_child_weight": 1.0} if "min_child_weight" in learner.cost_related else {}
+    small_children = {"min_child_weight": 1.0, "min_child_samples": 2}
+    return {name: value for name, value in small_children.items() if name in learner.cost_related}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_handful_of_rows_trains_or_fails_cleanly(learner: Learner, fold: Fold, rows: int) -> None:
+    start = learner.start(learner.space(fold.n_rows))
+    objective = learner.prepare(fold, threads=1, seed=SEED)
+    result = objective.evaluate(Trial(0, start, rows), no_deadline(learner))
+    assert result.status in (Status.OK, Status.FAILED)
+    assert objective.evaluate(Trial(1, start), no_deadline(learner)).status is Status.OK
+
+
+def test_the_dearest_model_gives_up_soon_after_its_deadline(learner: Learner) -> None:
+    if learner.virtual:
+        pytest.skip("a formula takes no time")
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(20_000, 10)).astype(np.float32), rng.normal(size=20_000)
+    cut = slice(0, 16_000), slice(16_000, None)
+    metric = METRIC_OF[Problem.REGRESSION]
+    fold = Fold(Problem.REGRESSION, metric, 0, (False,) * 10, x[cut[0]], y[cut[0]], x[cut[1]], y[cut[1]], 1.0)
+    space = learner.space(fold.n_rows)
+    config = {param.name: param.at(1 - 1e-9) for param in space}
+    objective, clock = learner.prepare(fold, threads=1, seed=SEED), WallClock()
+    result = objective.evaluate(Trial(0, config), Deadline(clock, at=clock.now() + 0.1))
+    assert (result.status, result.loss) == (Status.TIMEOUT, None)
+    # Each of them would take minutes; what is left is one round, batch or chunk on a busy machine.
+    assert clock.now() < 10
+
+
+def test_the_model_that_was_evaluated_last_is_tested(learner: Learner, fold: Fold) -> None:
+    if learner.virtual:
+        pytest.skip("an analytic loss has no test part")
+    tested = replace(fold, test_x=fold.valid_x, test_y=fold.valid_y)
+    objective = learner.prepare(tested, threads=1, seed=SEED)
+    start = learner.start(learner.space(fold.n_rows))
+    for trial in (Trial(0, start), Trial(1, start | cheap_changes(learner), rows=40)):
+        assert objective.evaluate(trial, no_deadline(learner)).loss == objective.test_loss()
+
+
+def test_several_threads_train_too(learner: Learner, fold: Fold) -> None:
+    start = learner.start(learner.space(fold.n_rows))
+    result = learner.prepare(fold, threads=2, seed=SEED).evaluate(Trial(0, start), no_deadline(learner))
+    assert result.status is Status.OK
+    learner.prepare(fold, threads=1, seed=SEED)  # some set the number of threads of the whole process
 
 
 def test_training_leaves_the_fold_as_it_was(learner: Learner, fold: Fold) -> None:

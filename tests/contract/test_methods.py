@@ -5,8 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
@@ -16,6 +24,23 @@ from cfo_bench.records import Optimizer, Result, Status, Trial
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 
 TRIALS = 30
+
+# A model that takes long to fit is asked early, and for the best of few candidates; and in fewer trials.
+QUICK: dict[str, dict[str, Any]] = {
+    "bohb": {"num_samples": 8},
+    "gpei": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
+    "gpeips": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
+    "hyperopt-tpe": {"n_startup_jobs": 10},
+    "smac": {
+        "n_initial": 3,
+        "retrain_after": 4,
+        "challengers": 20,
+        "local_search_iterations": 1,
+        "n_trees": 2,
+    },
+}
+FEW = {"GPEI": 6, "GPEIPS": 6, "SMAC": 10}
+SLOW = {"gpei", "gpeips", "smac"}
 
 SPACES: dict[str, tuple[Space, Config]] = {
     "integers": (Space([Int("i", 1, 50), Int("j", -5, 5), Int("k", 0, 9)]), {"i": 1, "j": 0, "k": 9}),
@@ -58,7 +83,11 @@ def loss(config: Config) -> float:
 
 
 # A reference asks for one trial only, of a learner of its own: see tests/learners/test_references.py.
-@pytest.fixture(params=sorted(name for name, row in METHODS.rows().items() if row.learner is None))
+# A study searches nothing: see tests/optimizers/test_study.py.
+NAMES = sorted(name for name, row in METHODS.rows().items() if row.learner is None and name != "study")
+
+
+@pytest.fixture(params=NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     row = METHODS.row(request.param)
     if row.missing:
@@ -68,15 +97,20 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def build(name: str, kind: str = "mixed", seed: int = 0, **options: Any) -> Optimizer:
     space, start = SPACES[kind]
-    method: Optimizer = METHODS.load(name)(space, start, seed, **METHODS.options(name, options))
+    options = METHODS.options(name, {**QUICK.get(name, {}), **options})
+    method: Optimizer = METHODS.load(name)(space, start, seed, **options)
     return method
 
 
-def run(method: Optimizer, results: Any = None, n: int = TRIALS) -> list[tuple[Trial, Result]]:
-    """n trials, or fewer of an exhausted method, each with what was told about it."""
+def n_trials(method: Optimizer) -> int:
+    return FEW.get(type(method).__name__, TRIALS)
+
+
+def run(method: Optimizer, results: Any = None) -> list[tuple[Trial, Result]]:
+    """So many trials, or fewer of an exhausted method, each with what was told about it."""
     told = []
     answers = itertools.cycle(results) if results else None
-    for _ in range(n):
+    for _ in range(n_trials(method)):
         try:
             trial = method.ask()
         except Exhausted:
@@ -113,7 +147,9 @@ def test_every_configuration_is_a_plain_one_of_the_space(name: str, kind: str) -
 
 
 def test_trials_are_numbered_from_zero(name: str) -> None:
-    assert [trial.number for trial, _ in run(build(name))] == list(range(TRIALS))
+    method = build(name)
+
+    assert [trial.number for trial, _ in run(method)] == list(range(n_trials(method)))
 
 
 def test_the_same_seed_asks_the_same(name: str) -> None:
@@ -151,7 +187,15 @@ TROUBLE = {
 }
 
 
-@pytest.mark.parametrize("kind", ["integers", "mixed", "one dimension"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (one, kind)
+        for one in NAMES
+        for kind in ["mixed", *(["integers", "one dimension"] if one not in SLOW else [])]
+    ],
+    indirect=["name"],
+)
 @pytest.mark.parametrize("trouble", TROUBLE)
 def test_it_goes_on_whatever_comes_of_its_trials(name: str, kind: str, trouble: str) -> None:
     space, _ = SPACES[kind]
@@ -167,6 +211,62 @@ def test_it_prints_nothing(name: str, capfd: pytest.CaptureFixture[str]) -> None
     run(build(name))
 
     assert capfd.readouterr() == ("", "")
+
+
+def test_it_leaves_no_files_threads_or_processes_behind(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(name)  # what its package starts when it is imported is not the method's
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    threads = threading.active_count()
+
+    run(build(name))
+
+    assert list(tmp_path.iterdir()) == []
+    assert threading.active_count() == threads
+    assert multiprocessing.active_children() == []
+
+
+def test_numpys_global_generator_is_left_alone(name: str) -> None:
+    before = repr(np.random.get_state())  # noqa: NPY002
+
+    run(build(name))
+
+    assert repr(np.random.get_state()) == before  # noqa: NPY002
+
+
+def test_a_space_of_single_values_is_exhausted_by_the_start(name: str) -> None:
+    space = Space([Float("x", 1.0, 1.0), Categorical("c", ["a"])])
+    method = METHODS.load(name)(space, {"x": 1.0, "c": "a"}, 0, **METHODS.options(name, {}))
+    if name == "rs":
+        return  # which repeats itself as it pleases
+
+    method.tell(method.ask(), Result.ok(0.5))
+
+    with pytest.raises(Exhausted):
+        method.ask()
+
+
+def test_another_process_asks_the_same() -> None:
+    """All methods in one process: their packages live together. Python's hashes differ between the two."""
+    names = [name for name in NAMES if METHODS.row(name).missing is None]
+    code = (
+        f"import runpy; here = runpy.run_path({__file__!r}); "
+        f"print(*[repr(here['run'](here['build'](name))) for name in {names!r}], sep='\\n')"
+    )
+
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+    )
+
+    told = dict(zip(names, answer.stdout.splitlines(), strict=True))
+    assert {name: repr(run(build(name))) for name in names} == told
 
 
 def test_a_start_outside_the_space_is_refused(name: str) -> None:
@@ -217,6 +317,21 @@ WRONG = [
     ("flow2", "workers", True),
     ("flow2", "linear_span", math.nan),
     ("rs", "workers", -1),
+    ("gpei", "xi", -0.1),
+    ("gpei", "acq_optimizer", "newton"),
+    ("gpeips", "n_candidates", 0),
+    ("smac", "n_initial", 0),
+    ("smac", "workers", 0),
+    ("bohb", "eta", 1),
+    ("bohb", "top_n_percent", 100),
+    ("bohb", "random_fraction", 2.0),
+    ("bohb", "min_bandwidth", 0),
+    ("hyperband", "min_rows", 0),
+    ("tpe", "multivariate", "yes"),
+    ("tpe", "n_startup_trials", 0),
+    ("hyperopt-tpe", "gamma", 0),
+    ("hyperopt-tpe", "n_ei_candidates", 0),
+    ("blendsearch", "experimental", 1),
 ]
 
 

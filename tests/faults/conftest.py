@@ -75,6 +75,9 @@ class Bench:
     def wait_for_trials(self, n: int) -> None:
         wait_until(lambda: len(self.trial_lines()) >= n, f"{n} trials in the trace")
 
+    def wait_until(self, condition: Callable[[], object], what: str) -> None:
+        wait_until(condition, what)
+
     def processes(self) -> dict[int, str]:
         """Every living process of our commands, however it was started: pid and command line."""
         found = {}

@@ -58,15 +58,15 @@ def test_a_second_ctrl_c_leaves_at_once_and_loses_nothing(bench, faulty):
     assert bench.trial_lines() == before
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize("seconds", [0.0, 0.2, 0.4])
 def test_ctrl_c_while_it_is_starting_says_so_in_one_line(bench, faulty, seconds: float):
     running = bench.start(*faulty(budget=60, seconds=0.05))
+    bench.wait_until(lambda: len(bench.processes()) > 2, "our first children")  # before, Python itself starts
     time.sleep(seconds)
     os.killpg(running.pid, signal.SIGINT)
     _, err = running.communicate(timeout=30)
-    # Before Python has begun to run our code, the interpreter itself answers with the signal.
-    assert running.returncode in (130, -signal.SIGINT)
-    assert running.returncode < 0 or err.count("\n") == 1, err
+    assert running.returncode == 130
+    assert len(err.split("\n")) <= 3 and "stopped" in err and "Traceback" not in err, err
     bench.assert_nothing_is_left()
 
 
@@ -99,7 +99,7 @@ def test_kills_at_random_moments_lose_no_trial_of_a_real_run(bench, faulty):
     words = faulty(budget=2, seconds=0.01, method="cfo")
     rng = random.Random(1)
     before: list[bytes] = []
-    for kill in range(12):
+    for kill in range(9):
         running = bench.start(*words)
         if kill % 3:  # two in three in the midst of trials, the others anywhere from the start on
             wait_for = len(before) + rng.randrange(1, 12)
@@ -130,23 +130,19 @@ def test_kills_at_random_moments_lose_no_trial_of_a_real_run(bench, faulty):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, workers: int):
-    words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "30000", "--workers", workers]
+    words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "3000", "--workers", workers]
     assert bench.run(*words, "--results", "whole").returncode == 0
     [whole] = (bench.folder / "whole").rglob("*.jsonl")
     rng = random.Random(2)
-    kills = 0
-    for _ in range(8):
+    for _ in range(5):
+        grown = sum(path.stat().st_size for path in bench.traces()) + rng.randrange(20_000, 250_000)
         running = bench.start(*words)
-        target = len(bench.trial_lines()) + rng.randrange(500, 3000)
-        while len(bench.trial_lines()) < target and running.poll() is None:
-            time.sleep(0.002)
-        if running.poll() is None:
-            os.killpg(running.pid, signal.SIGKILL)
-            kills += 1
+        while sum(path.stat().st_size for path in bench.traces()) < grown and running.poll() is None:
+            time.sleep(0.001)
+        os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
-    assert kills >= 4
     assert bench.run(*words).returncode == 0
     lines = [line for line in whole.read_bytes().split(b"\n") if line.startswith(b'{"kind":"trial"')]
-    assert len(lines) == 30000
+    assert len(lines) == 3000
     assert bench.trial_lines() == lines
     bench.assert_nothing_is_left()

@@ -151,7 +151,7 @@ class CountingClock(VirtualClock):
 
 
 def test_the_deadline_is_checked_before_every_round(objective: XGBoostObjective) -> None:
-    # A look at the start, one before each of 20 rounds, one that finds the time up, one for the seconds.
+    # Two looks at the start, one before each of 19 rounds, one that finds the time up, one for the seconds.
     config = start() | {"n_estimators": 200}
     result = objective.evaluate(Trial(0, config), Deadline(CountingClock(), at=22.0))
     assert (result.status, result.loss, result.fit_seconds) == (Status.TIMEOUT, None, 22.0)

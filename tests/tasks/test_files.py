@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import threading
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError
 from cfo_bench.tasks.files import read_columns
@@ -47,7 +50,7 @@ def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["data.xlsx", "data", "data.csv.gz"])
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
-    assert ".csv, .parquet, .arff" in refusal(tmp_path / name, "a,y\n1,2\n")
+    assert ".csv, .parquet, .pq, .arff" in refusal(tmp_path / name, "a,y\n1,2\n")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arff"])
@@ -137,6 +140,69 @@ def test_blank_lines_alone_are_an_empty_csv(tmp_path: Path) -> None:
     assert "is empty" in refusal(tmp_path / "data.csv", "\n\n")
 
 
+def pieces_of(rows: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cfo_bench.tasks.files.CELLS_AT_ONCE", rows * columns)
+
+
+CELLS = st.sampled_from(["1", "2.50", "-3", "", "?", "red", "2024-02-29", "1970-01-02", " 7", '"a,b"', "1e5"])
+PLAIN = st.sampled_from(["1", "2.5", "", "?"])
+TEXTS = st.sampled_from(["red", "blue", "", "10", "9"])
+DAYS = st.sampled_from(["2024-02-29", "1970-01-02", ""])
+
+
+@given(st.lists(st.tuples(PLAIN, TEXTS, DAYS), min_size=1, max_size=20), st.integers(1, 7))
+def test_csv_read_in_pieces_is_csv_read_at_once(rows: list[tuple[str, ...]], at_once: int) -> None:
+    assert_pieces_agree(rows, at_once)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12), st.integers(1, 5))
+def test_csv_of_mixed_cells_read_in_pieces_keeps_every_label_as_it_is_written(
+    rows: list[tuple[str, ...]], at_once: int
+) -> None:
+    assert_pieces_agree(rows, at_once)
+
+
+def assert_pieces_agree(rows: list[tuple[str, ...]], at_once: int) -> None:
+    names = "abc"[: len(rows[0])]
+    text = "\n".join([",".join(names), *map(",".join, rows)]) + "\n"
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+        whole = columns_of(Path(folder) / "data.csv", text)
+        pieces_of(at_once, len(names), monkeypatch)
+        pieces = columns_of(Path(folder) / "data.csv", text)
+    for name in names:
+        assert pieces[name].kind is whole[name].kind and pieces[name].labels == whole[name].labels
+        np.testing.assert_array_equal(pieces[name].values, whole[name].values)
+        assert pieces[name].values.dtype == whole[name].values.dtype
+
+
+def test_numbers_before_late_text_are_labels_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces_of(2, 2, monkeypatch)
+    columns = columns_of(
+        tmp_path / "data.csv", "a,y\n1.0,1\n01,2\n?,3\n,4\n2024-01-01,5\n2024-01-02,6\nlate,7\n"
+    )
+    assert columns["a"].labels == ("01", "1.0", "2024-01-01", "2024-01-02", "late")
+    assert columns["a"].values.tolist() == [1, 0, -1, -1, 2, 3, 4]
+    assert columns["y"].values.tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_row_that_is_too_long_is_refused_in_any_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces_of(2, 2, monkeypatch)
+    refusal(tmp_path / "data.csv", "a,y\n" + "1,2\n" * 9 + "1,2,3\n")
+
+
+def test_a_csv_header_without_rows_has_columns_without_values(tmp_path: Path) -> None:
+    assert {
+        name: len(column.values) for name, column in columns_of(tmp_path / "data.csv", "a,y\n").items()
+    } == {
+        "a": 0,
+        "y": 0,
+    }
+
+
 # --- Parquet ------------------------------------------------------------------------------------
 
 
@@ -174,6 +240,27 @@ def test_categories_of_numbers_stay_categories_in_parquet(tmp_path: Path) -> Non
     (column,) = read_columns(path)
     assert column.kind is Kind.CATEGORY
     assert column.labels == ("9", "10") and column.values.tolist() == [1, -1, 0]
+
+
+def test_parquet_is_the_same_read_column_by_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data.parquet"
+    frame = pd.DataFrame(
+        {
+            "a": [1.5, None, 3.0] * 10,
+            "a.b": pd.Categorical(["x", None, "y"] * 10),
+            "a.b.c": ["2024-02-29", "1970-01-02", None] * 10,
+            "zip": pd.Categorical([10, 9, None] * 10),
+            "y": range(30),
+        }
+    )
+    frame.to_parquet(path, row_group_size=7)
+    whole = read_columns(path)
+    monkeypatch.setattr("cfo_bench.tasks.files.CELLS_AT_ONCE", 1)
+    single = read_columns(path)
+    assert [(c.name, c.kind, c.labels) for c in single] == [(c.name, c.kind, c.labels) for c in whole]
+    assert [column.name for column in whole] == list(frame.columns)
+    for one, other in zip(single, whole, strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
 
 
 def test_reading_parquet_leaves_no_thread_behind(tmp_path: Path) -> None:

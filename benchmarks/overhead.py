@@ -1,0 +1,98 @@
+"""What share of a run's seconds is inside ask, fit, validate and tell, counted from its trace?
+
+    python benchmarks/overhead.py
+
+The rest is the harness's: the trial under way in the shared page, the line in the trace, the loop
+itself. A trial keeps the processor busy for a fixed time, as a model does. The best of three tries
+counts, since a neighbour's burst is not ours. Exits with 1 when a share is below its floor.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cfo_bench import trace
+from cfo_bench.clock import Deadline
+from cfo_bench.learners.xgboost import boosting_space, boosting_start
+from cfo_bench.records import Fold, Problem, Result, Trial, TrialRecord
+from cfo_bench.space import Config, Space
+
+# milliseconds a trial, seconds of the run, the least share that will do
+CASES = ((1.5, 4.0, 0.96), (50.0, 4.0, 0.995))
+TRIES = 3
+
+
+class Busy:
+    """In the shape of XGBoost; fit and validate take `milliseconds` together, whatever is asked for."""
+
+    problems = tuple(Problem)
+    cost_related = ("n_estimators",)
+    virtual = False
+
+    def __init__(self, *, milliseconds: float = 1.5) -> None:
+        self._seconds = milliseconds / 1e3
+
+    def space(self, n_rows: int) -> Space:
+        return boosting_space(n_rows)
+
+    def start(self, space: Space) -> Config:
+        return boosting_start()
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> Busy:
+        return self
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        began = time.perf_counter()
+        fitted = began + 0.9 * self._seconds
+        while time.perf_counter() < fitted:
+            pass
+        while time.perf_counter() < began + self._seconds:
+            pass
+        return Result.ok(1 / (1 + trial.config["n_estimators"]), fitted - began, time.perf_counter() - fitted)
+
+    def test_loss(self) -> float:
+        raise NotImplementedError
+
+
+def measure(method: str, milliseconds: float, budget: float) -> tuple[float, int, float]:
+    """The share inside, the number of trials, and the seconds outside for each of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        trials, elapsed = run(Path(folder), method, milliseconds, budget)
+    inside = sum(
+        one.ask_seconds + one.fit_seconds + one.validate_seconds + (one.tell_seconds or 0.0) for one in trials
+    )
+    return inside / elapsed, len(trials), (elapsed - inside) / len(trials)
+
+
+def run(folder: Path, method: str, milliseconds: float, budget: float) -> tuple[list[TrialRecord], float]:
+    command = [sys.executable, "-m", "cfo_bench", "run", "-q", "--task", "synthetic-30k", "--folds", "0"]
+    command += ["--learner", f"{Path(__file__).resolve()}:Busy"]
+    command += ["--learner-option", f"milliseconds={milliseconds}"]
+    command += ["--method", method, "--budget", f"{budget}", "--results", str(folder)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    [path] = folder.rglob("*.jsonl")
+    found = trace.read(path)
+    assert found is not None and found.end is not None
+    return found.trials, found.end.elapsed
+
+
+def main() -> int:
+    good = True
+    print(
+        f"{'method':8}{'ms a trial':>12}{'trials':>9}{'inside':>10}{'at least':>10}{'µs outside a trial':>20}"
+    )
+    for milliseconds, budget, least in CASES:
+        for method in ("rs", "cfo"):
+            share, trials, outside = max(measure(method, milliseconds, budget) for _ in range(TRIES))
+            good = good and share >= least
+            numbers = f"{milliseconds:12.1f}{trials:9}{share:10.2%}{least:10.1%}{1e6 * outside:20.1f}"
+            print(f"{method:8}{numbers}{'' if share >= least else '  too little'}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""`cfo-bench prepare`: fetch ahead, so that everything after runs with the network off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cfo_bench.cli import completion
+from cfo_bench.cli.tasks import places
+
+if TYPE_CHECKING:
+    from cfo_bench.records import DataRef
+
+
+@click.command(short_help="Fetch tasks ahead, into this machine's store.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.yaml]...")
+@click.option(
+    "--task",
+    "task_names",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completion.task_names,
+    help="A task, or openml-suite:ID for all of a suite; give several for all of them.",
+)
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="All tasks that have these tags, such as paper."
+)
+@places
+@click.option("--offline", is_flag=True, help="Never touch the network: store what the caches have.")
+def prepare(
+    files: Sequence[Path],
+    task_names: Sequence[str],
+    tags: Sequence[str],
+    data_dir: Path | None,
+    tables: Sequence[Path],
+    offline: bool,
+) -> int:
+    """Fetch tasks, check them and store them once; a FILE lists names in YAML.
+
+    What is stored already is not fetched again: after a failure, run the same command to go on. The
+    store can be copied to a machine without a network.
+    """
+    from cfo_bench import tasks
+    from cfo_bench.errors import CfoBenchError, UserError
+    from cfo_bench.tasks import store
+    from cfo_bench.tasks.tables import read_names
+
+    names = [*task_names, *(name for file in files for name in read_names(file))]
+    if tags:
+        names += [row.name for row in tasks.listing(data_dir, tables) if set(tags) <= set(row.tags)]
+    if not names:
+        raise UserError(
+            "nothing to prepare: give --task, a YAML file of names, or --tag paper for the paper's tasks"
+        )
+    refs = {ref.task: ref for name in names for ref in tasks.resolve_all(name, data_dir, tables, offline)}
+    missing = []
+    for number, (task, ref) in enumerate(refs.items(), start=1):
+        head = f"[{number:{len(str(len(refs)))}}/{len(refs)}] {task}"
+        try:
+            click.echo(f"{head}: {_prepared(ref, head)}")
+        except CfoBenchError as error:
+            missing.append(task)
+            click.echo(f"{head}: MISSING: {error}", err=True)
+    click.echo(
+        f"{len(refs) - len(missing)} of {len(refs)} tasks are on this machine; the store is {store.root()}"
+    )
+    if missing:
+        click.echo(f"missing: {', '.join(missing)}; run the same command again to go on", err=True)
+    return 1 if missing else 0
+
+
+def _prepared(ref: DataRef, head: str) -> str:
+    """What is to be told of a task that is on this machine now."""
+    from cfo_bench import tasks
+
+    if not ref.origins:
+        facts = tasks.inspect(ref, 2)
+        return f"{facts.source}, {facts.n_rows} rows × {facts.n_features} features"
+    was_stored = tasks.is_stored(ref)
+    stored = tasks.obtain(ref, say=lambda text: click.echo(f"{head}: {text}", err=True))
+    return f"{_told(stored.about)}, {'stored already' if was_stored else 'stored'}"
+
+
+def _told(about: Mapping[str, Any]) -> str:
+    parts = [
+        about["source"],
+        f"from {about['obtained']}",
+        f"{about['rows']} rows × {about['features']} features",
+    ]
+    if about["n_folds"]:
+        parts.append(f"{about['n_folds']} official fold{'s' * (about['n_folds'] != 1)}")
+    elif about["folds_unused"]:
+        parts.append(f"official splits left aside: {about['folds_unused']}")
+    if about["md5"]:
+        parts.append("MD5 right")
+    return ", ".join(parts)

@@ -1,0 +1,168 @@
+"""`cfo-bench report`: traces in, answers out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cfo_bench.report.build import Built
+    from cfo_bench.report.overview import Overview
+
+
+@click.command(short_help="Tables, figures and a page from the traces.")
+@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    show_default="RESULTS/report",
+    help="Folder of the report.",
+)
+@click.option(
+    "--learner", "learners", multiple=True, metavar="NAME", help="Only this learner; may be repeated."
+)
+@click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only this task; may be repeated.")
+@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this method; may be repeated.")
+@click.option(
+    "--baseline",
+    default="cfo",
+    show_default=True,
+    metavar="NAME",
+    help="The method that the others are measured against.",
+)
+@click.option("--full-rows-only", is_flag=True, help="Only count trials on all training rows.")
+@click.option(
+    "--format",
+    "formats",
+    metavar="LIST",
+    show_default="all of them",
+    help="What to make, of html, png, pdf, csv, markdown and latex, with commas between.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, all else on stderr."
+)
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+def report(
+    results: Path,
+    out: Path | None,
+    learners: Sequence[str],
+    tasks: Sequence[str],
+    methods: Sequence[str],
+    baseline: str,
+    full_rows_only: bool,
+    formats: str | None,
+    as_json: bool,
+    open_page: bool,
+) -> None:
+    """Make tables, figures and one page from the traces in RESULTS.  [default: results]
+
+    The page, OUT/index.html, works from disk. Only runs that finished are counted; what is missing is
+    said. A second report of the same folder reads only traces that have changed.
+    """
+    from cfo_bench.report.build import Request, build
+    from cfo_bench.report.layout import INDEX
+    from cfo_bench.report.load import Selection
+
+    chosen = _formats(formats)
+    if open_page and "html" not in chosen:
+        raise click.UsageError("--open needs html among the --format")
+    request = Request(
+        results=results,
+        out=out or results / "report",
+        selection=Selection(learners, tasks, methods),
+        baseline=baseline,
+        full_rows_only=full_rows_only,
+        formats=chosen,
+    )
+    with _Progress() as progress:
+        built = build(request, progress.tell)
+    _print(built, request.out, as_json)
+    page = request.out / INDEX
+    click.echo(f"\n{page if 'html' in chosen else request.out}", err=True)
+    if open_page:
+        click.launch(str(page))
+
+
+def _formats(text: str | None) -> tuple[str, ...]:
+    from cfo_bench.errors import UnknownNameError
+    from cfo_bench.report.layout import FORMATS
+
+    if text is None:
+        return FORMATS
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in FORMATS:
+            raise UnknownNameError("format", name, FORMATS)
+    if not names:
+        raise click.UsageError("--format names nothing: give some of " + ", ".join(FORMATS))
+    return tuple(name for name in FORMATS if name in names)
+
+
+def _print(built: Built, out: Path, as_json: bool) -> None:
+    """The standings on stdout; or JSON there, and the standings on stderr."""
+    from dataclasses import asdict
+
+    from cfo_bench.cli.tables import show_json
+
+    for line in built.warnings:
+        click.echo(f"cfo-bench: {line}", err=True)
+    if as_json:
+        show_json(
+            {
+                "out": str(out),
+                "learners": [asdict(one) for one in built.overviews],
+                "warnings": built.warnings,
+                "files": [str(file) for file in built.files],
+            }
+        )
+    for one in built.overviews:
+        click.echo(f"\n{one.learner}: {one.sentence}\n\n{_standings(one)}", err=as_json)
+
+
+def _standings(found: Overview) -> str:
+    from cfo_bench.cli.tables import text_table
+
+    def number(value: float | None, digits: int, unit: str = "") -> str:
+        return "" if value is None else f"{value:.{digits}f}{unit}"
+
+    columns = ("method", "tasks won", "reaches the best", "mean rank", "gap to the best", "slower by")
+    rows = [
+        [
+            one.method,
+            f"{one.wins} of {found.tasks}",
+            f"{one.reached}",
+            number(one.mean_rank, 2),
+            number(one.mean_gap_percent, 2, " %"),
+            "" if one.slowdown is None else f"×{one.slowdown:.1f}",
+        ]
+        for one in found.standings
+    ]
+    return text_table(columns, rows, right=(1, 2, 3, 4, 5))
+
+
+class _Progress:
+    """One line on stderr: redrawn in place on a terminal, elsewhere one line a stage."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._is_terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_terminal and self._stage:
+            click.echo("\r\033[K", nl=False, err=True)
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        if self._is_terminal:
+            click.echo(f"\r\033[K{stage} {done} of {total}", nl=False, err=True)
+        elif stage != self._stage and total:
+            click.echo(f"{stage} ({total})", err=True)
+        self._stage = stage

@@ -1,0 +1,221 @@
+"""BOHB and Hyperband: hpbandster's generators and successive halvings, without its name server and workers.
+
+The resource is the number of training rows: from `min_rows` to all of them, each level `eta` times
+the one below. Where all rows are not more than `min_rows`, or their number is not known, all is one level.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.errors import RunError
+from cfo_bench.optimizers.config_space import configuration, configuration_space
+from cfo_bench.optimizers.options import check_count, check_length, check_number
+from cfo_bench.optimizers.packaged import Packaged, seed_of, silence
+from cfo_bench.records import Result
+from cfo_bench.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One configuration of one successive halving on one level."""
+
+    halving: Any
+    id: tuple[int, int, int]
+    config: dict[str, Any]
+    budget: float
+
+
+class Hyperband(Packaged[Run]):
+    """Random configurations, the better ones of each level promoted to the next."""
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        eta: int = 3,
+        min_rows: int = 10_000,
+        n_rows: int | None = None,
+        workers: int = 1,
+    ) -> None:
+        check_count("workers", workers)
+        check_count("min_rows", min_rows)
+        check_count("eta", eta)
+        check_number("eta", eta, 2)
+        super().__init__(space, start)
+        self._eta = eta
+        self._levels = levels(n_rows, min_rows, eta)
+        self._halvings: list[Any] = []
+        self._halvings_begun = 0
+        # hpbandster draws from numpy's global generator, which gets a state of ours while it is at work.
+        self._global_state: Any = np.random.RandomState(seed_of(seed)).get_state()
+        if self.searched:
+            with silence():
+                self._space = configuration_space(self.searched, seed_of(seed))
+                self._generator = self.generator(self._space)
+
+    def generator(self, space: Any) -> Any:
+        from hpbandster.optimizers.config_generators.random_sampling import RandomSampling
+
+        return RandomSampling(space, logger=_strict_logger())
+
+    def begin(self) -> Run:
+        first = self._begin_halving()
+        config = dict(configuration(self._space, self.searched, self.start))
+        first.add_configuration(config=config, config_info={})
+        return self._next_run()
+
+    def suggest(self) -> tuple[Mapping[str, Any], Run]:
+        run = self._next_run()
+        return run.config, run
+
+    def learn(self, token: Run, result: Result) -> None:
+        from hpbandster.core.dispatcher import Job
+
+        job = Job(token.id, config=token.config, budget=token.budget)
+        # None is hpbandster's word for a crash: a bad configuration that is never promoted.
+        job.result = {"loss": result.value, "info": None} if math.isfinite(result.value) else None
+        job.timestamps, job.exception = {}, None
+        with self._own_randomness():
+            token.halving.register_result(job)
+            self._generator.new_result(job)
+
+    def rows_of(self, token: Run) -> int | None:
+        return None if token.budget == self._levels[-1] else round(token.budget)
+
+    def _next_run(self) -> Run:
+        """The first run that a halving has to offer; a further halving where all of them wait for results."""
+        with self._own_randomness():
+            for halving in self._halvings:
+                if (run := halving.get_next_run()) is not None:
+                    break
+            else:
+                halving = self._begin_halving()
+                run = halving.get_next_run()
+        self._halvings = [one for one in self._halvings if not one.is_finished]
+        return Run(halving, *run)
+
+    def _begin_halving(self) -> Any:
+        """The brackets of Hyperband take turns: many configurations on few rows, …, few on all rows."""
+        from hpbandster.optimizers.iterations import SuccessiveHalving
+
+        rungs = len(self._levels) - self._halvings_begun % len(self._levels)
+        first = len(self._levels) // rungs * self._eta ** (rungs - 1)
+        halving = SuccessiveHalving(
+            HPB_iter=self._halvings_begun,
+            num_configs=[max(first // self._eta**i, 1) for i in range(rungs)],
+            budgets=self._levels[-rungs:],
+            config_sampler=self._generator.get_config,
+            logger=_strict_logger(),
+        )
+        self._halvings.append(halving)
+        self._halvings_begun += 1
+        return halving
+
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        theirs = np.random.get_state()  # noqa: NPY002
+        np.random.set_state(self._global_state)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            self._global_state = np.random.get_state()  # noqa: NPY002
+            np.random.set_state(theirs)  # noqa: NPY002
+
+
+class BOHB(Hyperband):
+    """Hyperband with configurations from kernel density estimates of the good and of the bad ones."""
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        eta: int = 3,
+        min_rows: int = 10_000,
+        n_rows: int | None = None,
+        min_points_in_model: int | None = None,
+        top_n_percent: int = 15,
+        num_samples: int = 64,
+        random_fraction: float = 1 / 3,
+        bandwidth_factor: float = 3.0,
+        min_bandwidth: float = 1e-3,
+        workers: int = 1,
+    ) -> None:
+        check_count("num_samples", num_samples)
+        if min_points_in_model is not None:
+            check_count("min_points_in_model", min_points_in_model)
+        check_count("top_n_percent", top_n_percent)
+        check_number("top_n_percent", top_n_percent, 1, 99)
+        check_number("random_fraction", random_fraction, 0, 1)
+        check_length("bandwidth_factor", bandwidth_factor)
+        check_length("min_bandwidth", min_bandwidth)
+        self._settings = {
+            "min_points_in_model": min_points_in_model,
+            "top_n_percent": top_n_percent,
+            "num_samples": num_samples,
+            "random_fraction": random_fraction,
+            "bandwidth_factor": bandwidth_factor,
+            "min_bandwidth": min_bandwidth,
+        }
+        super().__init__(space, start, seed, eta=eta, min_rows=min_rows, n_rows=n_rows, workers=workers)
+
+    def generator(self, space: Any) -> Any:
+        from hpbandster.optimizers.config_generators import bohb
+
+        bohb.sps = SimpleNamespace(truncnorm=SimpleNamespace(rvs=truncated_normal))
+        return bohb.BOHB(space, logger=_strict_logger(), **self._settings)
+
+
+def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
+    """The rows of each level, all of them last; plain floats, as hpbandster wants its budgets."""
+    if n_rows is None:
+        return [math.inf]
+    found = [float(n_rows)]
+    while found[0] / eta >= min_rows:
+        found.insert(0, found[0] / eta)
+    return found
+
+
+def truncated_normal(a: float, b: float, loc: float, scale: float) -> float:
+    """What `scipy.stats.truncnorm.rvs` draws for a ≤ 0 ≤ b, of the same random number.
+
+    BOHB draws one for each hyperparameter of each sample, and scipy's way through arrays of one
+    number takes most of a suggestion.
+    """
+    from scipy.special import ndtr, ndtri
+    from scipy.stats import truncnorm
+
+    below, share = ndtr(a), truncnorm.random_state.uniform()
+    drawn = ndtri(below + share * (ndtr(b) - below))
+    return float(loc + scale * min(max(drawn, a), b))
+
+
+class _Raise(logging.Handler):
+    """hpbandster's BOHB answers an error in its model with a random configuration and a line in its log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if "random configuration" in message or "failed" in message:
+            reason = message.strip().splitlines()
+            raise RunError(
+                f"hpbandster's model failed: {reason[0]} ({reason[-2 if len(reason) > 2 else -1]})"
+            )
+
+
+def _strict_logger() -> logging.Logger:
+    """A logger of nobody else's: what tells of a fallback is raised, the rest goes nowhere."""
+    logger = logging.Logger("cfo_bench.bohb", logging.DEBUG)
+    logger.addHandler(_Raise())
+    return logger

@@ -1,0 +1,95 @@
+"""FLAML's own CFO and BlendSearch, so that they stand beside ours on one plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cfo_bench.errors import Exhausted
+from cfo_bench.optimizers.options import check_flag
+from cfo_bench.optimizers.optuna_tpe import no_announcements
+from cfo_bench.optimizers.packaged import Packaged, encoded, seed_of, silence
+from cfo_bench.records import Result
+from cfo_bench.space import Categorical, Int, Param, Space
+
+# `suggest` gives None for a configuration met again and for a search that has converged. After as many in
+# a row FLAML's own `tune.run` gives up too.
+_PATIENCE = 100
+
+
+class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
+    """FLOW² with restarts, on scales normalised to [0, 1]."""
+
+    searcher = "CFO"
+
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
+        super().__init__(space, start)
+        self._build(seed)
+
+    def _build(self, seed: int, **settings: Any) -> None:
+        self._suggested = 0
+        if not self.searched:
+            return
+        with silence(), no_announcements():
+            from flaml.tune.searcher import blendsearch
+
+            first = {param.name: encoded(param, self.start[param.name]) for param in self.searched}
+            self._searcher = getattr(blendsearch, self.searcher)(
+                metric="loss",
+                mode="min",
+                space={param.name: _domain(param) for param in self.searched},
+                # FLAML starts from the low-cost values, which is all of the start.
+                low_cost_partial_config=first,
+                seed=seed_of(seed),
+                # Not time_total_s: with that name FLAML reads the clock, and would not ask the same again.
+                cost_attr="seconds",
+                **settings,
+            )
+
+    def begin(self) -> tuple[str, dict[str, Any]]:
+        return self._next()
+
+    def suggest(self) -> tuple[Mapping[str, Any], tuple[str, dict[str, Any]]]:
+        token = self._next()
+        return token[1], token
+
+    def learn(self, token: tuple[str, dict[str, Any]], result: Result) -> None:
+        name, config = token
+        seconds = result.fit_seconds + result.validate_seconds
+        # An infinite loss, as FLAML's own AutoML reports a training that failed: never an improvement.
+        self._searcher.on_trial_complete(name, {"loss": result.value, "seconds": seconds, "config": config})
+
+    def _next(self) -> tuple[str, dict[str, Any]]:
+        for _ in range(_PATIENCE):
+            name = str(self._suggested)
+            self._suggested += 1
+            config = self._searcher.suggest(name)
+            if config is not None:
+                return name, config
+        raise Exhausted(f"FLAML suggested nothing new {_PATIENCE} times in a row")
+
+
+class BlendSearch(FlamlCFO):
+    """FLAML's local searches, started where optuna's TPE finds promising points."""
+
+    searcher = "BlendSearch"
+
+    def __init__(
+        self, space: Space, start: Mapping[str, Any], seed: int = 0, *, experimental: bool = False
+    ) -> None:
+        check_flag("experimental", experimental)
+        Packaged.__init__(self, space, start)
+        self._build(seed, experimental=experimental)
+
+
+def _domain(param: Param) -> Any:
+    from flaml import tune
+
+    if isinstance(param, Categorical):
+        indices = list(range(len(param.choices)))
+        domain = tune.choice(indices)
+        domain.ordered = param.ordered
+        return domain
+    if isinstance(param, Int):  # the upper bound is left out
+        return (tune.lograndint if param.log else tune.randint)(param.low, param.high + 1)
+    return (tune.loguniform if param.log else tune.uniform)(param.low, param.high)

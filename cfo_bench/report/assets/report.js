@@ -1,0 +1,188 @@
+// The page without this file is whole: tables, figures and links. With it, tables sort and filter,
+// curves are drawn, and the theme and the learner can be switched.
+"use strict";
+
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+// --- theme ------------------------------------------------------------------------------------
+
+(() => {
+  const button = document.getElementById("theme");
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try { localStorage.setItem("cfo-bench-theme", root.dataset.theme); } catch { /* then it lasts for this visit */ }
+    show();
+  });
+  system.addEventListener("change", show);
+  show();
+})();
+
+// --- tables: a click on a column's name sorts by it, a word in the box filters ------------------
+
+for (const table of all("table.data")) {
+  const body = table.tBodies[0];
+  const given = [...body.rows];
+  const heads = [...table.tHead.rows[0].cells];
+  const key = (row, column) => {
+    const cell = row.cells[column];
+    return cell.dataset.v === undefined ? cell.textContent : cell.dataset.v === "" ? null : Number(cell.dataset.v);
+  };
+  const compare = (a, b) =>
+    typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    head.setAttribute("aria-sort", "none");
+    button.addEventListener("click", () => {
+      const before = head.getAttribute("aria-sort");
+      const order = before === "none" ? "ascending" : before === "ascending" ? "descending" : "none";
+      for (const other of heads) other.setAttribute("aria-sort", "none");
+      head.setAttribute("aria-sort", order);
+      const sign = order === "descending" ? -1 : 1;
+      const rows = order === "none" ? given : [...given].sort((one, two) => {
+        const a = key(one, column), b = key(two, column);
+        // What is missing stays at the end, whichever way the rest is sorted.
+        return a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b);
+      });
+      body.append(...rows);
+    });
+  });
+}
+
+for (const box of all("input.filter")) {
+  const table = document.getElementById(box.getAttribute("aria-controls"));
+  const count = document.getElementById(`${box.id}-count`);
+  box.addEventListener("input", () => {
+    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of table.tBodies[0].rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      shown += !row.hidden;
+    }
+    count.textContent = words.length ? `${shown} of ${table.tBodies[0].rows.length} rows` : "";
+  });
+}
+
+// --- curves: a task's numbers are loaded when it is switched on --------------------------------
+
+const cfoCurves = (() => {
+  const waiting = new Map();
+  const deliver = (file, task) => waiting.get(file).resolve(task);
+  deliver.load = (file) => {
+    if (!waiting.has(file)) {
+      const one = Promise.withResolvers();
+      waiting.set(file, one);
+      const script = document.createElement("script");
+      script.src = file;
+      script.addEventListener("error", () => one.reject(new Error(`${file} is missing`)));
+      document.head.append(script);
+    }
+    return waiting.get(file).promise;
+  };
+  return deliver;
+})();
+
+for (const explorer of all(".explorer")) {
+  const view = { off: new Set(), logTime: true, logValue: false, asScore: false, band: true };
+  const panels = explorer.querySelector(".panels");
+  const template = explorer.querySelector("template");
+  const tasks = all("input[data-curves]", explorer);
+  const shown = new Map(); // a task's box → its panel, and its chart once its numbers are there
+  const redraw = () => { for (const { chart } of shown.values()) chart?.draw(); };
+  const count = explorer.querySelector(".tasks .count");
+
+  const show = async (box) => {
+    const panel = template.content.firstElementChild.cloneNode(true);
+    panel.dataset.task = box.value;
+    panel.querySelector("h3").textContent = box.value;
+    panel.querySelector(".sub").textContent = box.dataset.about;
+    const csv = panel.querySelector(".files a");
+    if (box.dataset.csv) csv.href = box.dataset.csv; else csv.remove();
+    const after = tasks.slice(tasks.indexOf(box) + 1).find((other) => shown.has(other));
+    panels.insertBefore(panel, after ? shown.get(after).panel : null);
+    const entry = { panel, chart: null };
+    shown.set(box, entry);
+    try {
+      const task = await cfoCurves.load(box.dataset.curves);
+      if (shown.get(box) === entry) entry.chart = new CurveChart(panel, task, view);
+    } catch (error) {
+      panel.querySelector(".plot").textContent = `${error.message}: copy the report's folder as a whole.`;
+    }
+  };
+  const follow = () => {
+    for (const box of tasks) {
+      if (box.checked && !shown.has(box)) show(box);
+      if (!box.checked && shown.has(box)) {
+        shown.get(box).panel.remove();
+        shown.delete(box);
+      }
+    }
+    count.textContent = `${shown.size} of ${tasks.length} shown`;
+  };
+
+  for (const box of all("input[data-method]", explorer)) {
+    const keep = () => { box.checked ? view.off.delete(box.value) : view.off.add(box.value); };
+    keep();
+    box.addEventListener("change", () => { keep(); redraw(); });
+  }
+  for (const box of all("input[data-view]", explorer)) {
+    const keep = () => { view[box.dataset.view] = box.type === "checkbox" ? box.checked : box.value === "1"; };
+    if (box.type === "checkbox" || box.checked) keep();
+    box.addEventListener("change", () => { keep(); redraw(); });
+  }
+  for (const button of all("button[data-switch]", explorer)) {
+    button.addEventListener("click", () => {
+      const on = button.dataset.switch === "all";
+      for (const box of all("input[type=checkbox]", button.closest("fieldset, .tasks"))) {
+        if (box.closest("label").hidden || box.checked === on) continue;
+        box.checked = on;
+        box.dispatchEvent(new Event("change"));
+      }
+    });
+  }
+  const find = explorer.querySelector(".tasks input[type=search]");
+  find?.addEventListener("input", () => {
+    const word = find.value.toLowerCase();
+    for (const box of tasks) box.closest("label").hidden = !`${box.value} ${box.dataset.about}`.toLowerCase().includes(word);
+  });
+  for (const box of tasks) box.addEventListener("change", follow);
+  follow();
+}
+
+// --- learners and contents --------------------------------------------------------------------
+
+(() => {
+  const choice = document.getElementById("learner");
+  const learners = all(".learner");
+  const show = (name) => {
+    for (const one of learners) one.hidden = one.dataset.learner !== name;
+    for (const list of all("[data-contents-of]")) list.hidden = list.dataset.contentsOf !== name;
+  };
+  if (choice) {
+    choice.addEventListener("change", () => { show(choice.value); window.scrollTo(0, 0); });
+    const linked = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest(".learner");
+    if (linked) choice.value = linked.dataset.learner;
+    show(choice.value);
+    linked?.ownerDocument.getElementById(decodeURIComponent(location.hash.slice(1))).scrollIntoView();
+  }
+  const links = new Map(all(".contents a").map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      links.get(entry.target.id)?.setAttribute("aria-current", "true");
+    }
+  }, { rootMargin: "-15% 0px -75% 0px" });
+  for (const id of links.keys()) {
+    const section = document.getElementById(id);
+    if (section) seen.observe(section);
+  }
+  if (matchMedia("(max-width: 62rem)").matches) document.querySelector(".contents details").open = false;
+})();

@@ -1,0 +1,300 @@
+"""A results folder becomes a report's folder: tables, figures, and the page that shows them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import struct
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.report import layout
+from cfo_bench.report.consistency import comparable
+from cfo_bench.report.contents import Figure, Section, Table
+from cfo_bench.report.digest import Digest
+from cfo_bench.report.load import Selection, load
+from cfo_bench.report.overview import Overview, overview
+from cfo_bench.report.page import ASSETS, LearnerPart, Page, asset, curves_script
+from cfo_bench.report.provenance import provenance
+from cfo_bench.report.scores import TaskScores, score_tasks
+from cfo_bench.report.sections import sections
+from cfo_bench.report.sections.performance import curves_name
+from cfo_bench.report.style import look, save
+from cfo_bench.report.tables import to_csv, to_latex, to_markdown
+
+_WRITE_TABLE: dict[str, Callable[[Table], str]] = {
+    "csv": to_csv,
+    "markdown": to_markdown,
+    "latex": to_latex,
+}
+
+DEFAULT_BASELINE = "cfo"
+
+# Fewer figures than this are drawn sooner than a second process has loaded matplotlib.
+_FIGURES_WORTH_A_POOL = 8
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a report."""
+
+    results: Path
+    out: Path
+    selection: Selection = field(default_factory=Selection)
+    baseline: str = DEFAULT_BASELINE
+    full_rows_only: bool = False
+    formats: Collection[str] = layout.FORMATS
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What was made: an overview for each learner, what to know before reading it, and how much was drawn."""
+
+    overviews: list[Overview]
+    warnings: list[str]
+    files: list[Path]
+    drawn: int
+    kept: int
+
+
+def build(request: Request, progress: Progress = lambda stage, done, total: None) -> Built:
+    """Writes the report; a figure whose numbers have not changed since the last time is not drawn again."""
+    loaded = load(
+        request.results,
+        request.out / layout.CACHE / "digests",
+        request.selection,
+        lambda done, total: progress("reading traces", done, total),
+        passed_over=request.out,
+    )
+    found = comparable(loaded.digests)
+    warnings = [*loaded.unreadable, *found.warnings]
+    if not found.digests:
+        raise UserError(f"no finished runs to report: {warnings[0]}")
+    warnings += _without_baseline(found.digests, request.baseline)
+    by_learner: dict[str, list[Digest]] = {}
+    for one in found.digests:
+        by_learner.setdefault(one.learner, []).append(one)
+    folder = _Folder(request.out)
+    parts = []
+    for done, (learner, digests) in enumerate(by_learner.items()):
+        progress("computing", done, len(by_learner))
+        parts.append(_part(learner, digests, request))
+    progress("computing", len(by_learner), len(by_learner))
+    for part in parts:
+        _write_tables(folder, part, request.formats)
+    drawn, kept = _draw(folder, parts, request.formats, progress)
+    if "html" in request.formats:
+        _write_page(folder, parts, warnings, request.formats)
+    folder.close()
+    return Built(
+        [part.overview for part in parts],
+        warnings
+        + [f"{part.learner}: {line}" for part in parts for one in part.sections for line in one.warnings],
+        [request.out / file for file in folder.written],
+        drawn,
+        kept,
+    )
+
+
+def _part(learner: str, digests: Sequence[Digest], request: Request) -> LearnerPart:
+    scores = score_tasks(digests, request.full_rows_only)
+    found = sections(learner, digests, request.baseline, request.full_rows_only)
+    return LearnerPart(
+        learner=learner,
+        overview=overview(learner, scores, request.baseline),
+        facts=_facts(digests, scores),
+        scores=scores,
+        sections=[*found, provenance(digests)],
+        curve_tables=[_curve_table(found, task.task) for task in scores],
+        looks={method: look(method) for method in sorted({one.method for one in digests})},
+    )
+
+
+def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:
+    methods = {one.method for one in digests}
+    if baseline in methods:
+        return []
+    if baseline != DEFAULT_BASELINE:
+        raise UnknownNameError("baseline", baseline, methods)
+    return [f"{baseline} has no finished run, so nothing is measured against it: choose another --baseline"]
+
+
+def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:
+    budgets = sorted({one.budget_seconds for one in digests})
+    seconds = " to ".join(f"{budget:g}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
+    return [
+        ("tasks", f"{len(scores)}"),
+        ("methods", f"{len({method for task in scores for method in task.methods})}"),
+        ("runs", f"{len(digests):,}"),
+        ("trials", f"{sum(one.trials for one in digests):,}"),
+        ("budget of a run", f"{seconds} s"),
+        ("hours in all", f"{sum(one.elapsed for one in digests) / 3600:,.1f}"),
+    ]
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+class _Folder:
+    """The report's folder. It knows what an earlier report put there, and takes away what is no longer made."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.written: dict[PurePosixPath, str] = {}
+        self._manifest = path / layout.CACHE / "manifest.json"
+        self._code = _code()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"can't write {path}: {error.strerror}; choose another -o") from None
+        self._before = self._read_manifest()
+
+    def write(self, file: PurePosixPath, text: str) -> None:
+        place = self.place(file)
+        place.write_text(text, encoding="utf-8", newline="\n")
+        self.written[file] = ""
+
+    def has(self, file: PurePosixPath, fingerprint: str) -> bool:
+        return self._before.get(str(file)) == fingerprint and (self.path / file).is_file()
+
+    def place(self, file: PurePosixPath) -> Path:
+        place = self.path / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def close(self) -> None:
+        for old in self._before:
+            if PurePosixPath(old) not in self.written:
+                (self.path / old).unlink(missing_ok=True)
+        content = {"code": self._code, "files": {str(file): mark for file, mark in self.written.items()}}
+        self.place(layout.CACHE / "manifest.json").write_bytes(orjson.dumps(content))
+
+    def _read_manifest(self) -> dict[str, str]:
+        try:
+            content = orjson.loads(self._manifest.read_bytes())
+            files: dict[str, str] = content["files"]
+            # Other code may draw other pictures of the same numbers.
+            return files if content["code"] == self._code else dict.fromkeys(files, "")
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+
+def _code() -> str:
+    """Which code makes figures here."""
+    import matplotlib
+
+    here = Path(__file__).parent
+    sources = b"".join(path.read_bytes() for path in sorted(here.rglob("*.py")))
+    return f"{matplotlib.__version__} {hashlib.sha256(sources).hexdigest()}"
+
+
+def _write_tables(folder: _Folder, part: LearnerPart, formats: Collection[str]) -> None:
+    tables = [part.overview.table()]
+    for section in part.sections:
+        tables += section.tables
+    shown = {table.name for table in tables}
+    # The numbers of a figure stand beside it as CSV; long as they are, nobody prints them.
+    behind = {table.name: table for one in part.sections for figure in one.figures for table in figure.tables}
+    for kind in layout.TABLE_FORMATS:
+        if kind not in formats:
+            continue
+        for table in tables:
+            folder.write(layout.table_file(part.learner, table.name, kind), _WRITE_TABLE[kind](table))
+    if "csv" in formats:
+        for name, table in behind.items():
+            if name not in shown:
+                folder.write(layout.table_file(part.learner, name, "csv"), to_csv(table))
+
+
+def _write_page(
+    folder: _Folder, parts: Sequence[LearnerPart], warnings: Sequence[str], formats: Collection[str]
+) -> None:
+    for name in ASSETS:
+        folder.write(layout.asset_file(name), asset(name))
+    for part in parts:
+        for index in range(len(part.scores)):
+            folder.write(layout.curves_file(part.learner, index), curves_script(part, index))
+    page = Page(formats, lambda file: _png_size(folder.path / file))
+    folder.write(layout.INDEX, page.render(parts, warnings))
+
+
+def _png_size(path: Path) -> tuple[int, int] | None:
+    try:
+        with path.open("rb") as file:
+            width, height = struct.unpack(">II", file.read(24)[16:])
+    except (OSError, struct.error):
+        return None
+    return width, height
+
+
+# --- figures ----------------------------------------------------------------------------------
+
+
+def _draw(
+    folder: _Folder, parts: Sequence[LearnerPart], formats: Collection[str], progress: Progress
+) -> tuple[int, int]:
+    """How many figures were drawn, and how many stood there as they should."""
+    kinds = [kind for kind in layout.FIGURE_FORMATS if kind in formats]
+    if not kinds:
+        return 0, 0
+    todo: list[tuple[Figure, list[Path]]] = []
+    kept = 0
+    for part in parts:
+        for figure in [figure for section in part.sections for figure in section.figures]:
+            mark = figure.fingerprint()
+            files = [layout.figure_file(part.learner, figure.name, kind) for kind in kinds]
+            if all(folder.has(file, mark) for file in files):
+                kept += 1
+            else:
+                todo.append((figure, [folder.place(file) for file in files]))
+            folder.written |= dict.fromkeys(files, mark)
+    total = len(todo)
+    progress("drawing figures", 0, total)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if total < _FIGURES_WORTH_A_POOL or cores < 2:
+        for done, (figure, places) in enumerate(todo, start=1):
+            _draw_one(figure, places)
+            progress("drawing figures", done, total)
+        return total, kept
+    with ProcessPoolExecutor(
+        min(cores, 4), mp_context=get_context("forkserver"), initializer=_leave_ctrl_c_to_the_parent
+    ) as pool:
+        try:
+            jobs = [pool.submit(_draw_one, figure, places) for figure, places in todo]
+            for done, job in enumerate(as_completed(jobs), start=1):
+                job.result()
+                progress("drawing figures", done, total)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return total, kept
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _draw_one(figure: Figure, places: Sequence[Path]) -> None:
+    """One picture in each format."""
+    canvas = figure.draw()
+    # The layout is worked out once, and is the same in every format.
+    canvas.draw_without_rendering()
+    canvas.set_layout_engine("none")
+    for place in places:
+        save(canvas, place)
+
+
+def _curve_table(found: Sequence[Section], task: str) -> str | None:
+    """The table beside the figure of a task's curves."""
+    name = curves_name(task)
+    there = (table.name for section in found for figure in section.figures for table in figure.tables)
+    return name if name in there else None

@@ -1,0 +1,43 @@
+"""What the sections of a report are made from: the runs of one learner, and their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cfo_bench.report.digest import Digest, Steps
+from cfo_bench.report.scores import NOT_COMPARED, TaskScores, run_steps, score_tasks
+from cfo_bench.report.style import in_order
+
+
+@dataclass(frozen=True)
+class Results:
+    """One learner's runs. `baseline` is the method that the others are measured by."""
+
+    learner: str
+    digests: Sequence[Digest]
+    baseline: str = "cfo"
+    full_rows_only: bool = False
+
+    @cached_property
+    def scores(self) -> list[TaskScores]:
+        return score_tasks(self.digests, self.full_rows_only)
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """The methods that are compared, in the order of tables and legends."""
+        return in_order({one.method for one in self.digests} - set(NOT_COMPARED))
+
+    @cached_property
+    def compared(self) -> dict[tuple[str, str], list[Digest]]:
+        """The runs behind the means, by task and method."""
+        shared = {task.task: set(task.shared) for task in self.scores}
+        found: dict[tuple[str, str], list[Digest]] = {}
+        for one in sorted(self.digests, key=lambda one: (one.fold, one.seed)):
+            if one.method not in NOT_COMPARED and (one.fold, one.seed) in shared[one.task]:
+                found.setdefault((one.task, one.method), []).append(one)
+        return found
+
+    def steps(self, one: Digest) -> Steps:
+        return run_steps(one, self.full_rows_only)

@@ -1,0 +1,234 @@
+"""What trials cost as time goes by, what was spent above the price of the best, how the budget went."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from cfo_bench.records import EndReason
+from cfo_bench.report import style
+from cfo_bench.report.contents import Figure, Section, Table, Value
+from cfo_bench.report.digest import COST_BIN_EDGES
+from cfo_bench.report.results import Results
+from cfo_bench.report.sections.overall import box, paint_boxes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+# What a run's seconds go into, and the shade of each: the method's own stands out.
+_COLOURS = {"overhead": "#D55E00", "fit": "#0072B2", "validate": "#56B4E9", "idle": "#DDDDDD"}
+
+
+def section(results: Results) -> Section:
+    costs = _costs(results)
+    over_time = _over_time(results, costs)
+    by_task = _shares_by_task(results)
+    shares = _shares(results, by_task)
+    dearer = _dearer(results, by_task)
+    budget = _budget(results)
+    return Section(
+        "frugality",
+        "Frugality",
+        "Where the seconds go: a frugal method starts with cheap trials, and spends little on trials that "
+        "are dearer than what it settles on.",
+        tables=(shares, dearer, budget, by_task, over_time, costs),
+        figures=(
+            Figure(
+                "trial-cost",
+                "What a trial costs as time goes by",
+                "Geometric mean over tasks of the mean seconds of a trial, as a share of the budget, by when "
+                "it ended.",
+                (over_time,),
+                partial(draw_costs, over_time),
+            ),
+            Figure(
+                "dearer-share",
+                "Time spent on trials dearer than the best",
+                "Boxes over tasks: the share of a run's time that went into trials that took longer than the "
+                "one it settled on.",
+                (dearer, by_task),
+                partial(draw_dearer, dearer, by_task),
+            ),
+            Figure(
+                "time-shares",
+                "Where the time goes",
+                "Means over tasks. Overhead: the method's asking and telling. Idle: what is left, the "
+                "harness's own.",
+                (shares,),
+                partial(draw_shares, shares),
+            ),
+        ),
+    )
+
+
+def _costs(results: Results) -> Table:
+    """Runs that have no trial in a bin have no say in it."""
+    rows: list[list[Value]] = []
+    for (task, method), runs in sorted(results.compared.items()):
+        for at, column in enumerate(zip(*(one.cost_bins for one in runs), strict=True)):
+            there = [cost for cost in column if cost is not None]
+            if there:
+                edges = float(COST_BIN_EDGES[at]), float(COST_BIN_EDGES[at + 1])
+                rows.append([task, method, *edges, fmean(there), runs[0].budget_seconds, len(there)])
+    return Table(
+        "trial-cost-by-task",
+        "What a trial costs as time goes by, task by task",
+        "One row a task, method and interval of the budget (shares): mean seconds to fit and validate a "
+        "trial that ended in it, over the runs that have one.",
+        ("task", "method", "from_share", "to_share", "mean_seconds", "budget_seconds", "runs"),
+        rows,
+    )
+
+
+def _over_time(results: Results, costs: Table) -> Table:
+    groups: dict[tuple[str, float], list[float]] = {}
+    for row in costs.records():
+        if row["mean_seconds"] > 0:
+            share = row["mean_seconds"] / row["budget_seconds"]
+            groups.setdefault((row["method"], row["to_share"]), []).append(math.log(share))
+    rows: list[list[Value]] = [
+        [method, to_share, math.exp(fmean(logs)), len(logs)]
+        for method in results.methods
+        for (name, to_share), logs in sorted(groups.items())
+        if name == method
+    ]
+    return Table(
+        "trial-cost",
+        "What a trial costs as time goes by",
+        "One row a method and interval of the budget, by its end: geometric mean over tasks of the mean cost "
+        "of a trial, as a share of the budget, and the tasks with a trial in it.",
+        ("method", "to_share", "cost_share", "tasks"),
+        rows,
+    )
+
+
+def _shares_by_task(results: Results) -> Table:
+    rows: list[list[Value]] = []
+    for (task, method), runs in sorted(results.compared.items()):
+        whole = [sum(one.spent.values()) for one in runs]
+        shares = [
+            fmean(one.spent[kind] / all_ if all_ else 0.0 for one, all_ in zip(runs, whole, strict=True))
+            for kind in ("method", "fit", "validate", "idle")
+        ]
+        rows.append([task, method, *shares, fmean(one.dearer_share for one in runs), len(runs)])
+    return Table(
+        "time-shares-by-task",
+        "Where the time goes, task by task",
+        "One row a task and method, means over runs: shares of the time in the method (ask and tell), fit, "
+        "validate, and idle; and the share in trials dearer than the final incumbent.",
+        ("task", "method", *_COLOURS, "dearer", "runs"),
+        rows,
+    )
+
+
+def _shares(results: Results, by_task: Table) -> Table:
+    rows: list[list[Value]] = []
+    for method in results.methods:
+        own = [row for row in by_task.records() if row["method"] == method]
+        if own:
+            rows.append([method, *(fmean(row[kind] for row in own) for kind in _COLOURS), len(own)])
+    return Table(
+        "time-shares",
+        "Where the time goes",
+        "One row a method, means over tasks of the shares of the time.",
+        ("method", *_COLOURS, "tasks"),
+        rows,
+    )
+
+
+def _dearer(results: Results, by_task: Table) -> Table:
+    rows: list[list[Value]] = []
+    for method in results.methods:
+        values = [row["dearer"] for row in by_task.records() if row["method"] == method]
+        if values:
+            rows.append([method, len(values), *box(values)])
+    return Table(
+        "dearer-share",
+        "Time spent on trials dearer than the best",
+        "One row a method, over tasks: the share of the time in trials that cost more than the final "
+        "incumbent; quartiles, whiskers within 1.5 times the box, mean.",
+        ("method", "tasks", "low_whisker", "quartile_1", "median", "quartile_3", "high_whisker", "mean"),
+        rows,
+    )
+
+
+def _budget(results: Results) -> Table:
+    rows: list[list[Value]] = []
+    for method in results.methods:
+        runs = [one for (_, name), found in results.compared.items() if name == method for one in found]
+        full = [one for one in runs if one.end_reason == EndReason.BUDGET]
+        shares = [one.elapsed / one.budget_seconds for one in full]
+        over = max((one.elapsed - one.budget_seconds for one in full), default=None)
+        spread = [min(shares), median(shares), max(shares)] if shares else [None] * 3
+        rows.append([method, len(runs), len(full), *spread, over, sum(one.trials for one in runs)])
+    return Table(
+        "budget-kept",
+        "How exactly the budget was kept",
+        "One row a method: its runs; those that ended because the budget was spent, and of these the least, "
+        "median and largest time over the budget, and the most seconds past it; trials in all.",
+        ("method", "runs", "spent_it", "least", "median", "most", "seconds_past", "trials"),
+        rows,
+    )
+
+
+def draw_costs(table: Table) -> Canvas:
+    canvas = style.canvas(style.COLUMN + 0.6, 2.9)
+    axes = canvas.add_subplot()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    records = table.records()
+    methods = style.in_order({row["method"] for row in records})
+    for method in methods:
+        points = [row for row in records if row["method"] == method]
+        axes.plot(
+            [row["to_share"] for row in points],
+            [row["cost_share"] for row in points],
+            marker=style.look(method).marker,
+            markersize=2.5,
+            **style.line_of(method),
+        )
+    style.dress(axes, x="elapsed share of the budget", y="cost of a trial / budget")
+    style.log_ticks(axes.xaxis)
+    style.log_ticks(axes.yaxis)
+    style.legend(canvas, [style.line_handle(method) for method in methods], 4)
+    return canvas
+
+
+def draw_dearer(table: Table, by_task: Table) -> Canvas:
+    records = table.records()
+    canvas = style.canvas(style.COLUMN, 0.6 + 0.27 * len(records))
+    axes = canvas.add_subplot()
+    outliers = {
+        row["method"]: [
+            one["dearer"]
+            for one in by_task.records()
+            if one["method"] == row["method"]
+            and not row["low_whisker"] <= one["dearer"] <= row["high_whisker"]
+        ]
+        for row in records
+    }
+    paint_boxes(axes, records, outliers)
+    axes.set_xlim(-0.02, 1.02)
+    style.dress(axes, x="share of the time", grid="x")
+    return canvas
+
+
+def draw_shares(table: Table) -> Canvas:
+    from matplotlib.patches import Patch
+
+    records = table.records()
+    canvas = style.canvas(style.COLUMN, 0.85 + 0.27 * len(records))
+    axes = canvas.add_subplot()
+    for at, row in enumerate(reversed(records)):
+        left = 0.0
+        for kind, colour in _COLOURS.items():
+            axes.barh(at, row[kind], left=left, color=colour, height=0.7)
+            left += row[kind]
+    labels = [style.plain(style.shortened(style.look(row["method"]).label, 18)) for row in reversed(records)]
+    axes.set_yticks(range(len(records)), labels)
+    axes.set_xlim(0, 1)
+    style.dress(axes, x="share of the time", grid="")
+    style.legend(canvas, [Patch(color=colour, label=kind) for kind, colour in _COLOURS.items()], 4)
+    return canvas

@@ -1,0 +1,86 @@
+"""What is not there: folds not run, runs without a result, cells imputed or left out of the means."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cfo_bench.report.contents import Section, Table, Value
+from cfo_bench.report.digest import Digest
+from cfo_bench.report.results import Results
+from cfo_bench.report.scores import NOT_COMPARED
+
+NOT_RUN = "not finished, or not run"
+NO_RESULT = "no result: counted as the constant predictor"
+NO_MEAN = "no result on any shared fold"
+NOT_SHARED = "left out of the means: not every method has this fold"
+
+
+def section(results: Results) -> Section:
+    """Expected is every method on every task with every (fold, seed) that any method has on it."""
+    runs = {
+        (one.task, one.method, one.fold, one.seed): one
+        for one in results.digests
+        if one.method not in NOT_COMPARED
+    }
+    rows: list[list[Value]] = []
+    for task in results.scores:
+        known = sorted({(fold, seed) for name, _, fold, seed in runs if name == task.task})
+        shared = set(task.shared)
+        for method in results.methods:
+            found = task.methods.get(method)
+            if found is not None and found.curve is None:
+                rows.append([task.task, method, None, None, NO_MEAN, None])
+            for fold, seed in known:
+                one = runs.get((task.task, method, fold, seed))
+                what, detail = _verdict(results, one, (fold, seed) in shared)
+                if what:
+                    rows.append([task.task, method, fold, seed, what, detail])
+    table = Table(
+        "missing",
+        "What is missing",
+        "One row a run: those that one method has on a task and another has not, and those that did not give "
+        "what was asked of them.",
+        ("task", "method", "fold", "seed", "what", "detail"),
+        rows,
+    )
+    counts = Counter(str(row[4]) for row in rows)
+    return Section(
+        "missing",
+        "What is missing",
+        "Nothing is left out in silence." if rows else "Nothing: every method has every fold of every task.",
+        tables=(table, _trials(results)),
+        warnings=tuple(f"{n} run{'s' * (n != 1)}: {what}" for what, n in sorted(counts.items())),
+    )
+
+
+def _verdict(results: Results, one: Digest | None, is_shared: bool) -> tuple[str, str | None]:
+    if one is None:
+        return NOT_RUN, None
+    if not results.steps(one).seconds:
+        return NO_RESULT, one.error or _statuses(one)
+    if not is_shared:
+        return NOT_SHARED, one.error
+    return "", None
+
+
+def _statuses(one: Digest) -> str:
+    return ", ".join(f"{n} {status}" for status, n in one.statuses.items()) or "no trial ended"
+
+
+def _trials(results: Results) -> Table:
+    rows: list[list[Value]] = []
+    for method in results.methods:
+        own = [one for one in results.digests if one.method == method]
+        counts = Counter[str]()
+        for one in own:
+            counts.update(one.statuses)
+        rows.append([method, len(own), *(counts[status] for status in ("ok", "timeout", "memory", "failed"))])
+    return Table(
+        "trials",
+        "How the trials ended",
+        "One row a method: its runs, and how many of their trials ended well, were cut off at a deadline, "
+        "ran out of memory, or failed. The last trial of a run that spends its budget is mostly one that was "
+        "cut off.",
+        ("method", "runs", "ok", "timeout", "memory", "failed"),
+        rows,
+    )

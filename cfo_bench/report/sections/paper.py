@@ -1,0 +1,98 @@
+"""Our cells beside the paper's: do the methods stand in the same order?"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from cfo_bench.report import style
+from cfo_bench.report.contents import Section, Table, Value
+from cfo_bench.report.paper import BUDGETS, key, order, printed
+from cfo_bench.report.results import Results
+from cfo_bench.report.scores import Cell, optimality
+
+_WORDS = {1: "behind", 0: "equal", -1: "ahead"}
+
+
+def section(results: Results) -> Section | None:
+    """None for a learner that the paper did not tune, and where no task or method is the paper's."""
+    theirs = printed(results.learner)
+    ours = {(cell.task, cell.method): cell for task in results.scores for cell in optimality(task)}
+    both = {
+        (task, method): (theirs[key(task), method], cell)
+        for (task, method), cell in ours.items()
+        if (key(task), method) in theirs and cell.outcome != "missing"
+    }
+    if not both:
+        return None
+    cells = _side_by_side(results, both)
+    base = style.look(results.baseline).label
+    budgets = sorted({task.budget_seconds for task in results.scores})
+    return Section(
+        "paper",
+        "Against the paper's table",
+        f"The cells that the paper prints beside ours. The paper gave a run {BUDGETS[results.learner]:g} s "
+        "on its machines, ours had "
+        f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can be "
+        f"compared, seconds can't. Behind, ahead: of {base} on the same task.",
+        tables=(_agreement(results, both), cells),
+        warnings=()
+        if any(method == results.baseline for _, method in both)
+        else (f"{results.baseline} is not in the paper's table, or has no result: no order against it",),
+    )
+
+
+def _side_by_side(results: Results, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
+    rows: list[list[Value]] = []
+    for task in results.scores:
+        base = both.get((task.task, results.baseline))
+        for method in results.methods:
+            if (task.task, method) not in both:
+                continue
+            theirs, ours = both[task.task, method]
+            signs: list[Value] = [None] * 3
+            if base is not None and method != results.baseline:
+                paper, own = order(theirs, base[0]), order(ours, base[1])
+                signs = [_WORDS[paper], _WORDS[own], paper == own]
+            rows.append([task.task, method, theirs.text, ours.text, *signs])
+    return Table(
+        "paper-cells",
+        "The paper's cells and ours",
+        f"One row a task and method; then how the method stands against {results.baseline} on the task, in "
+        "the paper and here, and whether that is the same.",
+        ("task", "method", "paper", "ours", "paper_order", "our_order", "same"),
+        rows,
+    )
+
+
+def _agreement(results: Results, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
+    tasks = list(dict.fromkeys(task for task, _ in both))
+    rows: list[list[Value]] = []
+    for method in results.methods:
+        if method != results.baseline:
+            rows += _counted(
+                f"{method} against {results.baseline}", tasks, both, [(method, results.baseline)]
+            )
+    present = [method for method in results.methods if any((task, method) in both for task in tasks)]
+    rows += _counted("every pair of methods", tasks, both, list(combinations(present, 2)))
+    return Table(
+        "paper-agreement",
+        "In how many cells the order agrees",
+        "One row a comparison: pairs of cells in both tables, those in the same order, and their share.",
+        ("comparison", "cells", "same_order", "share"),
+        rows,
+    )
+
+
+def _counted(
+    name: str,
+    tasks: list[str],
+    both: dict[tuple[str, str], tuple[Cell, Cell]],
+    pairs: list[tuple[str, str]],
+) -> list[list[Value]]:
+    found = [
+        order(both[task, one][0], both[task, other][0]) == order(both[task, one][1], both[task, other][1])
+        for task in tasks
+        for one, other in pairs
+        if (task, one) in both and (task, other) in both
+    ]
+    return [[name, len(found), sum(found), sum(found) / len(found)]] if found else []

@@ -1,0 +1,110 @@
+"""Speed-up factors of the baseline over the other methods, as tables and as points with intervals."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cfo_bench.report import style
+from cfo_bench.report.contents import Figure, Section, Table
+from cfo_bench.report.results import Results
+from cfo_bench.report.speedup import RESAMPLES, TARGETS, factors, summaries
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+
+def section(results: Results) -> Section:
+    base = style.look(results.baseline).label
+    found = factors(results)
+    detail = Table(
+        "speed-ups-by-task",
+        f"Speed-ups of {base}, task by task",
+        "One row a task, method and target: expected running times in seconds (time spent over runs that "
+        "reached the target), the runs that reached it, and the method's time over the baseline's. At least, "
+        "at most: one of the two never reached it. Neither: none did, which counts as 1.",
+        (
+            *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
+            *("runs", "factor", "bound"),
+        ),
+        [
+            [
+                *(one.task, one.method, one.target, one.time.seconds, one.time.reached),
+                *(one.baseline_time.seconds, one.baseline_time.reached, one.time.runs, one.factor, one.bound),
+            ]
+            for one in found
+        ],
+    )
+    table = Table(
+        "speed-ups",
+        f"Speed-ups of {base}",
+        f"One row a method and target: how many times longer it takes than {base}, geometric mean over tasks "
+        f"with a 95 % bootstrap interval over tasks ({RESAMPLES} resamples); then the tasks on which only "
+        f"{base}, only the method, or neither reached the target: their factors are bounds, and counted in.",
+        (
+            "method",
+            "target",
+            "tasks",
+            "factor",
+            "ci_low",
+            "ci_high",
+            "only_baseline",
+            "only_method",
+            "neither",
+        ),
+        [
+            [
+                *(one.method, one.target, one.tasks, one.factor, one.low, one.high),
+                *(one.only_baseline, one.only_method, one.neither),
+            ]
+            for one in summaries(found)
+        ],
+    )
+    warnings = () if found else (f"no speed-ups: {results.baseline} shares no task with another method",)
+    figure = Figure(
+        "speed-ups",
+        f"How many times sooner {base} gets there",
+        f"Right of 1 {base} is faster. Points: geometric means over tasks; lines: 95 % bootstrap intervals. "
+        "Hollow: some of the factors are bounds.",
+        (table,),
+        partial(draw, table, base),
+    )
+    return Section(
+        "speed-ups",
+        "Speed-up factors",
+        f"The time to a target, against {base}: to what a method ends with, and to shares of the way from "
+        "the loss at the start to the best of all methods, fold by fold.",
+        tables=(table, detail),
+        figures=(figure,) if found else (),
+        warnings=warnings,
+    )
+
+
+def draw(table: Table, base: str) -> Canvas:
+    records = table.records()
+    methods = style.in_order({row["method"] for row in records})
+    canvas = style.canvas(style.PAGE, 0.9 + 0.24 * len(methods))
+    first = None
+    for at, target in enumerate(TARGETS):
+        first = axes = canvas.add_subplot(1, len(TARGETS), at + 1, sharex=first)
+        axes.set_xscale("log")
+        axes.axvline(1, color=style.FAINT, linewidth=0.8, zorder=0)
+        for row in (row for row in records if row["target"] == target):
+            found, place = style.look(row["method"]), methods.index(row["method"])
+            bounds = row["only_baseline"] + row["only_method"] + row["neither"]
+            if row["ci_low"] is not None:
+                axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=found.colour, linewidth=1.4)
+            axes.plot(
+                row["factor"],
+                place,
+                marker="o",
+                markersize=5,
+                markeredgecolor=found.colour,
+                markerfacecolor="white" if bounds else found.colour,
+            )
+        labels = [style.plain(style.shortened(style.look(method).label, 16)) for method in methods]
+        axes.set_yticks(range(len(methods)), labels if at == 0 else [])
+        axes.set_ylim(len(methods) - 0.4, -0.6)
+        style.dress(axes, target, f"× {base}'s time", grid="x")
+        style.log_ticks(axes.xaxis)
+    return canvas

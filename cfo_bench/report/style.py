@@ -1,0 +1,190 @@
+"""How figures look: one colour, marker and line a method everywhere, type that a two-column paper can bear.
+
+Colours are Okabe and Ito's and, beyond the paper's methods, Tol's: people who see red and green alike
+can tell them apart. Everything is set on the artists: no global state, so that the same numbers give
+the same bytes whatever else a process has drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Inches: a figure of this width needs no scaling in one column, or across both, of a paper.
+COLUMN, PAGE = 3.5, 7.2
+DOTS_PER_INCH = 200
+
+TEXT, SMALL = 8.0, 7.0
+INK, GRID, FAINT = "#222222", "#DDDDDD", "#999999"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a method is shown; `dashes` are in points, empty for a whole line."""
+
+    label: str
+    colour: str
+    marker: str
+    dashes: tuple[float, ...] = ()
+
+
+# In the order in which methods stand in tables and legends: the paper's, then the others.
+_KNOWN = {
+    "rs": Look("RS", "#777777", "x"),
+    "bohb": Look("BOHB", "#0072B2", "v"),
+    "gpei": Look("GPEI", "#009E73", "s"),
+    "gpeips": Look("GPEIPS", "#56B4E9", "D"),
+    "smac": Look("SMAC", "#CC79A7", "^"),
+    "cfo-0": Look("CFO-0", "#E69F00", "P"),
+    "cfo": Look("CFO", "#D55E00", "o"),
+    "cfo-tuned": Look("CFO tuned", "#882255", "o", (4, 1.5)),
+    "flow2": Look("FLOW²", "#332288", "*", (4, 1.5)),
+    "tpe": Look("TPE (Optuna)", "#AA4499", "<", (1, 1)),
+    "hyperopt-tpe": Look("TPE (Hyperopt)", "#661100", ">", (1, 1)),
+    "hyperband": Look("Hyperband", "#005F5F", "h", (1, 1)),
+    "flaml-cfo": Look("CFO (FLAML)", "#999933", "p", (4, 1.5, 1, 1.5)),
+    "blendsearch": Look("BlendSearch", "#117733", "d", (4, 1.5, 1, 1.5)),
+}
+
+# For methods that nobody has heard of yet; none of these is taken above. Black has a meaning of its own.
+_OTHER_COLOURS = ("#7B3F00", "#6699CC", "#B5006B", "#5D8A00", "#44AA99", "#7F7FFF")
+_OTHER_MARKERS = ("H", "8", "X", "1", "2", "3", "4")
+_OTHER_DASHES = ((6, 2), (2, 2), (6, 2, 2, 2))
+
+
+def look(method: str) -> Look:
+    """The same for a name in every figure, report and year."""
+    if method in _KNOWN:
+        return _KNOWN[method]
+    draw = hashlib.sha256(method.encode()).digest()
+    return Look(
+        method,
+        _OTHER_COLOURS[draw[0] % len(_OTHER_COLOURS)],
+        _OTHER_MARKERS[draw[1] % len(_OTHER_MARKERS)],
+        _OTHER_DASHES[draw[2] % len(_OTHER_DASHES)],
+    )
+
+
+def colours(methods: Iterable[str]) -> dict[str, str]:
+    return {method: look(method).colour for method in methods}
+
+
+def in_order(methods: Iterable[str]) -> list[str]:
+    """The paper's methods in the paper's order, then the others by name."""
+    known = list(_KNOWN)
+    return sorted(set(methods), key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def canvas(width: float, height: float) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def dress(axes: Axes, title: str = "", x: str = "", y: str = "", grid: str = "both") -> None:
+    """Titles, type, a light grid and no box; `grid` is x, y, both or nothing."""
+    axes.set_title(plain(title), fontsize=TEXT, color=INK)
+    axes.set_xlabel(plain(x), fontsize=TEXT, color=INK)
+    axes.set_ylabel(plain(y), fontsize=TEXT, color=INK)
+    axes.tick_params(which="both", labelsize=SMALL, colors=INK, width=0.6, length=2.5)
+    axes.tick_params(which="minor", length=1.5, labelsize=0)
+    axes.set_axisbelow(True)
+    if grid:
+        axes.grid(True, axis=grid, color=GRID, linewidth=0.5)  # type: ignore[arg-type]
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set(linewidth=0.6, color=FAINT)
+
+
+def log_ticks(axis: Any) -> None:
+    """Plain numbers where these are shorter. To be called last: it looks at what is in view."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    # Too few powers of ten in view to read a value by.
+    steps = (1.0, 2.0, 5.0) if low > 0 and high / low < 30 else (1.0,)
+    axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=7))
+    axis.set_major_formatter(FuncFormatter(_short))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _short(value: float, _: int) -> str:
+    return f"{value:g}" if 1e-4 < value < 1e6 else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def line_of(method: str) -> dict[str, Any]:
+    """What a line of the method is drawn with."""
+    found = look(method)
+    kind = (0, found.dashes) if found.dashes else "-"
+    return {"color": found.colour, "linestyle": kind, "linewidth": 1.7 if method == "cfo" else 1.2}
+
+
+def legend(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
+    """Below the figure, where it hides nothing."""
+    figure.legend(
+        handles=list(handles),
+        loc="outside lower center",
+        ncols=min(columns, max(len(handles), 1)),
+        fontsize=SMALL,
+        frameon=False,
+        handlelength=2.4,
+        columnspacing=1.4,
+        labelcolor=INK,
+    )
+
+
+def line_handle(method: str, label: str = "") -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=plain(label or look(method).label), **line_of(method))
+
+
+def marker_handle(method: str, label: str = "") -> Any:
+    from matplotlib.lines import Line2D
+
+    found = look(method)
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker=found.marker,
+        markersize=5,
+        color=found.colour,
+        label=plain(label or found.label),
+    )
+
+
+def plain(text: str) -> str:
+    """A dollar is a dollar, not the start of a formula."""
+    return text.replace("$", r"\$")
+
+
+def shortened(text: str, most: int = 28) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def save(figure: Figure, path: Path) -> None:
+    """PNG or PDF by the path's suffix, without dates or names of programs in it."""
+    import warnings
+
+    from matplotlib import rc_context
+
+    nothing = {"CreationDate": None, "Producer": None, "Creator": None}
+    metadata = nothing if path.suffix == ".pdf" else {"Software": None}
+    # Type 42 fonts: many publishers refuse matplotlib's Type 3. A name in a script that the font
+    # lacks is drawn as boxes, which the page and the tables make good.
+    with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(path, metadata=metadata)

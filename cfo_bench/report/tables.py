@@ -1,0 +1,143 @@
+"""A table as CSV, Markdown and LaTeX: the same table gives the same bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+
+from cfo_bench.report.contents import Table, Value
+
+# More rows than fit on a page are broken over pages.
+_ROWS_OF_A_PAGE = 60
+
+_BOLD = re.compile(r"\*\*(.+)\*\*")
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "×": r"$\times$",
+    "−": "$-$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "±": r"$\pm$",
+    "²": r"\textsuperscript{2}",
+    "–": "--",
+    "…": r"\ldots{}",
+}
+
+
+def to_csv(table: Table) -> str:
+    """Numbers in full, nothing for what is missing, no bold."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([_plain(value) for value in row] for row in table.rows)
+    return text.getvalue()
+
+
+def to_markdown(table: Table) -> str:
+    numeric = [is_numeric(table, index) for index in range(len(table.columns))]
+    lines = [
+        f"## {_markdown(table.title)}",
+        "",
+        _markdown(table.note),
+        "",
+        _markdown_row([_markdown(column) for column in table.columns]),
+        _markdown_row(["---:" if number else "---" for number in numeric]),
+    ]
+    lines += [_markdown_row([_markdown(in_words(value)) for value in row]) for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def to_latex(table: Table) -> str:
+    """A table with the rules of booktabs; a longtable when it is too long for a page."""
+    head = _latex_row([_latex(column) for column in table.columns])
+    body = [_latex_row([_latex_cell(value) for value in row]) for row in table.rows]
+    align = "".join("r" if is_numeric(table, index) else "l" for index in range(len(table.columns)))
+    caption = rf"\caption{{{_latex(table.title)}. {_latex(table.note)}}}"
+    label = rf"\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.name)}}}"
+    if len(body) > _ROWS_OF_A_PAGE:
+        lines = [
+            r"% \usepackage{booktabs,longtable}",
+            rf"\begin{{longtable}}{{{align}}}",
+            rf"{caption}{label}\\",
+            *(r"\toprule", head, r"\midrule", r"\endhead", r"\bottomrule", r"\endfoot"),
+            *body,
+            r"\end{longtable}",
+        ]
+    else:
+        lines = [
+            r"% \usepackage{booktabs}",
+            r"\begin{table}",
+            *(r"\centering", caption, label),
+            rf"\begin{{tabular}}{{{align}}}",
+            *(r"\toprule", head, r"\midrule"),
+            *body,
+            *(r"\bottomrule", r"\end{tabular}", r"\end{table}"),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def in_words(value: Value) -> str:
+    """A value for people: four digits of a number, a dash for what is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) and abs(value) < 1e4 else _whole(value)
+
+
+def is_numeric(table: Table, index: int) -> bool:
+    """Whether a column holds numbers and nothing else, so that it stands on the right."""
+    there = [row[index] for row in table.rows if row[index] is not None]
+    return bool(there) and all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in there
+    )
+
+
+def _whole(value: str | int | float) -> str:
+    return f"{value:.0f}" if isinstance(value, float) and math.isfinite(value) else str(value)
+
+
+def _plain(value: Value) -> Value:
+    if isinstance(value, str):
+        return _BOLD.sub(r"\1", value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _markdown(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat.replace("&", "&amp;").replace("<", "&lt;").replace("|", r"\|")
+
+
+def _markdown_row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _latex_cell(value: Value) -> str:
+    if isinstance(value, str) and (bold := _BOLD.fullmatch(value)):
+        return rf"\textbf{{{_latex(bold[1])}}}"
+    return _latex(in_words(value))
+
+
+def _latex_row(cells: list[str]) -> str:
+    return f"{' & '.join(cells)} \\\\"

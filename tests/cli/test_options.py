@@ -1,0 +1,102 @@
+"""`--option key=value`, from words to the options of each method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cfo_bench.cli.options import method_options, parse_options
+from cfo_bench.errors import OptionError, UserError
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("a=1", 1),
+        ("a=0.5", 0.5),
+        ("a=1e-3", 0.001),
+        ("a=true", True),
+        ("a=False", False),
+        ("a=null", None),
+        ("a=2^(d-1)", "2^(d-1)"),
+        ("a=x=y", "x=y"),
+        ("a=[1, 2]", [1, 2]),
+        ("a=", None),
+    ],
+)
+def test_a_value_is_read_as_what_it_looks_like(word: str, value: object) -> None:
+    assert parse_options([word]) == {"a": value}
+
+
+def test_the_last_of_two_values_wins() -> None:
+    assert parse_options(["a=1", "a=2"]) == {"a": 2}
+
+
+@pytest.mark.parametrize("word", ["a", "=1", ""])
+def test_a_word_without_key_or_value_is_refused(word: str) -> None:
+    with pytest.raises(OptionError, match="write key=value"):
+        parse_options([word])
+
+
+def test_a_value_that_is_no_yaml_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"'\[1' is not a value"):
+        parse_options(["a=[1"])
+
+
+def test_an_option_reaches_every_method_or_the_one_it_names() -> None:
+    found = dict(method_options(["cfo", "flow2"], {"scale": "ln", "cfo.delta_init": 2}, workers=1))
+
+    assert (found["cfo"]["scale"], found["cfo"]["delta_init"]) == ("ln", 2)
+    assert found["flow2"]["scale"] == "ln" and "delta_init" not in found["flow2"]
+
+
+def test_an_option_that_only_one_of_two_methods_has_says_how_to_give_it_to_one() -> None:
+    with pytest.raises(OptionError, match=r"'rs' has no option 'scale'.*METHOD\.KEY=VALUE"):
+        method_options(["cfo", "rs"], {"scale": "ln"}, workers=1)
+
+
+def test_options_for_a_method_that_is_not_run_are_refused() -> None:
+    with pytest.raises(OptionError, match="options for bohb, which is not among the methods cfo, rs"):
+        method_options(["cfo", "rs"], {"bohb.eta": 3}, workers=1)
+
+
+def test_a_method_named_twice_is_one_method() -> None:
+    assert [name for name, _ in method_options(["rs", "cfo", "rs"], {}, workers=1)] == ["rs", "cfo"]
+
+
+def test_the_number_of_workers_goes_to_methods_that_take_it() -> None:
+    ((_, options),) = method_options(["cfo"], {}, workers=3)
+
+    assert options["workers"] == 3
+
+
+def test_workers_is_not_an_option_of_its_own() -> None:
+    with pytest.raises(OptionError, match="given by --workers"):
+        method_options(["cfo"], {"workers": 2}, workers=1)
+
+
+@pytest.fixture
+def plug_in(tmp_path: Path) -> str:
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine:\n    def __init__(self, space, start, seed, *, step: float = 1.0): ...\n")
+    return f"{file}:Mine"
+
+
+def test_a_method_of_one_trial_at_a_time_refuses_workers(plug_in: str) -> None:
+    with pytest.raises(OptionError, match=r"--workers 2: method .*Mine' takes one trial at a time"):
+        method_options([plug_in], {}, workers=2)
+
+
+def test_a_method_from_a_file_is_addressed_by_its_class(plug_in: str) -> None:
+    ((_, options),) = method_options([plug_in], {"Mine.step": 0.5}, workers=1)
+
+    assert options == {"step": 0.5}
+
+
+def test_two_methods_that_would_share_a_folder_are_refused(plug_in: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text("class Mine:\n    def __init__(self, space, start, seed): ...\n")
+
+    with pytest.raises(UserError, match="not the only one called 'Mine'"):
+        method_options([plug_in, f"{other}:Mine"], {}, workers=1)

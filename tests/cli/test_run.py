@@ -1,0 +1,315 @@
+"""`cfo-bench run` from end to end."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.optimizers import METHODS
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+VIRTUAL = "--learner synthetic --clock virtual --task synthetic-30k"
+
+
+def succeeded(answer: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    assert answer.returncode == 0, answer.stderr
+    return answer
+
+
+def traces(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The lines of every trace in a folder, by its path."""
+    return {
+        path.relative_to(folder).as_posix(): [json.loads(line) for line in path.read_text().splitlines()]
+        for path in sorted(folder.rglob("*.jsonl"))
+    }
+
+
+# --- real data --------------------------------------------------------------------------------
+
+
+def test_every_method_runs_on_iris(program: Program, tmp_path: Path) -> None:
+    names = [name for name, row in METHODS.rows().items() if row.missing is None]
+    chosen = [word for name in names for word in ("--method", name)]
+
+    answer = succeeded(
+        program("run --task iris --budget 5 --max-trials 3 --folds 0 --jobs 2 --json", *chosen)
+    )
+
+    rows = {row["method"]: row for row in json.loads(answer.stdout)}
+    assert list(rows) == names
+    for name, row in rows.items():
+        assert row["folds"] == 1 and row["unfinished"] == 0, name
+        assert row["metric"] == "log_loss" and row["score_mean"] is not None, name
+    assert set(traces(tmp_path / "results")) == {f"xgboost/iris/{name}/fold-0_seed-0.jsonl" for name in names}
+
+
+def test_a_file_of_ones_own_runs_from_another_folder(program: Program, tmp_path: Path) -> None:
+    """Text columns, dates and missing values come as they are."""
+    draw = random.Random(1)
+    rows = ["amount,colour,day,empty,bought"]
+    for i in range(120):
+        amount = "" if i % 7 == 0 else f"{draw.gauss(0, 1):.3f}"
+        rows.append(
+            f"{amount},{draw.choice(['red', 'blue', ''])},2024-0{1 + i % 9}-11,,{'no' if i % 3 else 'yes'}"
+        )
+    (tmp_path / "shop.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    elsewhere = tmp_path / "a folder"
+    elsewhere.mkdir()
+
+    line = "run --data ../shop.csv --target bought --method rs --budget 30 --max-trials 3 --folds 0,4"
+    succeeded(program(line, "--n-folds", "5", cwd=elsewhere))
+
+    found = traces(elsewhere / "results")
+    assert list(found) == [f"xgboost/shop/rs/fold-{fold}_seed-0.jsonl" for fold in (0, 4)]
+    header, *trials, end = found["xgboost/shop/rs/fold-0_seed-0.jsonl"]
+    assert (header["problem"], header["metric"], header["data"]["rows"]) == ("binary", "auc", 120)
+    assert [trial["status"] for trial in trials] == ["ok"] * 3
+    assert end["reason"] == "max_trials"
+
+
+def test_a_folder_of_data_sets_is_given_by_option_or_environment(program: Program, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "index.csv").write_text("name,file,target,problem\nramp,ramp.csv,y,regression\n")
+    (folder / "ramp.csv").write_text("x,y\n" + "".join(f"{i},{i * 0.5}\n" for i in range(60)))
+    line = "run --task ramp --method rs --budget 30 --max-trials 1 --folds 0 --results"
+
+    succeeded(program(line, "by-option", "--data-dir", "data"))
+    succeeded(program(line, "by-environment", CFO_BENCH_DATA=str(folder)))
+
+    by_option, by_environment = (
+        traces(tmp_path / name)["xgboost/ramp/rs/fold-0_seed-0.jsonl"]
+        for name in ("by-option", "by-environment")
+    )
+    assert by_option[0]["data"] == by_environment[0]["data"]
+    assert by_option[1]["loss"] == by_environment[1]["loss"]
+    assert shlex.split(by_option[0]["command"])[-2:] == ["--data-dir", str(folder)]
+
+
+# --- the virtual clock ------------------------------------------------------------------------
+
+
+def test_hours_of_virtual_time_repeat_byte_for_byte_in_seconds(program: Program, tmp_path: Path) -> None:
+    line = f"run {VIRTUAL} --method cfo --method rs --budget 20000 --max-trials 400 --folds 0 --results"
+    began = time.monotonic()
+
+    for results in ("once", "again"):
+        succeeded(program(line, results))
+
+    assert time.monotonic() - began < 60
+    once, again = (
+        [path.read_bytes().partition(b"\n")[2] for path in sorted((tmp_path / results).rglob("*.jsonl"))]
+        for results in ("once", "again")
+    )
+    assert len(once) == 2 and all(body.count(b"\n") > 100 for body in once)
+    assert once == again
+    ends = [json.loads(body.splitlines()[-1]) for body in once]
+    assert max(end["elapsed"] for end in ends) > 3600
+
+
+def test_the_command_in_a_header_does_the_run_again(program: Program, tmp_path: Path) -> None:
+    options = ["--option", "delta_init=1.5", "--option", "redraw=true", "--option", "n_threshold=2d"]
+    succeeded(
+        program(
+            f"run {VIRTUAL} --method cfo --budget 0.123456789 --seed 7 --n-folds 4 --folds 3 --workers 2",
+            *options,
+        )
+    )
+    ((header, *first),) = traces(tmp_path / "results").values()
+    command = shlex.split(header["command"])
+
+    succeeded(program("", *command[1:], "--results", "again"))
+
+    ((repeated, *second),) = traces(tmp_path / "again").values()
+    assert command[0] == "cfo-bench"
+    assert repeated["spec"] == header["spec"]
+    assert second == first
+
+
+# --- what is run, and what is not -------------------------------------------------------------
+
+
+def test_the_product_of_tasks_methods_and_folds_is_run_once_each(program: Program, tmp_path: Path) -> None:
+    twice = ["--task", "synthetic-1k", "--task", "synthetic-1k", "--method", "rs", "--method", "rs"]
+    learner = ["--learner", "synthetic-5d", "--clock", "virtual", "--task", "synthetic-30k"]
+
+    answer = succeeded(
+        program("run --method cfo --budget 1 --folds 0,2-3 --jobs 3 --results out", *twice, *learner)
+    )
+
+    tasks, methods, folds = ("synthetic-1k", "synthetic-30k"), ("cfo", "rs"), (0, 2, 3)
+    assert set(traces(tmp_path / "out")) == {
+        f"synthetic-5d/{task}/{method}/fold-{fold}_seed-0.jsonl"
+        for task in tasks
+        for method in methods
+        for fold in folds
+    }
+    assert "[12/12]" in answer.stderr and "[13/" not in answer.stderr
+
+
+def test_a_finished_run_is_not_run_again_unless_forced(program: Program, tmp_path: Path) -> None:
+    line = f"run {VIRTUAL} --method rs --budget 1 --folds 0"
+    succeeded(program(line))
+    (path,) = tmp_path.rglob("*.jsonl")
+    before = path.read_bytes()
+
+    again = succeeded(program(line))
+    untouched = path.read_bytes()
+    forced = succeeded(program(line, "--force"))
+
+    assert "rs fold 0: already done" in again.stderr
+    assert untouched == before
+    assert again.stdout == forced.stdout  # the table, of what was there and of what was made anew
+    assert "rs fold 0: done" in forced.stderr
+    assert path.read_bytes().partition(b"\n")[2] == before.partition(b"\n")[2]
+
+
+def test_a_dry_run_prints_the_commands_and_the_hours_and_runs_nothing(
+    program: Program, tmp_path: Path
+) -> None:
+    (tmp_path / "never_read.csv").write_text("no data set at all", encoding="utf-8")
+
+    line = "run --data never_read.csv --target y --method cfo --method rs --budget 3600 --folds 0-2 --jobs 4"
+    answer = succeeded(program(line, "--option", "cfo.scale=ln", "--dry-run"))
+
+    commands = answer.stdout.splitlines()
+    assert len(commands) == 6
+    file = shlex.quote(str(tmp_path / "never_read.csv"))
+    assert commands[0] == (
+        f"cfo-bench run --data {file} --target y --method cfo --budget 3600 --folds 0 --option scale=ln"
+    )
+    assert answer.stderr == "6 runs, 6 h 00 min of budget in all, 1 h 30 min with --jobs 4\n"
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_method_that_fails_ends_its_own_runs_and_no_other(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "class Bad:\n"
+        "    def __init__(self, space, start, seed): ...\n"
+        "    def ask(self): raise ValueError('out of ideas')\n"
+        "    def tell(self, trial, result): ...\n"
+    )
+
+    answer = program(f"run {VIRTUAL} --method bad.py:Bad --method rs --budget 1 --folds 0-1 --json -q")
+
+    assert answer.returncode == 1
+    rows = {row["method"]: row for row in json.loads(answer.stdout)}
+    assert (rows["Bad"]["unfinished"], rows["Bad"]["score_mean"]) == (2, None)
+    assert rows["rs"]["unfinished"] == 0
+    (line,) = answer.stderr.splitlines()  # once, though it is true of both folds
+    assert line == "cfo-bench: synthetic-30k Bad fold 0: the method failed in ask: ValueError: out of ideas"
+
+
+# --- what is said, and where ------------------------------------------------------------------
+
+
+def test_json_is_alone_on_stdout(program: Program) -> None:
+    line = f"run {VIRTUAL} --method rs --budget 1 --folds 0 --json"
+
+    loud = succeeded(program(line))
+    quiet = succeeded(program(line, "--quiet"))
+
+    (row,) = json.loads(loud.stdout)
+    assert (row["learner"], row["task"], row["method"], row["folds"]) == (
+        "synthetic",
+        "synthetic-30k",
+        "rs",
+        1,
+    )
+    assert "best score" in loud.stderr and "[1/1] synthetic-30k rs fold 0: done" in loud.stderr
+    assert json.loads(quiet.stdout) == [row]
+    assert quiet.stderr == ""
+
+
+def test_quiet_prints_the_table_alone(program: Program) -> None:
+    answer = succeeded(program(f"run {VIRTUAL} --method rs --method cfo --budget 1 --folds 0 -q"))
+
+    heading, _, *rows = answer.stdout.splitlines()
+    columns = ["task", "method", "folds", "metric", "best score", "time to it", "trials", "overhead"]
+    assert heading.split() == " ".join(columns).split()
+    assert [row.split()[:5] for row in rows] == [
+        ["synthetic-30k", "rs", "1", "r2", "↑"],
+        ["synthetic-30k", "cfo", "1", "r2", "↑"],
+    ]
+    assert answer.stderr == ""
+
+
+def test_plain_lines_count_the_runs_and_say_where_the_traces_are(program: Program) -> None:
+    answer = succeeded(
+        program(f"run {VIRTUAL} --method rs --budget 1 --max-trials 1 --folds 0-1 --results 'my traces'")
+    )
+
+    first, second, *rest = answer.stderr.splitlines()
+    assert first.startswith("[1/2, ") and "to go] synthetic-30k rs fold 0: done, 1 trial, best loss " in first
+    assert second.startswith("[2/2] synthetic-30k rs fold 1: done, 1 trial, best loss ")
+    assert rest[-1] == "traces in my traces"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a pseudo-terminal as Linux has it")
+def test_a_terminal_shows_the_runs_under_way(tmp_path: Path, environment: dict[str, str]) -> None:
+    text, table = on_a_terminal(
+        [
+            "run",
+            "--task",
+            "wine",
+            "--method",
+            "cfo",
+            "--method",
+            "rs",
+            "--budget",
+            "2",
+            "--folds",
+            "0",
+            "-j",
+            "2",
+        ],
+        tmp_path,
+        {**environment, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"},
+    )
+
+    assert "looking at the data" in text
+    assert "0 of 2" in text and "to go" in text
+    for name in ("wine cfo fold 0", "wine rs fold 0"):
+        assert name in text
+    assert "of 2 s" in text and " trials" in text and "best loss 0." in text
+    assert "[1/2" not in text  # the lines for logs
+    assert [line.split()[:2] for line in table.splitlines()[2:]] == [["wine", "cfo"], ["wine", "rs"]]
+
+
+def on_a_terminal(arguments: list[str], cwd: Path, environment: dict[str, str]) -> tuple[str, str]:
+    """What the program draws on a terminal as stderr, and what it prints to a pipe as stdout."""
+    import os
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cfo_bench", *arguments],
+        cwd=cwd,
+        env=environment,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+    ) as process:
+        os.close(theirs)
+        drawn = b""
+        while True:
+            try:
+                drawn += os.read(ours, 65536)
+            except OSError:  # the other side is closed
+                break
+        assert process.stdout is not None
+        printed = process.stdout.read()
+    os.close(ours)
+    assert process.returncode == 0, drawn.decode()
+    return drawn.decode(), printed

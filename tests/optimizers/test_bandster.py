@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from cfo_bench.errors import RunError
+from cfo_bench.optimizers.bandster import BOHB, Hyperband, levels, truncated_normal
+from cfo_bench.records import Result, Status, Trial
+from cfo_bench.space import Float, Int, Space
+
+pytest.importorskip("hpbandster")
+
+SPACE = Space([Int("trees", 4, 4096, log=True), Float("share", 0.6, 1.0)])
+START = {"trees": 4, "share": 1.0}
+
+
+def loss(trial: Trial) -> float:
+    return abs(trial.config["share"] - 0.8)
+
+
+def play(method: Hyperband, n: int) -> list[Trial]:
+    trials = []
+    for _ in range(n):
+        trials.append(method.ask())
+        method.tell(trials[-1], Result.ok(loss(trials[-1])))
+    return trials
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"),
+    [
+        (None, [math.inf]),
+        (150, [150]),
+        (10_000, [10_000]),
+        (29_999, [29_999]),
+        (30_000, [10_000, 30_000]),
+        (90_000, [10_000, 30_000, 90_000]),
+        (1_000_000, [12345.679, 37037.037, 111111.111, 333333.333, 1_000_000]),
+    ],
+)
+def test_levels_are_thirds_down_to_10000_rows(n_rows: int | None, expected: list[float]) -> None:
+    found = levels(n_rows, 10_000, 3)
+
+    assert found == pytest.approx(expected)
+    assert all(type(rows) is float for rows in found)
+
+
+def test_levels_are_those_of_hpbandster() -> None:
+    for n_rows in (10_000, 29_000, 90_001, 500_000, 3_000_000):
+        count = -int(np.log(10_000 / n_rows) / np.log(3)) + 1
+        theirs = n_rows * np.power(3.0, -np.linspace(count - 1, 0, count))
+        assert levels(n_rows, 10_000, 3) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize("method", [Hyperband, BOHB])
+@pytest.mark.parametrize("n_rows", [None, 500, 10_000])
+def test_few_rows_are_one_level_of_all_rows(method: type[Hyperband], n_rows: int | None) -> None:
+    assert {trial.rows for trial in play(method(SPACE, START, n_rows=n_rows), 8)} == {None}
+
+
+@pytest.mark.parametrize("method", [Hyperband, BOHB])
+def test_brackets_of_hyperband_follow_each_other(method: type[Hyperband]) -> None:
+    trials = play(method(SPACE, START, n_rows=90_000), 22 + 2)
+
+    rows = [trial.rows for trial in trials]
+    assert rows[:13] == [10_000] * 9 + [30_000] * 3 + [None]
+    assert rows[13:22] == [30_000] * 3 + [None] + [None] * 3 + [10_000] * 2
+
+
+def test_the_best_of_a_level_are_promoted() -> None:
+    trials = play(Hyperband(SPACE, START, n_rows=90_000), 13)
+
+    ranked = sorted(trials[:9], key=loss)
+    assert sorted(map(loss, trials[9:12])) == [loss(trial) for trial in ranked[:3]]
+    assert trials[12].config == ranked[0].config
+
+
+def test_a_failed_start_is_never_promoted() -> None:
+    method = Hyperband(SPACE, START, n_rows=90_000)
+    method.tell(method.ask(), Result(Status.FAILED))
+
+    assert START not in [trial.config for trial in play(method, 12)]
+
+
+def test_where_every_trial_of_a_level_fails_the_next_has_new_ones() -> None:
+    method = BOHB(SPACE, START, n_rows=30_000)
+
+    for _ in range(30):
+        trial = method.ask()
+        method.tell(trial, Result(Status.MEMORY))
+
+    assert trial.number == 29
+
+
+def test_models_are_asked_once_there_are_enough_points() -> None:
+    method = BOHB(SPACE, START, random_fraction=0.0)
+
+    trials = play(method, 40)
+
+    assert method._generator.kde_models
+    late = [abs(trial.config["share"] - 0.8) for trial in trials[20:]]
+    early = [abs(trial.config["share"] - 0.8) for trial in trials[1:8]]
+    assert np.mean(late) < np.mean(early)
+
+
+def test_a_model_that_fails_is_an_error_and_no_random_configuration() -> None:
+    method = BOHB(SPACE, START, random_fraction=0.0)
+    play(method, 12)
+    method._generator.kde_models[math.inf]["good"].data[:] = math.nan
+
+    with pytest.raises(RunError, match=r"hpbandster.s model failed: .*failed") as failure:
+        method.ask()
+
+    assert "\n" not in str(failure.value)
+
+
+def test_a_quick_draw_is_scipys() -> None:
+    from scipy.stats import truncnorm
+
+    state = np.random.get_state()  # noqa: NPY002
+    cases = [(m, bw) for m in (0.0, 1e-9, 0.2, 0.999, 1.0) for bw in (0.003, 0.1, 2.0)] * 20
+    quick = [truncated_normal(-m / bw, (1 - m) / bw, loc=m, scale=bw) for m, bw in cases]
+    np.random.set_state(state)  # noqa: NPY002
+    theirs = [truncnorm.rvs(-m / bw, (1 - m) / bw, loc=m, scale=bw) for m, bw in cases]
+
+    assert quick == pytest.approx(theirs, rel=1e-9, abs=1e-12)
+    assert all(0 <= x <= 1 for x in quick)
+
+
+def test_several_trials_at_once_open_further_brackets() -> None:
+    method = Hyperband(SPACE, START, n_rows=90_000, workers=12)
+
+    trials = [method.ask() for _ in range(12)]
+
+    assert [trial.rows for trial in trials] == [10_000] * 9 + [30_000] * 3
+    assert len(method._halvings) == 2

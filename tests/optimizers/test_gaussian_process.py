@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from cfo_bench.optimizers.gaussian_process import GPEI, GPEIPS
+from cfo_bench.records import Result
+from cfo_bench.space import Categorical, Float, Int, Space
+
+pytest.importorskip("skopt")
+
+SPACE = Space([Int("trees", 4, 4096), Float("rate", 0.001, 1.0)])
+START = {"trees": 4, "rate": 0.5}
+
+
+def tell(method: GPEI, loss: float, seconds: float = 0.01) -> None:
+    method.tell(method.ask(), Result.ok(loss, seconds))
+
+
+@pytest.mark.parametrize("method", [GPEI, GPEIPS])
+def test_every_positive_hyperparameter_is_searched_by_its_logarithm(method: type[GPEI]) -> None:
+    drawn = method(SPACE, START)._optimizer.space.rvs(1000, random_state=0)
+
+    # On a log scale as many lie below √(4 · 4096) = 128 as above; on a linear one 3 % would.
+    assert 400 < sum(trees < 128 for trees, _ in drawn) < 600
+    assert 400 < sum(rate < math.sqrt(0.001) for _, rate in drawn) < 600
+
+
+@pytest.mark.parametrize("method", [GPEI, GPEIPS])
+def test_the_model_sees_the_unit_cube(method: type[GPEI]) -> None:
+    space = Space([*SPACE, Float("shift", -3.0, 5.0), Categorical("kind", "abc")])
+    optimizer = method(space, {**START, "shift": 0.0, "kind": "a"})._optimizer
+
+    points = optimizer.space.transform([[4, 0.001, -3.0, 0], [4096, 1.0, 5.0, 2]])
+
+    assert points.tolist() == [[0, 0, 0, 1, 0, 0], [1, 1, 1, 0, 0, 1]]
+
+
+def test_the_start_is_told_to_the_package() -> None:
+    method = GPEI(SPACE, START)
+
+    tell(method, 0.7)
+
+    assert method._optimizer.Xi == [[4, 0.5]]
+    assert method._optimizer.yi == [0.7]
+
+
+def test_the_best_so_far_of_gpeips_is_a_loss_and_not_the_logarithm_of_a_time() -> None:
+    """scikit-optimize takes the least of both."""
+    method = GPEIPS(SPACE, START, n_initial_points=3)
+
+    for loss, seconds in [(0.5, 1e-3), (0.3, 1e-7), (0.4, 200.0)]:
+        tell(method, loss, seconds)
+
+    told = np.array(method._optimizer.yi)
+    assert np.min(told) == told[1, 0]
+    assert np.diff(told[:, 0]) == pytest.approx([-0.2, 0.1])
+    assert np.exp(told[:, 1]) == pytest.approx([1e-3, 1e-7, 200.0])
+
+
+def test_gpeips_prefers_the_cheaper_of_two_halves_that_are_as_good() -> None:
+    space = Space([Float("x", 1.0, 100.0)])
+    rng = np.random.default_rng(0)
+
+    def means(kind: type[GPEI]) -> float:
+        method = kind(space, {"x": 10.0}, 0, n_initial_points=6, n_candidates=200, n_restarts=1)
+        asked = []
+        for i in range(9):
+            trial = method.ask()
+            x = trial.config["x"]
+            method.tell(trial, Result.ok(0.5 + 0.01 * float(rng.random()), 1e-3 * x**3))
+            if i >= 6:
+                asked.append(math.log(x))
+        return sum(asked) / len(asked)
+
+    assert means(GPEIPS) < means(GPEI)
+
+
+def test_the_quick_variances_are_those_of_the_package() -> None:
+    from skopt.learning import GaussianProcessRegressor
+
+    method = GPEI(SPACE, START, n_initial_points=3, n_candidates=50, n_restarts=1)
+    for loss in (0.5, 0.3, 0.4, 0.35):
+        tell(method, loss)
+    model = method._optimizer.models[-1]
+    points = np.random.default_rng(0).random((40, 2))
+
+    mean, std = model.predict(points, return_std=True)
+    their_mean, their_std = GaussianProcessRegressor.predict(model, points, return_std=True)
+
+    assert mean == pytest.approx(their_mean, rel=1e-9)
+    assert std == pytest.approx(their_std, rel=1e-6, abs=1e-9)
+
+
+def test_only_the_last_model_is_kept() -> None:
+    method = GPEI(SPACE, START, n_initial_points=2, n_candidates=50, n_restarts=1)
+
+    for loss in (0.5, 0.3, 0.4, 0.35):
+        tell(method, loss)
+
+    assert len(method._optimizer.models) == 1

@@ -1,0 +1,56 @@
+"""A method and a learner, as small as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.clock import Deadline
+from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.space import Config, Float, Space
+
+
+class Dice:
+    """The start first, and then whatever falls: the best of `sides` draws is not known before it is tried."""
+
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int, *, sides: int = 6) -> None:
+        self._faces = [space.check(start)]
+        rng = np.random.default_rng(seed)
+        self._faces += [space.sample(rng) for _ in range(sides)]
+        self._rng, self._thrown = rng, 0
+
+    def ask(self) -> Trial:
+        face = self._rng.integers(len(self._faces)) if self._thrown else 0
+        self._thrown += 1
+        return Trial(self._thrown - 1, self._faces[face])
+
+    def tell(self, trial: Trial, result: Result) -> None:
+        pass
+
+
+class Parabola:
+    """The loss is (x − 3)², and a trial takes x seconds of the virtual clock."""
+
+    problems = tuple(Problem)
+    cost_related = ("x",)
+    virtual = True
+
+    def space(self, n_rows: int) -> Space:
+        return Space([Float("x", 1.0, 5.0)])
+
+    def start(self, space: Space) -> Config:
+        return {"x": 1.0}
+
+    def prepare(self, fold: Fold, threads: int, seed: int) -> ParabolaObjective:
+        return ParabolaObjective()
+
+
+class ParabolaObjective:
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        x = trial.config["x"]
+        return Result.ok((x - 3) ** 2, fit_seconds=x)
+
+    def test_loss(self) -> float:
+        raise NotImplementedError("a parabola has no test part")

@@ -1,0 +1,147 @@
+"""A trace becomes a digest: what is counted, what is kept, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.errors import TraceError
+from cfo_bench.records import EndReason
+from cfo_bench.report.digest import COST_BIN_EDGES, Digest, State, digest
+
+
+def digested(path: Path) -> Digest:
+    found = digest(path)
+    assert found is not None
+    return found
+
+
+def test_only_trials_that_lower_the_loss_are_incumbents(write_run: Any) -> None:
+    path = write_run("t", "cfo", 0, [(1, 0.4, 1), (2, 0.5, 1), (3, 0.4, 1), (5, None, 2), (9, 0.25, 4)])
+
+    found = digested(path)
+
+    assert found.steps.seconds == [1, 9]
+    assert found.steps.losses == [0.4, 0.25]
+    assert found.steps.costs == [1, 4]
+    assert found.steps.overheads == [0.5, 0.5]
+    assert found.steps.best_config == {"n_estimators": 20, "max_leaves": 40}
+    assert found.statuses == {"ok": 4, "timeout": 1}
+
+
+def test_incumbents_come_in_the_order_in_which_trials_ended(write_run: Any) -> None:
+    # Two at once: the second one asked ended first.
+    found = digested(write_run("t", "cfo", 0, [(8, 0.3, 7), (2, 0.4, 1)]))
+
+    assert found.steps.seconds == [2, 8]
+    assert found.steps.best_config["n_estimators"] == 4
+
+
+def test_trials_on_fewer_rows_don_t_count_when_only_full_ones_do(write_run: Any) -> None:
+    # 900 of the 1000 rows are for training.
+    path = write_run("t", "bohb", 0, [(1, 0.2, 1), (2, 0.4, 1), (3, 0.3, 1)], rows=[100, 900, None])
+
+    found = digested(path)
+
+    assert found.steps.losses == [0.2]
+    assert found.full.losses == [0.4, 0.3]
+    assert found.full.best_config["n_estimators"] == 12
+
+
+def test_time_is_told_apart_by_what_it_went_into(write_run: Any) -> None:
+    found = digested(write_run("t", "cfo", 0, [(1, 0.4, 0.5), (10, 0.1, 4), (60, 0.2, 20)]))
+
+    # 24.5 s of trials; the third, of 20 s, is dearer than the incumbent's 4 s.
+    assert found.spent == {"method": 1.5, "fit": 18.375, "validate": 6.125, "idle": 74.0}
+    assert found.dearer_share == 0.2
+
+
+def test_the_cost_of_trials_is_kept_by_when_they_ended(write_run: Any) -> None:
+    # Both end in (0.01, 0.0126] of the budget, and the third at its very end.
+    found = digested(write_run("t", "cfo", 0, [(1.1, 0.4, 0.5), (1.2, 0.1, 1.5), (100, 0.2, 20)]))
+
+    costs = {
+        round(float(edge), 4): cost
+        for edge, cost in zip(COST_BIN_EDGES[1:], found.cost_bins, strict=True)
+        if cost
+    }
+    assert costs == {0.0126: 1.0, 1.0: 20.0}
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [
+        (EndReason.BUDGET, State.DONE),
+        (EndReason.MAX_TRIALS, State.DONE),
+        (EndReason.EXHAUSTED, State.DONE),
+        (EndReason.INTERRUPTED, State.INTERRUPTED),
+        (EndReason.ERROR, State.FAILED),
+        (None, State.UNFINISHED),
+    ],
+)
+def test_how_a_run_ended_is_its_state(write_run: Any, reason: EndReason | None, state: State) -> None:
+    found = digested(write_run("t", "cfo", 0, [(1, 0.4, 1)], reason=reason))
+
+    assert found.state is state
+    assert found.end_reason == reason
+    assert found.error == ("it broke" if reason is EndReason.ERROR else None)
+
+
+def test_a_torn_last_line_is_passed_over(write_run: Any) -> None:
+    path = write_run("t", "cfo", 0, [(1, 0.4, 1), (2, 0.3, 1)], reason=None)
+    path.write_bytes(path.read_bytes()[:-20])
+
+    found = digested(path)
+
+    assert (found.trials, found.steps.losses, found.state) == (1, [0.4], State.UNFINISHED)
+
+
+def test_a_run_that_was_taken_up_after_its_end_is_not_done(write_run: Any) -> None:
+    path = write_run("t", "cfo", 0, [(1, 0.4, 1)], reason=EndReason.INTERRUPTED)
+    with path.open("ab") as file:
+        file.write(b'{"kind":"resume","elapsed":1.0,"trials":1,"utc":"","why":"again"}\n')
+
+    assert digested(path).state is State.UNFINISHED
+
+
+def test_a_hyperparameter_called_number_does_not_confuse_the_best_configuration(write_run: Any) -> None:
+    path = write_run("t", "cfo", 0, [(1, 0.4, 1), (2, 0.3, 1)])
+    path.write_bytes(path.read_bytes().replace(b'"n_estimators":4,', b'"number":1,'))
+
+    assert digested(path).steps.best_config == {"n_estimators": 8, "max_leaves": 16}
+
+
+def test_a_run_without_trials_has_no_incumbent(write_run: Any) -> None:
+    found = digested(write_run("t", "cfo", 0, []))
+
+    assert found.steps.seconds == [] and found.steps.best_config == {}
+    assert found.spent["idle"] == 100.0
+
+
+def test_a_file_without_a_whole_header_is_no_run_yet(tmp_path: Path) -> None:
+    path = tmp_path / "fold-0_seed-0.jsonl"
+    path.write_bytes(b'{"kind":"run","sch')
+
+    assert digest(path) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ((b'"kind":"run"', b'"kind":"walk"'), "first line is no header"),
+        ((b'"schema":1', b'"schema":99'), "version 99"),
+        ((b'{"kind":"trial"', b'{"kind"'), "no record"),
+    ],
+)
+def test_what_is_no_trace_is_refused_in_one_line(
+    write_run: Any, change: tuple[bytes, bytes], says: str
+) -> None:
+    path = write_run("t", "cfo", 0, [(1, 0.4, 1)])
+    path.write_bytes(path.read_bytes().replace(*change))
+
+    with pytest.raises(TraceError, match=says) as caught:
+        digest(path)
+
+    assert "\n" not in str(caught.value)

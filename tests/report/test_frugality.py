@@ -1,0 +1,85 @@
+"""Where the time goes, worked out by hand in conftest.py's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cfo_bench.records import EndReason
+from cfo_bench.report.contents import Table
+from cfo_bench.report.digest import Digest, digest
+from cfo_bench.report.results import Results
+from cfo_bench.report.sections import configurations, frugality
+
+
+def tables(found: list[Digest]) -> dict[str, Table]:
+    return {table.name: table for table in frugality.section(Results("xgboost", found)).tables}
+
+
+def row(table: Table, **of: Any) -> dict[str, Any]:
+    return next(one for one in table.records() if all(one[name] == value for name, value in of.items()))
+
+
+def test_shares_of_the_time_are_means_over_runs(by_hand: list[Digest]) -> None:
+    found = row(tables(by_hand)["time-shares-by-task"], task="alpha", method="cfo")
+
+    # Fold 0: three trials of 24.5 s in all; fold 1: two of 8.5 s; half a second of the method for each trial.
+    assert found["overhead"] == pytest.approx((0.015 + 0.010) / 2)
+    assert found["fit"] == pytest.approx((0.18375 + 0.06375) / 2)
+    assert found["validate"] == pytest.approx((0.06125 + 0.02125) / 2)
+    assert found["idle"] == pytest.approx((0.74 + 0.905) / 2)
+    # 20 s of fold 0 went into a trial dearer than the incumbent's 4 s.
+    assert found["dearer"] == pytest.approx(0.1)
+
+
+def test_shares_of_a_method_are_means_over_tasks(by_hand: list[Digest]) -> None:
+    found = row(tables(by_hand)["time-shares"], method="cfo")
+
+    # On beta and gamma every run has two trials of half a second.
+    assert found["overhead"] == pytest.approx((0.0125 + 0.01 + 0.01) / 3)
+    assert sum(found[kind] for kind in ("overhead", "fit", "validate", "idle")) == pytest.approx(1)
+    assert row(tables(by_hand)["dearer-share"], method="cfo")["mean"] == pytest.approx(0.1 / 3)
+
+
+def test_the_cost_of_trials_over_time(by_hand: list[Digest]) -> None:
+    found = tables(by_hand)
+
+    # The trial of fold 0 that ends at 60 s, in (0.5012, 0.6310] of the budget.
+    late = [
+        one
+        for one in found["trial-cost-by-task"].records()
+        if (one["task"], one["method"]) == ("alpha", "cfo") and one["from_share"] < 0.6 <= one["to_share"]
+    ]
+    assert [(one["mean_seconds"], one["runs"]) for one in late] == [(20, 1)]
+    overall = [
+        one
+        for one in found["trial-cost"].records()
+        if one["method"] == "cfo" and one["to_share"] == late[0]["to_share"]
+    ]
+    assert [(one["cost_share"], one["tasks"]) for one in overall] == [(pytest.approx(0.2), 1)]
+
+
+def test_how_exactly_the_budget_was_kept(write_run: Any) -> None:
+    paths = [
+        write_run("t", "cfo", 0, [(1, 0.4, 1)], elapsed=100.5),
+        write_run("t", "cfo", 1, [(1, 0.4, 1)], elapsed=100.0),
+        write_run("t", "cfo", 2, [(1, 0.4, 1)], elapsed=30.0, reason=EndReason.EXHAUSTED),
+    ]
+
+    found = tables([one for path in paths if (one := digest(path))])["budget-kept"]
+
+    kept = row(found, method="cfo")
+    assert (kept["runs"], kept["spent_it"], kept["trials"]) == (3, 2, 3)
+    assert (kept["least"], kept["most"], kept["seconds_past"]) == (1.0, 1.005, 0.5)
+
+
+def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Digest]) -> None:
+    found = configurations.section(Results("xgboost", by_hand))
+
+    best = row(found.tables[1], task="alpha", method="cfo", fold=1)
+    # The second trial: 8 trees, 16 leaves, 8 s, and half a second of the method.
+    assert (best["n_estimators"], best["max_leaves"], best["seconds"]) == (8, 16, 8.5)
+    histogram = next(t for t in found.figures[0].tables if t.name == "cumulative-n_estimators")
+    # bohb's best: the second trial on alpha, twice; the first on beta, twice; the second on gamma, once.
+    assert [r[1:] for r in histogram.rows if r[0] == "bohb"] == [[4, pytest.approx(0.4)], [8, 1.0]]

@@ -1,0 +1,195 @@
+"""Scaled scores, who reaches the best and when, and every kind of cell, worked out by hand in conftest.py's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cfo_bench.records import Problem
+from cfo_bench.report.digest import Digest, digest
+from cfo_bench.report.results import Results
+from cfo_bench.report.scores import Cell, normalised, optimality, score_task, score_tasks
+from cfo_bench.report.sections import missing, optimality as optimality_section, overall
+from cfo_bench.report.sections.missing import NO_RESULT, NOT_RUN, NOT_SHARED
+
+
+def digests(*paths: Any) -> list[Digest]:
+    return [found for path in paths if (found := digest(path)) is not None]
+
+
+def test_the_tuned_forest_is_the_one_of_classification(by_hand: list[Digest]) -> None:
+    alpha, _, _ = score_tasks(by_hand)
+
+    assert (alpha.scale.by, alpha.scale.zero_loss, alpha.scale.one_loss) == ("tuned random forest", 0.5, 0.25)
+    # (0.5 - 0.125) / 0.25, the same, (0.5 - 0.25) / 0.25
+    assert {name: found.final_score for name, found in alpha.methods.items()} == {
+        "cfo": 1.5,
+        "rs": 1.5,
+        "bohb": 1.0,
+    }
+
+
+def test_r2_is_the_score_of_regression(by_hand: list[Digest]) -> None:
+    _, beta, _ = score_tasks(by_hand)
+
+    assert beta.scale.by == "r2"
+    assert {name: found.final_score for name, found in beta.methods.items()} == {
+        "cfo": 0.5,
+        "rs": 0.625,
+        "bohb": 0.125,
+    }
+
+
+def test_without_a_forest_a_loss_of_nothing_is_the_one(by_hand: list[Digest]) -> None:
+    _, _, gamma = score_tasks(by_hand)
+
+    # On the shared folds 0 and 1: cfo (0.25 + 0.5) / 2, rs 0.5, bohb (0.25 + the constant's 1) / 2
+    assert gamma.scale.by == "a loss of 0"
+    assert gamma.shared == ((0, 0), (1, 0))
+    assert {name: (found.final_loss, found.final_score) for name, found in gamma.methods.items()} == {
+        "cfo": (0.375, 0.625),
+        "rs": (0.5, 0.5),
+        "bohb": (0.625, 0.375),
+    }
+    assert {name: found.imputed for name, found in gamma.methods.items()} == {"cfo": 0, "rs": 0, "bohb": 1}
+
+
+def test_a_forest_on_other_folds_or_no_better_than_the_constant_scales_nothing(write_run: Any) -> None:
+    runs = [write_run("t", "cfo", fold, [(1, 0.25, 1)]) for fold in (0, 1)]
+    one_fold = write_run("t", "tuned-rf", 0, [(1, 0.25, 1)])
+    assert score_task(digests(*runs, one_fold)).scale.by == "a loss of 0"
+
+    useless = [write_run("t", "tuned-rf", fold, [(1, 0.5, 1)]) for fold in (0, 1)]
+    assert score_task(digests(*runs, *useless)).scale.by == "a loss of 0"
+
+
+def test_the_best_is_reached_by_the_soonest_at_99_95_percent(by_hand: list[Digest]) -> None:
+    alpha, beta, gamma = score_tasks(by_hand)
+
+    assert (alpha.best_score, alpha.best_method, alpha.best_seconds) == (1.5, "cfo", 20)
+    assert (beta.best_score, beta.best_method, beta.best_seconds) == (0.625, "rs", 30)
+    assert (gamma.best_score, gamma.best_method, gamma.best_seconds) == (0.625, "cfo", 10)
+    assert {m: found.seconds_to_best for m, found in alpha.methods.items()} == {
+        "cfo": 20,
+        "rs": 80,
+        "bohb": None,
+    }
+
+
+def test_a_score_a_hair_below_the_best_reaches_it(write_run: Any) -> None:
+    # Scores 1 - 2 · loss: 0.8 is the best, and 99.95 % of it is 0.7996, a loss of 0.1002.
+    found = score_task(
+        digests(
+            write_run("t", "cfo", 0, [(1, 0.4, 1), (50, 0.1, 1)]),
+            write_run("t", "rs", 0, [(1, 0.4, 1), (10, 0.1001, 1)]),
+            write_run("t", "bohb", 0, [(1, 0.4, 1), (5, 0.1003, 1)]),
+        )
+    )
+
+    assert [cell.text for cell in optimality(found)] == ["-0.1%", "×5.0", "**0.7998 (10s)**"]
+
+
+def test_every_kind_of_cell_is_printed_as_in_the_paper(by_hand: list[Digest]) -> None:
+    table, numbers = optimality_section.section(Results("xgboost", by_hand)).tables
+
+    assert table.columns == ("task", "RS", "BOHB", "CFO")
+    assert table.rows == [
+        # 80 s / 20 s; (1.5 - 1) / 1.5
+        ["alpha", "×4.0", "-33.3%", "**1.5000 (20s)**"],
+        # (0.625 - 0.125) / 0.625; (0.625 - 0.5) / 0.625
+        ["beta", "**0.6250 (30s)**", "-80.0%", "-20.0%"],
+        # (0.625 - 0.5) / 0.625; (0.625 - 0.375) / 0.625, one of the two folds imputed
+        ["gamma", "-20.0%", "-40.0%*", "**0.6250 (10s)**"],
+    ]
+    cells = {(row["task"], row["method"]): row for row in numbers.records()}
+    assert cells["alpha", "rs"]["cost_ratio"] == 4.0
+    assert cells["alpha", "bohb"]["gap_percent"] == pytest.approx(100 / 3)
+    assert cells["gamma", "bohb"]["imputed_runs"] == 1
+    assert cells["gamma", "cfo"]["runs"] == 2
+
+
+def test_a_method_without_any_result_and_one_that_was_not_run_say_so(write_run: Any) -> None:
+    found = digests(
+        write_run("t", "cfo", 0, [(1, 0.25, 1)]),
+        write_run("t", "rs", 0, [(90, None, 80)]),
+        write_run("u", "cfo", 0, [(1, 0.25, 1)]),
+    )
+
+    printed, _ = optimality_section.section(Results("xgboost", found)).tables
+
+    assert printed.rows == [["t", "no result", "**0.5000 (1s)**"], ["u", "not run", "**0.5000 (1s)**"]]
+
+
+def test_a_best_score_of_nothing_has_no_percent() -> None:
+    assert Cell("t", "rs", "worse", -0.5, None, None, None).text == "worse"
+
+
+def test_methods_that_share_no_fold_are_not_compared(write_run: Any) -> None:
+    found = score_task(
+        digests(
+            write_run("t", "cfo", 0, [(1, 0.25, 1)]),
+            write_run("t", "cfo", 1, [(1, 0.25, 1)]),
+            write_run("t", "rs", 7, [(1, 0.125, 1)]),
+        )
+    )
+
+    assert found.shared == ((0, 0), (1, 0))
+    assert found.methods["rs"].final_score is None
+    assert found.best_method == "cfo"
+
+
+def test_scores_are_normalised_by_the_baseline(by_hand: list[Digest]) -> None:
+    alpha, beta, gamma = score_tasks(by_hand)
+
+    assert normalised(alpha, "cfo") == pytest.approx({"cfo": 100, "rs": 100, "bohb": 200 / 3})
+    assert normalised(beta, "cfo") == pytest.approx({"cfo": 100, "rs": 125, "bohb": 25})
+    assert normalised(gamma, "cfo") == pytest.approx({"cfo": 100, "rs": 80, "bohb": 60})
+    assert normalised(beta, "rs")["cfo"] == pytest.approx(80)
+    assert normalised(beta, "nobody") == {}
+
+
+def test_a_baseline_that_is_worse_than_the_constant_normalises_nothing(write_run: Any) -> None:
+    found = score_task(
+        digests(
+            write_run("t", "cfo", 0, [(1, 1.5, 1)], problem=Problem.REGRESSION),
+            write_run("t", "rs", 0, [(1, 0.5, 1)], problem=Problem.REGRESSION),
+        )
+    )
+
+    assert found.methods["cfo"].final_score == -0.5
+    assert normalised(found, "cfo") == {}
+
+
+def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand: list[Digest]) -> None:
+    shares, boxes, _ = overall.section(Results("xgboost", by_hand)).tables
+
+    rows = {row["method"]: row for row in shares.records()}
+    # rs: 100, 125, 80; it reaches the best on alpha and beta. bohb: 67, 25, 60. cfo: alpha and gamma.
+    assert {m: (row["over_90"], row["reached"], row["tasks"]) for m, row in rows.items()} == {
+        "rs": (2, 2, 3),
+        "bohb": (0, 0, 3),
+        "cfo": (3, 2, 3),
+    }
+    assert rows["rs"]["share_over_90"] == pytest.approx(2 / 3)
+    # Of 80, 100, 125 the quartiles are 90, 100, 112.5.
+    box = next(row for row in boxes.records() if row["method"] == "rs")
+    assert [box[name] for name in ("low_whisker", "quartile_1", "median", "quartile_3", "high_whisker")] == (
+        pytest.approx([80, 90, 100, 112.5, 125])
+    )
+
+
+def test_what_is_missing_is_listed(by_hand: list[Digest]) -> None:
+    found = missing.section(Results("xgboost", by_hand))
+
+    table, trials = found.tables
+    assert [row[:5] for row in table.rows] == [
+        ["gamma", "rs", 2, 0, NOT_RUN],
+        ["gamma", "bohb", 1, 0, NO_RESULT],
+        ["gamma", "bohb", 2, 0, NOT_SHARED],
+        ["gamma", "cfo", 2, 0, NOT_SHARED],
+    ]
+    assert table.rows[1][5] == "1 timeout"
+    assert len(found.warnings) == 3
+    # bohb: two runs of two trials on alpha, two of one on beta, and on gamma two, one cut off, one.
+    assert [row for row in trials.rows if row[0] == "bohb"] == [["bohb", 7, 9, 1, 0, 0]]

@@ -1,0 +1,112 @@
+"""Ranks and tests of significance, against worked examples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cfo_bench.report.digest import Digest
+from cfo_bench.report.results import Results
+from cfo_bench.report.sections import statistics as section_of
+from cfo_bench.report.statistics import cliques, critical_difference, friedman, holm, pairwise, ranks
+
+
+def test_ties_share_a_rank_and_no_result_is_last() -> None:
+    found = ranks(np.array([[0.125, 0.125, 0.25], [0.5, np.nan, 0.1], [np.nan, 0.3, np.nan]]))
+
+    assert found.tolist() == [[1.5, 1.5, 3], [2, 3, 1], [2.5, 1, 2.5]]
+
+
+def test_friedman_agrees_with_scipy_on_ties_too() -> None:
+    losses = np.random.default_rng(3).integers(0, 6, size=(12, 4)).astype(float)
+
+    found = friedman(ranks(losses))
+
+    expected = stats.friedmanchisquare(*losses.T)
+    assert found is not None
+    assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
+
+
+def test_friedman_of_methods_that_are_all_alike_finds_nothing() -> None:
+    found = friedman(ranks(np.ones((6, 3))))
+
+    assert found is not None and found.p == 1.0
+
+
+def test_friedman_takes_three_methods() -> None:
+    assert friedman(ranks(np.ones((6, 2)))) is None
+
+
+@pytest.mark.parametrize(("methods", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (10, 3.164)])
+def test_the_critical_difference_is_nemenyi_s(methods: int, q: float) -> None:
+    # q at 5 %, as tables of the two-tailed Nemenyi test print it; on 14 tasks.
+    expected = q * (methods * (methods + 1) / (6 * 14)) ** 0.5
+
+    assert critical_difference(14, methods) == pytest.approx(expected, rel=5e-4)
+
+
+def test_cliques_are_the_longest_stretches_that_don_t_differ() -> None:
+    assert cliques([1.0, 1.5, 2.4, 4.0], 1.0) == [(0, 1), (1, 2)]
+    assert cliques([1.0, 1.2, 1.4], 1.0) == [(0, 2)]
+    assert cliques([1.0, 3.0], 1.0) == []
+
+
+def test_holm_multiplies_by_what_is_left_and_never_falls() -> None:
+    # Sorted 0.01, 0.02, 0.03, 0.5: times 4, 3, 2, 1; the third may not be below the second.
+    assert holm([0.03, 0.5, 0.01, 0.02]) == pytest.approx([0.06, 0.5, 0.04, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_pairs_are_tested_by_wilcoxon() -> None:
+    # The first beats the second on all of seven tasks: p = 2 / 2^7.
+    scores = np.array([[k + 1.0, k + 0.9 - 0.01 * k, k + 1.0] for k in range(7)])
+
+    one, same, other = pairwise(scores, ["a", "b", "c"])
+
+    assert (one.one, one.other, one.wins, one.losses, one.ties) == ("a", "b", 7, 0, 0)
+    assert one.p == pytest.approx(2 / 2**7)
+    assert (same.ties, same.p, same.p_holm) == (7, 1.0, 1.0)
+    assert one.p_holm == other.p_holm == pytest.approx(3 * 2 / 2**7)
+
+
+def test_too_few_tasks_are_said_and_not_drawn(by_hand: list[Digest]) -> None:
+    found = section_of.section(Results("xgboost", by_hand))
+
+    assert found.figures == () and found.tables == ()
+    assert found.warnings == (
+        "no statistics: 3 tasks with every method, and it takes two methods and 6 tasks to tell a difference "
+        "from chance",
+    )
+
+
+def test_ranks_and_tests_over_many_tasks(many_tasks: list[Digest]) -> None:
+    found = section_of.section(Results("xgboost", many_tasks))
+
+    mean_ranks, tests, pairs, over_time = found.tables
+    # The same order on all eight tasks.
+    assert [(row["method"], row["mean_rank"]) for row in mean_ranks.records()] == [
+        ("cfo", 1),
+        ("rs", 2),
+        ("bohb", 3),
+        ("mine", 4),
+    ]
+    # 12 / (8·4·5) · 64 · (1 + 4 + 9 + 16) - 3·8·5
+    assert tests.records()[0]["value"] == pytest.approx(24)
+    assert {row["unit"] for row in tests.records()} == {"task"}
+    assert all(row["significant"] for row in pairs.records())
+    # Before 3 s all have the start's loss; at the end they stand as above.
+    first = [row["mean_rank"] for row in over_time.records()[:4]]
+    last = {row["method"]: row["mean_rank"] for row in over_time.records()[-4:]}
+    assert first == [2.5] * 4
+    assert last == {"cfo": 1, "rs": 2, "bohb": 3, "mine": 4}
+
+
+def test_tasks_without_every_method_are_left_out_and_named(many_tasks: list[Digest]) -> None:
+    fewer = [one for one in many_tasks if (one.task, one.method) != ("car", "rs")]
+
+    found = section_of.section(Results("xgboost", fewer))
+
+    assert found.warnings == ("left out, as not every method was run there: car",)
+    assert found.tables[0].records()[0]["tasks"] == 7

@@ -1,0 +1,125 @@
+"""A table as CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cfo_bench.report.contents import Table
+from cfo_bench.report.digest import Digest
+from cfo_bench.report.sections import sections
+from cfo_bench.report.tables import in_words, to_csv, to_latex, to_markdown
+
+TABLE = Table(
+    "odd names",
+    "Odd & ends",
+    "100 % of_it.",
+    ("task", "score", "cell", "done"),
+    [
+        ["a_b|c", 0.1 + 0.2, "**1.0524 (1199s)**", True],
+        ["<b>$x$</b>", None, "×2.8", False],
+        ["line\nbreak, comma", math.nan, "-5.9%", None],
+        ["back\\slash", 123456.7, "no result", True],
+    ],
+)
+
+
+def test_csv_has_every_digit_nothing_for_nothing_and_no_bold() -> None:
+    rows = list(csv.reader(io.StringIO(to_csv(TABLE))))
+
+    assert rows == [
+        ["task", "score", "cell", "done"],
+        ["a_b|c", "0.30000000000000004", "1.0524 (1199s)", "yes"],
+        ["<b>$x$</b>", "", "×2.8", "no"],
+        ["line\nbreak, comma", "", "-5.9%", ""],
+        ["back\\slash", "123456.7", "no result", "yes"],
+    ]
+
+
+def test_markdown_keeps_a_row_on_a_line_and_shows_tags_as_text() -> None:
+    assert to_markdown(TABLE) == (
+        "## Odd &amp; ends\n\n100 % of_it.\n\n"
+        "| task | score | cell | done |\n"
+        "| --- | ---: | --- | --- |\n"
+        "| a_b\\|c | 0.3 | **1.0524 (1199s)** | yes |\n"
+        "| &lt;b>$x$&lt;/b> | – | ×2.8 | no |\n"
+        "| line break, comma | – | -5.9% | – |\n"
+        "| back\\slash | 123457 | no result | yes |\n"
+    )
+
+
+def test_latex_is_escaped_and_ruled_by_booktabs() -> None:
+    lines = to_latex(TABLE).splitlines()
+
+    assert r"\begin{tabular}{lrll}" in lines
+    assert r"\toprule" in lines and r"\midrule" in lines and r"\bottomrule" in lines
+    assert r"\caption{Odd \& ends. 100 \% of\_it.}" in lines
+    assert r"\label{tab:odd-names}" in lines
+    assert r"a\_b\textbar{}c & 0.3 & \textbf{1.0524 (1199s)} & yes \\" in lines
+    assert r"\textless{}b\textgreater{}\$x\$\textless{}/b\textgreater{} & -- & $\times$2.8 & no \\" in lines
+    assert r"line break, comma & -- & -5.9\% & -- \\" in lines
+    assert r"back\textbackslash{}slash & 123457 & no result & yes \\" in lines
+
+
+def test_a_table_longer_than_a_page_is_broken_over_pages() -> None:
+    table = Table("t", "t", "n", ("n",), [[n] for n in range(61)])
+
+    assert r"\begin{longtable}{r}" in to_latex(table)
+    assert r"\begin{tabular}" not in to_latex(table)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.123456, "0.1235"),
+        (1.5e-7, "1.5e-07"),
+        (12345.6, "12346"),
+        (7, "7"),
+        (1_000_000, "1000000"),
+        (math.inf, "inf"),
+    ],
+)
+def test_numbers_are_for_people(value: float, text: str) -> None:
+    assert in_words(value) == text
+
+
+def test_every_table_of_a_report_has_distinct_columns_and_whole_rows(by_hand: list[Digest]) -> None:
+    for section in sections("xgboost", by_hand):
+        for table in [*section.tables, *(table for figure in section.figures for table in figure.tables)]:
+            assert len(set(table.columns)) == len(table.columns), table.name
+            assert all(len(row) == len(table.columns) for row in table.rows), table.name
+
+
+def test_tables_of_one_name_are_one_table(many_tasks: list[Digest]) -> None:
+    by_name: dict[str, Table] = {}
+    for section in sections("xgboost", many_tasks):
+        for table in [*section.tables, *(table for figure in section.figures for table in figure.tables)]:
+            assert by_name.setdefault(table.name, table) == table
+
+
+def test_the_same_runs_give_the_same_bytes_whatever_their_order(many_tasks: list[Digest]) -> None:
+    def texts(digests: list[Digest]) -> list[str]:
+        return [
+            write(table)
+            for section in sections("xgboost", digests)
+            for table in [*section.tables, *(table for figure in section.figures for table in figure.tables)]
+            for write in (to_csv, to_markdown, to_latex)
+        ]
+
+    assert texts(many_tasks) == texts(many_tasks[::-1])
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+def test_latex_compiles(tmp_path: Path) -> None:
+    source = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
+    (tmp_path / "t.tex").write_text(source + to_latex(TABLE) + r"\end{document}", encoding="utf-8")
+
+    subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True
+    )

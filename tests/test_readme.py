@@ -1,0 +1,120 @@
+"""What the README shows is true: its examples run, its links lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from cfo_bench.cli.main import cli
+from cfo_bench.records import TrialRecord
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    return [body for name, body in found if name == language]
+
+
+def commands() -> list[list[str]]:
+    """Every `cfo-bench …` line of the examples, without a prompt, its continued lines joined."""
+    text = "\n".join([*blocks(""), *blocks("console")]).replace("\\\n", " ")
+    lines = [line.removeprefix("$ ") for line in text.splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("cfo-bench ")]
+
+
+def cfo_bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cfo_bench", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_the_method_of_the_readme_runs(tmp_path: Path) -> None:
+    (found,) = re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    name, source = found
+    (tmp_path / name).write_text(source, encoding="utf-8")
+    (command,) = [command for command in commands() if any(word.startswith(name) for word in command)]
+    short = ["--budget", "60", "--max-trials", "20", "--folds", "0", "--json", "-q"]
+
+    answer = cfo_bench(tmp_path, *command, *short)
+
+    assert answer.returncode == 0, answer.stderr
+    rows = {row["method"]: row for row in json.loads(answer.stdout)}
+    assert rows["HillClimb"]["trials"] == rows["cfo"]["trials"] == 20
+    header = (tmp_path / "results/xgboost/wine/HillClimb/fold-0_seed-0.jsonl").read_text().splitlines()[0]
+    assert json.loads(header)["spec"]["options"] == {"share": 0.5}
+
+
+def test_the_class_is_about_twelve_lines() -> None:
+    (source,) = blocks("python")
+
+    code = [line for line in source.splitlines() if line.strip() and not line.startswith(("import", "from"))]
+
+    assert len(code) <= 15
+
+
+def test_the_library_example_runs() -> None:
+    (example,) = blocks("pycon")
+
+    test = doctest.DocTestParser().get_doctest(example, {}, "README.md", None, 0)
+    outcome = doctest.DocTestRunner().run(test)
+
+    assert outcome.attempted >= 4
+    assert outcome.failed == 0
+
+
+def test_every_command_of_the_readme_is_one_that_the_program_takes() -> None:
+    assert commands()
+    for command in commands():
+        context = click.Context(cli)
+        name, found, rest = cli.resolve_command(context, command)
+        assert found is not None and name is not None
+        found.make_context(name, rest)
+
+
+def test_the_table_shown_has_the_columns_of_the_program() -> None:
+    from cfo_bench.cli.summary import _COLUMNS
+
+    headings = [line for line in "\n".join(blocks("console")).splitlines() if line.startswith("task ")]
+
+    assert [re.split(r"  +", line) for line in headings] == [list(_COLUMNS)]
+
+
+def test_the_annotated_trial_has_every_key_of_a_trial() -> None:
+    (example,) = blocks("jsonc")
+    without_config = re.sub(r'"config": \{.*?\}', '"config": 0', example)
+
+    assert re.findall(r'"(\w+)":', without_config) == [*TrialRecord.__dataclass_fields__]
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"(?<!!)\[[^\]]+\]\(((?!http)[^)#]+)\)", TEXT))))
+def test_every_link_leads_to_a_file(link: str) -> None:
+    assert (ROOT / link).is_file()
+
+
+def test_the_options_named_in_the_readings_exist() -> None:
+    from cfo_bench.optimizers import METHODS
+
+    text = TEXT + (ROOT / "docs" / "readings.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)=(\w+)`", text))
+    options = {key: value for name in ("cfo", "cfo-0") for key, value, _ in METHODS.described_options(name)}
+
+    assert len(named) >= 6
+    for key, value in named:
+        assert key in options, f"{key}={value}"
+        name = "cfo-0" if key == "step" else "cfo"
+        METHODS.options(name, {key: {"true": True, "false": False}.get(value, value)})

@@ -1,0 +1,177 @@
+"""Names to classes: built in, from an installed package, from a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError
+from cfo_bench.optimizers import METHODS
+from cfo_bench.records import Trial
+from cfo_bench.registry import Registry, Row, label
+
+SOURCE = """
+class Mine:
+    def __init__(self, space, start, seed, *, step: float = 1.0, name: str = "x"): ...
+
+class Other: ...
+
+not_a_class = 3
+"""
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry(
+        "method",
+        "cfo_bench.test_methods",
+        {
+            "trial": Row("cfo_bench.records:Trial", "not a method, but a class"),
+            "absent": Row(
+                "nowhere.at.all:X", "needs what nobody has", "baselines", ("a_package_nobody_has",)
+            ),
+            "bare": Row("nowhere.at.all:X", "the same without an extra", None, ("a_package_nobody_has",)),
+            "broken": Row("nowhere.at.all:X", "names a module that is not there"),
+        },
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "some file.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+def test_a_name_becomes_its_class(registry: Registry) -> None:
+    assert registry.load("trial") is Trial
+
+
+def test_an_unknown_name_is_told_with_the_nearest_and_all_others(registry: Registry) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        registry.load("trail")
+
+    assert str(caught.value) == (
+        "unknown method 'trail' (did you mean 'trial'?): choose from absent, bare, broken, trial"
+    )
+
+
+def test_an_absent_extra_is_told_with_the_command_that_installs_it(registry: Registry) -> None:
+    with pytest.raises(MissingPackageError) as caught:
+        registry.load("absent")
+
+    assert str(caught.value) == (
+        "method 'absent' needs the package 'a_package_nobody_has', which is not installed: "
+        "pip install 'cfo-bench[baselines]'"
+    )
+
+
+def test_an_absent_package_without_an_extra_is_told_by_its_own_name(registry: Registry) -> None:
+    with pytest.raises(MissingPackageError, match=r"not installed: pip install a_package_nobody_has$"):
+        registry.load("bare")
+
+
+def test_the_table_is_printed_without_importing_what_it_names(registry: Registry) -> None:
+    assert {name: row.missing for name, row in registry.rows().items()} == {
+        "absent": "a_package_nobody_has",
+        "bare": "a_package_nobody_has",
+        "broken": None,
+        "trial": None,
+    }
+
+
+def test_a_module_that_can_not_be_imported_is_one_line(registry: Registry) -> None:
+    with pytest.raises(UserError, match=r"^method 'broken' can't be imported: .*ModuleNotFoundError"):
+        registry.load("broken")
+
+
+@pytest.mark.parametrize("name", METHODS.rows())
+def test_every_registered_method_has_a_summary_that_fits_a_line(name: str) -> None:
+    assert 5 < len(METHODS.row(name).summary) <= 100
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def test_a_class_in_a_file_needs_no_row(registry: Registry, file: Path) -> None:
+    cls = registry.load(f"{file}:Mine")
+
+    assert cls.__name__ == "Mine"
+    assert registry.options(f"{file}:Mine", {"step": 2}) == {"step": 2, "name": "x"}
+
+
+@pytest.mark.parametrize("name", ["not_a_class", "Absent", ""])
+def test_what_is_no_class_in_the_file_is_refused(registry: Registry, file: Path, name: str) -> None:
+    with pytest.raises(UserError, match=f"has no class '{name}': name one that it has"):
+        registry.load(f"{file}:{name}")
+
+
+def test_a_file_that_is_not_there_is_refused(registry: Registry) -> None:
+    with pytest.raises(UserError, match=r"no file 'nowhere\.py'"):
+        registry.load("nowhere.py:Mine")
+
+
+def test_a_file_is_called_by_its_class_in_tables_and_folders() -> None:
+    assert label("path/to/mine.py:Mine") == "Mine"
+    assert label("cfo-0") == "cfo-0"
+
+
+# --- entry points -----------------------------------------------------------------------------
+
+
+def test_an_installed_package_adds_a_row(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "someones_methods-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: someones-methods\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[cfo_bench.test_methods]\nmine = someones_methods:Mine\n")
+    (tmp_path / "someones_methods.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert registry.row("mine").summary == "from someones-methods"
+    assert registry.load("mine") is sys.modules["someones_methods"].Mine
+
+
+def test_a_package_can_not_take_the_name_of_a_built_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: Registry
+) -> None:
+    package = tmp_path / "rogue-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: rogue\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[cfo_bench.test_methods]\ntrial = rogue:Trial\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert registry.load("trial") is Trial
+
+
+# --- options ----------------------------------------------------------------------------------
+
+
+def test_given_options_stand_over_the_defaults() -> None:
+    assert METHODS.options("rs", {}) == {"workers": 1}
+    assert METHODS.options("cfo", {"scale": "ln"})["scale"] == "ln"
+
+
+def test_an_unknown_option_is_told_with_those_there_are(registry: Registry, file: Path) -> None:
+    with pytest.raises(OptionError, match=r"has no option 'stepp': its options are name, step$"):
+        registry.options(f"{file}:Mine", {"stepp": 1})
+    with pytest.raises(OptionError, match=r"has no option 'a': its options are none$"):
+        registry.options(f"{file}:Other", {"a": 1})
+
+
+@pytest.mark.parametrize(("key", "value"), [("step", "abc"), ("step", True), ("step", None), ("name", 3)])
+def test_a_value_of_the_wrong_type_is_refused(
+    registry: Registry, file: Path, key: str, value: object
+) -> None:
+    with pytest.raises(OptionError, match=rf"option {key} of method .* is {value!r}: give (a number|text)$"):
+        registry.options(f"{file}:Mine", {key: value})
+
+
+@pytest.mark.parametrize("name", [name for name, row in METHODS.rows().items() if row.missing is None])
+def test_every_default_of_a_registered_method_is_of_its_own_type(name: str) -> None:
+    defaults = {key: value for key, value, _ in METHODS.described_options(name)}
+
+    assert METHODS.options(name, defaults) == defaults
