@@ -15,9 +15,11 @@ install:  ## make .venv and install everything, pinned (skipped when nothing cha
 	@bash scripts/install.sh
 
 test: install  ## run the test suite
+	@bash scripts/browser.sh
 	@$(python) -m pytest -n 2 --dist loadgroup $(ARGS)
 
 test-full: install  ## run the slow tests too
+	@bash scripts/browser.sh
 	@$(python) -m pytest -n 2 --dist loadgroup -m "" $(ARGS)
 
 check: install  ## lint, formatting and strict types
