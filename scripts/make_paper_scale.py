@@ -143,7 +143,14 @@ def header(spec: RunSpec, problem: str, metric: str, constant: float) -> dict[st
         "utc": "2026-01-01T00:00:00Z",
         "command": f"cfo-bench run --task {spec.task} --method {spec.method} --budget 3600",
         "cfo_bench": {"version": "0.1.0", "commit": None},
-        "machine": {"node": "made-up", "cpu": "none", "cores": 2, "memory_mb": 24000, "load": 1.0, "os": "Linux"},
+        "machine": {
+            "node": "made-up",
+            "cpu": "none",
+            "cores": 2,
+            "memory_mb": 24000,
+            "load": 1.0,
+            "os": "Linux",
+        },
         "python": "3.11.7",
         "packages": {"numpy": "2.4.6", "xgboost-cpu": "3.2.0"},
     }

@@ -1,4 +1,4 @@
-"""An installed package adds a method and a learner through its entry points; a local file needs no package."""
+"""An installed package adds a method and a learner by its entry points; a local file needs no package."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def records(trace: Path) -> list[dict[str, object]]:
 def test_the_listings_say_where_a_plug_in_comes_from(installed: Path, tmp_path: Path) -> None:
     listed = {
         kind: {
-            row[kind]: row["what it is"]
-            for row in json.loads(program(tmp_path, installed, f"{kind}s", "--json").stdout)
+            row["name"]: row["summary"]
+            for row in json.loads(program(tmp_path, installed, kind, "--json").stdout)
         }
-        for kind in ("method", "learner")
+        for kind in ("methods", "learners")
     }
 
-    assert listed["method"]["dice"] == "from cfo-bench-dice"
-    assert listed["learner"]["parabola"] == "from cfo-bench-dice"
+    assert listed["methods"]["dice"] == "from cfo-bench-dice"
+    assert listed["learners"]["parabola"] == "from cfo-bench-dice"
 
 
 def test_a_plug_ins_method_and_learner_run_as_any_other(installed: Path, tmp_path: Path) -> None:

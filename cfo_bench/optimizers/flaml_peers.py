@@ -83,13 +83,12 @@ class BlendSearch(FlamlCFO):
 
 
 def _domain(param: Param) -> Any:
-    from flaml import tune
+    from flaml.tune.sample import choice, lograndint, loguniform, randint, uniform
 
     if isinstance(param, Categorical):
-        indices = list(range(len(param.choices)))
-        domain = tune.choice(indices)
-        domain.ordered = param.ordered
+        domain = choice(range(len(param.choices)))
+        domain.ordered = param.ordered  # left open, FLAML would take numbers for ordered
         return domain
     if isinstance(param, Int):  # the upper bound is left out
-        return (tune.lograndint if param.log else tune.randint)(param.low, param.high + 1)
-    return (tune.loguniform if param.log else tune.uniform)(param.low, param.high)
+        return (lograndint if param.log else randint)(param.low, param.high + 1)
+    return (loguniform if param.log else uniform)(param.low, param.high)

@@ -69,7 +69,7 @@ class HyperoptTPE(Packaged[int]):
             "vals": {name: [value] for name, value in values.items()},
         }
         self._insert(self._trials.new_trial_docs([tid], [None], [self._domain.new_result()], [misc]))
-        return tid
+        return int(tid)
 
     def suggest(self) -> tuple[Mapping[str, Any], int]:
         [tid] = self._trials.new_trial_ids(1)

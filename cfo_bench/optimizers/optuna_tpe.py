@@ -82,5 +82,6 @@ def _distribution(param: Param) -> Any:
     if isinstance(param, Categorical):
         last = len(param.choices) - 1
         return IntDistribution(0, last) if param.ordered else CategoricalDistribution(range(last + 1))
-    kind = IntDistribution if isinstance(param, Int) else FloatDistribution
-    return kind(param.low, param.high, log=param.log)
+    if isinstance(param, Int):
+        return IntDistribution(param.low, param.high, log=param.log)
+    return FloatDistribution(param.low, param.high, log=param.log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import Exhausted
@@ -64,7 +65,7 @@ class SMAC(Packaged[Any]):
                 deterministic=True,
                 n_trials=_NO_LIMIT,
                 seed=seed_of(seed),
-                output_directory=folder,
+                output_directory=Path(folder),
             )
             self._model = Facade.get_model(scenario, n_trees=n_trees)
             # Threads for ten trees of some hundred rows cost more than they bring.

@@ -15,13 +15,14 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from cfo_bench.errors import UnknownNameError, UserError
-from cfo_bench.report import layout
+from cfo_bench.report import assets, layout
 from cfo_bench.report.consistency import comparable
 from cfo_bench.report.contents import Figure, Section, Table
 from cfo_bench.report.digest import Digest
+from cfo_bench.report.explorer import curves_script
 from cfo_bench.report.load import Selection, load
 from cfo_bench.report.overview import Overview, overview
-from cfo_bench.report.page import ASSETS, LearnerPart, Page, asset, curves_script
+from cfo_bench.report.page import LearnerPart, Page
 from cfo_bench.report.provenance import provenance
 from cfo_bench.report.scores import TaskScores, score_tasks
 from cfo_bench.report.sections import sections
@@ -108,14 +109,15 @@ def build(request: Request, progress: Progress = lambda stage, done, total: None
 def _part(learner: str, digests: Sequence[Digest], request: Request) -> LearnerPart:
     scores = score_tasks(digests, request.full_rows_only)
     found = sections(learner, digests, request.baseline, request.full_rows_only)
+    standings = overview(learner, scores, request.baseline)
     return LearnerPart(
         learner=learner,
-        overview=overview(learner, scores, request.baseline),
+        overview=standings,
         facts=_facts(digests, scores),
         scores=scores,
         sections=[*found, provenance(digests)],
+        looks={one.method: look(one.method) for one in standings.standings},
         curve_tables=[_curve_table(found, task.task) for task in scores],
-        looks={method: look(method) for method in sorted({one.method for one in digests})},
     )
 
 
@@ -145,7 +147,7 @@ def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tupl
 
 
 class _Folder:
-    """The report's folder. It knows what an earlier report put there, and takes away what is no longer made."""
+    """The report's folder; what an earlier report put there and this one does not make is taken away."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -218,11 +220,12 @@ def _write_tables(folder: _Folder, part: LearnerPart, formats: Collection[str]) 
 def _write_page(
     folder: _Folder, parts: Sequence[LearnerPart], warnings: Sequence[str], formats: Collection[str]
 ) -> None:
-    for name in ASSETS:
-        folder.write(layout.asset_file(name), asset(name))
+    for name in assets.SHIPPED:
+        folder.write(layout.asset_file(name), assets.text(name))
     for part in parts:
-        for index in range(len(part.scores)):
-            folder.write(layout.curves_file(part.learner, index), curves_script(part, index))
+        for index, task in enumerate(part.scores):
+            script = curves_script(part.learner, index, part.looks, task)
+            folder.write(layout.curves_file(part.learner, index), script)
     page = Page(formats, lambda file: _png_size(folder.path / file))
     folder.write(layout.INDEX, page.render(parts, warnings))
 

@@ -79,18 +79,16 @@ def _left_out(runs: Sequence[Digest]) -> list[str]:
     lines = []
     for state, what in (
         (State.FAILED, "failed"),
-        (State.INTERRUPTED, "were interrupted"),
-        (State.UNFINISHED, "are under way or were cut off"),
+        (State.INTERRUPTED, "interrupted"),
+        (State.UNFINISHED, "unfinished"),
     ):
         found = [one for one in runs if one.state is state]
         if found:
             first = found[0]
-            example = f"{first.task} {first.method} fold {first.fold}" + (
-                f": {first.error}" if first.error else ""
-            )
+            reason = f": {first.error}" if first.error else ""
             lines.append(
-                f"{len(found)} run{'s' * (len(found) != 1)} that {what} left out (first {example}); "
-                "see cfo-bench status"
+                f"{len(found)} {what} run{'s' * (len(found) != 1)} left out, the first {first.task} "
+                f"{first.method} fold {first.fold}{reason}; see cfo-bench status"
             )
     return lines
 

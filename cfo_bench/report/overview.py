@@ -53,7 +53,8 @@ class Overview:
             only = self.standings[0].method if self.standings else "no method"
             return f"Only {only} has results here: run a second method to compare it with."
         first = max(self.standings, key=lambda one: (one.wins, -(one.mean_rank or math.inf)))
-        text = f"{first.method} is the first to reach the best score on {first.wins} of {_plural(self.tasks, 'task')}"
+        where = f"{first.wins} of {_plural(self.tasks, 'task')}"
+        text = f"{first.method} is the first to reach the best score on {where}"
         ranked = [one for one in self.standings if one.mean_rank is not None]
         if ranked:
             lead = ranked[0]
@@ -91,10 +92,10 @@ class Overview:
             for one in self.standings
         ]
         note = (
-            f"One row a method, over {_plural(self.tasks, 'task')}; ranks (1 is best) of the mean loss at shares of "
-            f"the budget, and the gap, over the {self.ranked} where every method has a result. "
-            "Won: the first to reach the best score. Slower: geometric mean of its time to the best score over "
-            "the winner's, where it gets there."
+            f"One row a method, over {_plural(self.tasks, 'task')}. Won: the first to reach the best score. "
+            "Ranks (1 is best) of the mean loss at shares of the budget, and the gap, are over the "
+            f"{self.ranked} where every method has a result. Slower: geometric mean of its time to the best "
+            "score over the winner's, where it gets there."
         )
         return Table("overview", "Who wins", note, columns, rows)
 
@@ -135,7 +136,7 @@ def _reached(task: TaskScores, method: str) -> float | None:
 
 
 def _mean_ranks(tasks: Sequence[TaskScores], methods: Sequence[str], share: float) -> dict[str, float | None]:
-    """Mean over tasks of the rank of the mean loss at a share of the budget; one that has none yet is last."""
+    """Mean over tasks of the rank of the mean loss at a share of the budget; without one yet, the last."""
     if not tasks:
         return dict.fromkeys(methods)
     losses = np.array([[_loss_at(task, method, share) for method in methods] for task in tasks])

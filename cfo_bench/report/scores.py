@@ -188,12 +188,17 @@ class Cell:
     @property
     def text(self) -> str:
         if self.outcome == "best":
-            return f"**{self.score:.4f} ({self.seconds:.0f}s)**"
+            return f"**{self.score:.4f} ({_seconds(self.seconds or 0.0)}s)**"
         if self.outcome == "slower":
             return "slower" if self.cost_ratio is None else f"×{self.cost_ratio:.1f}"
         if self.outcome == "missing":
             return "no result"
         return "worse" if self.gap_percent is None else f"-{self.gap_percent:.1f}%"
+
+
+def _seconds(value: float) -> str:
+    """Whole seconds, as in the paper; two digits where its budgets of hours are seconds."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def optimality(scores: TaskScores) -> list[Cell]:

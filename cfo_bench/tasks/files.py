@@ -20,7 +20,7 @@ from cfo_bench.tasks.columns import from_pandas, joined, labelled
 from cfo_bench.tasks.table import Column, check_names
 
 # A big table is read in pieces of so many cells, so that what a parser needs besides the columns stays small.
-CELLS_AT_ONCE = 500_000
+CELLS_AT_ONCE = 200_000
 
 # `@attribute name date "format"`, the name perhaps quoted.
 ARFF_DATE = re.compile(r"""(@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)date\b.*""", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The baselines as a user runs them: on time, with their own seconds charged, an error of a package said aloud."""
+"""The baselines as a user runs them: on time, their own seconds charged, a package's error said aloud."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_a_suggestion_that_would_end_past_the_deadline_is_cut(program: Program, 
 
 
 def test_rows_are_the_resource_of_bohb(program: Program, tmp_path: Path) -> None:
-    line = "run --task synthetic-30k --learner synthetic --clock virtual --budget 1e6 --max-trials 14 --folds 0 -q"
+    line = "run --task synthetic-30k --learner synthetic --clock virtual --budget 1e6 --folds 0 -q"
 
-    done = program(f"{line} --method bohb --method hyperband --option min_rows=3000")
+    done = program(f"{line} --method bohb --method hyperband --option min_rows=3000 --max-trials 14")
 
     assert done.returncode == 0, done.stderr
     for method in ("bohb", "hyperband"):

@@ -36,7 +36,11 @@ class Browser:
 
     def __init__(self, driver: str, profile: Path, width: int, height: int) -> None:
         options = {"args": [*ARGUMENTS, f"--window-size={width},{height}", f"--user-data-dir={profile}"]}
-        wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }
         # The driver is on this machine: no proxy knows it.
         self._open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
         self._url = f"{driver}/session"
@@ -72,7 +76,10 @@ class Browser:
 
     def click(self, selector: str) -> None:
         """As a person does: the element has to be visible and not covered."""
-        self.run("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", selector)
+        self.run(
+            "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})",
+            selector,
+        )
         found = self.post("/element", {"using": "css selector", "value": selector})
         self.post(f"/element/{found[ELEMENT]}/click", {})
 
@@ -85,7 +92,11 @@ class Browser:
 
     def resize(self, width: int, height: int) -> None:
         self.devtools(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def prefer(self, scheme: str) -> None:
@@ -95,7 +106,9 @@ class Browser:
 
     def console(self) -> list[str]:
         """What went wrong since it was last asked."""
-        return [line["message"] for line in self.post("/se/log", {"type": "browser"}) if line["level"] != "INFO"]
+        return [
+            line["message"] for line in self.post("/se/log", {"type": "browser"}) if line["level"] != "INFO"
+        ]
 
     def quit(self) -> None:
         self._ask("DELETE", "")
@@ -108,7 +121,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("no chromium and chromedriver here: on Debian, apt-get install chromium chromium-driver")
     process = subprocess.Popen([program, "--port=0"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    port = next((match[1] for line in process.stdout if (match := re.search(r"successfully on port (\d+)", line))), None)
+    port = next(
+        (match[1] for line in process.stdout if (match := re.search(r"successfully on port (\d+)", line))),
+        None,
+    )
     assert port is not None, "chromedriver did not say where it listens"
     yield f"http://127.0.0.1:{port}"
     process.terminate()

@@ -87,7 +87,7 @@ def test_the_order_of_two_cells(one: Cell, other: Cell, sign: int) -> None:
 
 
 def test_our_cells_stand_beside_the_paper_s(write_run: Any) -> None:
-    # Printed on car: RS -0.5 %, BOHB -0.1 %, CFO the best in 1337 s; on adult RS -5.9 %, BOHB -7.1 %, CFO 1199 s.
+    # Printed on car: RS -0.5 %, BOHB -0.1 %, CFO the best; on adult: RS -5.9 %, BOHB -7.1 %, CFO the best.
     losses = {"car": {"cfo": 0.1, "rs": 0.2, "bohb": 0.05}, "adult": {"cfo": 0.1, "rs": 0.2, "bohb": 0.3}}
     paths = [
         write_run(task, method, 0, [(10, loss, 1)])

@@ -1,4 +1,4 @@
-"""Scaled scores, who reaches the best and when, and every kind of cell, worked out by hand in conftest.py's words."""
+"""Scaled scores, who reaches the best and when, and every kind of cell, worked out by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from cfo_bench.records import Problem
 from cfo_bench.report.digest import Digest, digest
 from cfo_bench.report.results import Results
 from cfo_bench.report.scores import Cell, normalised, optimality, score_task, score_tasks
-from cfo_bench.report.sections import missing, optimality as optimality_section, overall
+from cfo_bench.report.sections import missing, overall
+from cfo_bench.report.sections import optimality as optimality_section
 from cfo_bench.report.sections.missing import NO_RESULT, NOT_RUN, NOT_SHARED
 
 
@@ -119,6 +120,18 @@ def test_a_method_without_any_result_and_one_that_was_not_run_say_so(write_run: 
     printed, _ = optimality_section.section(Results("xgboost", found)).tables
 
     assert printed.rows == [["t", "no result", "**0.5000 (1s)**"], ["u", "not run", "**0.5000 (1s)**"]]
+
+
+def test_seconds_are_whole_unless_there_are_few() -> None:
+    def text(seconds: float) -> str:
+        return Cell("t", "cfo", "best", 1.0, seconds, 1.0, 0.0).text
+
+    assert [text(s) for s in (1199.4, 9.96, 3.14, 0.0512)] == [
+        "**1.0000 (1199s)**",
+        "**1.0000 (10s)**",
+        "**1.0000 (3.1s)**",
+        "**1.0000 (0.051s)**",
+    ]
 
 
 def test_a_best_score_of_nothing_has_no_percent() -> None:

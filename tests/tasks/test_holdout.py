@@ -1,4 +1,4 @@
-"""Validation rows split off the training rows: of each class its share, and the arrays fitted without them."""
+"""Validation rows split off the training rows: of each class a share, and the arrays are fitted without."""
 
 from __future__ import annotations
 

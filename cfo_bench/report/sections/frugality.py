@@ -28,38 +28,40 @@ def section(results: Results) -> Section:
     shares = _shares(results, by_task)
     dearer = _dearer(results, by_task)
     budget = _budget(results)
+    figures = [
+        Figure(
+            "trial-cost",
+            "What a trial costs as time goes by",
+            "Geometric mean over tasks of the mean seconds of a trial, as a share of the budget, by when "
+            "it ended.",
+            (over_time,),
+            partial(draw_costs, over_time),
+        ),
+        Figure(
+            "dearer-share",
+            "Time spent on trials dearer than the best",
+            "Boxes over tasks: the share of a run's time that went into trials that took longer than the "
+            "one it settled on.",
+            (dearer, by_task),
+            partial(draw_dearer, dearer, by_task),
+        ),
+        Figure(
+            "time-shares",
+            "Where the time goes",
+            "Means over tasks. Overhead: the method's asking and telling. Idle: what is left, the "
+            "harness's own.",
+            (shares,),
+            partial(draw_shares, shares),
+        ),
+    ]
     return Section(
         "frugality",
         "Frugality",
         "Where the seconds go: a frugal method starts with cheap trials, and spends little on trials that "
         "are dearer than what it settles on.",
         tables=(shares, dearer, budget, by_task, over_time, costs),
-        figures=(
-            Figure(
-                "trial-cost",
-                "What a trial costs as time goes by",
-                "Geometric mean over tasks of the mean seconds of a trial, as a share of the budget, by when "
-                "it ended.",
-                (over_time,),
-                partial(draw_costs, over_time),
-            ),
-            Figure(
-                "dearer-share",
-                "Time spent on trials dearer than the best",
-                "Boxes over tasks: the share of a run's time that went into trials that took longer than the "
-                "one it settled on.",
-                (dearer, by_task),
-                partial(draw_dearer, dearer, by_task),
-            ),
-            Figure(
-                "time-shares",
-                "Where the time goes",
-                "Means over tasks. Overhead: the method's asking and telling. Idle: what is left, the "
-                "harness's own.",
-                (shares,),
-                partial(draw_shares, shares),
-            ),
-        ),
+        # Runs without a single trial leave nothing to draw.
+        figures=tuple(figure for figure in figures if all(table.rows for table in figure.tables)),
     )
 
 

@@ -29,20 +29,18 @@ def section(results: Results) -> Section:
     shares = _shares(results, cells)
     boxes = _boxes(results, cells)
     base = style.look(results.baseline).label
-    warnings = []
-    if not any(row["score"] is not None for row in cells.records()):
+    warnings, figures = [], []
+    tasks = {row["task"] for row in cells.records()}
+    scored = {row["task"] for row in cells.records() if row["score"] is not None}
+    if not scored:
         warnings.append(
-            f"no normalised scores: the baseline {results.baseline} has no score above 0 on any task"
+            f"no normalised scores: {results.baseline}, the baseline, has none above 0 on any task"
         )
-    else:
-        without = sorted(
-            {row["task"] for row in cells.records()}
-            - {row["task"] for row in cells.records() if row["score"] is not None}
+    elif tasks - scored:
+        warnings.append(
+            f"no normalised scores where {base} has none above 0: {', '.join(sorted(tasks - scored))}"
         )
-        if without:
-            warnings.append(f"no normalised scores where {base} has none above 0: {', '.join(without)}")
-    figures = []
-    if not warnings or any(row["score"] is not None for row in cells.records()):
+    if scored:
         figures += [
             Figure(
                 "score-boxes",
@@ -62,16 +60,17 @@ def section(results: Results) -> Section:
                 partial(draw_scores, cells, shares, base),
             ),
         ]
-    figures.append(
-        Figure(
-            "time-to-best",
-            "Time to reach the best score",
-            "Lower is better; in the legend the share of tasks on which a method reaches the best score "
-            "within the budget. Black markers of the scores have no point here.",
-            (cells, shares),
-            partial(draw_times, cells, shares),
+    if any(row["seconds_to_best"] is not None for row in cells.records()):
+        figures.append(
+            Figure(
+                "time-to-best",
+                "Time to reach the best score",
+                "Lower is better; in the legend the share of tasks on which a method reaches the best score "
+                "within the budget. Black markers of the scores have no point here.",
+                (cells, shares),
+                partial(draw_times, cells, shares),
+            )
         )
-    )
     return Section(
         "overall",
         "Overall optimality of loss and cost",

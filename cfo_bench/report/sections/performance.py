@@ -147,6 +147,7 @@ def draw(tables: Sequence[Table], titles: Sequence[str], columns: int) -> Canvas
 def _paint(axes: Axes, table: Table) -> None:
     records = table.records()
     axes.set_xscale("log")
+    axes.set_xlim(min(row["seconds"] for row in records) / 1.2, max(row["seconds"] for row in records) * 1.2)
     means = [row["mean_loss"] for row in records]
     low, high = min(means), max(means)
     # The lines decide what is in view: a band over two or three folds can be wider than all of them.

@@ -1,0 +1,186 @@
+"""Milliseconds of ask + tell of each method at so many trials, d = 9, on the one thread that `make` sets.
+
+They are of processor time, which busy neighbours do not change. A figure is the mean of the ten trials that end there. Gaussian processes and SMAC would take minutes
+to get so far: they are told random configurations without a fit, and then timed, for one fit and for
+one training and its eight configurations. The other methods go all the way; one that takes longer
+than its share of the time is cut, and a dash says so. Below the table stands what was switched off
+in packages, with and without it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
+from cfo_bench.learners.xgboost import boosting_space, boosting_start
+from cfo_bench.optimizers import METHODS
+from cfo_bench.records import Optimizer, Result
+
+N_ROWS = 30_000
+SPACE, START = boosting_space(N_ROWS), boosting_start()
+OBJECTIVE = SyntheticObjective(BOOSTING, SPACE, START, N_ROWS, 0)
+CHECKPOINTS = (10, 50, 100, 200, 300)
+SECONDS_A_METHOD = 30.0
+
+
+def evaluate(config: dict[str, Any], rows: int | None) -> Result:
+    used = rows or N_ROWS
+    return Result.ok(OBJECTIVE.loss(config, used), OBJECTIVE.cost(config, used))
+
+
+def one_trial(method: Optimizer) -> float:
+    """Seconds of one ask and tell; the evaluation is beside the clock."""
+    began = time.process_time()
+    trial = method.ask()
+    asked = time.process_time() - began
+    result = evaluate(trial.config, trial.rows)
+    began = time.process_time()
+    method.tell(trial, result)
+    return asked + time.process_time() - began
+
+
+def built(name: str, **options: Any) -> Any:
+    return METHODS.load(name)(SPACE, START, 0, **METHODS.options(name, options))
+
+
+def all_the_way(name: str) -> list[float]:
+    """The mean of the last ten trials at each checkpoint that is reached in the time."""
+    method, seconds = built(name), []
+    while len(seconds) < CHECKPOINTS[-1] and sum(seconds) < SECONDS_A_METHOD:
+        seconds.append(one_trial(method))
+    return [sum(seconds[n - 10 : n]) / 10 for n in CHECKPOINTS if n <= len(seconds)]
+
+
+def gaussian_process(name: str) -> list[float]:
+    """The fit that the n-th trial is told to, and the suggestion that comes of it."""
+    found = []
+    for n in CHECKPOINTS:
+        method, rng = built(name), np.random.default_rng(n)
+        optimizer = method._optimizer
+        for i in range(n):
+            config = SPACE.sample(rng)
+            loss, seconds = OBJECTIVE.loss(config, N_ROWS), OBJECTIVE.cost(config, N_ROWS)
+            began = time.process_time()
+            optimizer.tell(list(config.values()), method.observation(loss, seconds), fit=i == n - 1)
+        optimizer.ask()
+        found.append(time.process_time() - began)
+    return found
+
+
+def smac(name: str) -> list[float]:
+    """A training of the forest and the eight configurations that come of it."""
+    from smac.runhistory import TrialInfo, TrialValue
+
+    from cfo_bench.optimizers.config_space import configuration
+
+    found = []
+    for n in CHECKPOINTS:
+        method, rng = built(name, n_initial=1), np.random.default_rng(n)
+        for _ in range(n):
+            config = SPACE.sample(rng)
+            info = TrialInfo(configuration(method._space, method.searched, config), seed=0)
+            method._facade.tell(info, TrialValue(cost=OBJECTIVE.loss(config, N_ROWS)), save=False)
+        method._asked = n
+        one_trial(method)  # the one point of the initial design
+        found.append(sum(one_trial(method) for _ in range(8)) / 8)
+    return found
+
+
+TOO_SLOW_TO_WAIT_FOR = {"gpei": gaussian_process, "gpeips": gaussian_process, "smac": smac}
+
+
+def spent_on(method: Optimizer, n: int) -> float:
+    return sum(one_trial(method) for _ in range(n))
+
+
+def gaussian_variances() -> tuple[float, float]:
+    """One suggestion of GPEI after 200 trials: the package's variances, and ours."""
+    from skopt.learning import GaussianProcessRegressor
+
+    from cfo_bench.optimizers.gaussian_process import GPEI
+
+    def after(quick: bool) -> float:
+        method = GPEI(SPACE, START, 0)
+        optimizer = method._optimizer
+        if not quick:
+            parameters = optimizer.base_estimator_.get_params(deep=False)
+            optimizer.base_estimator_ = GaussianProcessRegressor(**parameters)
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            config = SPACE.sample(rng)
+            optimizer.tell(list(config.values()), OBJECTIVE.loss(config, N_ROWS), fit=False)
+        return spent_on(method, 1)
+
+    return after(False), after(True)
+
+
+def smac_forest(option: str, value: int | None) -> tuple[float, float]:
+    """40 trials of SMAC with an option of its forest as smac has it, and as we do."""
+    from cfo_bench.optimizers.smac_forest import SMAC
+
+    class Theirs(dict[str, Any]):
+        """smac's options, with one that nobody can set."""
+
+        def __setitem__(self, key: str, setting: Any) -> None:
+            super().__setitem__(key, value if key == option else setting)
+
+    def once(ours: bool) -> float:
+        method = SMAC(SPACE, START, 0, challengers=1000, local_search_iterations=2)
+        if not ours:
+            method._model._rf_opts = Theirs(method._model._rf_opts)
+            method._model._rf_opts[option] = value
+        return spent_on(method, 40)
+
+    return once(False), once(True)
+
+
+def bohb_draws() -> tuple[float, float]:
+    """40 trials of BOHB with scipy's truncated normal, and with ours."""
+    import scipy.stats
+    from hpbandster.optimizers.config_generators import bohb
+
+    from cfo_bench.optimizers.bandster import BOHB
+
+    def once(ours: bool) -> float:
+        method = BOHB(SPACE, START, 0)
+        if not ours:
+            bohb.sps = scipy.stats
+        return spent_on(method, 40)
+
+    return once(False), once(True)
+
+
+SWITCHED_OFF: dict[str, Callable[[], tuple[float, float]]] = {
+    "gpei: einsum over 10,000 points, one suggestion after 200 trials": gaussian_variances,
+    "smac: threads of the forest, 40 trials": lambda: smac_forest("n_jobs", -1),
+    "smac: memory for 2^20 leaves a tree, 40 trials": lambda: smac_forest("max_leaf_nodes", 2**20),
+    "bohb: scipy's truncnorm.rvs, 40 trials": bohb_draws,
+}
+
+
+def main() -> int:
+    names = [name for name, row in METHODS.rows().items() if row.learner is None and name != "study"]
+    print("ms (processor time) per ask + tell at so many trials, d = 9, one thread")
+    print(f"{'method':<14}" + "".join(f"{n:>10}" for n in CHECKPOINTS))
+    for name in sorted(names):
+        if METHODS.row(name).missing:
+            print(f"{name:<14} needs {METHODS.row(name).missing}")
+            continue
+        means = TOO_SLOW_TO_WAIT_FOR.get(name, all_the_way)(name)
+        cells = [f"{1e3 * mean:10.2f}" for mean in means] + ["         –"] * (len(CHECKPOINTS) - len(means))
+        print(f"{name:<14}{''.join(cells)}", flush=True)
+
+    print("\nswitched off: seconds (processor time) before and after")
+    for what, measure in SWITCHED_OFF.items():
+        before, after = measure()
+        print(f"  {what:<68} {before:7.2f} {after:7.2f}   ×{before / after:.1f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

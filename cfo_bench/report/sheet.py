@@ -1,0 +1,118 @@
+"""A table on the page: cells that sort by what they mean, columns whose decimal points stand in line."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+
+from cfo_bench.report.contents import Table, Value
+from cfo_bench.report.explorer import colour_style
+from cfo_bench.report.style import Look
+from cfo_bench.report.tables import is_numeric
+
+# Rows of a table on the page; its files have them all.
+MOST_ROWS = 1000
+# Fewer rows are found by eye.
+FEWEST_FILTERED = 6
+
+# Cells that don't reach the best sort after all that do, however late these are.
+_WORSE = 1e9
+
+
+def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], folded: bool = False) -> str:
+    """The table with its title, note, filter and `files` (links); `folded` shows the title alone."""
+    shown = table.rows[:MOST_ROWS]
+    cut = f" Here are the first {len(shown):,} of {len(table.rows):,} rows; the files have all."
+    note = table.note + (cut if len(shown) < len(table.rows) else "")
+    title = f"<h3>{escape(table.title)}</h3>"
+    tools = f'{_filter(table, anchor)}<span class="files">{files}</span>'
+    content = (
+        f'<p class="note" id="{anchor}-note">{escape(note)}</p>\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
+        f'<table class="data" id="{anchor}" aria-describedby="{anchor}-note">'
+        f'<caption class="sr">{escape(table.title)}</caption>\n{_content(table, shown, looks)}</table></div>'
+    )
+    if not folded:
+        return f'<div class="sheet"><div class="head">{title}{tools}</div>\n{content}</div>'
+    rows = f"<span>{len(table.rows):,} rows</span>"
+    return (
+        f'<details class="sheet"><summary class="head">{title}{rows}</summary>\n'
+        f'<div class="head">{tools}</div>\n{content}</details>'
+    )
+
+
+def _filter(table: Table, anchor: str) -> str:
+    if len(table.rows) < FEWEST_FILTERED:
+        return ""
+    return (
+        f'<input type="search" class="filter" id="{anchor}-filter" aria-controls="{anchor}" '
+        f'placeholder="Filter rows" aria-label="Filter rows of {escape(table.title)}">'
+        f'<span class="sr" role="status" id="{anchor}-filter-count"></span>'
+    )
+
+
+def _content(table: Table, shown: Sequence[Sequence[Value]], looks: Mapping[str, Look]) -> str:
+    numeric = [is_numeric(table, at) for at in range(len(table.columns))]
+    write = [_writer(row[at] for row in shown) for at in range(len(table.columns))]
+    names = "".join(
+        f'<th scope="col"{_number_class(is_number)}>{escape(name).replace("_", "_<wbr>")}</th>'
+        for name, is_number in zip(table.columns, numeric, strict=True)
+    )
+    body = []
+    for row in shown:
+        cells = [
+            _name_cell(value, at == 0, looks.get(value) if table.columns[at] == "method" else None)
+            if isinstance(value, str) and (at == 0 or table.columns[at] == "method")
+            else _cell(value, numeric[at], write[at])
+            for at, value in enumerate(row)
+        ]
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<thead><tr>{names}</tr></thead>\n<tbody>\n" + "\n".join(body) + "\n</tbody>"
+
+
+def _name_cell(name: str, is_head: bool, look: Look | None) -> str:
+    swatch = f'<span class="swatch method" style="{colour_style(look)}"></span>' if look else ""
+    content = swatch + escape(name)
+    return f'<th scope="row">{content}</th>' if is_head else f"<td>{content}</td>"
+
+
+def _cell(value: Value, is_number: bool, write: Callable[[float], str]) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return f'<td class="none{" number" * is_number}" data-v="">–</td>'
+    if isinstance(value, bool):
+        return f"<td>{'yes' if value else 'no'}</td>"
+    if isinstance(value, int):
+        return f'<td class="number" data-v="{value}">{value:,}</td>'
+    if isinstance(value, float):
+        return f'<td class="number" data-v="{value!r}">{write(value)}</td>'
+    return _text_cell(value)
+
+
+def _text_cell(text: str) -> str:
+    """A cell of the optimality table sorts by how good it is; other text by the alphabet."""
+    if best := re.fullmatch(r"\*\*(.+)\*\*(.*)", text):
+        return f'<td class="best" data-v="0"><strong>{escape(best[1])}</strong>{escape(best[2])}</td>'
+    if slower := re.match(r"×(\d+\.\d)", text):
+        return f'<td data-v="{slower[1]}">{escape(text)}</td>'
+    if worse := re.match(r"-(\d+\.\d)%", text):
+        return f'<td data-v="{_WORSE + float(worse[1])!r}">{escape(text.replace("-", "−", 1))}</td>'
+    if len(text) <= 60:
+        return f"<td>{escape(text)}</td>"
+    # A long text is broken between its words; a hash has none, and is cut off where the column ends.
+    mark = 'class="wide"' if " " in text else f'title="{escape(text)}"'
+    return f"<td {mark}>{escape(text)}</td>"
+
+
+def _writer(values: Iterable[Value]) -> Callable[[float], str]:
+    """One number of decimals for a whole column."""
+    sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
+    if not sizes or min(sizes) < 1e-3 or max(sizes) >= 1e6:
+        return lambda value: f"{value:.4g}"
+    decimals = min(max(3 - math.floor(math.log10(max(sizes))), 0), 4)
+    return lambda value: f"{value:,.{decimals}f}"
+
+
+def _number_class(is_number: bool) -> str:
+    return ' class="number"' if is_number else ""

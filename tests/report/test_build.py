@@ -1,0 +1,170 @@
+"""The folder of a report: what is in it, what is drawn again, and that it is the same every time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.records import EndReason
+from cfo_bench.report.build import Built, Request, build
+from cfo_bench.report.load import Selection
+
+TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
+
+
+def report(folder: Path, out: str = "out", **options: Any) -> Built:
+    return build(Request(folder / "results", folder / out, **options))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and ".cache" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class Links(HTMLParser):
+    """Every file that a page points at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("href", "src", "data-csv", "data-curves") and value and value[0] != "#":
+                self.files.append(value)
+
+
+def test_the_report_is_whole_and_every_link_leads_to_a_file(by_hand: list[Any], tmp_path: Path) -> None:
+    built = report(tmp_path)
+
+    out = tmp_path / "out"
+    links = Links()
+    links.feed((out / "index.html").read_text(encoding="utf-8"))
+    files = {link for link in links.files if not link.startswith("data:")}
+    assert len(files) > 40
+    assert not [link for link in files if not (out / unquote(link)).is_file()]
+    assert {path.suffix for path in built.files} == {
+        *(".html", ".css", ".js", ".csv", ".md", ".tex", ".png", ".pdf")
+    }
+    assert all(path.is_file() for path in built.files)
+    assert built.drawn > 5 and built.kept == 0
+
+
+def test_the_same_traces_give_the_same_bytes(by_hand: list[Any], tmp_path: Path) -> None:
+    report(tmp_path, "one")
+    report(tmp_path, "two")
+
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+
+
+def test_a_second_report_draws_only_what_has_changed(many_tasks: list[Any], write_run: Any, tmp_path: Path) -> None:
+    first = report(tmp_path, formats=("html", "png"))
+    again = report(tmp_path, formats=("html", "png"))
+    write_run("car", "mine", 0, [(1, 0.45, 0.5), (90, 0.05, 1)])
+    changed = report(tmp_path, formats=("html", "png"))
+    fresh = report(tmp_path, "fresh", formats=("html", "png"))
+
+    assert (again.drawn, again.kept) == (0, first.drawn)
+    assert 0 < changed.drawn < first.drawn and changed.kept > 5
+    assert content(tmp_path / "out") == content(tmp_path / "fresh")
+    assert fresh.drawn == first.drawn
+
+
+def test_a_figure_that_somebody_deleted_is_drawn_again(by_hand: list[Any], tmp_path: Path) -> None:
+    report(tmp_path, formats=("png",))
+    next((tmp_path / "out").rglob("curves-alpha.png")).unlink()
+
+    assert report(tmp_path, formats=("png",)).drawn == 1
+
+
+def test_only_what_was_asked_for_is_made(by_hand: list[Any], tmp_path: Path) -> None:
+    built = report(tmp_path, formats=("csv",))
+
+    assert {path.suffix for path in built.files} == {".csv"}
+    assert built.drawn == 0
+
+
+def test_what_an_earlier_report_made_and_this_one_does_not_is_gone(by_hand: list[Any], tmp_path: Path) -> None:
+    report(tmp_path, formats=("csv", "latex"))
+    (tmp_path / "out" / "my-notes.txt").write_text("mine")
+    report(tmp_path, formats=("csv",), selection=Selection(tasks=["beta"]))
+
+    names = content(tmp_path / "out")
+    assert not [name for name in names if name.endswith(".tex") or "alpha" in name]
+    assert "my-notes.txt" in names
+
+
+def test_a_report_inside_its_results_does_not_read_itself(by_hand: list[Any], tmp_path: Path) -> None:
+    first = report(tmp_path, "results/report", formats=("csv",))
+    before = content(tmp_path / "results" / "report")
+    report(tmp_path, "results/report", formats=("csv",))
+
+    assert content(tmp_path / "results" / "report") == before
+    assert first.overviews[0].tasks == 3
+
+
+def test_two_learners_are_reported_side_by_side(write_run: Any, tmp_path: Path) -> None:
+    for learner in ("xgboost", "dnn"):
+        for method in ("cfo", "rs"):
+            write_run("t", method, 0, TRIALS, learner=learner)
+
+    built = report(tmp_path, formats=("html", "csv"))
+
+    assert [one.learner for one in built.overviews] == ["dnn", "xgboost"]
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert page.count('<article class="learner"') == 2 and '<select id="learner">' in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_what_is_wrong_with_the_runs_stands_at_the_top_of_the_page(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        write_run("t", method, 0, TRIALS)
+    write_run("t", "cfo", 1, TRIALS, reason=EndReason.ERROR)
+    (tmp_path / "results" / "notes.jsonl").write_text("hello\n")
+
+    built = report(tmp_path, formats=("html",))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    notices = page[page.index('class="notices"') : page.index("<article")]
+    assert "notes.jsonl is not a trace" in notices and "it broke" in notices
+    assert any("notes.jsonl" in line for line in built.warnings)
+
+
+def test_runs_of_which_none_is_finished_are_refused_in_one_line(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "cfo", 0, TRIALS, reason=None)
+
+    with pytest.raises(UserError, match="no finished runs to report: 1 unfinished run left out"):
+        report(tmp_path)
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_a_baseline_that_was_not_run_is_refused_and_a_missing_cfo_is_said(write_run: Any, tmp_path: Path) -> None:
+    for method in ("rs", "bohb"):
+        write_run("t", method, 0, TRIALS)
+
+    with pytest.raises(UnknownNameError, match="unknown baseline 'smac': choose from bohb, rs"):
+        report(tmp_path, baseline="smac", formats=("csv",))
+    assert any("cfo has no finished run" in line for line in report(tmp_path, formats=("csv",)).warnings)
+
+
+def test_an_out_that_can_not_be_made_is_refused_in_one_line(by_hand: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(UserError, match="choose another -o"):
+        report(tmp_path, "file/out", formats=("csv",))
+
+
+def test_a_moved_report_still_works(by_hand: list[Any], tmp_path: Path) -> None:
+    report(tmp_path, formats=("html", "csv"))
+    shutil.move(tmp_path / "out", tmp_path / "elsewhere")
+
+    page = (tmp_path / "elsewhere" / "index.html").read_text(encoding="utf-8")
+    assert str(tmp_path) not in page

@@ -1,0 +1,126 @@
+"""A results folder is read once, and what can't be read is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.report.load import Selection, load
+
+TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
+
+
+def test_digests_from_the_cache_are_those_from_the_traces(by_hand: list[Any], tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+
+    cold = load(tmp_path / "results", cache).digests
+    warm = load(tmp_path / "results", cache).digests
+
+    assert warm == cold == by_hand
+
+
+def test_only_a_trace_that_changed_is_read_again(write_run: Any, tmp_path: Path) -> None:
+    kept, changed = (write_run("t", "cfo", fold, TRIALS) for fold in (0, 1))
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    load(results, cache)
+    # A cached digest that differs from its trace shows that the trace was not looked at.
+    text = cache.read_text(encoding="utf-8")
+    cache.write_text(text.replace('"losses":[0.4,0.2]', '"losses":[0.4,0.125]'), encoding="utf-8")
+    write_run("t", "cfo", 1, [*TRIALS, (3.0, 0.1, 0.5)])
+
+    by_path = {one.path: one.steps.losses for one in load(results, cache).digests}
+
+    assert by_path == {str(kept): [0.4, 0.125], str(changed): [0.4, 0.2, 0.1]}
+
+
+@pytest.mark.parametrize("content", [b"", b"not a cache", b'"another version"\n{}', b"\xff\x00"])
+def test_a_cache_that_is_broken_or_of_another_version_is_passed_over(
+    by_hand: list[Any], tmp_path: Path, content: bytes
+) -> None:
+    cache = tmp_path / "cache"
+    cache.write_bytes(content)
+
+    assert load(tmp_path / "results", cache).digests == by_hand
+
+
+def test_the_digest_of_a_trace_that_is_gone_is_gone(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    gone = write_run("t", "cfo", 1, TRIALS)
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    load(results, cache)
+    gone.unlink()
+
+    assert [one.fold for one in load(results, cache).digests] == [0]
+    assert str(gone) not in cache.read_text(encoding="utf-8")
+
+
+def test_foreign_and_broken_files_are_told_in_one_line_each(write_run: Any, tmp_path: Path) -> None:
+    good = write_run("t", "cfo", 0, TRIALS)
+    results = tmp_path / "results"
+    (results / "notes.jsonl").write_text('{"todo": "buy milk"}\n')
+    (results / "other-version.jsonl").write_bytes(good.read_bytes().replace(b'"schema":1', b'"schema":99', 1))
+    (results / "broken.jsonl").write_bytes(good.read_bytes().replace(b'"kind":"trial"', b'"kind":trial', 1))
+    (results / "README.md").write_text("not called like a trace")
+
+    loaded = load(results)
+
+    assert [one.path for one in loaded.digests] == [str(good)]
+    assert len(loaded.unreadable) == 3
+    for line, name in zip(sorted(loaded.unreadable), ("broken", "notes", "other-version"), strict=True):
+        assert f"{name}.jsonl" in line and "\n" not in line
+
+
+def test_a_torn_last_line_is_passed_over(write_run: Any, tmp_path: Path) -> None:
+    path = write_run("t", "cfo", 0, TRIALS)
+    path.write_bytes(path.read_bytes() + b'{"kind":"trial","number":2,"los')
+
+    (one,) = load(tmp_path / "results").digests
+
+    assert one.steps.losses == [0.4, 0.2]
+
+
+def test_a_run_without_a_header_is_no_run_yet(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    write_run("t", "cfo", 1, TRIALS).write_bytes(b'{"kind":"run","sche')
+
+    loaded = load(tmp_path / "results")
+
+    assert [one.fold for one in loaded.digests] == [0] and not loaded.unreadable
+
+
+def test_a_folder_without_traces_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no traces in"):
+        load(tmp_path)
+    with pytest.raises(UserError, match="no folder"):
+        load(tmp_path / "nowhere")
+
+
+def test_a_report_inside_the_results_is_not_read(write_run: Any, tmp_path: Path) -> None:
+    path = write_run("t", "cfo", 0, TRIALS)
+    report = tmp_path / "results" / "report"
+    report.mkdir()
+    (report / "copy.jsonl").write_bytes(path.read_bytes())
+
+    assert len(load(tmp_path / "results", passed_over=report).digests) == 1
+
+
+def test_a_selection_takes_what_it_names(by_hand: list[Any], tmp_path: Path) -> None:
+    found = load(tmp_path / "results", selection=Selection(tasks=["beta"], methods=["cfo", "rs"])).digests
+
+    assert {(one.task, one.method) for one in found} == {("beta", "cfo"), ("beta", "rs")}
+
+
+def test_a_name_that_is_not_there_is_refused_with_those_that_are(by_hand: list[Any], tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="unknown method in these results 'smac': choose from bohb, cfo"):
+        load(tmp_path / "results", selection=Selection(methods=["smac"]))
+
+
+def test_names_that_are_there_but_not_together_are_refused(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    write_run("u", "rs", 0, TRIALS)
+
+    with pytest.raises(UserError, match="together"):
+        load(tmp_path / "results", selection=Selection(tasks=["t"], methods=["rs"]))

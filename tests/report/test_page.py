@@ -1,0 +1,97 @@
+"""What stands in the page is text, whatever it holds, and numbers that sort as numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.report.build import Request, build
+from cfo_bench.report.contents import Table
+from cfo_bench.report.explorer import dark_colour
+from cfo_bench.report.layout import href, table_file
+from cfo_bench.report.sheet import MOST_ROWS, sheet
+from cfo_bench.report.style import look
+
+TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
+SCRIPT = "<script>alert(1)</script>"
+
+
+def rows(*values: Any) -> Table:
+    return Table("t", "Title", "Note.", ("name", "value"), [[f"row {i}", v] for i, v in enumerate(values)])
+
+
+def html(table: Table) -> str:
+    return sheet(table, "t", "", {"cfo": look("cfo")})
+
+
+def test_names_that_are_markup_are_shown_as_text(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", 'rs"><img src=x onerror=alert(1)>'):
+        write_run(SCRIPT, method, 0, TRIALS)
+
+    build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "csv")))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page and "<img src=x" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    (data,) = (tmp_path / "out").rglob("curves/*.js")
+    script = data.read_text(encoding="utf-8")
+    assert "<" not in script
+    arguments = json.loads(f"[{re.fullmatch(r'cfoCurves\((.*)\);', script.strip())[1]}]")  # type: ignore[index]
+    assert arguments[1]["name"] == SCRIPT
+
+
+def test_the_page_asks_nothing_of_the_network(by_hand: list[Any], tmp_path: Path) -> None:
+    build(Request(tmp_path / "results", tmp_path / "out", formats=("html",)))
+
+    for path in (tmp_path / "out").rglob("*"):
+        if path.suffix in (".html", ".css", ".js"):
+            text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+            assert not re.search(r"https?:|//[a-z]+\.|fetch\(|XMLHttpRequest|import\(", text), path
+
+
+def test_cells_of_the_optimality_table_sort_from_the_best_to_the_worst() -> None:
+    text = html(rows("-5.9%", "**1.0524 (1199s)**", "×2.8", "×12.0", None))
+
+    keys = re.findall(r'data-v="([^"]*)"', text)
+    assert keys == ["1000000005.9", "0", "2.8", "12.0", ""]
+    assert "<strong>1.0524 (1199s)</strong>" in text
+
+
+def test_a_column_of_numbers_has_one_number_of_decimals_and_keeps_them_all_to_sort_by() -> None:
+    text = html(rows(1.0, 12.3456, 5.25))
+
+    assert re.findall(r'data-v="([^"]*)">([^<]*)<', text) == [
+        ("1.0", "1.00"),
+        ("12.3456", "12.35"),
+        ("5.25", "5.25"),
+    ]
+
+
+def test_numbers_small_and_large_keep_their_digits() -> None:
+    assert re.findall(r">([^<]+)</td>", html(rows(1.5e-7, 2.5e8))) == ["1.5e-07", "2.5e+08"]
+
+
+def test_a_table_that_is_too_long_for_a_page_says_how_much_is_shown() -> None:
+    text = html(rows(*range(MOST_ROWS + 5)))
+
+    assert text.count("<tr>") == MOST_ROWS + 1
+    assert f"the first {MOST_ROWS:,} of {MOST_ROWS + 5:,} rows" in text
+
+
+def test_a_name_of_any_kind_is_a_file_and_a_link_to_it() -> None:
+    assert str(table_file("xgboost", "curves-a/b?<c>", "csv")) == "xgboost/tables/curves-a%2Fb%3F%3Cc%3E.csv"
+    assert href(table_file("xgboost", "a%b", "csv")) == "xgboost/tables/a%2525b.csv"
+    assert str(table_file("..", "x", "csv")) == "%2E%2E/tables/x.csv"
+
+
+@pytest.mark.parametrize("colour", ["#000000", "#332288", "#882255"])
+def test_a_dark_colour_is_made_lighter_on_a_dark_ground(colour: str) -> None:
+    assert int(dark_colour(colour)[1:3], 16) > int(colour[1:3], 16)
+
+
+def test_a_light_colour_stays_as_it_is_in_the_figures() -> None:
+    assert dark_colour("#E69F00").upper() == "#E69F00"
