@@ -1,7 +1,7 @@
 """Milliseconds of ask + tell of each method at so many trials, d = 9, on the one thread that `make` sets.
 
-They are of processor time, which busy neighbours do not change. A figure is the mean of the ten trials that end there. Gaussian processes and SMAC would take minutes
-to get so far: they are told random configurations without a fit, and then timed, for one fit and for
+They are of processor time, which busy neighbours do not change. A figure is the mean of the ten
+trials that end there. Gaussian processes and SMAC would take minutes to get so far: they are told random configurations without a fit, and then timed, for one fit and for
 one training and its eight configurations. The other methods go all the way; one that takes longer
 than its share of the time is cut, and a dash says so. Below the table stands what was switched off
 in packages, with and without it.
@@ -130,7 +130,7 @@ def smac_forest(option: str, value: int | None) -> tuple[float, float]:
             super().__setitem__(key, value if key == option else setting)
 
     def once(ours: bool) -> float:
-        method = SMAC(SPACE, START, 0, challengers=1000, local_search_iterations=2)
+        method = SMAC(SPACE, START, 0, challengers=1000)
         if not ours:
             method._model._rf_opts = Theirs(method._model._rf_opts)
             method._model._rf_opts[option] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,6 +58,8 @@ class SMAC(Packaged[Any]):
             from smac import Scenario
             from smac.main.config_selector import ConfigSelector
 
+        # Its warnings stay with those who listen: without a handler of its own, Python puts them on stderr.
+        logging.getLogger("smac").addHandler(logging.NullHandler())
         self._space = configuration_space(self.searched, seed_of(seed))
         # smac writes files when it is built, even if it is never told to save anything.
         with silence(), tempfile.TemporaryDirectory() as folder:

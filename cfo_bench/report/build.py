@@ -41,6 +41,12 @@ DEFAULT_BASELINE = "cfo"
 # Fewer figures than this are drawn sooner than a second process has loaded matplotlib.
 _FIGURES_WORTH_A_POOL = 8
 
+_DRAWING = [
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "cfo_bench.report.sections.performance",
+]
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -268,8 +274,11 @@ def _draw(
             _draw_one(figure, places)
             progress("drawing figures", done, total)
         return total, kept
+    # Not forked from this process, where polars has started threads; loaded once for all that draw.
+    context = get_context("forkserver")
+    context.set_forkserver_preload(_DRAWING)
     with ProcessPoolExecutor(
-        min(cores, 4), mp_context=get_context("forkserver"), initializer=_leave_ctrl_c_to_the_parent
+        min(cores, 4), mp_context=context, initializer=_leave_ctrl_c_to_the_parent
     ) as pool:
         try:
             jobs = [pool.submit(_draw_one, figure, places) for figure, places in todo]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.digest import Steps
@@ -60,7 +60,7 @@ def curve(folds: Sequence[Steps]) -> Curve | None:
     mean = best.mean(axis=0)
     n = len(folds)
     if n > 1:
-        half = stats.t.ppf(0.975, n - 1) * best.std(axis=0, ddof=1) / np.sqrt(n)
+        half = stdtrit(n - 1, 0.975) * best.std(axis=0, ddof=1) / np.sqrt(n)
     else:
         half = np.full(len(moments), np.nan)
     return Curve(moments, mean, mean - half, mean + half, n)

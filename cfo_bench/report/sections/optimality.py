@@ -70,6 +70,6 @@ def _scales(results: Results) -> tuple[str, ...]:
         return ()
     names = ", ".join(plain[:5]) + (f" and {len(plain) - 5} more" if len(plain) > 5 else "")
     return (
-        f"scores of {names} are scaled so that 1 is a loss of 0: no tuned random forest (method tuned-rf) "
-        "that beats the constant predictor on the same folds",
+        f"scores of {names} are scaled so that 1 is a loss of 0: there, no tuned random forest (method "
+        "tuned-rf) has a result on all folds and beats the constant predictor",
     )

@@ -72,8 +72,8 @@ def section(results: Results) -> Section:
     return Section(
         "speed-ups",
         "Speed-up factors",
-        f"The time to a target, against {base}: to what a method ends with, and to shares of the way from "
-        "the loss at the start to the best of all methods, fold by fold.",
+        f"The time to a target, against {base}, fold by fold: to what a method itself ends with, which only "
+        f"{base} can miss, and to shares of the way from the loss at the start to the best of all methods.",
         tables=(table, detail),
         figures=(figure,) if found else (),
         warnings=warnings,

@@ -1,0 +1,96 @@
+"""`cfo-bench report` and `cfo-bench status`, on the traces of real runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = (
+    "run --learner synthetic-bowl --clock virtual --task synthetic --method cfo --method rs "
+    "--budget 50 --max-trials 20 --folds 0-1 -q"
+)
+
+
+@pytest.fixture
+def results(program: Any, tmp_path: Path) -> Path:
+    answer = program(RUN)
+    assert answer.returncode == 0, answer.stderr
+    return tmp_path / "results"
+
+
+def test_a_report_prints_who_wins_and_where_to_look(program: Any, results: Path) -> None:
+    answer = program("report results --format html,csv")
+
+    assert answer.returncode == 0, answer.stderr
+    assert "tasks won" in answer.stdout and "cfo" in answer.stdout
+    assert answer.stderr.rstrip().endswith("results/report/index.html")
+    assert "reading traces (4)" in answer.stderr
+    assert (results / "report" / "index.html").is_file()
+
+
+def test_json_is_all_that_stands_on_stdout(program: Any, results: Path) -> None:
+    answer = program("report results --format csv --json -o elsewhere")
+
+    found = json.loads(answer.stdout)
+    assert found["out"] == "elsewhere"
+    (learner,) = found["learners"]
+    assert {one["method"] for one in learner["standings"]} == {"cfo", "rs"}
+    assert all(Path(file).suffix == ".csv" for file in found["files"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("nowhere", "no folder 'nowhere'"),
+        ("results --format word", "unknown format 'word': choose from csv, html"),
+        ("results --format ,", "--format names nothing"),
+        ("results --method smac", "unknown method in these results 'smac': choose from cfo, rs"),
+        ("results --baseline smac", "unknown baseline 'smac'"),
+        ("results --format csv --open", "--open needs html"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(program: Any, results: Path, arguments: str, said: str) -> None:
+    answer = program(f"report {arguments}")
+
+    assert answer.returncode == 2
+    line = answer.stderr.strip().splitlines()[-1]
+    assert said in line and "Traceback" not in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_status_tells_what_is_done_and_what_is_missing(program: Any, results: Path) -> None:
+    (gone,) = results.rglob("rs/fold-1_seed-0.jsonl")
+    gone.unlink()
+    (cut,) = results.rglob("cfo/fold-1_seed-0.jsonl")
+    cut.write_bytes(b"\n".join(cut.read_bytes().splitlines()[:-1]) + b"\n")
+
+    answer = program("status results")
+
+    assert answer.returncode == 0
+    rows = [line.split() for line in answer.stdout.splitlines()]
+    assert ["all", "2", "1", "1"] in rows
+    assert "synthetic rs fold 1" in answer.stdout.partition("missing:")[2]
+    runs = json.loads(program("status results --json").stdout)
+    assert sorted(run["progress"] for run in runs) == ["done", "done", "interrupted", "missing"]
+
+
+def test_a_folder_without_results_has_no_status(program: Any, tmp_path: Path) -> None:
+    answer = program("status")
+
+    assert answer.returncode == 2
+    assert "no folder 'results'" in answer.stderr
+
+
+def test_a_report_can_be_made_of_a_read_only_folder(program: Any, results: Path, tmp_path: Path) -> None:
+    shutil.move(results, tmp_path / "kept")
+    for path in (tmp_path / "kept").rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    answer = program("report kept -o out --format csv")
+
+    assert answer.returncode == 0, answer.stderr
+    assert list((tmp_path / "out").rglob("optimality.csv"))
