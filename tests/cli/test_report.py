@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 RUN = (
-    "run --learner synthetic-bowl --clock virtual --task synthetic --method cfo --method rs "
+    "run --learner synthetic --clock virtual --task synthetic-1k --method cfo --method rs "
     "--budget 50 --max-trials 20 --folds 0-1 -q"
 )
 
@@ -53,7 +53,9 @@ def test_json_is_all_that_stands_on_stdout(program: Any, results: Path) -> None:
         ("results --format csv --open", "--open needs html"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(program: Any, results: Path, arguments: str, said: str) -> None:
+def test_a_mistake_is_one_line_and_exit_code_2(
+    program: Any, results: Path, arguments: str, said: str
+) -> None:
     answer = program(f"report {arguments}")
 
     assert answer.returncode == 2
@@ -73,7 +75,7 @@ def test_status_tells_what_is_done_and_what_is_missing(program: Any, results: Pa
     assert answer.returncode == 0
     rows = [line.split() for line in answer.stdout.splitlines()]
     assert ["all", "2", "1", "1"] in rows
-    assert "synthetic rs fold 1" in answer.stdout.partition("missing:")[2]
+    assert "synthetic-1k rs fold 1" in answer.stdout.partition("missing:")[2]
     runs = json.loads(program("status results --json").stdout)
     assert sorted(run["progress"] for run in runs) == ["done", "done", "interrupted", "missing"]
 

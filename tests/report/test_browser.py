@@ -139,26 +139,42 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 ODD = "<script>alert(1)</script>"
 
 
-@pytest.fixture
-def page(many_tasks: list[Any], write_run: Any, tmp_path: Path) -> Path:
-    """A report on nine tasks, one of them called like a script; no figures, which take longer than the rest."""
-    for method in ("cfo", "rs", "bohb", "mine"):
-        write_run(ODD, method, 0, [(1, 0.45, 0.5), (30, 0.2, 1)])
-    build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "csv")))
-    return tmp_path / "out" / "index.html"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("browser")
 
 
 @pytest.fixture
-def browser(driver: str, page: Path, tmp_path: Path) -> Iterator[Browser]:
-    """The page, open, with its first curves drawn."""
-    opened = Browser(driver, tmp_path / "profile", 1300, 900)
-    try:
-        opened.visit(page)
-        opened.wait("return document.querySelectorAll('.panel svg .line').length >= 16")
-        yield opened
-        assert opened.console() == []
-    finally:
-        opened.quit()
+def page(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
+    """A report on nine tasks, one of them called like a script, made by the first test that needs it.
+
+    It has no figures, which take longer than all the rest.
+    """
+    index = folder / "out" / "index.html"
+    if not index.exists():
+        request.getfixturevalue("many_tasks")
+        write_run = request.getfixturevalue("write_run")
+        for method in ("cfo", "rs", "bohb", "mine"):
+            write_run(ODD, method, 0, [(1, 0.45, 0.5), (30, 0.2, 1)])
+        build(Request(tmp_path / "results", folder / "out", formats=("html", "csv")))
+    return index
+
+
+@pytest.fixture(scope="module")
+def window(driver: str, folder: Path) -> Iterator[Browser]:
+    opened = Browser(driver, folder / "profile", 1300, 900)
+    yield opened
+    opened.quit()
+
+
+@pytest.fixture
+def browser(window: Browser, page: Path) -> Iterator[Browser]:
+    """The page, freshly opened, with its first curves drawn; what went wrong in it is an error."""
+    window.resize(1300, 900)
+    window.visit(page)
+    window.wait("return document.querySelectorAll('.panel svg .line').length >= 16")
+    yield window
+    assert window.console() == []
 
 
 def lines(browser: Browser) -> set[str]:
@@ -229,7 +245,8 @@ def test_axes_can_be_switched_and_zoomed_by_mouse_and_keyboard(browser: Browser)
     assert labels() == before
 
     box = browser.run(
-        "const one = document.querySelector(arguments[0]); one.scrollIntoView({block: 'center', behavior: 'instant'});"
+        "const one = document.querySelector(arguments[0]);"
+        "one.scrollIntoView({block: 'center', behavior: 'instant'});"
         "const box = one.getBoundingClientRect(); return [box.left, box.top, box.width, box.height]",
         plot,
     )
@@ -311,7 +328,18 @@ def test_nothing_is_wider_than_a_small_screen(browser: Browser, width: int) -> N
 
 def test_every_control_has_a_name_and_every_picture_a_text(browser: Browser) -> None:
     nodes = browser.devtools("Accessibility.getFullAXTree")["nodes"]
-    controls = {"button", "checkbox", "radio", "link", "searchbox", "combobox", "image", "img", "table", "region"}
+    controls = {
+        "button",
+        "checkbox",
+        "radio",
+        "link",
+        "searchbox",
+        "combobox",
+        "image",
+        "img",
+        "table",
+        "region",
+    }
     nameless = [
         node["role"]["value"]
         for node in nodes

@@ -95,7 +95,9 @@ def test_only_what_was_asked_for_is_made(by_hand: list[Any], tmp_path: Path) -> 
     assert built.drawn == 0
 
 
-def test_what_an_earlier_report_made_and_this_one_does_not_is_gone(by_hand: list[Any], tmp_path: Path) -> None:
+def test_what_an_earlier_report_made_and_this_one_does_not_is_gone(
+    by_hand: list[Any], tmp_path: Path
+) -> None:
     report(tmp_path, formats=("csv", "latex"))
     (tmp_path / "out" / "my-notes.txt").write_text("mine")
     report(tmp_path, formats=("csv",), selection=Selection(tasks=["beta"]))
@@ -150,7 +152,9 @@ def test_runs_of_which_none_is_finished_are_refused_in_one_line(write_run: Any, 
     assert not (tmp_path / "out" / "index.html").exists()
 
 
-def test_a_baseline_that_was_not_run_is_refused_and_a_missing_cfo_is_said(write_run: Any, tmp_path: Path) -> None:
+def test_a_baseline_that_was_not_run_is_refused_and_a_missing_cfo_is_said(
+    write_run: Any, tmp_path: Path
+) -> None:
     for method in ("rs", "bohb"):
         write_run("t", method, 0, TRIALS)
 

@@ -114,7 +114,9 @@ def test_a_selection_takes_what_it_names(by_hand: list[Any], tmp_path: Path) -> 
 
 
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(by_hand: list[Any], tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="unknown method in these results 'smac': choose from bohb, cfo"):
+    with pytest.raises(
+        UnknownNameError, match="unknown method in these results 'smac': choose from bohb, cfo"
+    ):
         load(tmp_path / "results", selection=Selection(methods=["smac"]))
 
 

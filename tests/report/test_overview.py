@@ -14,7 +14,7 @@ from cfo_bench.report.scores import score_tasks
 def test_the_standings_are_those_worked_out_by_hand(by_hand: list[Any]) -> None:
     found = overview("xgboost", score_tasks(by_hand), "cfo")
 
-    # Final mean losses: alpha cfo .125, rs .125, bohb .25; beta .5, .375, .875; gamma .375, .5, (.25 + 1) / 2.
+    # Final mean losses of cfo, rs, bohb: alpha .125, .125, .25; beta .5, .375, .875; gamma .375, .5, .625.
     # Ranks: alpha 1.5, 1.5, 3; beta 2, 1, 3; gamma 1, 2, 3.
     by_method = {one.method: one for one in found.standings}
     assert (found.tasks, found.ranked) == (3, 3)
@@ -48,7 +48,9 @@ def test_a_method_without_a_loss_yet_is_ranked_last(by_hand: list[Any]) -> None:
 def test_the_answer_in_words_names_winner_rank_and_early_leader(many_tasks: list[Any]) -> None:
     found = overview("xgboost", score_tasks(many_tasks), "cfo")
 
-    assert found.sentence.startswith("cfo is the first to reach the best score on 8 of 8 tasks; it has the best")
+    assert found.sentence.startswith(
+        "cfo is the first to reach the best score on 8 of 8 tasks; it has the best"
+    )
 
 
 def test_one_method_alone_is_not_ranked(by_hand: list[Any]) -> None:

@@ -1,0 +1,75 @@
+"""How long a report takes, and how much memory: from cold, and again after one trace has changed.
+
+    python benchmarks/report_scale.py          a tenth of the paper's size
+    python benchmarks/report_scale.py --full   45 tasks × 10 folds × 7 methods × 2,000 trials: 4 GB of traces
+
+The made-up traces are written to a temporary folder, or with --folder to one that is kept and used again.
+At full size the bounds are 90 s and 3 GB from cold, and 20 s after a change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COLD_SECONDS, CHANGED_SECONDS, MEMORY_MB = 90.0, 20.0, 3000.0
+
+
+def report(results: Path, out: Path) -> tuple[float, float, float]:
+    """Wall seconds, CPU seconds, and the MB of the largest process of one report."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "cfo_bench", "report", str(results), "-o", str(out)],
+        check=True,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    seconds = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, cpu, after.ru_maxrss / 1024
+
+
+def change_one_trace(results: Path) -> None:
+    """Its best loss becomes a little better."""
+    path = next(results.rglob("task-*/rs/fold-0_seed-0.jsonl"))
+    head, mark, tail = path.read_bytes().rpartition(b'"loss":0.')
+    path.write_bytes(head + mark + b"0" + tail)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true", help="the paper's size")
+    parser.add_argument("--folder", type=Path, help="where the traces are, or are written and kept")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        results = given.folder or Path(temporary, "results")
+        if not results.exists():
+            size = [] if given.full else ["--tasks", "15", "--folds", "5", "--trials", "1200"]
+            script = ROOT / "scripts" / "make_paper_scale.py"
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            subprocess.run([sys.executable, str(script), str(results), *size], check=True, env=environment)
+        out = Path(temporary, "report")
+        print(f"{'':22}{'wall s':>8}{'CPU s':>8}{'MB':>8}")
+        cold = report(results, out)
+        print(f"{'from cold':22}{cold[0]:8.1f}{cold[1]:8.1f}{cold[2]:8.0f}")
+        again = report(results, out)
+        print(f"{'nothing changed':22}{again[0]:8.1f}{again[1]:8.1f}")
+        change_one_trace(results)
+        changed = report(results, out)
+        print(f"{'one trace changed':22}{changed[0]:8.1f}{changed[1]:8.1f}")
+    if given.full and (cold[0] > COLD_SECONDS or changed[0] > CHANGED_SECONDS or cold[2] > MEMORY_MB):
+        sys.exit(f"over the bounds of {COLD_SECONDS:g} s, {CHANGED_SECONDS:g} s and {MEMORY_MB:g} MB")
+
+
+if __name__ == "__main__":
+    main()
