@@ -1,10 +1,10 @@
 """Milliseconds of ask + tell of each method at so many trials, d = 9, on the one thread that `make` sets.
 
 They are of processor time, which busy neighbours do not change. A figure is the mean of the ten
-trials that end there. Gaussian processes and SMAC would take minutes to get so far: they are told random configurations without a fit, and then timed, for one fit and for
-one training and its eight configurations. The other methods go all the way; one that takes longer
-than its share of the time is cut, and a dash says so. Below the table stands what was switched off
-in packages, with and without it.
+trials that end there. Gaussian processes and SMAC would take minutes to get so far: they are told
+random configurations without a fit, and then timed, for one fit and for one training and its eight
+configurations. The other methods go all the way; one that takes longer than its share of the time is
+cut, and a dash says so. Below the table stands what was switched off in packages, with and without it.
 """
 
 from __future__ import annotations

@@ -227,15 +227,20 @@ def test_the_clock_stands_where_the_last_tell_ended(tmp_path: Path):
 
 def test_a_disk_that_takes_a_part_of_a_line_keeps_whole_lines_only(tmp_path: Path):
     path = tmp_path / "t.jsonl"
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        said = pool.apply(_write_up_to_a_limit, (path, 2000))
+    fork = multiprocessing.get_context("fork")
+    ours, theirs = fork.Pipe(duplex=False)
+    process = fork.Process(target=_write_up_to_a_limit, args=(path, 2000, theirs))
+    process.start()
+    theirs.close()
+    said = ours.recv()
+    process.join()
     assert "File too large" in said and "what was written before is kept" in said
     content = path.read_bytes()
     assert content.endswith(b"\n") and 1000 < len(content) <= 2000
     assert [one.number for one in read(path).trials] == list(range(content.count(b"\n") - 1))
 
 
-def _write_up_to_a_limit(path: Path, size: int) -> str:
+def _write_up_to_a_limit(path: Path, size: int, answer: Any) -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
@@ -245,8 +250,7 @@ def _write_up_to_a_limit(path: Path, size: int) -> str:
             for number in range(1000):
                 writer.append(trial(number))
         except RunError as error:
-            return str(error)
-    return "no error"
+            answer.send(str(error))
 
 
 def test_a_second_writer_is_refused_and_told_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -59,7 +59,8 @@ class SMAC(Packaged[Any]):
             from smac.main.config_selector import ConfigSelector
 
         # Its warnings stay with those who listen: without a handler of its own, Python puts them on stderr.
-        logging.getLogger("smac").addHandler(logging.NullHandler())
+        if not logging.getLogger("smac").handlers:
+            logging.getLogger("smac").addHandler(logging.NullHandler())
         self._space = configuration_space(self.searched, seed_of(seed))
         # smac writes files when it is built, even if it is never told to save anything.
         with silence(), tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -179,12 +179,22 @@ class _Folder:
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
+    def forget(self, places: Iterable[Path]) -> None:
+        """What is about to be drawn over is no longer known, should the drawing be interrupted."""
+        for place in places:
+            self._before[place.relative_to(self.path).as_posix()] = ""
+        self._write_manifest(self._before)
+
     def close(self) -> None:
         for old in self._before:
             if PurePosixPath(old) not in self.written:
                 (self.path / old).unlink(missing_ok=True)
-        content = {"code": self._code, "files": {str(file): mark for file, mark in self.written.items()}}
-        self.place(layout.CACHE / "manifest.json").write_bytes(orjson.dumps(content))
+        self._write_manifest({str(file): mark for file, mark in self.written.items()})
+
+    def _write_manifest(self, files: Mapping[str, str]) -> None:
+        self.place(layout.CACHE / "manifest.json").write_bytes(
+            orjson.dumps({"code": self._code, "files": files})
+        )
 
     def _read_manifest(self) -> dict[str, str]:
         try:
@@ -266,6 +276,7 @@ def _draw(
             else:
                 todo.append((figure, [folder.place(file) for file in files]))
             folder.written |= dict.fromkeys(files, mark)
+    folder.forget(place for _, places in todo for place in places)
     total = len(todo)
     progress("drawing figures", 0, total)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -298,9 +309,6 @@ def _leave_ctrl_c_to_the_parent() -> None:
 def _draw_one(figure: Figure, places: Sequence[Path]) -> None:
     """One picture in each format."""
     canvas = figure.draw()
-    # The layout is worked out once, and is the same in every format.
-    canvas.draw_without_rendering()
-    canvas.set_layout_engine("none")
     for place in places:
         save(canvas, place)
 

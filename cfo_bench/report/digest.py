@@ -95,17 +95,19 @@ class Digest:
 def digest(path: Path) -> Digest | None:
     """The digest of a trace; None for a file without a whole header (a run that never began)."""
     whole, _ = split_torn(path.read_bytes())
-    first, _, rest = whole.partition(b"\n")
-    if not first.strip(b"\0 "):
+    # A trace is read by the thousand: it is parsed where it stands, header and all, and not copied.
+    lines = whole.split(b"\n")
+    if not lines[0].strip(b"\0 "):
         return None
-    header = _header(path, first)
+    header = _header(path, lines[0])
     try:
-        rows = pl.read_ndjson(rest, schema=_COLUMNS) if rest.strip() else pl.DataFrame(schema=_COLUMNS)
+        rows = pl.read_ndjson(whole, schema=_COLUMNS)
     except pl.exceptions.PolarsError:
         raise TraceError(
             f"{path} has a line that is no record: move it away, or run it again with --force"
         ) from None
-    lines = [line for line in rest.split(b"\n") if line.strip()]
+    if len(lines) != rows.height + 1:  # polars passes over empty lines
+        lines = [line for line in lines if line.strip()]
     trials = _trials(rows)
     end = _last_end(lines, rows)
     spec = header["spec"]
@@ -156,9 +158,9 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
 
 def _last_end(lines: Sequence[bytes], rows: pl.DataFrame) -> Mapping[str, Any] | None:
     """The end line, if it is the run's last word and no resume came after it."""
-    if not rows.height or rows["kind"][-1] != "end":
+    if rows["kind"][-1] != "end":
         return None
-    last: Mapping[str, Any] = orjson.loads(lines[-1])
+    last: Mapping[str, Any] = orjson.loads(lines[rows.height - 1])
     return last
 
 

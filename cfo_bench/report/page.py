@@ -18,12 +18,12 @@ from cfo_bench.report.scores import TaskScores
 from cfo_bench.report.sheet import sheet
 from cfo_bench.report.style import Look
 
-# Pictures that are seen at once; the others of a section are behind a click.
+# Of a section with more pictures only the first is seen at once; the others are behind a click.
 MOST_FIGURES = 6
 # A table of more rows is folded up, but for the first of a section.
 MOST_OPEN_ROWS = 30
-# A picture this many times as wide as high takes the whole width.
-BROAD = 1.7
+# A picture of more pixels is made for both columns of a paper, and takes the page's whole width.
+BROAD_PIXELS = 1200
 
 PictureSize = tuple[int, int]
 
@@ -104,7 +104,8 @@ class Page:
         if not figures:
             return ""
         drawn = [self._figure(part, figure) for figure in figures]
-        first, rest = drawn[:MOST_FIGURES], drawn[MOST_FIGURES:]
+        seen = len(drawn) if len(drawn) <= MOST_FIGURES else 1
+        first, rest = drawn[:seen], drawn[seen:]
         html = f'<div class="gallery">{"".join(first)}</div>'
         if rest:
             html += (
@@ -123,7 +124,7 @@ class Page:
                 f'<a class="picture" href="{link}"><img src="{link}" width="{size[0]}" height="{size[1]}" '
                 f'loading="lazy" alt="{escape(f"{figure.title}. {figure.caption}")}"></a>'
             )
-            shape = ' class="broad"' if size[0] > BROAD * size[1] else ""
+            shape = ' class="broad"' if size[0] > BROAD_PIXELS else ""
         files = [
             _link(layout.figure_file(part.learner, figure.name, kind), kind.upper(), figure.title)
             for kind in layout.FIGURE_FORMATS

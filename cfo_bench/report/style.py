@@ -175,15 +175,28 @@ def shortened(text: str, most: int = 28) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """PNG or PDF by the path's suffix, without dates or names of programs in it."""
+    """PNG or PDF by the path's suffix, without dates or names of programs in it.
+
+    The layout is worked out at the first save and stays as it is, so that all formats look alike.
+    """
     import warnings
 
     from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
-    nothing = {"CreationDate": None, "Producer": None, "Creator": None}
-    metadata = nothing if path.suffix == ".pdf" else {"Software": None}
     # Type 42 fonts: many publishers refuse matplotlib's Type 3. A name in a script that the font
     # lacks is drawn as boxes, which the page and the tables make good.
     with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(path, metadata=metadata)
+        if figure.get_layout_engine() is not None:
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+        # Not by savefig, which draws everything once more, in vain, before it draws.
+        if path.suffix == ".pdf":
+            nothing = {"CreationDate": None, "Producer": None, "Creator": None}
+            FigureCanvasPdf(figure).print_pdf(path, metadata=nothing)  # type: ignore[no-untyped-call]
+            figure.set_dpi(DOTS_PER_INCH)
+        else:
+            canvas = FigureCanvasAgg(figure)
+            canvas.print_png(path, metadata={"Software": None})  # type: ignore[no-untyped-call]

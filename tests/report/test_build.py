@@ -88,6 +88,29 @@ def test_a_second_report_draws_only_what_has_changed(write_run: Any, tmp_path: P
     assert after["xgboost/figures/curves-t.png"] != before["xgboost/figures/curves-t.png"]
 
 
+def test_a_picture_of_other_numbers_is_not_taken_for_ours_after_an_interruption(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for method, loss in (("cfo", 0.2), ("rs", 0.3)):
+        write_run("t", method, 0, [(1, 0.4, 0.5), (5, loss, 1)])
+    report(tmp_path, formats=("png",))
+    whole = content(tmp_path / "out")
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "drawing figures" and done == total - 1:
+            raise KeyboardInterrupt
+
+    only_rs = Request(
+        tmp_path / "results", tmp_path / "out", Selection(methods=["rs"]), baseline="rs", formats=("png",)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        build(only_rs, stop)
+    assert content(tmp_path / "out") != whole
+
+    report(tmp_path, formats=("png",))
+    assert content(tmp_path / "out") == whole
+
+
 def test_only_what_was_asked_for_is_made(by_hand: list[Any], tmp_path: Path) -> None:
     built = report(tmp_path, formats=("csv",))
 

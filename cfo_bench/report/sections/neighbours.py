@@ -21,11 +21,11 @@ _LOSS, _COST = "#D55E00", "#0072B2"
 
 
 def section(results: Results) -> Section | None:
-    """None when there is no study among the runs."""
+    """None when there is no study of nearest neighbours among the runs."""
     figures, warnings = [], []
     rows: list[list[Value]] = []
     for one in sorted(results.digests, key=lambda one: (one.task, one.fold, one.seed)):
-        if one.method != STUDY:
+        if one.method != STUDY or one.learner != "knn":
             continue
         found = trace.read(Path(one.path))
         name = f"{one.task}, fold {one.fold}"
