@@ -128,7 +128,10 @@ class TrialRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRecord:
-    """A `kind: end` line: why the run ended, and what it came to."""
+    """A `kind: end` line: why the run ended, and what it came to.
+
+    `cut_ask_seconds` went into a suggestion that was not done when the budget was over.
+    """
 
     kind: str = "end"
     reason: EndReason
@@ -138,6 +141,7 @@ class EndRecord:
     best_score: float | None
     best_number: int | None
     error: str | None = None
+    cut_ask_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

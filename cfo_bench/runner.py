@@ -184,7 +184,12 @@ def _start(
 
 
 def end_record(
-    reason: EndReason, elapsed: float, trials: int, best: TrialRecord | None, error: str | None = None
+    reason: EndReason,
+    elapsed: float,
+    trials: int,
+    best: TrialRecord | None,
+    error: str | None = None,
+    cut_ask_seconds: float = 0.0,
 ) -> EndRecord:
     return EndRecord(
         reason=reason,
@@ -194,6 +199,7 @@ def end_record(
         best_score=best.score if best else None,
         best_number=best.number if best else None,
         error=error,
+        cut_ask_seconds=cut_ask_seconds,
     )
 
 

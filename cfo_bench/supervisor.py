@@ -279,7 +279,10 @@ class _Supervisor:
                 return after
             else:  # it died in the method, and would again
                 reason, error = EndReason.ERROR, f"the process died outside of a trial: {self._cause(death)}"
-            writer.append(end_record(reason, elapsed, len(after.trials), after.best, error))
+            cut_ask = elapsed - after.elapsed if reason is EndReason.BUDGET and not logged else 0.0
+            writer.append(
+                end_record(reason, elapsed, len(after.trials), after.best, error, max(cut_ask, 0.0))
+            )
             writer.sync()
         ended = trace.read(path)
         assert ended is not None

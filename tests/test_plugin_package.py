@@ -1,4 +1,4 @@
-"""An installed package adds a method and a learner by its entry points; a local file needs no package."""
+"""An installed package adds a method, a learner and tasks by its entry points; a local file needs none."""
 
 from __future__ import annotations
 
@@ -92,6 +92,32 @@ def test_a_plug_ins_method_and_learner_run_as_any_other(installed: Path, tmp_pat
     assert trials[0]["config"] == {"x": 1.0}
     assert len(trials) == 9
     assert end["reason"] == "max_trials"
+
+
+def test_a_plug_ins_task_is_listed_and_runs_as_any_other(installed: Path, tmp_path: Path) -> None:
+    [row] = json.loads(program(tmp_path, installed, "tasks", "--tag", "plug-in", "--json").stdout)
+    assert (row["task"], row["source"]) == ("two-dice", "plug-in boxes")
+    run = [
+        "run",
+        "--task",
+        "two-dice",
+        "--method",
+        "rs",
+        "--budget",
+        "60",
+        "--folds",
+        "0",
+        "--max-trials",
+        "2",
+    ]
+
+    done = program(tmp_path, installed, *run)
+
+    assert done.returncode == 0, done.stderr
+    header, *_ = records(tmp_path / "results/xgboost/two-dice/rs/fold-0_seed-0.jsonl")
+    assert header["problem"] == "regression"
+    assert header["data"]["rows"] == 200  # type: ignore[index]
+    assert header["data"]["source"] == "plug-in boxes"  # type: ignore[index]
 
 
 def test_a_wrong_option_of_a_plug_in_is_refused_in_one_line(installed: Path, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def digest(path: Path) -> Digest | None:
         steps=steps,
         full=steps if on_all_rows.all() else _steps(trials, lines, on_all_rows),
         cost_related=list(header.get("cost_related", [])),
-        spent=_spent(trials, elapsed * spec.get("workers", 1)),
+        spent=_spent(trials, (end or {}).get("cut_ask_seconds", 0.0), elapsed * spec.get("workers", 1)),
         dearer_share=_dearer_share(trials.cost, steps, elapsed * spec.get("workers", 1)),
         cost_bins=_cost_bins(trials, budget),
         header={key: value for key, value in header.items() if key not in ("space", "start")},
@@ -235,10 +235,10 @@ def _steps(trials: _Trials, lines: Sequence[bytes], wanted: Array | None = None)
     )
 
 
-def _spent(trials: _Trials, available: float) -> dict[str, float]:
+def _spent(trials: _Trials, cut_ask: float, available: float) -> dict[str, float]:
     """Seconds of the run's workers by what they went into; `idle` is what is left, the harness's own."""
     spent = {
-        "method": float(trials.overhead.sum()),
+        "method": float(trials.overhead.sum()) + cut_ask,
         "fit": float(trials.fit.sum()),
         "validate": float(trials.validate.sum()),
     }

@@ -47,6 +47,7 @@ def _row(learner: str, task: str, method: str, traces: list[Trace]) -> SummaryRo
     tests = [trial.test_score for trial in best if trial.test_score is not None]
     elapsed = sum(found.end.elapsed if found.end else found.elapsed for found in traces)
     method_seconds = sum(t.ask_seconds + (t.tell_seconds or 0.0) for found in traces for t in found.trials)
+    method_seconds += sum(found.end.cut_ask_seconds for found in traces if found.end)
     return SummaryRow(
         learner=learner,
         task=task,

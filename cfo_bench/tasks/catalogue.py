@@ -1,7 +1,7 @@
 """Which tasks there are, by name, without loading any of them.
 
-Names are looked up in the user's folder first, then in the user's own tables, the paper's table, and
-among the bundled and the synthetic sets. All are tried with the exact name before any is tried with
+Names are looked up in the user's folder first, then in the user's own tables, the paper's table, among
+the bundled and the synthetic sets, and among those of installed plug-ins. All are tried with the exact name before any is tried with
 capitals and `-`/`_` taken alike. A task of a table that the folder has under one of its names is taken
 from the folder. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, and are taken from no
 other.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cfo_bench.errors import DataError, UnknownNameError, UserError
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks import bundled, synthetic
+from cfo_bench.tasks import bundled, plugins, synthetic
 from cfo_bench.tasks.folder import FolderRow, read_index
 from cfo_bench.tasks.origins import SUITE, Origin, parse_origin
 from cfo_bench.tasks.tables import Entry, paper, read_table
@@ -68,7 +68,7 @@ def resolve_all(
         return [ref]
     origin = parse_origin(name)
     if origin is None:
-        known = {*rows, *bundled.SETS, *synthetic.ROWS, *(entry.name for entry in entries)}
+        known = {*rows, *bundled.SETS, *synthetic.ROWS, *plugins.names(), *(entry.name for entry in entries)}
         raise UnknownNameError("task", name, known)
     if origin.kind != SUITE:
         return [_from_origin(origin, entries, offline)]
@@ -85,7 +85,7 @@ def _named(
     for entry in entries:
         for alias in entry.names:
             entry_of.setdefault(alias, entry)
-    sources: list[Mapping[str, object]] = [rows, entry_of, bundled.SETS, synthetic.ROWS]
+    sources: list[Mapping[str, object]] = [rows, entry_of, bundled.SETS, synthetic.ROWS, plugins.names()]
     for found in (_exactly, _loosely):
         for source in sources:
             task = found(name, source)
@@ -97,7 +97,9 @@ def _named(
                 return _from_folder(rows[task])
             if source is bundled.SETS:
                 return DataRef(task, "bundled", problem=bundled.SETS[task].problem)
-            return DataRef(task, "synthetic", problem=Problem.REGRESSION)
+            if source is synthetic.ROWS:
+                return DataRef(task, "synthetic", problem=Problem.REGRESSION)
+            return DataRef(task, f"plug-in {plugins.names()[task]}")
     return None
 
 
@@ -184,6 +186,8 @@ def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[T
         add(name, one_set.problem, sizes, "bundled", "bundled", one_set.note, ("bundled",))
     for name, n_rows in synthetic.ROWS.items():
         add(name, Problem.REGRESSION, (n_rows, 0), "synthetic", "bundled", ANALYTIC, ("synthetic",))
+    for name, point in plugins.names().items():
+        add(name, None, (None, None), f"plug-in {point}", "plug-in", None, ("plug-in",))
     first_of_name = {row.name: row for row in reversed(rows)}
     return [row for row in rows if first_of_name[row.name] is row]
 

@@ -126,6 +126,10 @@ def _table(ref: DataRef, stored: Stored | None) -> Table:
         from cfo_bench.tasks import bundled
 
         return bundled.load(ref.task)
+    if ref.source.startswith("plug-in "):
+        from cfo_bench.tasks import plugins
+
+        return plugins.load(ref)
     from cfo_bench.tasks.files import read_columns
     from cfo_bench.tasks.table import Table
 

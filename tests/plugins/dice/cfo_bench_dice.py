@@ -54,3 +54,17 @@ class ParabolaObjective:
 
     def test_loss(self) -> float:
         raise NotImplementedError("a parabola has no test part")
+
+
+class Boxes:
+    """Tasks: how many pips two dice in a box show."""
+
+    def names(self) -> list[str]:
+        return ["two-dice"]
+
+    def load(self, name: str) -> tuple[Any, str]:
+        import numpy as np
+        import pandas as pd
+
+        pips = np.random.default_rng(0).integers(1, 7, (200, 2))
+        return pd.DataFrame({"first": pips[:, 0], "second": pips[:, 1], "sum": pips.sum(axis=1) * 0.5}), "sum"
