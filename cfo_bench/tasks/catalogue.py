@@ -1,10 +1,10 @@
 """Which tasks there are, by name, without loading any of them.
 
 Names are looked up in the user's folder first, then in the user's own tables, the paper's table, among
-the bundled and the synthetic sets, and among those of installed plug-ins. All are tried with the exact name before any is tried with
-capitals and `-`/`_` taken alike. A task of a table that the folder has under one of its names is taken
-from the folder. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, and are taken from no
-other.
+the bundled and the synthetic sets, and among those of installed plug-ins. All are tried with the exact
+name before any is tried with capitals and `-`/`_` taken alike. A task of a table that the folder has
+under one of its names is taken from the folder. `openml:3`, `openml-data:31` and `pmlb:adult` name their
+source, and are taken from no other.
 """
 
 from __future__ import annotations

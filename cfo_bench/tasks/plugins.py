@@ -52,6 +52,6 @@ def _source(point: str) -> Any:
         return found.load()()
     except Exception as error:
         raise UserError(
-            f"the tasks of plug-in {point!r} ({found.value}) can't be loaded: {type(error).__name__}: {error}; "
-            "mend or uninstall it"
+            f"the tasks of plug-in {point!r} ({found.value}) can't be loaded: "
+            f"{type(error).__name__}: {error}; mend or uninstall it"
         ) from None
