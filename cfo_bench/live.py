@@ -22,7 +22,7 @@ from typing import Any, Self
 import orjson
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import Result, Trial
+from cfo_bench.records import Result, Trial, TrialRecord
 
 # magic, turn of the slots, zero of the clock, trials told, best loss
 _HEAD = struct.Struct("<8sqdqd")
@@ -103,8 +103,7 @@ class LivePage:
             "started": started,
             "ask_seconds": ask_seconds,
         }
-        self._under_way[trial.number] = orjson.dumps(line)
-        self._publish()
+        self._publish(trial.number, orjson.dumps(line))
 
     def evaluated(self, trial: Trial, result: Result, score: float | None, ended: float) -> None:
         rest = {
@@ -114,20 +113,26 @@ class LivePage:
             "ended": ended,
             "fit_seconds": result.fit_seconds,
             "validate_seconds": result.validate_seconds,
-            "tell_seconds": None,
             "peak_memory_mb": result.peak_memory_mb,
             "error": result.error,
         }
         # What `began` has written, gone on with: this is on the clock of every trial.
-        self._under_way[trial.number] = self._under_way[trial.number][:-1] + b"," + orjson.dumps(rest)[1:]
-        self._publish()
+        begun = self._under_way[trial.number]
+        self._publish(trial.number, b"%b,%b" % (begun[:-1], orjson.dumps(rest)[1:]))
+
+    def line(self, record: TrialRecord) -> bytes:
+        """The line of the trace for a trial that was just told: what the page has of it, gone on with."""
+        known = self._under_way[record.number][:-1]
+        rest = orjson.dumps((record.tell_seconds, record.test_score)).split(b",")
+        return b'%b,"tell_seconds":%b,"test_score":%b}\n' % (known, rest[0][1:], rest[1][:-1])
 
     def told(self, number: int) -> None:
         """Its line stands in the trace now, which is what counts: no need to publish."""
         self._under_way.pop(number, None)
 
-    def _publish(self) -> None:
-        rows = b",".join(self._under_way.values())
+    def _publish(self, number: int, line: bytes) -> None:
+        self._under_way[number] = line
+        rows = b",".join(self._under_way.values()) if len(self._under_way) > 1 else line
         payload = b"%b[%b]" % (_LENGTH.pack(len(rows) + 2), rows)
         if len(payload) > _SLOT_SIZE:
             raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")

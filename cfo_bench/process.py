@@ -11,6 +11,7 @@ from cfo_bench import runner, trace
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.live import LivePage
 from cfo_bench.machine import die_with_parent, leave_stopping_to_others
+from cfo_bench.records import TrialRecord
 from cfo_bench.search import describe
 
 
@@ -28,7 +29,10 @@ def main(job: runner.Job, live_path: Path, log_path: Path, answer: Connection, f
                     writer.clear()
                 writer.append(first)
                 for record in records:
-                    writer.append(record)
+                    if isinstance(record, TrialRecord):
+                        writer.write(live.line(record))
+                    else:
+                        writer.append(record)
                 writer.sync()
     except CfoBenchError as error:
         log_path.unlink(missing_ok=True)

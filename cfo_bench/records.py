@@ -114,7 +114,7 @@ class TrialRecord:
     ask_seconds: float
     fit_seconds: float
     validate_seconds: float
-    tell_seconds: float | None
+    tell_seconds: float | None = None
     peak_memory_mb: float | None
     error: str | None
     test_score: float | None = None

@@ -31,8 +31,9 @@ from cfo_bench.trace import Trace, TraceWriter
 
 # How long past the deadline a process may take to end by itself, before it is killed.
 GRACE_SECONDS = 0.05
-# How often the clock is looked for while a process loads its data, and the trace is brought to disk.
-LOADING_TICK_SECONDS, SYNC_SECONDS = 0.01, 1.0
+# How often the clock is looked for while a process loads its data, and the trace is brought to disk:
+# the run's own write has to wait meanwhile.
+LOADING_TICK_SECONDS, SYNC_SECONDS = 0.01, 5.0
 
 
 class Outcome(StrEnum):

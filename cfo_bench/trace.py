@@ -170,7 +170,7 @@ class TraceWriter:
             os.ftruncate(self._fd, len(whole))
             self._size = len(whole)
         elif len(whole) > self._size:
-            self._write(b"\n")
+            self.write(b"\n")
         return len(torn)
 
     def clear(self) -> None:
@@ -178,9 +178,10 @@ class TraceWriter:
         self._size = 0
 
     def append(self, record: Record) -> None:
-        self._write(encode(record))
+        self.write(encode(record))
 
-    def _write(self, line: bytes) -> None:
+    def write(self, line: bytes) -> None:
+        """One whole line, or nothing."""
         try:
             written = os.write(self._fd, line)
             if written < len(line):  # a disk that fills up takes what it can
