@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from cfo_bench import live
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.live import BusyError, LivePage, Snapshot
 from cfo_bench.records import Result, Status, Trial
+from cfo_bench.search import Limits, Referee
+from cfo_bench.space import Space
 from cfo_bench.trace import trial_record
 
 fork = multiprocessing.get_context("fork")
@@ -52,6 +55,27 @@ def test_a_trial_under_way_has_no_status_until_it_is_evaluated(page: LivePage):
     assert (record.started, record.ended, record.ask_seconds) == (1.5, 4.0, 0.25)
     assert (record.fit_seconds, record.validate_seconds, record.tell_seconds) == (2.0, 0.5, None)
     assert (record.peak_memory_mb, record.error) == (99.0, None)
+
+
+def test_what_was_found_for_one_trial_is_not_taken_for_the_next_ones(page: LivePage):
+    for number in range(3):
+        page.began(Trial(number, {}), float(number), 0.0)
+        assert ["status" in row for row in page.under_way()] == [False]
+        page.evaluated(Trial(number, {}), Result(Status.OK, 0.5), 0.5, number + 0.5)
+        assert [(row["number"], row["ended"]) for row in page.under_way()] == [(number, number + 0.5)]
+        page.told(number)
+
+
+@pytest.mark.parametrize("result", [Result(Status.OK, 0.5, 1.0, 2.0, 3.0), Result(Status.FAILED, error="no")])
+def test_the_line_of_a_trial_is_its_record(page: LivePage, result: Result):
+    trial = Trial(3, {"x": 1.5}, rows=10, thread=0)
+    page.began(trial, 1.0, 0.125)
+    score = result.loss
+    page.evaluated(trial, result, score, 4.0)
+    record = Referee(Space([]), Limits(60.0)).record(trial, result, 1.0, 4.0, 0.125, 0.25, 0.75)
+    line = page.line(record)
+    assert line.endswith(b"}\n") and line.count(b"\n") == 1
+    assert trial_record(orjson.loads(line)) == record
 
 
 def test_a_told_trial_goes_with_the_next_one(page: LivePage):
@@ -130,8 +154,8 @@ def _own_and_wait(path: Path, ready: Any) -> None:
     page, _ = LivePage.own(path)
     page.clear()
     page.began(Trial(4, {}), 0.0, 0.0)
+    page.began(Trial(5, {}), 0.0, 0.0)
     page.evaluated(Trial(4, {}), Result(Status.OK, 0.5), 0.5, 1.0)
-    page.began(Trial(5, {}), 1.0, 0.0)
     ready.set()
     signal.pause()
 
