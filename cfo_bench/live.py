@@ -126,8 +126,8 @@ class LivePage:
 
     def line(self, record: TrialRecord) -> bytes:
         """The line of the trace for a trial that was just told: what the page has of it, gone on with."""
-        outcome = _outcome(record.result(), record.score, record.ended)
-        outcome |= {"tell_seconds": record.tell_seconds, "test_score": record.test_score}
+        outcome = _outcome(record, record.score, record.ended)
+        outcome["tell_seconds"], outcome["test_score"] = record.tell_seconds, record.test_score
         return _joined(self._begun[record.number], outcome) + b"\n"
 
     def told(self, number: int) -> None:
@@ -193,7 +193,7 @@ class LivePage:
         self.close()
 
 
-def _outcome(result: Result, score: float | None, ended: float) -> dict[str, Any]:
+def _outcome(result: Result | TrialRecord, score: float | None, ended: float) -> dict[str, Any]:
     """The part of a trial's line that is known once it was evaluated."""
     return {
         "status": result.status,

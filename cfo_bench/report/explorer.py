@@ -16,6 +16,8 @@ from cfo_bench.report.style import Look
 
 # Tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4
+# With more methods than this their bands hide the lines: a click brings them back.
+MOST_BANDS = 6
 
 
 def explorer(
@@ -35,7 +37,8 @@ def explorer(
         _task_box(learner, index, task, table)
         for index, (task, table) in enumerate(zip(tasks, tables, strict=True))
     )
-    return template("explorer.html").substitute(anchor=anchor, methods=methods, tasks=boxes)
+    band = " checked" if len(looks) <= MOST_BANDS else ""
+    return template("explorer.html").substitute(anchor=anchor, methods=methods, tasks=boxes, band=band)
 
 
 def _task_box(learner: str, index: int, task: TaskScores, table: str | None) -> str:

@@ -90,7 +90,8 @@ const cfoCurves = (() => {
 })();
 
 for (const explorer of all(".explorer")) {
-  const view = { off: new Set(), logTime: true, logValue: false, asScore: false, band: true };
+  const view = { off: new Set(), logTime: true, logValue: false, asScore: false, band: false };
+  view.band = explorer.querySelector("[data-view=band]").checked;
   const panels = explorer.querySelector(".panels");
   const template = explorer.querySelector("template");
   const tasks = all("input[data-curves]", explorer);
