@@ -15,7 +15,7 @@ import json, sys
 names = [method["name"] for method in json.load(sys.stdin) if method["available"]]
 print(*[name for name in names if name != "study"])  # which goes through all values: no search, and endless')
 read -ra methods <<< "$methods"
-jobs=$(nproc 2>/dev/null || echo 2)
+jobs=$(env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)  # which it would take for the number of cores
 runs=$((${#tasks[@]} * ${#methods[@]} * folds))
 # Less the third of a second in which a run starts. Between half a second and five: less is no search, and
 # more shows nothing new on data this small.
