@@ -91,11 +91,11 @@ def test_a_command_has_everything_else() -> None:
 
 
 def test_a_command_names_the_file_with_its_target() -> None:
-    data = DataRef("my data", "file", "/tmp/my data.csv", "the target", Problem.BINARY)
+    data = DataRef("my data", "file", "/data/my data.csv", "the target", Problem.BINARY)
 
     words = shlex.split(command_line(RunSpec("xgboost", "my data", "rs", 0), data))
 
-    assert words[2:8] == ["--data", "/tmp/my data.csv", "--target", "the target", "--problem", "binary"]
+    assert words[2:8] == ["--data", "/data/my data.csv", "--target", "the target", "--problem", "binary"]
     assert "--task" not in words
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.clock import Deadline, WallClock
+from cfo_bench.learners.attempt import OutOfTime, check
 from cfo_bench.learners.rows import shuffled_order
 from cfo_bench.metrics import METRICS, Array, constant_loss
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
@@ -68,10 +69,6 @@ class TunedForest(_Reference):
         return ForestObjective(
             fold, threads, seed, self._trees, self._grid, self._cv_folds, self._tuning_share
         )
-
-
-class OutOfTime(Exception):
-    """The deadline came before the last tree."""
 
 
 class ForestObjective:
@@ -162,8 +159,7 @@ class ForestObjective:
         votes = np.zeros(shape)
         grown = 0
         while grown < self._trees:
-            if deadline.passed():
-                raise OutOfTime
+            check(deadline)
             batch = min(max(BATCH_TREES, self._threads), self._trees - grown)
             forest = self._forest(batch, max_features, random_state).fit(fold.train_x, fold.train_y)
             fitted = deadline.now()
