@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext
-from types import FrameType
-from typing import Protocol
 
-from cfo_bench.clock import monotonic
-from cfo_bench.errors import CfoBenchError
-from cfo_bench.live import LivePage, Snapshot
+from cfo_bench.engines.drive import Active, Interrupted, Progress, signals_into
+from cfo_bench.live import LivePage
 from cfo_bench.runner import Job
 from cfo_bench.search import describe
 from cfo_bench.supervisor import Outcome, Stop, Verdict, supervise
@@ -28,40 +23,15 @@ STOP_SECONDS = 5.0
 
 
 @dataclass
-class Active:
-    """A run under way, for whoever shows progress."""
+class Watched(Active):
+    """A run whose page of memory is on this machine."""
 
-    job: Job
     page: LivePage | None = None
-    snapshot: Snapshot = field(default_factory=lambda: Snapshot(None, 0, None))
 
-    def refresh(self) -> Snapshot:
+    def refresh(self) -> None:
         if self.page is not None:
             with suppress(ValueError):  # the run ended and its page was closed between two looks
                 self.snapshot = self.page.snapshot()
-        return self.snapshot
-
-    def elapsed(self) -> float:
-        zero = self.snapshot.zero
-        return 0.0 if zero is None else monotonic() - zero
-
-
-class Progress(Protocol):
-    """Who shows what happens: called from the main thread only."""
-
-    def tick(self, active: Sequence[Active]) -> None: ...
-
-    def said(self, text: str) -> None: ...
-
-    def finished(self, job: Job, verdict: Verdict) -> None: ...
-
-
-class Interrupted(CfoBenchError):
-    """The user, or the system, asked us to stop."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__("stopped: run the same command to go on where it stands")
-        self.exit_code = 128 + number
 
 
 def run_jobs(
@@ -74,7 +44,7 @@ def run_jobs(
     for index in range(len(jobs)):
         todo.put(index)
     verdicts: dict[int, Verdict] = {}
-    active: dict[int, Active] = {}
+    active: dict[int, Watched] = {}
     signals: list[int] = []
 
     def work() -> None:
@@ -83,9 +53,9 @@ def run_jobs(
                 index = todo.get_nowait()
             except queue.Empty:
                 return
-            mine = active[index] = Active(jobs[index])
+            mine = active[index] = Watched(jobs[index])
 
-            def show(page: LivePage, mine: Active = mine) -> None:
+            def show(page: LivePage, mine: Watched = mine) -> None:
                 mine.page = page
 
             def say(text: str, index: int = index) -> None:
@@ -103,7 +73,7 @@ def run_jobs(
         threads.append(threading.Thread(target=work, daemon=True))
         threads[-1].start()
 
-    with _signals_into(signals, stop), _stopping(stop, threads):
+    with signals_into(signals, stop.set), _stopping(stop, threads):
         for _ in range(min(side_by_side, len(jobs))):
             start_thread()
         while len(verdicts) < len(jobs):
@@ -148,21 +118,3 @@ def _stopping(stop: Stop, threads: Sequence[threading.Thread]) -> Iterator[None]
         for thread in threads:
             thread.join(STOP_SECONDS)
         raise
-
-
-@contextmanager
-def _signals_into(signals: list[int], stop: Stop) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM asks every run to end; a second one leaves at once."""
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        if signals:
-            os._exit(128 + number)  # the runs die with the process that they were forked from
-        signals.append(number)
-        stop.set()
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
