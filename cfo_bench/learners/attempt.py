@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
-from cfo_bench.clock import Deadline
-from cfo_bench.records import Result, Status
+from cfo_bench.clock import Deadline, WallClock
+from cfo_bench.metrics import METRICS, Array
+from cfo_bench.records import Fold, Result, Status, Trial
+
+Model = TypeVar("Model")
 
 
 class OutOfTime(Exception):
@@ -17,6 +22,44 @@ def check(deadline: Deadline) -> None:
     """To be called each round, batch or chunk."""
     if deadline.passed():
         raise OutOfTime
+
+
+class FitAndPredict(ABC, Generic[Model]):
+    """An objective whose trial is two steps, each timed: fit a model, and predict what it is scored on."""
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold, self._metric = fold, METRICS[fold.metric]
+        self._last: Model | None = None
+
+    @abstractmethod
+    def _fit(self, trial: Trial, deadline: Deadline) -> Model: ...
+
+    @abstractmethod
+    def _predict(self, model: Model, x: Array, deadline: Deadline) -> Array: ...
+
+    def _valid_x(self, model: Model) -> Array:
+        """The validation part as the model takes it."""
+        return self._fold.valid_x
+
+    def _test_x(self, model: Model) -> Array:
+        assert self._fold.test_x is not None
+        return self._fold.test_x
+
+    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
+
+    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
+        started = deadline.now()
+        self._last = model = self._fit(trial, deadline)
+        fitted = deadline.now()
+        predicted = self._predict(model, self._valid_x(model), deadline)
+        loss = self._metric.loss(self._fold.valid_y, predicted)
+        return Result.ok(loss, fitted - started, deadline.now() - fitted)
+
+    def test_loss(self) -> float:
+        assert self._last is not None and self._fold.test_y is not None
+        predicted = self._predict(self._last, self._test_x(self._last), Deadline(WallClock()))
+        return self._metric.loss(self._fold.test_y, predicted)
 
 
 def attempt(fit_and_validate: Callable[[], Result], deadline: Deadline) -> Result:

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol, TypeVar
 
 import numpy as np
 
+from cfo_bench.learners.attempt import FitAndPredict
 from cfo_bench.learners.rows import shuffled_order
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold
@@ -153,6 +155,31 @@ class DenseFold:
         return DenseRows(
             encoder, encoder.transform(train_x), fold.train_y[first], encoder.transform(fold.valid_x)
         )
+
+
+class HasRows(Protocol):
+    """A model that knows the matrices it was fitted to."""
+
+    @property
+    def rows(self) -> DenseRows: ...
+
+
+DenseModel = TypeVar("DenseModel", bound=HasRows)
+
+
+class DenseObjective(FitAndPredict[DenseModel]):
+    """Fits and predicts on dense matrices, those of all rows built before the first trial."""
+
+    def __init__(self, fold: Fold, seed: int) -> None:
+        super().__init__(fold)
+        self._dense = DenseFold(fold, seed)
+        self._dense.on(None)
+
+    def _valid_x(self, model: DenseModel) -> Array:
+        return model.rows.valid_x
+
+    def _test_x(self, model: DenseModel) -> Array:
+        return model.rows.encoder.transform(super()._test_x(model))
 
 
 def _columns(x: Array) -> Iterator[tuple[int, Array]]:

@@ -12,10 +12,9 @@ import numpy as np
 
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import OptionError
-from cfo_bench.learners.attempt import attempt
-from cfo_bench.learners.dense import DenseFold, DenseRows
-from cfo_bench.metrics import METRICS, Array
-from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.learners.dense import DenseObjective, DenseRows
+from cfo_bench.metrics import Array
+from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
 
 if TYPE_CHECKING:
@@ -108,15 +107,13 @@ class _Model:
     deviation: float
 
 
-class DNNObjective:
+class DNNObjective(DenseObjective[_Model]):
     def __init__(self, learner: DNN, fold: Fold, threads: int, seed: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
-        self._learner, self._fold, self._seed = learner, fold, seed
-        self._metric = METRICS[fold.metric]
-        self._dense = DenseFold(fold, seed)
-        self._last: _Model | None = None
+        super().__init__(fold, seed)
+        self._learner, self._seed = learner, seed
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -124,26 +121,12 @@ class DNNObjective:
         rows = self._dense.on(None)
         few = DenseRows(rows.encoder, rows.train_x[:8], rows.train_y[:8], rows.valid_x[:8])
         deadline = Deadline(WallClock())
-        self._predict(self._fit(network_start(), few, deadline), few.valid_x, deadline)
+        self._predict(self._train(network_start(), few, deadline), few.valid_x, deadline)
 
-    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
-        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
+    def _fit(self, trial: Trial, deadline: Deadline) -> _Model:
+        return self._train(trial.config, self._dense.on(trial.rows), deadline)
 
-    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
-        started = deadline.now()
-        rows = self._dense.on(trial.rows)
-        self._last = self._fit(trial.config, rows, deadline)
-        fitted = deadline.now()
-        loss = self._metric.loss(self._fold.valid_y, self._predict(self._last, rows.valid_x, deadline))
-        return Result.ok(loss, fitted - started, deadline.now() - fitted)
-
-    def test_loss(self) -> float:
-        model, fold = self._last, self._fold
-        assert model is not None and fold.test_x is not None and fold.test_y is not None
-        dense = model.rows.encoder.transform(fold.test_x)
-        return self._metric.loss(fold.test_y, self._predict(model, dense, Deadline(WallClock())))
-
-    def _fit(self, config: Config, rows: DenseRows, deadline: Deadline) -> _Model:
+    def _train(self, config: Config, rows: DenseRows, deadline: Deadline) -> _Model:
         from cfo_bench.learners.network import Network, train
 
         n_rows = len(rows.train_y)

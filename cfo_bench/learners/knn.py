@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cfo_bench.clock import Deadline, WallClock
-from cfo_bench.learners.attempt import attempt, check
-from cfo_bench.learners.dense import DenseFold, DenseRows
-from cfo_bench.metrics import METRICS, Array
-from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.clock import Deadline
+from cfo_bench.learners.attempt import check
+from cfo_bench.learners.dense import DenseObjective, DenseRows
+from cfo_bench.metrics import Array
+from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Int, Space
 
 MOST_NEIGHBOURS = 1024
@@ -48,39 +48,23 @@ class _Model:
     rows: DenseRows
 
 
-class KNNObjective:
+class KNNObjective(DenseObjective[_Model]):
     def __init__(self, fold: Fold, threads: int, seed: int, algorithm: str) -> None:
         import sklearn.neighbors  # noqa: F401  takes seconds, which are not the method's
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(threads)  # scikit-learn's distances take as many threads as OpenMP gives them
-        self._fold, self._threads, self._algorithm = fold, threads, algorithm
-        self._metric = METRICS[fold.metric]
-        self._dense = DenseFold(fold, seed)
-        self._dense.on(None)
-        self._last: _Model | None = None
+        super().__init__(fold, seed)
+        self._threads, self._algorithm = threads, algorithm
 
-    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
-        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
-
-    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
+    def _fit(self, trial: Trial, deadline: Deadline) -> _Model:
         from sklearn.neighbors import NearestNeighbors
 
-        started = deadline.now()
         check(deadline)
         rows = self._dense.on(trial.rows)
         k = min(trial.config["k"], len(rows.train_y))
         index = NearestNeighbors(n_neighbors=k, algorithm=self._algorithm, n_jobs=self._threads)
-        self._last = _Model(index.fit(rows.train_x), rows)
-        fitted = deadline.now()
-        loss = self._metric.loss(self._fold.valid_y, self._predict(self._last, rows.valid_x, deadline))
-        return Result.ok(loss, fitted - started, deadline.now() - fitted)
-
-    def test_loss(self) -> float:
-        model, fold = self._last, self._fold
-        assert model is not None and fold.test_x is not None and fold.test_y is not None
-        dense = model.rows.encoder.transform(fold.test_x)
-        return self._metric.loss(fold.test_y, self._predict(model, dense, Deadline(WallClock())))
+        return _Model(index.fit(rows.train_x), rows)
 
     def _predict(self, model: _Model, x: Array, deadline: Deadline) -> Array:
         parts = []

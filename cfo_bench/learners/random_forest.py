@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfo_bench.clock import Deadline, WallClock
-from cfo_bench.learners.attempt import attempt, check
+from cfo_bench.clock import Deadline
+from cfo_bench.learners.attempt import FitAndPredict, check
 from cfo_bench.learners.rows import shuffled_order
-from cfo_bench.metrics import METRICS, Array
-from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.metrics import Array
+from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
 
 if TYPE_CHECKING:
@@ -46,29 +46,13 @@ class RandomForest:
         return RandomForestObjective(fold, threads, seed)
 
 
-class RandomForestObjective:
+class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForestRegressor"]):
     def __init__(self, fold: Fold, threads: int, seed: int) -> None:
         import sklearn.ensemble  # noqa: F401  takes seconds, which are not the method's
 
-        self._fold, self._threads, self._seed = fold, threads, seed
-        self._metric = METRICS[fold.metric]
+        super().__init__(fold)
+        self._threads, self._seed = threads, seed
         self._order = shuffled_order(fold, seed)
-        self._last: RandomForestClassifier | RandomForestRegressor | None = None
-
-    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
-        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
-
-    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
-        started = deadline.now()
-        self._last = self._fit(trial, deadline)
-        fitted = deadline.now()
-        loss = self._metric.loss(self._fold.valid_y, self._predict(self._last, self._fold.valid_x, deadline))
-        return Result.ok(loss, fitted - started, deadline.now() - fitted)
-
-    def test_loss(self) -> float:
-        fold = self._fold
-        assert self._last is not None and fold.test_x is not None and fold.test_y is not None
-        return self._metric.loss(fold.test_y, self._predict(self._last, fold.test_x, Deadline(WallClock())))
 
     def _fit(self, trial: Trial, deadline: Deadline) -> Any:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
