@@ -80,5 +80,10 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def unix_now() -> float:
+    """Seconds on the scale that files are stamped with."""
+    return time.time()
+
+
 def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -26,11 +26,11 @@ from cfo_bench.records import Result, Status, Trial, TrialRecord
 
 # magic, turn of the slots, zero of the clock, trials told, best loss
 _HEAD = struct.Struct("<8sqdqd")
-_MAGIC = b"cfolive2"
+_MAGIC = b"cfolive3"
 _TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
 _TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
-# the turn that it is of; loss, score, ended, fit and validate seconds, peak memory
-_FOUND, _FOUND_AT = struct.Struct("<6d"), 64
+# loss, score, ended, fit and validate seconds, peak memory; last, since it makes them count, their turn
+_FOUND, _FOUND_AT = struct.Struct("<6dq"), 64
 _LENGTH = struct.Struct("<q")
 _SLOT_AT, _SLOT_SIZE = 128, 128 * 1024
 _SIZE = _SLOT_AT + 2 * _SLOT_SIZE
@@ -53,8 +53,9 @@ class LivePage:
         self._fd = fd
         self._map = mmap.mmap(fd, _SIZE)
         self._turn = 0
-        self._under_way: dict[int, bytes] = {}
-        self._begun: dict[int, bytes] = {}
+        self._published = 0  # trials in the slot that was written last
+        self._begun: dict[int, bytes] = {}  # the lines of the trials under way, up to their evaluation
+        self._whole: dict[int, bytes] = {}  # and of those among several that were evaluated
 
     @classmethod
     def own(cls, path: Path) -> tuple[LivePage, list[dict[str, Any]]]:
@@ -107,41 +108,45 @@ class LivePage:
             "ask_seconds": ask_seconds,
         }
         self._begun[trial.number] = orjson.dumps(line)
-        self._publish(trial.number, self._begun[trial.number])
+        self._publish()
 
     def evaluated(self, trial: Trial, result: Result, score: float | None, ended: float) -> None:
         """Known from now on, whatever happens while the method is told.
 
-        For the one trial of a run that ended well, as most do, six numbers say it all: this is on the
-        clock of every trial.
+        For the only trial on the page that ended well, as most do, six numbers say it all: this is on
+        the clock of every trial.
         """
-        if result.status is Status.OK and len(self._under_way) == 1:
-            known = (result.loss, score, ended, result.fit_seconds, result.validate_seconds)
-            peak = math.nan if result.peak_memory_mb is None else result.peak_memory_mb
-            _FOUND.pack_into(self._map, _FOUND_AT + _TURN.size, *known, peak)
-            _TURN.pack_into(self._map, _FOUND_AT, self._turn)  # last: it makes the numbers count
+        if result.status is Status.OK and self._published == 1:
+            _, loss, fit_seconds, validate_seconds, peak, _ = result
+            peak = math.nan if peak is None else peak
+            _FOUND.pack_into(
+                self._map, _FOUND_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
+            )
         else:
             begun = self._begun[trial.number]
-            self._publish(trial.number, _joined(begun, _outcome(result, score, ended)))
+            self._whole[trial.number] = _joined(begun, _outcome(result, score, ended))
+            self._publish()
 
     def line(self, record: TrialRecord) -> bytes:
         """The line of the trace for a trial that was just told: what the page has of it, gone on with."""
         outcome = _outcome(record, record.score, record.ended)
         outcome["tell_seconds"], outcome["test_score"] = record.tell_seconds, record.test_score
-        return _joined(self._begun[record.number], outcome) + b"\n"
+        if record.asked is not None:
+            outcome["asked"] = record.asked
+        return _joined(self._begun[record.number], outcome, orjson.OPT_APPEND_NEWLINE)
 
     def told(self, number: int) -> None:
         """Its line stands in the trace now, which is what counts: no need to publish."""
-        self._under_way.pop(number, None)
         self._begun.pop(number, None)
+        self._whole.pop(number, None)
 
-    def _publish(self, number: int, line: bytes) -> None:
-        self._under_way[number] = line
-        rows = b",".join(self._under_way.values()) if len(self._under_way) > 1 else line
+    def _publish(self) -> None:
+        rows = b",".join((self._begun | self._whole).values())
         payload = b"%b[%b]" % (_LENGTH.pack(len(rows) + 2), rows)
         if len(payload) > _SLOT_SIZE:
             raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")
         self._turn += 1
+        self._published = len(self._begun)
         at = _SLOT_AT + (self._turn % 2) * _SLOT_SIZE
         self._map[at : at + len(payload)] = payload
         _TURN.pack_into(self._map, _TURN_AT, self._turn)
@@ -159,8 +164,7 @@ class LivePage:
             at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
             (length,) = _LENGTH.unpack_from(self._map, at)
             payload = self._map[at + _LENGTH.size : at + _LENGTH.size + max(length, 0)]
-            (found_turn,) = _TURN.unpack_from(self._map, _FOUND_AT)
-            found = _FOUND.unpack_from(self._map, _FOUND_AT + _TURN.size)
+            *found, found_turn = _FOUND.unpack_from(self._map, _FOUND_AT)
             (turn_by_now,) = _TURN.unpack_from(self._map, _TURN_AT)
             if turn_by_now == turn:  # else the slot may have been written again while it was read
                 break
@@ -207,8 +211,8 @@ def _outcome(result: Result | TrialRecord, score: float | None, ended: float) ->
     }
 
 
-def _joined(begun: bytes, more: dict[str, Any]) -> bytes:
-    return b"%b,%b" % (begun[:-1], orjson.dumps(more)[1:])
+def _joined(begun: bytes, more: dict[str, Any], option: int | None = None) -> bytes:
+    return b"%b,%b" % (begun[:-1], orjson.dumps(more, option=option)[1:])
 
 
 class BusyError(RunError):

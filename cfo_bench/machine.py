@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import os
 import platform
@@ -14,7 +15,8 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
-from cfo_bench import __version__
+from cfo_bench import __version__, cgroups
+from cfo_bench.clock import monotonic
 
 _PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "xgboost-cpu", "xgboost", "lightgbm", "torch")
 
@@ -26,24 +28,31 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def total_memory_mb() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    """What this process and its children may hold together."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    limit = cgroups.memory_limit_mb()
+    return there if limit is None else min(there, limit)
 
 
 def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process and its children may use."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return whole_cores(there, cgroups.cpu_limit())
+
+
+def whole_cores(there: int, quota: float | None) -> int:
+    """A part of a core is none to give to a thread, but there is always one."""
+    return there if quota is None else max(1, min(there, int(quota)))
 
 
 def provenance() -> dict[str, Any]:
-    """Everything about here and now that may explain a difference between two runs."""
+    """Everything about here that may explain a difference between two runs; `contention` knows the now."""
     return {
         "cfo_bench": {"version": __version__, "commit": _commit()},
         "machine": {
-            "node": platform.node(),
             "cpu": _cpu_model(),
             "cores": cores(),
             "memory_mb": total_memory_mb(),
-            "load": round(os.getloadavg()[0], 2),
             "os": platform.platform(),
         },
         "python": platform.python_version(),
@@ -51,10 +60,22 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def peak_memory_mb() -> float:
-    """The most memory this process has held so far."""
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kilobytes / (2**20 if sys.platform == "darwin" else 2**10)
+class PeakMemory:
+    """The most memory this process has held, in MB: as it was `every` seconds ago or less.
+
+    Asking the system takes 5 µs in the middle of a run, which a cheap trial would notice each time.
+    """
+
+    def __init__(self, every: float = 0.01) -> None:
+        self._every, self._look_again_at, self._mb = every, -math.inf, 0.0
+
+    def __call__(self) -> float:
+        now = monotonic()
+        if now >= self._look_again_at:
+            kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            self._mb = kilobytes / (2**20 if sys.platform == "darwin" else 2**10)
+            self._look_again_at = now + self._every
+        return self._mb
 
 
 def cap_memory(extra_mb: int) -> None:

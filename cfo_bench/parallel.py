@@ -14,7 +14,7 @@ from cfo_bench.clock import Clock, Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.machine import die_with_parent, signal_name
 from cfo_bench.records import EndReason, Objective, Optimizer, Result, Status, Trial
-from cfo_bench.search import Records, Referee, Watcher
+from cfo_bench.search import Records, Referee, Watcher, record_of
 
 # How long past its deadline an evaluator may take to give up by itself, before it is killed.
 GRACE_SECONDS = 0.05
@@ -80,16 +80,18 @@ def search_parallel(
         trial, result, ended = ended_one
         started, ask_seconds = under_way.pop(trial.number)
         result = referee.judge(result, started, ended)
+        score, asked = referee.score(result.loss), done + len(under_way) + len(queue) + 1
         if watcher:
-            watcher.evaluated(trial, result, referee.score(result), ended)
+            watcher.evaluated(trial, result, score, ended)
         telling_at = clock.now()
         try:
             referee.tell(optimizer, trial, result)
         except RunError:
-            yield referee.record(trial, result, started, ended, ask_seconds)
+            yield record_of(trial, result, score, started, ended, ask_seconds, None, asked=asked)
             raise
+        tell_seconds = clock.now() - telling_at
         done += 1
-        yield referee.record(trial, result, started, ended, ask_seconds, clock.now() - telling_at)
+        yield record_of(trial, result, score, started, ended, ask_seconds, tell_seconds, asked=asked)
         if reason is EndReason.EXHAUSTED:
             reason = None  # what was just told may open a way on
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cfo_bench.clock import Deadline
 from cfo_bench.space import Config, Space
@@ -48,9 +48,8 @@ class Trial:
     thread: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What came of a trial."""
+class Result(NamedTuple):
+    """What came of a trial. A tuple, as is its record: several are made for each trial, on the run's time."""
 
     status: Status
     loss: float | None = None
@@ -97,11 +96,13 @@ class RunSpec:
     holdout_share: float = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRecord:
-    """A `kind: trial` line. `started` and `ended` enclose the evaluation, on the run's clock."""
+class TrialRecord(NamedTuple):
+    """A `kind: trial` line. `started` and `ended` enclose the evaluation, on the run's clock.
 
-    kind: str = "trial"
+    Where several trials are under way at once, `asked` says how many the method had been asked for when
+    it was told of this one: a replay asks and tells in the same order.
+    """
+
     number: int
     config: Config
     rows: int | None
@@ -115,9 +116,10 @@ class TrialRecord:
     fit_seconds: float
     validate_seconds: float
     tell_seconds: float | None = None
-    peak_memory_mb: float | None
-    error: str | None
+    peak_memory_mb: float | None = None
+    error: str | None = None
     test_score: float | None = None
+    asked: int | None = None
 
     def result(self) -> Result:
         """What the method was told, for a replay."""
@@ -130,7 +132,9 @@ class TrialRecord:
 class EndRecord:
     """A `kind: end` line: why the run ended, and what it came to.
 
-    `cut_ask_seconds` went into a suggestion that was not done when the budget was over.
+    `cut_ask_seconds` went into a suggestion that was not done when the budget was over. `load` and
+    `steal_percent` are the machine's, at the end and since the run began or was last taken up; none
+    on the virtual clock.
     """
 
     kind: str = "end"
@@ -142,17 +146,20 @@ class EndRecord:
     best_number: int | None
     error: str | None = None
     cut_ask_seconds: float = 0.0
+    load: float | None = None
+    steal_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRecord:
-    """A `kind: resume` line: the run was taken up again here, its clock standing at `elapsed`."""
+    """A `kind: resume` line: the run was taken up again on `node`, its clock standing at `elapsed`."""
 
     kind: str = "resume"
     elapsed: float
     trials: int
     utc: str
     why: str
+    node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import gc
 import math
+import platform
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cfo_bench import tasks
+from cfo_bench import contention, tasks
 from cfo_bench.clock import Clock, VirtualClock, WallClock, utc_now
 from cfo_bench.errors import Exhausted, RunError, TraceError, UserError
+from cfo_bench.identity import differences
 from cfo_bench.learners import LEARNERS, REFERENCES
 from cfo_bench.live import LivePage
-from cfo_bench.machine import cap_memory, peak_memory_mb
+from cfo_bench.machine import PeakMemory, cap_memory
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.parallel import Pool, ProcessPool, VirtualPool, search_parallel
@@ -45,12 +47,18 @@ from cfo_bench.trace import SCHEMA_VERSION, Record, Trace
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run to be done: its spec, its data, its trace, and what the header says of here and now."""
+    """One run to be done: its spec, its data, its trace, and what the header says of here and now.
+
+    Where the data is loaded from a copy, `given` is what the command names. Of a method that `replays`
+    not, nothing that was cut off can be gone on with.
+    """
 
     spec: RunSpec
     data: DataRef
     trace_path: Path
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    given: DataRef | None = None
+    replays: bool = True
 
 
 def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generator[Record, None, None]:
@@ -80,7 +88,7 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generato
         space,
         Limits(spec.budget_seconds, spec.max_trials, spec.trial_timeout_seconds),
         metric.to_score,
-        (lambda: None) if is_virtual else peak_memory_mb,
+        (lambda: None) if is_virtual else PeakMemory(),
     )
     if past is None:
         yield header
@@ -88,11 +96,14 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generato
     else:
         check_same_run(job.trace_path, past.header, header)
         waiting = replay(optimizer, past, spec)
-        yield ResumeRecord(elapsed=past.elapsed, trials=len(past.trials), utc=utc_now(), why=why)
+        yield ResumeRecord(
+            elapsed=past.elapsed, trials=len(past.trials), utc=utc_now(), why=why, node=platform.node()
+        )
 
     best, trials, error = past.best, len(past.trials), None
     prepare = partial(learner.prepare, fold, spec.threads, spec.seed)
     with ExitStack() as cleanup:
+        began = None if is_virtual else contention.ticks()
         clock, evaluator = _start(spec, prepare, referee, past, live, cleanup)
         if isinstance(evaluator, Pool):
             records = search_parallel(optimizer, evaluator, clock, referee, live, trials, waiting)
@@ -115,7 +126,7 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generato
                 best = record
             live.told(record.number)
             live.tally(trials, best.loss if best else None)
-        yield end_record(reason, clock.now(), trials, best, error)
+        yield end_record(reason, clock.now(), trials, best, error, began=began)
 
 
 def learner_of(spec: RunSpec) -> Learner:
@@ -193,7 +204,9 @@ def end_record(
     best: TrialRecord | None,
     error: str | None = None,
     cut_ask_seconds: float = 0.0,
+    began: contention.Ticks | None = None,
 ) -> EndRecord:
+    """`began` is when the machine was first looked at: without it, nothing is said of how busy it was."""
     return EndRecord(
         reason=reason,
         elapsed=elapsed,
@@ -203,6 +216,8 @@ def end_record(
         best_number=best.number if best else None,
         error=error,
         cut_ask_seconds=cut_ask_seconds,
+        load=contention.load() if began else None,
+        steal_percent=contention.steal_percent(began),
     )
 
 
@@ -214,12 +229,14 @@ def method_seed(spec: RunSpec) -> int:
 def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[tuple[Trial, float]]:
     """Brings a fresh method to where the trace stands; the trials it is still owed, and when it asked.
 
-    It is asked in the order of the run: as many trials as were under way, then one after each tell.
+    It is asked in the order of the run: as many trials as it had been asked for before each tell, or,
+    where the trace does not say, as many as there were workers for.
     """
     waiting: dict[int, tuple[Trial, float]] = {}
     asked, now = 0, 0.0
     for told, record in enumerate(past.trials):
-        while asked < min(told + spec.workers, spec.max_trials or told + spec.workers):
+        under_way = min(told + spec.workers, spec.max_trials or told + spec.workers)
+        while asked < (record.asked or under_way):
             try:
                 trial = optimizer.ask()
             except Exhausted:
@@ -238,35 +255,13 @@ def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[tuple[Trial
 
 
 def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """A trace goes on only with the very run that it is of; what its version did not know is by default."""
-    there, here = {**_SPEC_DEFAULTS, **_flat(old.get("spec", {}))}, _flat(new["spec"])
-    differing = [
-        f"{key} {there.get(key)!r} there, {here.get(key)!r} here"
-        for key in {**there, **here}
-        if key != "memory_mb" and there.get(key) != here.get(key)
-    ]
-    if not differing and "data" in new and old["data"]["sha256"] != new["data"]["sha256"]:
-        differing = [f"data {old['data']['sha256'][:12]}… there, {new['data']['sha256'][:12]}… here"]
-    if not differing and "data" in new and old["data"]["folds"] != new["data"]["folds"]:
-        differing = [f"folds {old['data']['folds']!r} there, {new['data']['folds']!r} here"]
+    """A trace goes on only with the very run that it is of."""
+    differing = [f"{what} {there} there, {here} here" for what, there, here in differences(old, new)]
     if differing:
         raise TraceError(
             f"{path} is of another run ({'; '.join(differing)}): "
             "use another --results, or --force to run it again"
         )
-
-
-_SPEC_DEFAULTS = {one.name: one.default for one in fields(RunSpec) if one.default is not MISSING}
-
-
-def _flat(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A spec with its options laid out beside the rest."""
-    options = {
-        f"option {key}": value
-        for name in ("options", "learner_options")
-        for key, value in spec.get(name, {}).items()
-    }
-    return {**{key: value for key, value in spec.items() if not isinstance(value, dict)}, **options}
 
 
 def spec_header(spec: RunSpec) -> dict[str, Any]:
@@ -298,8 +293,9 @@ def _header(
             "test_rows": 0 if fold.test_y is None else len(fold.test_y),
         },
         "utc": utc_now(),
-        "command": reproducing_command(job.spec, job.data),
+        "command": reproducing_command(job.spec, job.given or job.data),
         **job.provenance,
+        "machine": {**job.provenance.get("machine", {}), **contention.at_start()},
     }
 
 
@@ -319,7 +315,7 @@ def check_clock(spec: RunSpec, learner: Learner) -> None:
     """What can be wrong with a spec before its data is looked at."""
     if spec.validation == "holdout" and spec.workers > 1:
         raise UserError(
-            f"--validation holdout tests each incumbent off the clock, which --workers {spec.workers} can't"
+            f"--validation holdout tests each incumbent off the clock, which --parallel {spec.workers} can't"
         )
     if METHODS.row(spec.method).learner is not None and spec.clock == "virtual":
         raise UserError(f"method {spec.method!r} takes real seconds: it can't run with --clock virtual")

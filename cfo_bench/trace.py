@@ -55,8 +55,13 @@ class Trace:
 
 def path_of(results: Path, spec: RunSpec) -> Path:
     """results/<learner>/<task>/<method>/fold-<f>_seed-<s>.jsonl"""
+    return results / f"{run_id(spec)}.jsonl"
+
+
+def run_id(spec: RunSpec) -> str:
+    """A run's name among all others of a results folder: where its trace lies, without the suffix."""
     folders = [_folder(label(name)) for name in (spec.learner, spec.task, spec.method)]
-    return results.joinpath(*folders, f"fold-{spec.fold}_seed-{spec.seed}.jsonl")
+    return "/".join([*folders, f"fold-{spec.fold}_seed-{spec.seed}"])
 
 
 def _folder(name: str) -> str:
@@ -66,6 +71,8 @@ def _folder(name: str) -> str:
 
 
 def encode(record: Record) -> bytes:
+    if isinstance(record, TrialRecord):
+        record = {"kind": "trial", **record._asdict()}
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -90,16 +97,43 @@ def read(path: Path) -> Trace | None:
             elif kind == "trial":
                 trials.append(trial_record(row))
             elif kind == "end":
-                end = EndRecord(**{**_known(row, _END_KEYS), "reason": EndReason(row["reason"])})
+                end = end_record(row)
             elif kind == "resume":
                 end = None
             else:
                 raise ValueError(kind)
         except (ValueError, TypeError, KeyError):
             raise TraceError(
-                f"{path}, line {number} is not a record of a trace: move the file away, or use --force"
+                f"{path}, line {number} is not a record of a trace: "
+                "move the file away, or run it again with --force"
             ) from None
     return None if header is None else Trace(header, trials, end)
+
+
+def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The first and the last whole line, read without what is between them; None where there is none."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        block = _BLOCK
+        while b"\n" not in (first := file.read(block)) and file.tell() < size:
+            block *= 2
+            file.seek(0)
+        begin = max(size - _BLOCK, 0)
+        while True:
+            file.seek(begin)
+            whole, _ = split_torn(file.read())
+            # The block may begin in the middle of a line: the last one needs a line's end before it.
+            if whole.rstrip(b"\n").count(b"\n") or begin == 0:
+                break
+            begin = max(begin - _BLOCK, 0)
+    last = whole.rstrip(b"\n").rpartition(b"\n")[2]
+    if not last:
+        return None
+    return orjson.loads(split_torn(first)[0].partition(b"\n")[0] or last), orjson.loads(last)
+
+
+# A header or a trial is a few kB; this is read from either end of a trace.
+_BLOCK = 1 << 16
 
 
 def trial_record(row: Mapping[str, Any]) -> TrialRecord:
@@ -110,11 +144,16 @@ def trial_record(row: Mapping[str, Any]) -> TrialRecord:
     return record
 
 
+def end_record(row: Mapping[str, Any]) -> EndRecord:
+    """An end line as a record; keys of a newer version are passed over."""
+    return EndRecord(**{**_known(row, _END_KEYS), "reason": EndReason(row["reason"])})
+
+
 def _known(row: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     return {key: row[key] for key in keys if key in row}
 
 
-_TRIAL_KEYS = tuple(field.name for field in fields(TrialRecord))
+_TRIAL_KEYS = TrialRecord._fields
 _END_KEYS = tuple(field.name for field in fields(EndRecord))
 
 
@@ -148,6 +187,15 @@ def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
             "use another --results, or --force to run it again"
         )
     return dict(row)
+
+
+def set_aside(path: Path) -> Path:
+    """Keeps a trace that can't be gone on with under another name, which no report takes for a run."""
+    kept, number = path.with_suffix(".interrupted"), 2
+    while kept.exists():
+        kept, number = path.with_suffix(f".interrupted-{number}"), number + 1
+    path.rename(kept)
+    return kept
 
 
 class TraceWriter:

@@ -17,8 +17,7 @@ from cfo_bench import live
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.live import BusyError, LivePage, Snapshot
 from cfo_bench.records import Result, Status, Trial
-from cfo_bench.search import Limits, Referee
-from cfo_bench.space import Space
+from cfo_bench.search import record_of
 from cfo_bench.trace import trial_record
 
 fork = multiprocessing.get_context("fork")
@@ -72,7 +71,7 @@ def test_the_line_of_a_trial_is_its_record(page: LivePage, result: Result):
     page.began(trial, 1.0, 0.125)
     score = result.loss
     page.evaluated(trial, result, score, 4.0)
-    record = Referee(Space([]), Limits(60.0)).record(trial, result, 1.0, 4.0, 0.125, 0.25, 0.75)
+    record = record_of(trial, result, score, 1.0, 4.0, 0.125, 0.25, 0.75, asked=5)
     line = page.line(record)
     assert line.endswith(b"}\n") and line.count(b"\n") == 1
     assert trial_record(orjson.loads(line)) == record
@@ -84,6 +83,15 @@ def test_a_told_trial_goes_with_the_next_one(page: LivePage):
     page.told(1)
     page.began(Trial(3, {}), 0.0, 0.0)
     assert numbers(page.under_way()) == [0, 2, 3]
+
+
+def test_the_last_of_several_trials_is_known_once_it_is_evaluated(page: LivePage):
+    for number in range(2):
+        page.began(Trial(number, {}), 0.0, 0.0)
+    page.evaluated(Trial(0, {}), Result(Status.OK, 0.5), 0.5, 1.0)
+    page.told(0)
+    page.evaluated(Trial(1, {}), Result(Status.OK, 0.25), 0.25, 2.0)
+    assert [row["loss"] for row in page.under_way() if row["number"] == 1] == [0.25]
 
 
 def test_the_clock_and_the_tally_are_seen_by_the_other_side(page: LivePage):
@@ -106,7 +114,7 @@ def test_clearing_forgets_everything(page: LivePage):
 @given(position=st.integers(0, 600), junk=st.binary(min_size=1, max_size=80))
 def test_a_write_that_was_cut_off_leaves_the_slot_before_it(page: LivePage, position: int, junk: bytes):
     page.clear()
-    page._under_way.clear()
+    page._begun.clear()
     page._turn = 0
     page.began(Trial(0, {"x": 1}), 0.0, 0.0)
     # The next write goes to the other slot, and dies before it says that it is done.

@@ -14,9 +14,11 @@ import pytest
 from cfo_bench.clock import Deadline, VirtualClock, WallClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.parallel import ProcessPool, VirtualPool, search_parallel
-from cfo_bench.records import EndReason, Result, Status, Trial, TrialRecord
+from cfo_bench.records import EndReason, Result, RunSpec, Status, Trial, TrialRecord
+from cfo_bench.runner import replay
 from cfo_bench.search import Limits, Referee
 from cfo_bench.space import Int, Space
+from cfo_bench.trace import Trace
 
 SPACE = Space([Int("x", 0, 1000)])
 
@@ -183,13 +185,15 @@ def _nothing() -> None:
 def real() -> Iterator[Callable[..., tuple[list[TrialRecord], EndReason]]]:
     pools = []
 
-    def run(values: list[int], prepare: Any = Sleeps, **limits: Any) -> tuple[list[TrialRecord], EndReason]:
+    def run(
+        values: list[int], prepare: Any = Sleeps, method: Any = Listed, **limits: Any
+    ) -> tuple[list[TrialRecord], EndReason]:
         referee = Referee(SPACE, Limits(**{"budget_seconds": 60.0, **limits}))
         pool = ProcessPool(prepare, _nothing, 2, referee)
         pools.append(pool)
         clock = WallClock()
         pool.start_clock(clock)
-        return drain(search_parallel(Listed(values), pool, clock, referee))
+        return drain(search_parallel(method(values), pool, clock, referee))
 
     yield run
     for pool in pools:
@@ -240,6 +244,29 @@ def test_building_the_data_of_a_new_evaluator_is_not_part_of_a_trial(real, tmp_p
     records, _ = real([666, *[100] * 14], prepare, trial_timeout_seconds=0.4)
     assert {one.status for one in records if one.number > 0} == {Status.OK}
     assert len({one.loss for one in records if one.loss}) == 2  # the new one took its share
+
+
+class Attentive(Listed):
+    """What it asks for depends on how many it was told of by then."""
+
+    def ask(self) -> Trial:
+        trial = super().ask()
+        dies = trial.config["x"] == 666
+        return trial if dies else Trial(trial.number, {"x": 100 + len(self.told)})
+
+
+def test_a_run_that_lost_an_evaluator_is_replayed_in_the_order_it_had(real, tmp_path):
+    """While a new evaluator builds its data, the method is told without being asked."""
+    values = [666, *[100] * 11]
+    prepare = partial(_prepares_slowly_after_the_first, tmp_path)
+    records, _ = real(values, prepare, method=Attentive)
+    assert any(record.asked < min(told + 2, 12) for told, record in enumerate(records))
+
+    spec = RunSpec("l", "t", "attentive", 0, workers=2)
+    for kept in range(len(records) + 1):
+        again = Attentive(values)
+        replay(again, Trace({}, records[:kept], None), spec)
+        assert again.told == [record.number for record in records[:kept]]
 
 
 def _dies() -> Sleeps:

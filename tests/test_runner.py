@@ -46,13 +46,17 @@ def live(tmp_path: Path):
 
 
 def run(wanted: RunSpec, live: LivePage, past: Trace | None = None) -> list[Any]:
-    job = Job(wanted, DataRef("synthetic-1k", "synthetic"), Path("t.jsonl"), {"machine": "here"})
+    job = Job(wanted, DataRef("synthetic-1k", "synthetic"), Path("t.jsonl"), {"machine": {"cpu": "of here"}})
     return list(runner.run(job, past, live, "it was interrupted"))
 
 
 def test_a_run_is_a_header_its_trials_and_an_end(live: LivePage):
     header, *trials, end = run(spec(), live)
-    assert header["kind"] == "run" and header["spec"]["method"] == "cfo" and header["machine"] == "here"
+    assert (
+        header["kind"] == "run"
+        and header["spec"]["method"] == "cfo"
+        and header["machine"]["cpu"] == "of here"
+    )
     assert [one.number for one in trials] == list(range(60))
     assert isinstance(end, EndRecord) and (end.reason, end.trials) == (EndReason.MAX_TRIALS, 60)
     best = min(trials, key=lambda one: one.loss)
@@ -108,7 +112,7 @@ def test_a_budget_that_is_spent_ends_a_resumed_run_at_once(live: LivePage):
 def test_a_trace_that_the_method_would_not_have_made_is_refused(live: LivePage):
     header, *trials, _ = run(spec(), live)
     config = {**trials[5].config, "max_leaves": trials[5].config["max_leaves"] + 1}
-    trials[5] = replace(trials[5], config=config)
+    trials[5] = trials[5]._replace(config=config)
     with pytest.raises(TraceError, match=r"trial 5 of the trace is not what method 'cfo' asks for.*--force"):
         run(spec(), live, Trace(header, trials, None))
 
