@@ -15,7 +15,8 @@ CfoBenchError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class CfoBenchError(Exception):
@@ -32,10 +33,27 @@ class UnknownNameError(UserError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=5)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = did_you_mean(name, names)
         listed = ", ".join(names if len(names) <= 100 else near or names[:5])
         others = f" or {len(names) - len(near or names[:5])} others" if len(names) > 100 else ""
         super().__init__(f"unknown {kind} {name!r}{hint}: choose from {listed}{others}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The nearest right word as a remark in an error's text; nothing where none is near."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+@contextmanager
+def told_at(place: str) -> Iterator[None]:
+    """The user's mistake is told with the place in a file where it was made; `""` is no file."""
+    try:
+        yield
+    except UserError as error:
+        if not place:
+            raise
+        raise UserError(f"{place}: {error}") from None
 
 
 class OptionError(UserError):

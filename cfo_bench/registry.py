@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.annotations import fits, in_words, parameter_types
-from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError
+from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,10 @@ class Registry:
         for key, value in given.items():
             if key not in defaults:
                 known = ", ".join(sorted(defaults)) or "none"
-                raise OptionError(f"{self.kind} {name!r} has no option {key!r}: its options are {known}")
+                hint = did_you_mean(key, defaults)
+                raise OptionError(
+                    f"{self.kind} {name!r} has no option {key!r}{hint}: its options are {known}"
+                )
             if key in types and not fits(value, types[key]):
                 raise OptionError(
                     f"option {key} of {self.kind} {name!r} is {value!r}: give {in_words(types[key])}"

@@ -2,17 +2,100 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, RunSpec
 
-DEFAULT_LEARNER = "xgboost"
 DEFAULT_N_FOLDS = 10
+_RUN: dict[str, Any] = {each.name: each.default for each in fields(RunSpec)}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method or a learner with its options.
+
+    `places` says where in a file each option was written, and under "" where the name was.
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        return self.places.get("", "")
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Some tasks: a name, a pattern or a tag as one word, or all that have the `tags`."""
+
+    word: str = ""
+    tags: tuple[str, ...] = ()
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where the Dask engine finds its workers.
+
+    `local` starts a cluster on this machine; `join` takes the one at `scheduler`, an address such as
+    tcp://host:8786 or the path of a scheduler file; any other kind is a batch system of dask-jobqueue,
+    whose class gets the `options`: cores, memory, walltime, queue, account and the like.
+    """
+
+    kind: str = "local"
+    scheduler: str | None = None
+    workers: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+CLUSTER_KINDS = ("local", "join", "slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab")
+ENGINES = ("local", "dask")
+CLOCKS = ("wall", "virtual")
+VALIDATIONS = ("fold", "holdout")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All that a file or a command line can ask for; what neither says is as here.
+
+    `places` says where in a file a key was given its value.
+    """
+
+    learners: tuple[Choice, ...] = (Choice("xgboost"),)
+    tasks: tuple[Pick, ...] = ()
+    exclude: tuple[Pick, ...] = ()
+    methods: tuple[Choice, ...] = ()
+    folds: str = "all"
+    n_folds: int | None = None
+    seeds: tuple[int, ...] = (_RUN["seed"],)
+    budget_seconds: float | None = None
+    max_trials: int | None = _RUN["max_trials"]
+    trial_timeout_seconds: float | None = _RUN["trial_timeout_seconds"]
+    threads: int = _RUN["threads"]
+    parallel: int = _RUN["workers"]
+    memory_mb: int | None = _RUN["memory_mb"]
+    validation: str = _RUN["validation"]
+    holdout_share: float = _RUN["holdout_share"]
+    clock: str = _RUN["clock"]
+    engine: str = "local"
+    jobs: int = 1
+    cluster: Cluster = Cluster()
+    results: Path = Path("results")
+    data_dir: Path | None = None
+    task_tables: tuple[Path, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+DEFAULTS = Suite()
 
 
 def expand(
@@ -30,20 +113,24 @@ def expand(
     ]
 
 
-def parse_folds(text: str, n_folds: int) -> list[int]:
-    """`all`, `0`, `0-4`, `0,3` or a mixture, each below `n_folds`."""
+_SOME_FOLDS = "[0-9]{1,18}(-[0-9]{1,18})?"
+FOLDS = f"^ *(all|{_SOME_FOLDS}( *, *{_SOME_FOLDS})*) *$"
+FOLDS_RULE = "all, 0, 0-4 or 0,3"
+
+
+def parse_folds(text: str, n_folds: int, key: str = "--folds") -> list[int]:
+    """`all`, `0`, `0-4`, `0,3` or a mixture, each below `n_folds`; `key` is what they were given by."""
     if text.strip() == "all":
         return list(range(n_folds))
+    if not re.fullmatch(FOLDS, text):
+        raise UserError(f"{key} {text!r}: write {FOLDS_RULE}")
     found: set[int] = set()
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise UserError(f"--folds {text!r}: write all, 0, 0-4 or 0,3")
+        first, _, last = part.partition("-")
         low, high = int(first), int(last or first)
         if not low <= high < n_folds:
-            last_fold = n_folds - 1
             raise UserError(
-                f"--folds {text!r}: with {n_folds} folds, give numbers from 0 to {last_fold}, the lower first"
+                f"{key} {text!r}: with {n_folds} folds, give numbers from 0 to {n_folds - 1}, the lower first"
             )
         found.update(range(low, high + 1))
     return sorted(found)
@@ -57,7 +144,8 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
         words += ["--problem", str(data.problem)] if data.problem else []
     else:
         words += ["--task", spec.task]
-    defaults = {field.name: field.default for field in fields(RunSpec)} | {"learner": DEFAULT_LEARNER}
+    # A task's official folds, where it has some, are the default of --n-folds.
+    defaults = _RUN | {"learner": DEFAULTS.learners[0].name, **({"n_folds": None} if data.origins else {})}
     words += ["--method", spec.method, "--budget", _number(spec.budget_seconds), "--folds", str(spec.fold)]
     for flag, name in _FLAGS.items():
         value = getattr(spec, name)
@@ -77,7 +165,7 @@ _FLAGS = {
     "--n-folds": "n_folds",
     "--seed": "seed",
     "--max-trials": "max_trials",
-    "--workers": "workers",
+    "--parallel": "workers",
     "--threads": "threads",
     "--memory": "memory_mb",
     "--trial-timeout": "trial_timeout_seconds",

@@ -60,13 +60,14 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_package_the_suites_and_no_other(wheel: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
     files = {path for path in (ROOT / "cfo_bench").rglob("*") if path.is_file()}
     expected = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
-    assert held == expected
-    assert "cfo_bench/py.typed" in held
+    suites = {f"cfo_bench/configs/{path.name}" for path in (ROOT / "configs").iterdir()}
+    assert held == expected | suites
+    assert {"cfo_bench/py.typed", "cfo_bench/configs/smoke.yaml"} <= held
 
 
 def test_the_wheel_carries_version_and_licence(wheel: Path) -> None:
@@ -79,7 +80,8 @@ def test_the_wheel_carries_version_and_licence(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["methods", "--json"], ["learners", "--json"], ["tasks", "--json"]]
+    "arguments",
+    [["--version"], ["methods", "--json"], ["learners", "--json"], ["tasks", "--json"], ["schema"]],
 )
 def test_the_installed_command_answers_from_any_folder(
     installed: Path, tmp_path: Path, arguments: list[str]
@@ -100,6 +102,18 @@ def test_the_installed_command_answers_from_any_folder(
         assert __version__ in answer
     else:
         assert json.loads(answer)
+
+
+def test_a_suite_that_comes_with_the_package_is_found_from_any_folder(
+    installed: Path, tmp_path: Path
+) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "cfo_bench", "run", "smoke", "--method", "rs", "--list"],
+        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(installed)},
+    )  # fmt: skip
+
+    assert answer.returncode == 0, answer.stderr
+    assert len(answer.stdout.splitlines()) == 6
 
 
 def test_the_console_script_names_a_function_that_exists() -> None:

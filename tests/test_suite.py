@@ -82,8 +82,9 @@ def test_a_command_has_everything_else() -> None:
 
     given_by = {
         "--learner": "other", "--seed": "5", "--budget": "0.1", "--max-trials": "9", "--n-folds": "4",
-        "--workers": "2", "--threads": "3", "--memory": "100", "--trial-timeout": "2.5", "--clock": "virtual",
-        "--validation": "holdout", "--holdout-share": "0.25", "--learner-option": "c=True",
+        "--parallel": "2", "--threads": "3", "--memory": "100", "--trial-timeout": "2.5",
+        "--clock": "virtual", "--validation": "holdout", "--holdout-share": "0.25",
+        "--learner-option": "c=True",
     }  # fmt: skip
     for flag, value in given_by.items():
         assert words[words.index(flag) + 1] == value
@@ -116,7 +117,10 @@ def test_a_budget_is_written_with_every_digit(seconds: float) -> None:
 
 def test_every_field_of_a_spec_can_be_given_on_the_command_line() -> None:
     options = {parameter.name for parameter in run.params}
-    other_names = {"task": "task_names", "method": "method_names", "fold": "folds"}
+    other_names = {
+        "task": "tasks", "method": "methods", "learner": "learners", "fold": "folds", "seed": "seeds",
+        "workers": "parallel",
+    }  # fmt: skip
 
     for field in dataclasses.fields(RunSpec):
         assert other_names.get(field.name, field.name) in options

@@ -33,6 +33,14 @@ def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     return _offer({row.name: row.note or row.source for row in rows}, incomplete)
 
 
+def suites(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those that come with the package, and any file."""
+    from cfo_bench.suite_file import shipped
+
+    names = dict.fromkeys(shipped(), "comes with cfo-bench")
+    return [*_offer(names, incomplete), CompletionItem(incomplete, type="file")]
+
+
 def _offer(known: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
     return [
         CompletionItem(name, help=text) for name, text in sorted(known.items()) if name.startswith(incomplete)

@@ -8,10 +8,12 @@ import click
 
 from cfo_bench import __version__
 from cfo_bench.cli.learners import learners
+from cfo_bench.cli.merge import merge
 from cfo_bench.cli.methods import methods
 from cfo_bench.cli.prepare import prepare
 from cfo_bench.cli.report import report
 from cfo_bench.cli.run import run
+from cfo_bench.cli.schema import schema
 from cfo_bench.cli.status import status
 from cfo_bench.cli.study import study
 from cfo_bench.cli.tasks import tasks
@@ -26,6 +28,7 @@ def cli() -> None:
     \b
     cfo-bench run --task iris --method cfo --method rs --budget 5 --folds 0-2
     cfo-bench run --data my.csv --target y --method cfo --budget 60
+    cfo-bench run smoke
 
     \b
     Tab completion, in bash (or zsh_source, fish_source):
@@ -38,9 +41,11 @@ cli.add_command(study)
 cli.add_command(prepare)
 cli.add_command(report)
 cli.add_command(status)
+cli.add_command(merge)
 cli.add_command(methods)
 cli.add_command(learners)
 cli.add_command(tasks)
+cli.add_command(schema)
 
 
 def main() -> None:

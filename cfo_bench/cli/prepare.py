@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Fetch tasks ahead, into this machine's store.")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.yaml]...")
+@click.argument("files", nargs=-1, metavar="[FILE.yaml]...", shell_complete=completion.suites)
 @click.option(
     "--task",
     "task_names",
@@ -31,31 +31,37 @@ if TYPE_CHECKING:
 @places
 @click.option("--offline", is_flag=True, help="Never touch the network: store what the caches have.")
 def prepare(
-    files: Sequence[Path],
+    files: Sequence[str],
     task_names: Sequence[str],
     tags: Sequence[str],
     data_dir: Path | None,
     tables: Sequence[Path],
     offline: bool,
 ) -> int:
-    """Fetch tasks, check them and store them once; a FILE lists names in YAML.
+    """Fetch tasks, check them and store them once; a FILE is a suite, or lists names in YAML.
 
     What is stored already is not fetched again: after a failure, run the same command to go on. The
     store can be copied to a machine without a network.
     """
-    from cfo_bench import tasks
-    from cfo_bench.errors import CfoBenchError, UserError
-    from cfo_bench.tasks import store
-    from cfo_bench.tasks.tables import read_names
+    from dataclasses import replace
 
-    names = [*task_names, *(name for file in files for name in read_names(file))]
-    if tags:
-        names += [row.name for row in tasks.listing(data_dir, tables) if set(tags) <= set(row.tags)]
-    if not names:
+    from cfo_bench.cli.asking import selected
+    from cfo_bench.errors import CfoBenchError, UserError
+    from cfo_bench.suite import Pick, Suite
+    from cfo_bench.suite_file import find, read_tasks
+    from cfo_bench.tasks import store
+
+    picks = (*map(Pick, task_names), *([Pick(tags=tuple(tags))] if tags else []))
+    suites = [Suite(tasks=picks), *(read_tasks(find(file)) for file in files)]
+    if data_dir is not None:
+        suites = [replace(suite, data_dir=data_dir) for suite in suites]
+    if tables:
+        suites = [replace(suite, task_tables=tuple(tables)) for suite in suites]
+    refs = {ref.task: ref for suite in suites for ref in selected(suite, offline)}
+    if not refs:
         raise UserError(
-            "nothing to prepare: give --task, a YAML file of names, or --tag paper for the paper's tasks"
+            "nothing to prepare: give --task, a suite or a YAML list of names, or --tag paper for the paper's"
         )
-    refs = {ref.task: ref for name in names for ref in tasks.resolve_all(name, data_dir, tables, offline)}
     missing = []
     for number, (task, ref) in enumerate(refs.items(), start=1):
         head = f"[{number:{len(str(len(refs)))}}/{len(refs)}] {task}"

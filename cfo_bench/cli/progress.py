@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
+from cfo_bench.cli.forecast import Forecast
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.drive import Active
 from cfo_bench.metrics import METRICS
+from cfo_bench.quantities import duration
+from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
 from cfo_bench.runner import Job
 from cfo_bench.supervisor import Outcome, Verdict
@@ -19,18 +23,22 @@ from cfo_bench.supervisor import Outcome, Verdict
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-# Plain lines say now and then that a long run is still at it.
-STILL_RUNNING_SECONDS = 30.0
+# Plain lines say now and then that long runs are still at it.
+STILL_RUNNING_SECONDS = 60.0
+# A redraw takes some milliseconds of a core that the runs may need.
+REDRAW_SECONDS = 0.5
 
 
 class Quiet:
     """Says only what went wrong."""
 
     def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
-        self._jobs, self._side_by_side, self._metrics = jobs, side_by_side, metrics
-        self._done: list[Job] = []
+        specs = [job.spec for job in jobs]
+        self._total, self._done, self._metrics = len(jobs), 0, metrics
+        self._name_of = naming(specs)
+        self._forecast = Forecast(specs, side_by_side, monotonic())
+        self._active: Sequence[Active] = []
         self._failures: set[str] = set()
-        self._began_at = monotonic()
 
     def __enter__(self) -> Quiet:
         return self
@@ -39,33 +47,25 @@ class Quiet:
         pass
 
     def tick(self, active: Sequence[Active]) -> None:
-        pass
+        self._active = active
+        self._forecast.saw(len(active))
 
     def said(self, text: str) -> None:
         pass
 
     def finished(self, job: Job, verdict: Verdict) -> None:
-        self._done.append(job)
+        self._done += 1
+        self._active = [one for one in self._active if one.job is not job]
+        self._forecast.ended(job.spec, ran=verdict.outcome is not Outcome.ALREADY_DONE)
         if verdict.outcome in (Outcome.FAILED, Outcome.BUSY) and verdict.message not in self._failures:
             self._failures.add(verdict.message or "")
-            self._print(f"cfo-bench: {name_of(job)}: {verdict.message}")
+            self._print(f"cfo-bench: {self._name_of(job.spec)}: {verdict.message}")
 
     def _print(self, text: str) -> None:
         click.echo(text, err=True)
 
-    def _eta_seconds(self, active: Sequence[Active]) -> float:
-        """Budgets to be spent, over the runs side by side; on a virtual clock, at the pace so far."""
-        if self._jobs[0].spec.clock == "virtual":
-            pace = (monotonic() - self._began_at) / max(len(self._done), 1)
-            return pace * (len(self._jobs) - len(self._done))
-        spent = sum(min(one.elapsed(), one.job.spec.budget_seconds) for one in active)
-        left = sum(job.spec.budget_seconds for job in self._jobs) - sum(
-            job.spec.budget_seconds for job in self._done
-        )
-        return max(left - spent, 0.0) / self._side_by_side
-
-    def _to_go(self, active: Sequence[Active]) -> str:
-        return f"{duration(self._eta_seconds(active))} to go"
+    def _to_go(self) -> str:
+        return f"{duration(self._forecast.seconds_left(self._active, monotonic()))} to go"
 
     def _best(self, job: Job, loss: float | None) -> str:
         if loss is None:
@@ -76,18 +76,25 @@ class Quiet:
 
 
 class Plain(Quiet):
-    """One line when a run ends, and one now and then while runs go on."""
+    """One line when a run ends, and now and then one while runs go on."""
 
     def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
         super().__init__(jobs, side_by_side, metrics)
         self._spoke_at = monotonic()
 
     def tick(self, active: Sequence[Active]) -> None:
-        if active and monotonic() - self._spoke_at >= STILL_RUNNING_SECONDS:
-            self._spoke_at = monotonic()
-            for one in active:
-                best = self._best(one.job, one.snapshot.best_loss)
-                self._print(f"  {name_of(one.job)}: {_spent(one)}, {_trials(one.snapshot.trials)}, {best}")
+        super().tick(active)
+        if not active or monotonic() - self._spoke_at < STILL_RUNNING_SECONDS:
+            return
+        self._spoke_at = monotonic()
+        if len(active) > 1:
+            self._print(
+                f"  {len(active)} runs under way, {self._done} of {self._total} done, {self._to_go()}"
+            )
+            return
+        (one,) = active
+        best = self._best(one.job, one.snapshot.best_loss)
+        self._print(f"  {self._name_of(one.job.spec)}: {_spent(one)}, {_trials(one.snapshot.trials)}, {best}")
 
     def said(self, text: str) -> None:
         self._print(f"  {text}")
@@ -97,8 +104,8 @@ class Plain(Quiet):
         self._spoke_at = monotonic()
         end = verdict.end
         result = f", {_trials(end.trials)}, {self._best(job, end.best_loss)}" if end else ""
-        eta = f", {self._to_go([])}" if len(self._done) < len(self._jobs) else ""
-        self._print(f"[{len(self._done)}/{len(self._jobs)}{eta}] {name_of(job)}: {verdict.outcome}{result}")
+        eta = f", {self._to_go()}" if self._done < self._total else ""
+        self._print(f"[{self._done}/{self._total}{eta}] {self._name_of(job.spec)}: {verdict.outcome}{result}")
 
 
 class Terminal(Quiet):
@@ -110,13 +117,17 @@ class Terminal(Quiet):
 
         self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
         self._live.start()
+        self._drawn_at = -math.inf
         return self
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def tick(self, active: Sequence[Active]) -> None:
-        self._live.update(self._view(active), refresh=True)
+        super().tick(active)
+        if monotonic() - self._drawn_at >= REDRAW_SECONDS:
+            self._drawn_at = monotonic()
+            self._live.update(self._view(), refresh=True)
 
     def said(self, text: str) -> None:
         self._print(text)
@@ -124,7 +135,7 @@ class Terminal(Quiet):
     def _print(self, text: str) -> None:
         self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def _view(self, active: Sequence[Active]) -> RenderableType:
+    def _view(self) -> RenderableType:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
@@ -133,18 +144,22 @@ class Terminal(Quiet):
         table.add_column(width=20 if self._live.console.width >= 100 else 10)
         for _ in range(3):
             table.add_column(justify="right", no_wrap=True)
-        done, total = len(self._done), len(self._jobs)
-        table.add_row("runs", ProgressBar(total, done), f"{done} of {total}", self._to_go(active))
-        for one in active:
+        counted = f"{self._done} of {self._total}"
+        table.add_row("runs", ProgressBar(self._total, self._done), counted, self._to_go())
+        # Two lines stay free: for the cursor, and for how many more there are.
+        fitting = max(self._live.console.height - 3, 1)
+        for one in self._active[:fitting]:
             budget = one.job.spec.budget_seconds
             loss = one.snapshot.best_loss
             table.add_row(
-                name_of(one.job),
+                self._name_of(one.job.spec),
                 ProgressBar(budget, min(one.elapsed(), budget)),
                 _spent(one),
                 _trials(one.snapshot.trials),
                 "" if loss is None else f"best loss {loss:.5f}",
             )
+        if len(self._active) > fitting:
+            table.add_row(f"and {len(self._active) - fitting} more")
         return table
 
 
@@ -166,16 +181,17 @@ def looking_ahead(quiet: bool) -> Iterator[None]:
         yield
 
 
-def name_of(job: Job) -> str:
-    return f"{job.spec.task} {label(job.spec.method)} fold {job.spec.fold}"
+def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
+    """What a run is called among these: the learner and the seed only where there are several."""
+    has_learners = len({spec.learner for spec in specs}) > 1
+    has_seeds = len({spec.seed for spec in specs}) > 1
 
+    def name(spec: RunSpec) -> str:
+        learner = f"{label(spec.learner)} " if has_learners else ""
+        seed = f" seed {spec.seed}" if has_seeds else ""
+        return f"{learner}{spec.task} {label(spec.method)} fold {spec.fold}{seed}"
 
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return (
-        f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
-    )
+    return name
 
 
 def _trials(number: int) -> str:

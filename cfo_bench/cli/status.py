@@ -1,66 +1,228 @@
-"""`cfo-bench status`: what of a results folder is done, running, failed, interrupted or missing."""
+"""`cfo-bench status`: what of a results folder is done, running, waiting, failed, interrupted or missing."""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from cfo_bench.report.status import RunStatus
+    from cfo_bench.report.status import RunStatus, Status, Watch
+
+# What is listed one by one, before the rest is only counted.
+_AT_MOST = 10
+
+_RUN_FILE = re.compile(r"\S*fold-\d+_seed-\d+\S*")
 
 
-@click.command(short_help="What is done, running, failed or missing.")
+@click.command(short_help="What is done, running, waiting, failed or missing.")
 @click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.option("--watch", is_flag=True, help="Look again and again, until everything is done or Ctrl-C.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look, with --watch.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print every run as JSON.")
-def status(results: Path, as_json: bool) -> None:
-    """Tell what of the runs in RESULTS is done, running, failed, interrupted or missing.  [default: results]
+def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
+    """Tell how far the runs in RESULTS have come, by method and task.  [default: results]
 
-    Missing are the folds of a task that another method has run. The same cfo-bench run command as before
-    takes up what was interrupted and adds what is missing.
+    Waiting are runs that were asked for and have not begun, missing are folds of a task that another method
+    has run. The same cfo-bench run command as before goes on with what waits or was interrupted.
     """
     from dataclasses import asdict
 
-    from cfo_bench.cli.tables import show_json, text_table
-    from cfo_bench.report.status import Progress
-    from cfo_bench.report.status import status as look
+    from cfo_bench.cli.tables import show_json
+    from cfo_bench.report.status import Watch
 
-    found = look(results)
+    if watch and as_json:
+        raise click.UsageError("--json prints once: leave out --watch")
+    looking = Watch(results)
+    if watch:
+        found = _watch_terminal(looking, every) if sys.stdout.isatty() else _watch_lines(looking, every)
+    else:
+        found = looking.look()
     for line in found.unreadable:
         click.echo(f"cfo-bench: {line}", err=True)
     if as_json:
         show_json([asdict(run) for run in found.runs])
-        return
+    elif not watch or sys.stdout.isatty():
+        # What matters most comes last, where one looks.
+        click.echo("\n".join([*_by_task(found.runs), *_summary(found.runs)]))
+
+
+def _watch_terminal(looking: Watch, every: float) -> Status:
+    """Redraws what is not done yet, as much as fits; the last look, for a table of it all."""
+    from rich.live import Live
+    from rich.text import Text
+
+    from cfo_bench.clock import sleep
+
+    found = looking.look()
+    try:
+        with Live(auto_refresh=False, transient=True, vertical_overflow="ellipsis") as live:
+            while _goes_on(found.runs):
+                # What does not fit is cut off at the bottom.
+                view = "\n".join([*_summary(found.runs), "", *_by_task(found.runs, unfinished_only=True)])
+                live.update(Text(view, no_wrap=True, overflow="ellipsis"), refresh=True)
+                sleep(every)
+                found = looking.look()
+    except KeyboardInterrupt:
+        pass
+    return found
+
+
+def _watch_lines(looking: Watch, every: float) -> Status:
+    """A line whenever a number has changed, and one for each new failure."""
+    from cfo_bench.clock import sleep
+
+    said: Counter[str] | None = None
+    failures: set[RunStatus] = set()
+    try:
+        while True:
+            found = looking.look()
+            counts = Counter[str](run.progress for run in found.runs)
+            failed = {run for run in found.runs if run.progress == "failed"}
+            for line in _reasons([run for run in found.runs if run in failed - failures]):
+                click.echo(line)
+            if counts != said:
+                numbers = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
+                click.echo(f"{len(found.runs)} runs: {numbers}; {_to_go(found.runs)}")
+            said, failures = counts, failed
+            if not _goes_on(found.runs):
+                return found
+            sleep(every)
+    except KeyboardInterrupt:
+        return found
+
+
+def _goes_on(runs: Sequence[RunStatus]) -> bool:
+    from cfo_bench.report.status import TO_BE_DONE
+
+    return any(run.progress in TO_BE_DONE for run in runs)
+
+
+def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
+    """A row a method, the time to go, and what is not as it should be."""
+    from cfo_bench.cli.tables import text_table
+    from cfo_bench.report.status import Progress
+
     counts: dict[tuple[str, str], Counter[str]] = {}
-    for run in found.runs:
+    for run in runs:
         counts.setdefault((run.learner, run.method), Counter())[run.progress] += 1
     rows = [[*names, *(f"{n[kind] or ''}" for kind in Progress)] for names, n in sorted(counts.items())]
-    total = Counter(run.progress for run in found.runs)
+    total = Counter(run.progress for run in runs)
     rows.append(["all", "", *(f"{total[kind] or ''}" for kind in Progress)])
-    click.echo(text_table(("learner", "method", *Progress), rows, right=range(2, 2 + len(Progress))))
-    for kind in (Progress.RUNNING, Progress.FAILED, Progress.INTERRUPTED, Progress.MISSING):
-        lines = _lines([run for run in found.runs if run.progress is kind])
-        if lines:
-            click.echo(f"\n{kind}:\n" + "\n".join(f"  {line}" for line in lines))
+    yield text_table(("learner", "method", *Progress), rows, right=range(2, 2 + len(Progress)))
+    yield f"\n{_to_go(runs)}"
+    for kind in (Progress.FAILED, Progress.INTERRUPTED):
+        if total[kind]:
+            yield f"\n{kind}:"
+            yield from _reasons([run for run in runs if run.progress is kind])
+    if total[Progress.RUNNING]:
+        yield "\nrunning:"
+        running = [run for run in runs if run.progress is Progress.RUNNING]
+        yield from _some([f"  {_name(run)}: {_at(run)}" for run in running])
+    missing = [run for run in runs if run.progress is Progress.MISSING]
+    if missing:
+        yield "\nmissing:"
+        yield from _some([f"  {line}" for line in _folds(missing)])
 
 
-def _lines(runs: Sequence[RunStatus]) -> list[str]:
-    """A line for each task and method that have the same to say, with their folds."""
-    folds: dict[tuple[str, str, str, str], list[RunStatus]] = {}
+def _to_go(runs: Sequence[RunStatus]) -> str:
+    """The time to go, and how it was reckoned."""
+    from cfo_bench.quantities import duration
+    from cfo_bench.report.status import Progress, remaining
+
+    left = remaining(runs)
+    if not _goes_on(runs):
+        failed = sum(run.progress is Progress.FAILED for run in runs)
+        return f"nothing left to do, {failed} failed" if failed else "all done"
+    budgets = f"{duration(left.budget_seconds)} of budget left"
+    if left.eta_seconds is not None:
+        at_once = f"{left.running} run{'s' * (left.running != 1)} at once"
+        return f"about {duration(left.eta_seconds)} to go: {budgets}, {at_once}"
+    if left.running:
+        return "no telling how long: seconds of the virtual clock are not real ones"
+    return f"nothing is running: {budgets}; give the cfo-bench run command again to go on"
+
+
+def _by_task(runs: Sequence[RunStatus], unfinished_only: bool = False) -> Iterator[str]:
+    """For each learner with several tasks a row a task, a column a method."""
+    from cfo_bench.cli.tables import text_table
+    from cfo_bench.report.status import Progress
+
+    counts: dict[str, dict[str, dict[str, Counter[str]]]] = {}
     for run in runs:
-        folds.setdefault((run.learner, run.task, run.method, run.reason or ""), []).append(run)
-    return [
-        f"{learner} {task} {method} fold {', '.join(map(_fold, some))}" + (f": {reason}" if reason else "")
-        for (learner, task, method, reason), some in folds.items()
-    ]
+        of_task = counts.setdefault(run.learner, {}).setdefault(run.task, {})
+        of_task.setdefault(run.method, Counter())[run.progress] += 1
+    for learner, tasks in sorted(counts.items()):
+        done = [
+            task for task, n in tasks.items() if all(set(kinds) == {Progress.DONE} for kinds in n.values())
+        ]
+        shown = [task for task in sorted(tasks) if not (unfinished_only and task in done)]
+        if len(tasks) == 1 or not shown:
+            continue
+        methods = sorted({method for n in tasks.values() for method in n})
+        rows = [[task, *(_cell(tasks[task].get(method, Counter())) for method in methods)] for task in shown]
+        hidden = len(tasks) - len(shown)
+        yield f"{learner}: runs done of all (+ running, ! failed)" + (
+            f", {hidden} more tasks are done" if hidden else ""
+        )
+        yield text_table(["task", *methods], rows, right=range(1, 1 + len(methods))) + "\n"
 
 
-def _fold(run: RunStatus) -> str:
-    seed = f" seed {run.seed}" if run.seed else ""
-    if run.progress == "running":
-        at = "loading" if run.elapsed is None else f"{run.elapsed:.0f} of {run.budget_seconds:g} s"
-        return f"{run.fold}{seed} ({at})"
-    return f"{run.fold}{seed}"
+def _cell(counts: Counter[str]) -> str:
+    if not counts:
+        return ""
+    marks = "".join(
+        f"{mark}{counts[kind]}" for mark, kind in (("+", "running"), ("!", "failed")) if counts[kind]
+    )
+    return f"{marks} {counts['done']}/{counts.total()}".strip()
+
+
+def _reasons(runs: Sequence[RunStatus]) -> Iterator[str]:
+    """Each reason once, the most frequent first, with the runs that have it."""
+    by_reason: dict[str, list[RunStatus]] = {}
+    for run in runs:
+        # Two runs that name files of their own have the same reason all the same.
+        by_reason.setdefault(_RUN_FILE.sub("", run.reason or ""), []).append(run)
+    for some in sorted(by_reason.values(), key=len, reverse=True):
+        yield f"  {len(some)} run{'s' * (len(some) != 1)}: {some[0].reason or 'stopped'}"
+        yield from _some([f"    {line}" for line in _folds(some)])
+
+
+def _some(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:_AT_MOST]
+    if len(lines) > _AT_MOST:
+        indent = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]
+        yield f"{indent}and {len(lines) - _AT_MOST} more (all of them with --json)"
+
+
+def _folds(runs: Sequence[RunStatus]) -> list[str]:
+    """A line for each task and method, with their folds."""
+    folds: dict[tuple[str, str, str], list[str]] = {}
+    for run in runs:
+        seed = f" seed {run.seed}" if run.seed else ""
+        folds.setdefault((run.learner, run.task, run.method), []).append(f"{run.fold}{seed}")
+    return [f"{' '.join(names)} fold {', '.join(some)}" for names, some in folds.items()]
+
+
+def _name(run: RunStatus) -> str:
+    return _folds([run])[0]
+
+
+def _at(run: RunStatus) -> str:
+    if run.elapsed is None:
+        return "loading"
+    if run.clock == "virtual":
+        return f"{run.trials} trials"
+    return f"{run.elapsed:.0f} of {run.budget_seconds:g} s, {run.trials} trials"

@@ -74,12 +74,12 @@ def knn(
     common = {} if n_folds is None else {"n_folds": n_folds}
     exit_code: int = ctx.invoke(
         run,
-        task_names=(task,),
-        learner="knn",
-        method_names=("study",),
+        tasks=(task,),
+        learners=("knn",),
+        methods=("study",),
         options=(f"values={k}",),
         folds=str(fold),
-        seed=seed,
+        seeds=(seed,),
         budget_seconds=budget_seconds,
         threads=threads,
         results=results,

@@ -10,6 +10,7 @@ import click
 
 from cfo_bench.cli.tables import show_json, show_table
 from cfo_bench.metrics import METRICS
+from cfo_bench.registry import label
 from cfo_bench.report.summary import SummaryRow, summarise
 
 _COLUMNS = ("task", "method", "folds", "metric", "best score", "time to it", "trials", "overhead")
@@ -23,7 +24,12 @@ def print_summary(paths: Sequence[Path], results: Path, as_json: bool, quiet: bo
         show_json([asdict(row) for row in rows])
     if rows and not (as_json and quiet):
         click.echo("" if quiet else "\n", nl=False, err=True)
-        show_table(_COLUMNS, [_cells(row) for row in rows], _NUMBERS, err=as_json)
+        # Which learner it is goes without saying where there is but one.
+        if len({row.learner for row in rows}) > 1:
+            cells = [[label(row.learner), *_cells(row)] for row in rows]
+            show_table(("learner", *_COLUMNS), cells, [column + 1 for column in _NUMBERS], err=as_json)
+        else:
+            show_table(_COLUMNS, [_cells(row) for row in rows], _NUMBERS, err=as_json)
     if rows and not quiet:
         click.echo(f"\ntraces in {results}", err=True)
 

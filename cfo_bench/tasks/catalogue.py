@@ -19,7 +19,7 @@ from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import bundled, plugins, synthetic
 from cfo_bench.tasks.folder import FolderRow, read_index
 from cfo_bench.tasks.origins import SUITE, Origin, parse_origin
-from cfo_bench.tasks.tables import Entry, paper, read_table
+from cfo_bench.tasks.tables import Entry, paper, read_table, tags_of
 
 ENVIRONMENT = "CFO_BENCH_DATA"
 TABLES_ENVIRONMENT = "CFO_BENCH_TASKS"
@@ -169,7 +169,7 @@ def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[T
 
     for one in folder.values():
         here = "folder" if one.path.exists() else None
-        add(one.name, one.problem, (one.rows, one.features), "folder", here, one.note, ("folder",))
+        add(one.name, one.problem, (one.rows, one.features), "folder", here, one.note, _tags("folder", one))
     for entry in _entries(tables):
         ref = _from_entry(entry, folder, offline=True)
         if ref.source == "folder":
@@ -183,13 +183,17 @@ def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[T
         add(entry.name, entry.problem, sizes, source, here, entry.note, entry.tags, entry.aliases)
     for name, one_set in bundled.SETS.items():
         sizes = (one_set.rows, one_set.features)
-        add(name, one_set.problem, sizes, "bundled", "bundled", one_set.note, ("bundled",))
+        add(name, one_set.problem, sizes, "bundled", "bundled", one_set.note, _tags("bundled", one_set))
     for name, n_rows in synthetic.ROWS.items():
         add(name, Problem.REGRESSION, (n_rows, 0), "synthetic", "bundled", ANALYTIC, ("synthetic",))
     for name, point in plugins.names().items():
         add(name, None, (None, None), f"plug-in {point}", "plug-in", None, ("plug-in",))
     first_of_name = {row.name: row for row in reversed(rows)}
     return [row for row in rows if first_of_name[row.name] is row]
+
+
+def _tags(source: str, task: FolderRow | bundled.BundledSet) -> tuple[str, ...]:
+    return (source, *tags_of(task.problem, task.rows))
 
 
 def _entries(tables: Sequence[Path]) -> list[Entry]:

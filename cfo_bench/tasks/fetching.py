@@ -51,7 +51,7 @@ def suite_tasks(origin: Origin, offline: bool) -> list[int]:
 
         home = openml_home()
         try:
-            with store.workplace(origin) as work:
+            with store.workplace(store.path_of(origin)) as work:
                 tasks = _tries(lambda: openml.suite_tasks(int(origin.key), home, work), lambda text: None)
             if not tasks:
                 raise DataError(f"OpenML suite {origin.key} has no tasks: take another")
@@ -96,7 +96,7 @@ def _where(origin: Origin, offline: bool) -> str:
 
 
 def _into_store(origin: Origin, offline: bool, say: Callable[[str], None]) -> Stored:
-    with store.workplace(origin) as work:
+    with store.workplace(store.path_of(origin)) as work:
         if (stored := store.find(origin)) is not None:  # somebody made it while we waited
             return stored
         return store.put(origin, _tries(lambda: _fetch(origin, offline, work), say), work, utc_now())

@@ -12,12 +12,13 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from cfo_bench.clock import sleep
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks.openml_cache import openml_home
@@ -81,7 +82,7 @@ class Stored:
     def _check(self, name: str) -> None:
         """Refuse a file that is not as it was stored."""
         try:
-            found = _sha256(self.folder / name)
+            found = sha256(self.folder / name)
         except OSError as error:
             found = f"unreadable ({error.strerror})"
         if found != self.about["files"][name]:
@@ -133,7 +134,7 @@ def find_suite(origin: Origin) -> list[int] | None:
 
 def put_suite(origin: Origin, tasks: Sequence[int]) -> None:
     path = path_of(origin).with_suffix(".json")
-    with _writing():
+    with writing():
         path.parent.mkdir(parents=True, exist_ok=True)
         half = path.with_name(f".{path.name}.{os.getpid()}")
         half.write_text(json.dumps({"origin": str(origin), "tasks": list(tasks)}) + "\n", encoding="utf-8")
@@ -141,22 +142,30 @@ def put_suite(origin: Origin, tasks: Sequence[int]) -> None:
 
 
 @contextmanager
-def workplace(origin: Origin) -> Iterator[Path]:
-    """An empty folder on the store's disk for making this origin's folder, for one process at a time."""
-    target = path_of(origin)
+def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> Iterator[Path]:
+    """An empty folder on the store's disk for making `target`, for one process at a time: others `pause`."""
     work = target.parent / f".{target.name}.work"
-    with _writing():
+    with writing():
         target.parent.mkdir(parents=True, exist_ok=True)
         lock = (target.parent / f".{target.name}.lock").open("w")
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go when the process ends, however it ends
-        with _writing():
+    with lock:  # let go when the process ends, however it ends
+        while not _has_locked(lock):
+            pause()
+        with writing():
             shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
             work.mkdir()
         try:
             yield work
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _has_locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
@@ -173,7 +182,7 @@ def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
             check_official(table, fetched.fold_of_row)
     new = work / "new"
     folds = fetched.fold_of_row
-    with _writing():
+    with writing():
         new.mkdir()
         _write_table(fetched.columns, new / TABLE)
         if folds is not None:
@@ -194,7 +203,7 @@ def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
             "sha256": table.sha256() if table else None,
             "n_folds": None if folds is None else int(folds.max()) + 1,
             "folds_unused": fetched.folds_unused,
-            "files": {file.name: _sha256(file) for file in sorted(new.iterdir())},
+            "files": {file.name: sha256(file) for file in sorted(new.iterdir())},
         }
         (new / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
         new.rename(path_of(origin))
@@ -202,7 +211,8 @@ def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def writing() -> Iterator[None]:
+    """What the disk says is told as a line about the store."""
     try:
         yield
     except OSError as error:
@@ -235,6 +245,6 @@ def _write_table(columns: Sequence[Column], path: Path) -> None:
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

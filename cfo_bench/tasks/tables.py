@@ -5,7 +5,6 @@ A wrong entry is told with its file and line, and the nearest right word.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,9 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import DataError
+from cfo_bench import yaml_file
+from cfo_bench.errors import DataError, UnknownNameError, did_you_mean, told_at
 from cfo_bench.records import Problem
 from cfo_bench.tasks.origins import Origin, parse_origin
+from cfo_bench.yaml_file import Marked
 
 # From how many rows on a task is large: about half of the paper's with known rows are.
 LARGE_ROWS = 30_000
@@ -46,63 +47,47 @@ class Entry:
 def paper() -> tuple[Entry, ...]:
     """The paper's 47 tasks, tagged `paper`, by problem and by size."""
     text = resources.files("cfo_bench.tasks").joinpath("paper.yaml").read_text(encoding="utf-8")
-    return tuple(_entries(text, "paper.yaml", None))
+    return tuple(_entries(yaml_file.parse(text, "paper.yaml"), None))
 
 
 def read_table(path: Path) -> tuple[Entry, ...]:
     """A user's table."""
-    return tuple(_entries(_text(path), str(path), path.resolve()))
+    return tuple(_entries(yaml_file.read(path), path.resolve()))
 
 
-def read_names(path: Path) -> list[str]:
-    """The names in a file that lists tasks: a YAML list, or one under `tasks`."""
-    root, construct = _parsed(_text(path), str(path))
-    names = []
-    for node in _items(root, str(path)):
-        name = construct(node)
-        if not isinstance(name, str | int):
-            raise DataError(f"{_at(path, node)}: {name!r} is no task's name: write a list of names")
-        names.append(str(name))
-    return names
-
-
-def _entries(text: str, where: str, table: Path | None) -> Iterable[Entry]:
-    root, construct = _parsed(text, where)
+def _entries(root: Marked, table: Path | None) -> Iterable[Entry]:
+    """Of a list, which may stand under `tasks`."""
+    listed = root.value.get("tasks") if isinstance(root.value, Mapping) else root
+    if listed is None or not isinstance(listed.value, list) or not listed.value:
+        raise DataError(f"{root.where} lists no tasks: write a YAML list, or one under tasks:")
     line_of: dict[str, int] = {}
-    for node in _items(root, where):
-        entry = _entry(node, construct, where, table)
+    for item in listed.value:
+        entry = _entry(item, table)
         for name in entry.names:
             if name in line_of:
                 raise DataError(
-                    f"{_at(where, node)}: {name!r} is the name in line {line_of[name]} already: rename one"
+                    f"{item.place}: {name!r} is the name in line {line_of[name]} already: rename one"
                 )
-            line_of[name] = node.start_mark.line + 1
+            line_of[name] = item.line
         yield entry
 
 
-def _entry(node: Any, construct: Callable[[Any], Any], where: str, table: Path | None) -> Entry:
-    import yaml
-
-    if not isinstance(node, yaml.MappingNode):
-        raise DataError(
-            f"{_at(where, node)}: {construct(node)!r} is no task: write name: … and where it is from"
-        )
+def _entry(item: Marked, table: Path | None) -> Entry:
+    if not isinstance(item.value, Mapping):
+        raise DataError(f"{item.place}: {item.shown()} is no task: write name: … and where it is from")
     given: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = construct(key_node)
-        if key not in CHECKS:
-            raise DataError(f"{_at(where, key_node)}: unknown key {key!r}{_near(str(key), CHECKS)}")
-        if key in given:
-            raise DataError(f"{_at(where, key_node)}: {key!r} is there twice: leave one out")
-        value = construct(value_node)
-        problem = CHECKS[key](value)
+    for key, marked in item.value.items():
+        with told_at(marked.key_place):
+            if key not in CHECKS:
+                raise UnknownNameError("key", key, CHECKS)
+        given[key] = marked.plain()
+        problem = CHECKS[key](given[key])
         if problem:
-            raise DataError(f"{_at(where, value_node)}: {key} is {value!r}: {problem}")
-        given[key] = value
+            raise marked.wrong(key, problem)
     sources = [key for key in SOURCES if key in given]
     wrong = _wrong_together(given, sources)
     if wrong:
-        raise DataError(f"{_at(where, node)}: {wrong}")
+        raise DataError(f"{item.place}: {wrong}")
     origins = [Origin(SOURCES[key], str(given[key])) for key in sources if key != "file"]
     file = given.get("file")
     problem = Problem(given["problem"]) if "problem" in given else None
@@ -116,16 +101,19 @@ def _entry(node: Any, construct: Callable[[Any], Any], where: str, table: Path |
         problem=problem,
         rows=rows,
         features=given.get("features"),
-        tags=tuple(given["tags"]) if "tags" in given else _own_tags(problem, rows, table),
+        tags=(*given.get("tags", ()), *(["paper"] if table is None else ()), *tags_of(problem, rows)),
         note=given.get("note"),
         table=table,
     )
 
 
-def _own_tags(problem: Problem | None, rows: int | None, table: Path | None) -> tuple[str, ...]:
-    tags = ["paper"] if table is None else []
-    if problem is not None:
-        tags.append("regression" if problem is Problem.REGRESSION else "classification")
+def tags_of(problem: Problem | None, rows: int | None) -> tuple[str, ...]:
+    """The tags that every task has for what is known of it."""
+    tags = []
+    if problem is Problem.REGRESSION:
+        tags.append("regression")
+    elif problem is not None:
+        tags += ["classification", problem.value]
     if rows is not None:
         tags.append("large" if rows >= LARGE_ROWS else "small")
     return tuple(tags)
@@ -180,7 +168,7 @@ def _problem(value: Any) -> str | None:
     known = [problem.value for problem in Problem]
     if value in known:
         return None
-    return f"choose from {', '.join(known)}{_near(str(value), known, choose=False)}"
+    return f"choose from {', '.join(known)}{did_you_mean(str(value), known)}"
 
 
 CHECKS: dict[str, Callable[[Any], str | None]] = {
@@ -198,57 +186,3 @@ CHECKS: dict[str, Callable[[Any], str | None]] = {
     "note": _text_value,
 }
 SOURCES = {"openml_task": "openml", "openml_data": "openml-data", "pmlb": "pmlb", "file": "file"}
-
-
-def _near(word: str, known: Iterable[str], choose: bool = True) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{hint}: choose from {', '.join(known)}" if choose else hint
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.expanduser().read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"no file {str(path)!r}: give the path of a YAML file of tasks") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} can't be read: {error}") from None
-
-
-def _parsed(text: str, where: str) -> tuple[Any, Callable[[Any], Any]]:
-    """The document as nodes, which know their lines, and what makes a value of a node."""
-    import yaml
-
-    try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise DataError(f"{where}, line {line}: this is no YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise DataError(f"{where} is no YAML: {' '.join(str(error).split())}") from None
-
-    def construct(node: Any) -> Any:
-        try:
-            return loader.construct_object(node, deep=True)
-        except yaml.YAMLError as error:
-            reason = getattr(error, "problem", None) or error
-            raise DataError(f"{_at(where, node)}: {reason}") from None
-
-    return root, construct
-
-
-def _items(root: Any, where: str) -> list[Any]:
-    """The items of the list, which may stand under `tasks`."""
-    import yaml
-
-    if isinstance(root, yaml.MappingNode):
-        root = next((value for key, value in root.value if key.value == "tasks"), None)
-    if not isinstance(root, yaml.SequenceNode) or not root.value:
-        raise DataError(f"{where} lists no tasks: write a YAML list, or one under tasks:")
-    items: list[Any] = root.value
-    return items
-
-
-def _at(where: str | Path, node: Any) -> str:
-    return f"{where}, line {node.start_mark.line + 1}"

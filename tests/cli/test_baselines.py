@@ -56,10 +56,10 @@ def test_the_number_of_rows_is_not_an_option(program: Program) -> None:
 
 
 def test_two_workers_are_refused_before_a_run_starts(program: Program, tmp_path: Path) -> None:
-    done = program("run --task iris --method gpei --budget 1 --workers 2")
+    done = program("run --task iris --method gpei --budget 1 --parallel 2")
 
     assert done.returncode == 2
-    assert done.stderr == "cfo-bench: --workers 2: method 'gpei' takes one trial at a time; leave it out\n"
+    assert done.stderr == "cfo-bench: --parallel 2: method 'gpei' takes one trial at a time; leave it out\n"
     assert not (tmp_path / "results").exists()
 
 

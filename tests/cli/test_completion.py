@@ -49,6 +49,10 @@ def test_learners_are_offered(complete: Complete) -> None:
     assert complete("run", "--learner", "") == sorted(LEARNERS.rows())
 
 
+def test_suites_are_offered_beside_files(complete: Complete) -> None:
+    assert complete("run", "paper-") == ["paper-dnn", "paper-xgboost", "paper-"]  # the last asks for files
+
+
 def test_tasks_are_offered(complete: Complete) -> None:
     assert "breast_cancer" in complete("run", "--task", "brea")
     assert complete("run", "--task", "no-such") == []

@@ -109,6 +109,23 @@ def test_prepare_says_what_is_missing_and_exits_with_1(home: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_the_tasks_of_a_suite_are_prepared(home: Path) -> None:
+    (home / "suite.yaml").write_text(
+        "tasks: [iris, openml:3, {tags: [bundled, regression]}]\nexclude: iris\nmethods: cfo\nbudget: 1h\n"
+    )
+    (home / "list.yaml").write_text("- iris\n- 'win?'\n")
+
+    suite = cfo_bench(home, "prepare", "suite.yaml", "--offline")
+    names = cfo_bench(home, "prepare", "list.yaml", "smoke", "--offline")
+
+    assert suite.returncode == 0, suite.stderr
+    assert [line.split(":")[0] for line in suite.stdout.splitlines()[:-1]] == [
+        "[1/2] kr-vs-kp",
+        "[2/2] diabetes",
+    ]
+    assert names.stdout.splitlines()[-1].startswith("4 of 4 tasks are on this machine")
+
+
 def test_prepare_without_a_task_is_told_what_to_give(home: Path) -> None:
     done = cfo_bench(home, "prepare")
     assert done.returncode == 2 and "nothing to prepare: give --task" in done.stderr

@@ -69,6 +69,9 @@ def test_status_tells_what_is_done_and_what_is_missing(program: Any, results: Pa
     gone.unlink()
     (cut,) = results.rglob("cfo/fold-1_seed-0.jsonl")
     cut.write_bytes(b"\n".join(cut.read_bytes().splitlines()[:-1]) + b"\n")
+    asked = json.loads(program("status results --json").stdout)
+    assert sorted(run["progress"] for run in asked) == ["done", "done", "interrupted", "waiting"]
+    (results / "runs.plan").unlink()  # what was not asked for is not waiting
 
     answer = program("status results")
 

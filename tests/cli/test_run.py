@@ -121,7 +121,7 @@ def test_the_command_in_a_header_does_the_run_again(program: Program, tmp_path: 
     options = ["--option", "delta_init=1.5", "--option", "redraw=true", "--option", "n_threshold=2d"]
     succeeded(
         program(
-            f"run {VIRTUAL} --method cfo --budget 0.123456789 --seed 7 --n-folds 4 --folds 3 --workers 2",
+            f"run {VIRTUAL} --method cfo --budget 0.123456789 --seed 7 --n-folds 4 --folds 3 --parallel 2",
             *options,
         )
     )
@@ -188,7 +188,9 @@ def test_a_dry_run_prints_the_commands_and_the_hours_and_runs_nothing(
     assert commands[0] == (
         f"cfo-bench run --data {file} --target y --method cfo --budget 3600 --folds 0 --option scale=ln"
     )
-    assert answer.stderr == "6 runs, 6 h 00 min of budget in all, 1 h 30 min with --jobs 4\n"
+    first, second = answer.stderr.splitlines()
+    assert first == "6 runs, 6 h 00 min of budget in all, 1 h 30 min with --jobs 4"
+    assert second.startswith("4 at a time: 4 cores, ") and "a fair share of this machine" in second
     assert not (tmp_path / "results").exists()
 
 

@@ -49,7 +49,7 @@ def refusal(program: Program, tmp_path: Path, *arguments: str, **variables: str)
         ([*IRIS, "--learner-option", "categories=3"], "option categories of learner 'xgboost' is 3"),
         ([*IRIS, "--clock", "virtual"], "--clock virtual needs analytic seconds"),
         ([*IRIS, "--learner", "synthetic"], "learner 'synthetic' has analytic seconds: give --clock virtual"),
-        ([*IRIS, "--workers", "2", "--validation", "holdout"], "--validation holdout tests each incumbent"),
+        ([*IRIS, "--parallel", "2", "--validation", "holdout"], "--validation holdout tests each incumbent"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line(program: Program, tmp_path: Path, arguments: list[str], said: str) -> None:

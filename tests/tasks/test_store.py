@@ -39,7 +39,7 @@ def fetched(n_rows: int = 20, **changes: object) -> store.Fetched:
 
 
 def put(what: store.Fetched) -> store.Stored:
-    with store.workplace(ORIGIN) as work:
+    with store.workplace(store.path_of(ORIGIN)) as work:
         return store.put(ORIGIN, what, work, "2026-01-01T00:00:00Z")
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.errors import DataError
+from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import inspect, listing, resolve, resolve_all
-from cfo_bench.tasks.tables import paper, read_names, read_table
+from cfo_bench.tasks.tables import paper, read_table
 
 OWN = """\
 tasks:
@@ -126,17 +126,11 @@ def test_the_environment_names_tables_and_offline(own: Path, monkeypatch: pytest
 def test_a_wrong_table_is_told_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         read_table(path)
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
 def test_a_missing_table_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no file"):
+    with pytest.raises(UserError, match="no file"):
         read_table(tmp_path / "absent.yaml")
-
-
-@pytest.mark.parametrize("text", ["- iris\n- openml:3\n", "tasks: [iris, openml:3]\nbudget: 3\n"])
-def test_a_list_of_names_is_read_with_or_without_its_key(tmp_path: Path, text: str) -> None:
-    (tmp_path / "names.yaml").write_text(text)
-    assert read_names(tmp_path / "names.yaml") == ["iris", "openml:3"]

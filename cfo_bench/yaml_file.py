@@ -1,0 +1,159 @@
+"""A YAML file as values that know their line. Whatever its bytes are, nothing in it is executed.
+
+Read are mappings, lists, text, numbers, true, false and null. What only a program would write (tags,
+anchors and aliases, nesting without end) is refused by name, and so is a key that is there twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cfo_bench.errors import UserError
+
+MOST_BYTES = 2**20
+MOST_NESTED = 12
+SHOWN_CHARACTERS = 60
+
+Value = str | int | float | bool | None | Sequence["Marked"] | Mapping[str, "Marked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A value, the `line` that it begins in and, of a value in a mapping, the line of its `key`."""
+
+    value: Value
+    where: str
+    line: int
+    key_line: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.where}, line {self.line}"
+
+    @property
+    def key_place(self) -> str:
+        return f"{self.where}, line {self.key_line}"
+
+    def plain(self) -> Any:
+        """Without the lines."""
+        if isinstance(self.value, Mapping):
+            return {key: one.plain() for key, one in self.value.items()}
+        if isinstance(self.value, Sequence) and not isinstance(self.value, str):
+            return [one.plain() for one in self.value]
+        return self.value
+
+    def shown(self) -> str:
+        """For an error message: on one line, and not too much of it."""
+        text = repr(self.plain())
+        return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
+    def wrong(self, what: str, rule: str) -> UserError:
+        return UserError(f"{self.place}: {what} is {self.shown()}: {rule}")
+
+
+def read(path: Path) -> Marked:
+    """The one document of a file; an empty one is null."""
+    return parse(_text(path), str(path))
+
+
+def parse(text: str, where: str) -> Marked:
+    import yaml
+
+    try:
+        _refuse_what_is_not_data(text, where)
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{where}, line {line}: this is no YAML: {error.problem}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UserError(
+            f"{where}, line {line}: the character #x{ord(text[error.position]):02x} is no text: is this YAML?"
+        ) from None
+    if root is None:
+        return Marked(None, where, 1, 1)
+    return _marked(loader, root, where, root.start_mark.line + 1)
+
+
+def _text(path: Path) -> str:
+    try:
+        with open(os.path.expanduser(path), "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise UserError(f"no file {str(path)!r}: give the path of a YAML file") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{str(path)!r} can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MOST_BYTES:
+        raise UserError(f"{path} is larger than {MOST_BYTES // 1024} kB: is this the right file?")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path}, line {line}: the byte 0x{data[error.start]:02x} is no UTF-8: is this a text file?"
+        ) from None
+
+
+def _refuse_what_is_not_data(text: str, where: str) -> None:
+    """Before anything is built, since building is what aliases and deep nesting make dear."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        place = f"{where}, line {event.start_mark.line + 1}"
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise UserError(f"{place}: anchors and aliases (& and *) are not read: write the value out")
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise UserError(f"{place}: the tag {tag!r} is not read: write the plain value")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_NESTED:
+            raise UserError(f"{place}: nested more than {MOST_NESTED} deep: is this the right file?")
+
+
+def _marked(loader: Any, node: Any, where: str, key_line: int) -> Marked:
+    import yaml
+
+    value: Value
+    if isinstance(node, yaml.MappingNode):
+        value = _mapping(loader, node, where)
+    elif isinstance(node, yaml.SequenceNode):
+        value = [_marked(loader, one, where, one.start_mark.line + 1) for one in node.value]
+    else:
+        value = _scalar(loader, node)
+    return Marked(value, where, node.start_mark.line + 1, key_line)
+
+
+def _mapping(loader: Any, node: Any, where: str) -> dict[str, Marked]:
+    import yaml
+
+    found: dict[str, Marked] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        key = _scalar(loader, key_node) if isinstance(key_node, yaml.ScalarNode) else None
+        if not isinstance(key, str):
+            raise UserError(f"{where}, line {line}: a key has to be text: put quotes around it")
+        if key in found:
+            raise UserError(
+                f"{where}, line {line}: {key!r} is in line {found[key].key_line} already: leave one out"
+            )
+        found[key] = _marked(loader, value_node, where, line)
+    return found
+
+
+def _scalar(loader: Any, node: Any) -> str | int | float | bool | None:
+    """As YAML reads it, but dates stay text, and so does 24:00:00, which would be a number to base 60."""
+    kind = node.tag.rpartition(":")[2]
+    if kind not in ("null", "bool", "int", "float") or ":" in node.value:
+        text: str = node.value
+        return text
+    try:
+        value: int | float | bool | None = loader.construct_object(node)
+    except ValueError:  # a number only at first sight, such as 0x_
+        return str(node.value)
+    return value
