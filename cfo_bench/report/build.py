@@ -16,6 +16,7 @@ import orjson
 
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.report import assets, layout
+from cfo_bench.report.conditions import unequal_conditions
 from cfo_bench.report.consistency import comparable
 from cfo_bench.report.contents import Figure, Section, Table
 from cfo_bench.report.digest import Digest
@@ -86,6 +87,7 @@ def build(request: Request, progress: Progress = lambda stage, done, total: None
     warnings = [*loaded.unreadable, *found.warnings]
     if not found.digests:
         raise UserError(f"no finished runs to report: {warnings[0]}")
+    warnings += unequal_conditions(found.digests)
     warnings += _without_baseline(found.digests, request.baseline)
     by_learner: dict[str, list[Digest]] = {}
     for one in found.digests:

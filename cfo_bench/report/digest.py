@@ -65,7 +65,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One run. `full` is `steps` over trials on all rows only; `spent` sums the seconds by kind."""
+    """One run. `full` is `steps` over trials on all rows only; `spent` sums the seconds by kind.
+
+    `nodes` are the machines that had it, `load` and `steal_percent` what its end says of the last one.
+    """
 
     path: str
     learner: str
@@ -89,6 +92,9 @@ class Digest:
     spent: dict[str, float]
     dearer_share: float
     cost_bins: list[float | None]
+    nodes: list[str]
+    load: float | None
+    steal_percent: float | None
     header: dict[str, Any]
 
 
@@ -138,6 +144,9 @@ def digest(path: Path) -> Digest | None:
         spent=_spent(trials, (end or {}).get("cut_ask_seconds", 0.0), elapsed * spec.get("workers", 1)),
         dearer_share=_dearer_share(trials.cost, steps, elapsed * spec.get("workers", 1)),
         cost_bins=_cost_bins(trials, budget),
+        nodes=_nodes(header, lines, rows),
+        load=(end or {}).get("load"),
+        steal_percent=(end or {}).get("steal_percent"),
         header={key: value for key, value in header.items() if key not in ("space", "start")},
     )
 
@@ -162,6 +171,12 @@ def _last_end(lines: Sequence[bytes], rows: pl.DataFrame) -> Mapping[str, Any] |
         return None
     last: Mapping[str, Any] = orjson.loads(lines[rows.height - 1])
     return last
+
+
+def _nodes(header: Mapping[str, Any], lines: Sequence[bytes], rows: pl.DataFrame) -> list[str]:
+    resumed = np.flatnonzero((rows["kind"] == "resume").to_numpy()).tolist()
+    found = [header.get("machine", {}).get("node"), *(orjson.loads(lines[at]).get("node") for at in resumed)]
+    return list(dict.fromkeys(node for node in found if node))
 
 
 def _state(end: Mapping[str, Any] | None) -> State:

@@ -1,4 +1,4 @@
-"""Where the runs come from: machines, versions, settings and data, and a warning where they differ."""
+"""Where the runs come from: machines, versions, settings and data, and a warning where versions differ."""
 
 from __future__ import annotations
 
@@ -17,20 +17,11 @@ def provenance(digests: Sequence[Digest]) -> Section:
     machines = _counted(digests, _machine)
     versions = _counted(digests, _versions)
     warnings = []
-    if len(machines) > 1:
-        warnings.append(
-            f"the runs are from {len(machines)} kinds of machine: seconds on one are not seconds on another"
-        )
     if len(versions) > 1:
         different = [
             name for name in versions[0] if name != "runs" and len({row.get(name) for row in versions}) > 1
         ]
         warnings.append(f"the runs are from {len(versions)} sets of versions: {', '.join(different)} differ")
-    busy = [one for one in digests if _load(one) > (one.header.get("machine", {}).get("cores") or 1)]
-    if busy:
-        warnings.append(
-            f"{len(busy)} of {len(digests)} runs began with more work waiting than the machine has cores"
-        )
     return Section(
         name="provenance",
         title="Where the runs come from",
@@ -107,10 +98,6 @@ def _data(one: Digest) -> dict[str, Value]:
         "folds": data.get("folds"),
         "sha256": data.get("sha256"),
     }
-
-
-def _load(one: Digest) -> float:
-    return float(one.header.get("machine", {}).get("load") or 0.0)
 
 
 def _in_words(options: Mapping[str, Any]) -> str:

@@ -1,38 +1,43 @@
-"""How far a results folder has come, from the first and the last line of each trace."""
+"""How far a results folder has come: what was asked for of it, and the first and last line of each trace."""
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import orjson
-
+from cfo_bench import plan
+from cfo_bench.clock import unix_now
 from cfo_bench.errors import UserError
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
-from cfo_bench.trace import SCHEMA_VERSION, split_torn
-
-# A header or a trial is a few kB; this is read from either end of a trace.
-_BLOCK = 1 << 16
+from cfo_bench.results_folder import PAGE, TRACE, is_held, run_files
+from cfo_bench.trace import SCHEMA_VERSION, ends
 
 
 class Progress(StrEnum):
     DONE = "done"
     RUNNING = "running"
+    WAITING = "waiting"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
     MISSING = "missing"
 
 
+# What a cfo-bench that is at it, or the same command again, will go on with.
+TO_BE_DONE = (Progress.RUNNING, Progress.WAITING, Progress.INTERRUPTED)
+
+
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """One run. `reason` says why it failed; a missing run is one that another method of its task has."""
+    """One run. `reason` says why it failed or was interrupted.
+
+    A waiting run was asked for and has not begun; a missing one was not, but another method of its
+    task has that fold.
+    """
 
     learner: str
     task: str
@@ -45,6 +50,7 @@ class RunStatus:
     trials: int | None = None
     reason: str | None = None
     path: str | None = None
+    clock: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,48 +61,102 @@ class Status:
     unreadable: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The seconds of budget that are left, and how long they take with as many runs at once as now.
+
+    There is no telling (None) while nothing runs, and on the virtual clock.
+    """
+
+    budget_seconds: float
+    running: int
+    eta_seconds: float | None
+
+
 def status(results: Path) -> Status:
-    if not results.is_dir():
-        raise UserError(f"no folder {str(results)!r}: give the --results folder of cfo-bench run")
-    traces = {path.with_suffix("") for path in results.rglob("*.jsonl") if path.is_file()}
-    pages = {path.with_suffix("") for path in results.rglob("*.live") if path.is_file()}
-    if not traces | pages:
-        raise UserError(
-            f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
-        )
-    runs: list[RunStatus] = []
-    unreadable: list[str] = []
-    for stem in sorted(traces | pages):
-        is_running = _is_locked(stem.with_suffix(".live"))
-        try:
-            found = _of_trace(stem.with_suffix(".jsonl"), is_running) if stem in traces else None
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            unreadable.append(
-                f"{stem.with_suffix('.jsonl')} can't be read as a trace ({error}): move it away"
+    return Watch(results).look()
+
+
+def remaining(runs: Sequence[RunStatus]) -> Remaining:
+    """A run never takes less than what is left of its budget, however many are at it."""
+    left = [
+        max(run.budget_seconds - (run.elapsed or 0.0), 0.0)
+        for run in runs
+        if run.progress in TO_BE_DONE and run.budget_seconds is not None
+    ]
+    running = sum(run.progress is Progress.RUNNING for run in runs)
+    is_virtual = any(run.clock == "virtual" for run in runs if run.progress in TO_BE_DONE)
+    eta = max(sum(left) / running, *left) if running and left and not is_virtual else None
+    return Remaining(sum(left), running, eta)
+
+
+class Watch:
+    """Looks at a results folder, again and again: a trace that has not grown since is not read again."""
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+        self._known: dict[str, tuple[tuple[int, int], RunStatus]] = {}
+
+    def look(self) -> Status:
+        results = self._results
+        found_files = run_files(results)
+        planned = {run.id: run for run in plan.read(results)}
+        if not found_files and not planned:
+            raise UserError(
+                f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
             )
-            continue
-        if found is None and (is_running or stem in traces):
-            found = _of_path(stem, Progress.RUNNING if is_running else Progress.INTERRUPTED)
-        if found is not None:
-            runs.append(found)
-    return Status(runs + _missing(runs), unreadable)
+        runs: list[RunStatus] = []
+        unreadable: list[str] = []
+        for run_id, suffixes in sorted(found_files.items()):
+            path = results / f"{run_id}{TRACE}"
+            try:
+                found = self._of_trace(path) if TRACE in suffixes else None
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                unreadable.append(f"{path} can't be read as a trace ({error}): move it away")
+                continue
+            is_over = found is not None and found.progress is not Progress.INTERRUPTED
+            is_running = (PAGE in suffixes or not is_over) and is_held(path)
+            if found is not None:
+                runs.append(_running(found, self._written_at(path)) if is_running else found)
+            elif (is_running or TRACE in suffixes) and (begun := _of_path(path, is_running)):
+                asked = planned.get(run_id)
+                runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
+            else:
+                continue
+            planned.pop(run_id, None)
+        runs += map(_of_plan, planned.values())
+        return Status(runs + _missing(runs), unreadable)
+
+    def _of_trace(self, path: Path) -> RunStatus | None:
+        """What stands in a trace, of a run that nobody is at; None without a whole header."""
+        stat = path.stat()
+        stamp = (stat.st_size, stat.st_mtime_ns)
+        known = self._known.get(str(path))
+        if known is not None and known[0] == stamp:
+            return known[1]
+        lines = ends(path)
+        if lines is None:
+            return None
+        found = _of_lines(path, *lines)
+        self._known[str(path)] = stamp, found
+        return found
+
+    def _written_at(self, path: Path) -> float:
+        (_, nanoseconds), _ = self._known[str(path)]
+        return nanoseconds / 1e9
 
 
-def _of_trace(path: Path, is_running: bool) -> RunStatus | None:
-    """None for a trace without a whole header."""
-    head, last = _ends(path)
-    if head is None:
-        return None
+def _of_lines(path: Path, head: Mapping[str, Any], last: Mapping[str, Any]) -> RunStatus:
     if head["kind"] != "run":
         raise ValueError("its first line is no header")
     if head["schema"] != SCHEMA_VERSION:
         raise ValueError(f"trace version {head['schema']}, and version {SCHEMA_VERSION} can be read")
     spec = head["spec"]
-    progress, reason = _progress(last, is_running)
+    progress, reason = _progress(last)
     is_trial = last["kind"] == "trial"
     return RunStatus(
-        learner=spec["learner"],
-        task=spec["task"],
+        learner=label(spec["learner"]),
+        task=label(spec["task"]),
         method=label(spec["method"]),
         fold=spec["fold"],
         seed=spec["seed"],
@@ -106,12 +166,11 @@ def _of_trace(path: Path, is_running: bool) -> RunStatus | None:
         trials=last["number"] + 1 if is_trial else last.get("trials", 0),
         reason=reason,
         path=str(path),
+        clock=spec.get("clock", "wall"),
     )
 
 
-def _progress(last: Mapping[str, Any], is_running: bool) -> tuple[Progress, str | None]:
-    if is_running:
-        return Progress.RUNNING, None
+def _progress(last: Mapping[str, Any]) -> tuple[Progress, str | None]:
     if last["kind"] != "end":
         return Progress.INTERRUPTED, "cut off: its process was killed, or the machine went down"
     match EndReason(last["reason"]):
@@ -123,51 +182,38 @@ def _progress(last: Mapping[str, Any], is_running: bool) -> tuple[Progress, str 
             return Progress.DONE, None
 
 
-def _ends(path: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The first and the last whole line."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        block = _BLOCK
-        while b"\n" not in (first := file.read(block)) and file.tell() < size:
-            block *= 2
-            file.seek(0)
-        begin = max(size - _BLOCK, 0)
-        while True:
-            file.seek(begin)
-            whole, _ = split_torn(file.read())
-            # The block may begin in the middle of a line: the last one needs a line's end before it.
-            if whole.rstrip(b"\n").count(b"\n") or begin == 0:
-                break
-            begin = max(begin - _BLOCK, 0)
-    lines = whole.rstrip(b"\n").rpartition(b"\n")[2]
-    if not lines:
-        return None, {}
-    return orjson.loads(split_torn(first)[0].partition(b"\n")[0] or lines), orjson.loads(lines)
+def _running(run: RunStatus, written_at: float) -> RunStatus:
+    """As somebody is at it: the trial under way has been going on since the trace was last written."""
+    elapsed = run.elapsed
+    if elapsed is not None and run.budget_seconds is not None and run.clock == "wall":
+        since = max(unix_now() - written_at, 0.0)
+        elapsed = max(elapsed, min(elapsed + since, run.budget_seconds))
+    return replace(run, progress=Progress.RUNNING, reason=None, elapsed=elapsed)
 
 
-def _of_path(stem: Path, progress: Progress) -> RunStatus | None:
+def _of_path(path: Path, is_running: bool) -> RunStatus | None:
     """What the names of the folders say of a run that has no header yet."""
     try:
-        fold, seed = (int(part.partition("-")[2]) for part in stem.name.split("_"))
+        learner, task, method = path.parts[-4:-1]
+        fold, seed = (int(part.partition("-")[2]) for part in path.stem.split("_"))
     except ValueError:
         return None
-    learner, task, method = (unquote(part) for part in stem.parts[-4:-1])
-    return RunStatus(learner, task, method, fold, seed, progress, path=str(stem.with_suffix(".jsonl")))
+    progress = Progress.RUNNING if is_running else Progress.INTERRUPTED
+    return RunStatus(unquote(learner), unquote(task), unquote(method), fold, seed, progress, path=str(path))
 
 
-def _is_locked(page: Path) -> bool:
-    """Whether a supervisor holds the page of a run: then somebody is at it."""
-    try:
-        fd = os.open(page, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+def _of_plan(run: plan.Planned) -> RunStatus:
+    return RunStatus(
+        run.learner,
+        run.task,
+        run.method,
+        run.fold,
+        run.seed,
+        Progress.WAITING if run.error is None else Progress.FAILED,
+        budget_seconds=run.budget_seconds,
+        reason=run.error,
+        clock=run.clock,
+    )
 
 
 def _missing(runs: Sequence[RunStatus]) -> list[RunStatus]:

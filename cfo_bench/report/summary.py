@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench import trace
-from cfo_bench.records import EndReason
+from cfo_bench.records import EndReason, TrialRecord
 from cfo_bench.registry import label
 from cfo_bench.trace import Trace
 
@@ -31,38 +31,57 @@ class SummaryRow:
     method_share: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a row needs of one trace: thousands of traces together would not fit into memory."""
+
+    metric: str
+    best: TrialRecord | None
+    trials: int
+    elapsed: float
+    method_seconds: float
+    is_unfinished: bool
+
+
 def summarise(paths: Iterable[Path]) -> list[SummaryRow]:
-    groups: dict[tuple[str, str, str], list[Trace]] = {}
+    groups: dict[tuple[str, str, str], list[_Run]] = {}
     for path in paths:
         found = trace.read(path)
         if found is not None:
             spec = found.header["spec"]
-            groups.setdefault((spec["learner"], spec["task"], label(spec["method"])), []).append(found)
-    return [_row(*names, traces) for names, traces in groups.items()]
+            names = spec["learner"], spec["task"], label(spec["method"])
+            groups.setdefault(names, []).append(_run(found))
+    return [_row(*names, runs) for names, runs in groups.items()]
 
 
-def _row(learner: str, task: str, method: str, traces: list[Trace]) -> SummaryRow:
-    best = [trial for found in traces if (trial := found.best) is not None]
+def _run(found: Trace) -> _Run:
+    method_seconds = sum(trial.ask_seconds + (trial.tell_seconds or 0.0) for trial in found.trials)
+    return _Run(
+        metric=str(found.header["metric"]),
+        is_unfinished=found.end is None or found.end.reason in (EndReason.INTERRUPTED, EndReason.ERROR),
+        best=found.best,
+        trials=len(found.trials),
+        elapsed=found.end.elapsed if found.end else found.elapsed,
+        method_seconds=method_seconds + (found.end.cut_ask_seconds if found.end else 0.0),
+    )
+
+
+def _row(learner: str, task: str, method: str, runs: list[_Run]) -> SummaryRow:
+    best = [run.best for run in runs if run.best is not None]
     scores = [trial.score for trial in best if trial.score is not None]
     tests = [trial.test_score for trial in best if trial.test_score is not None]
-    elapsed = sum(found.end.elapsed if found.end else found.elapsed for found in traces)
-    method_seconds = sum(t.ask_seconds + (t.tell_seconds or 0.0) for found in traces for t in found.trials)
-    method_seconds += sum(found.end.cut_ask_seconds for found in traces if found.end)
+    elapsed = sum(run.elapsed for run in runs)
     return SummaryRow(
         learner=learner,
         task=task,
         method=method,
-        folds=len(traces),
-        unfinished=sum(not found.is_finished or _is_error(found) for found in traces),
-        metric=str(traces[0].header["metric"]),
+        folds=len(runs),
+        unfinished=sum(run.is_unfinished for run in runs),
+        metric=runs[0].metric,
         score_mean=statistics.fmean(scores) if scores else None,
         score_sd=statistics.stdev(scores) if len(scores) > 1 else None,
         test_score_mean=statistics.fmean(tests) if tests else None,
         seconds_to_best=statistics.fmean(trial.ended for trial in best) if best else None,
-        trials=statistics.fmean(len(found.trials) for found in traces),
-        method_share=method_seconds / elapsed if elapsed else None,
+        trials=statistics.fmean(run.trials for run in runs),
+        method_share=sum(run.method_seconds for run in runs) / elapsed if elapsed else None,
     )
-
-
-def _is_error(found: Trace) -> bool:
-    return found.end is not None and found.end.reason is EndReason.ERROR

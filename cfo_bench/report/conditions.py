@@ -1,0 +1,99 @@
+"""Whether runs that are compared had the same machine, and had it to themselves; a line where not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cfo_bench.report.digest import Digest
+
+# Runs side by side may fill the machine: more than so much above is somebody else's, or too many of our own.
+SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0
+# Less is what any virtual machine loses now and then.
+STEAL_PERCENT = 5.0
+# Groups of runs that are named, before the rest is only counted.
+_AT_MOST = 5
+
+
+def unequal_conditions(digests: Sequence[Digest]) -> list[str]:
+    """Nothing about runs on the virtual clock: their seconds are the same on every machine."""
+    real = [one for one in digests if one.header["spec"].get("clock", "wall") == "wall"]
+    lines = [*_crowded(real), *_stolen(real)]
+    cpus = _mixed(real, "processors", lambda one: [_machine(one, "cpu")])
+    return lines + (cpus or _mixed(real, "machines of one kind", lambda one: one.nodes))
+
+
+def _crowded(digests: Sequence[Digest]) -> list[str]:
+    crowded = [
+        one for one in digests if _load(one) > _cpus(one) + max(SPARE_LOAD, SPARE_LOAD_SHARE * _cpus(one))
+    ]
+    if not crowded:
+        return []
+    worst = max(crowded, key=lambda one: _load(one) / _cpus(one))
+    return [
+        f"{len(crowded)} of {len(digests)} runs shared a busy machine, where processes waited for each other "
+        f"(load up to {_load(worst):.1f} on {_cpus(worst)} processors): {_named(crowded)}"
+    ]
+
+
+def _stolen(digests: Sequence[Digest]) -> list[str]:
+    stolen = [one for one in digests if _steal(one) > STEAL_PERCENT]
+    if not stolen:
+        return []
+    return [
+        f"{len(stolen)} of {len(digests)} runs lost time to other virtual machines of their host "
+        f"(up to {max(map(_steal, stolen)):.0f} % of it): {_named(stolen)}"
+    ]
+
+
+def _mixed(digests: Sequence[Digest], what: str, of: Callable[[Digest], list[Any]]) -> list[str]:
+    """Tasks with runs on several of something: what is on one task is compared."""
+    by_task: dict[tuple[str, str], list[Digest]] = {}
+    for one in digests:
+        by_task.setdefault((one.learner, one.task), []).append(one)
+    counts: Counter[str] = Counter()
+    tasks = []
+    for (_, task), runs in by_task.items():
+        different = {str(value) for one in runs for value in of(one) if value}
+        if len(different) > 1:
+            tasks.append(task)
+            counts.update(str(value) for one in runs for value in of(one) if value)
+    if not tasks:
+        return []
+    sides = ", ".join(f"{value} ({n})" for value, n in counts.most_common(_AT_MOST))
+    others = f" and {len(counts) - _AT_MOST} more" if len(counts) > _AT_MOST else ""
+    return [
+        f"{len(tasks)} of {len(by_task)} tasks have runs on different {what}, which may differ in speed: "
+        f"{sides}{others}, the first on {tasks[0]}"
+    ]
+
+
+def _named(runs: Sequence[Digest]) -> str:
+    folds: dict[tuple[str, str], list[str]] = {}
+    for one in runs:
+        folds.setdefault((one.task, one.method), []).append(str(one.fold))
+    named = [f"{task} {method} fold {', '.join(some)}" for (task, method), some in folds.items()]
+    more = sum(len(some) for some in list(folds.values())[_AT_MOST:])
+    return "; ".join(named[:_AT_MOST]) + (f"; and {more} more" if more else "")
+
+
+def _cpus(one: Digest) -> int:
+    """What the load is to be measured by: the machine's, not only those that the run may use."""
+    return int(_machine(one, "cpus") or _machine(one, "cores") or 1)
+
+
+def _load(one: Digest) -> float:
+    """The highest that is known."""
+    return max(float(_machine(one, "load") or 0.0), one.load or 0.0)
+
+
+def _steal(one: Digest) -> float:
+    """Over the run where it is known, else before it."""
+    return float(
+        one.steal_percent if one.steal_percent is not None else _machine(one, "steal_percent") or 0.0
+    )
+
+
+def _machine(one: Digest, key: str) -> Any:
+    return one.header.get("machine", {}).get(key)
