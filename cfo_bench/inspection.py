@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkServerContext, SpawnContext
 from typing import Any
 
 from cfo_bench import tasks
-from cfo_bench.errors import CfoBenchError, RunError, UserError
+from cfo_bench.errors import CfoBenchError, RunError, UserError, told_at
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine import STOP_SIGNALS, die_with_parent
 from cfo_bench.optimizers import METHODS
@@ -19,6 +19,8 @@ from cfo_bench.search import describe
 
 # Of a data set that nobody has loaded yet; what an option's value is checked against does not depend on it.
 _REHEARSED_ROWS = 10_000
+# What reads and splits data with rows.
+_DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
 
 
 def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> TaskFacts:
@@ -36,12 +38,25 @@ def _fetch(ref: DataRef) -> None:
     tasks.obtain(ref)
 
 
-def rehearse(specs: Sequence[RunSpec]) -> None:
+def rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> frozenset[str]:
     """Builds learners and methods once, without data: a wrong option is an error before any run starts.
 
-    In a fork of this process, which has no threads yet: a mistake is told before heavy packages are loaded.
+    Returned are the methods that can't be replayed, by their own word: `replays = False`. `places` says
+    where in a file a method was asked for. Done in a fork of this process, which has no threads yet: a
+    mistake is told before heavy packages are loaded.
     """
-    _elsewhere(ForkContext(), "building the methods", _rehearse, specs)
+    unsteady: frozenset[str] = _elsewhere(ForkContext(), "building the methods", _rehearse, specs, places)
+    return unsteady
+
+
+def packages(specs: Iterable[RunSpec], refs: Iterable[DataRef]) -> list[str]:
+    """What the runs import, for the process that they are forked from: loaded once."""
+    has_rows = any(ref.source != "synthetic" for ref in refs)
+    rows = [row for spec in specs for row in (LEARNERS.row(spec.learner), METHODS.row(spec.method))]
+    needed = [name for row in rows for name in row.needs]
+    # Not plug-ins: one that starts a thread when it is imported must not do so where others are forked.
+    ours = [row.target.partition(":")[0] for row in rows if row.target.startswith("cfo_bench.")]
+    return list(dict.fromkeys([*(_DATA_PACKAGES if has_rows else ()), *needed, *ours]))
 
 
 def _inspect(spec: RunSpec, ref: DataRef) -> TaskFacts:
@@ -55,17 +70,27 @@ def _inspect(spec: RunSpec, ref: DataRef) -> TaskFacts:
     return facts
 
 
-def _rehearse(specs: Sequence[RunSpec]) -> None:
+def _rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> frozenset[str]:
+    unsteady = set()
     for spec in specs:
-        learner: Learner = _built("learner", spec.learner, learner_of, spec)
-        check_clock(spec, learner)
-        space = learner.space(_REHEARSED_ROWS)
-        method = _built(
-            "method", spec.method, METHODS.load(spec.method), space, learner.start(space), 0, **spec.options
-        )
-        for needed in ("ask", "tell"):
-            if not callable(getattr(method, needed, None)):
-                raise UserError(f"method {spec.method!r} has no {needed}(): it needs ask() and tell()")
+        with told_at(places.get(spec.method, "")):
+            if not getattr(_rehearse_one(spec), "replays", True):
+                unsteady.add(spec.method)
+    return frozenset(unsteady)
+
+
+def _rehearse_one(spec: RunSpec) -> Any:
+    """The method, built."""
+    learner: Learner = _built("learner", spec.learner, learner_of, spec)
+    check_clock(spec, learner)
+    space = learner.space(_REHEARSED_ROWS)
+    method = _built(
+        "method", spec.method, METHODS.load(spec.method), space, learner.start(space), 0, **spec.options
+    )
+    for needed in ("ask", "tell"):
+        if not callable(getattr(method, needed, None)):
+            raise UserError(f"method {spec.method!r} has no {needed}(): it needs ask() and tell()")
+    return method
 
 
 def _built(kind: str, name: str, build: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -1,8 +1,7 @@
-"""Holds the axe over one run: starts its process, sleeps until the deadline, sets right what is left.
+"""Holds the axe over one run: starts its process, sleeps until the deadline, sees to what is left.
 
-Only when the process is dead does the supervisor write the trace: the trial that was under way, and
-the end. After a death in the middle of the budget it logs that trial and starts a new process, which
-is brought to the same state by replay; the clock goes on from where it stood.
+After a death in the middle of the budget it logs the trial that was under way and starts a new
+process, which is brought to the same state by replay; the clock goes on from where it stood.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ import math
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing import forkserver, resource_tracker
@@ -20,20 +21,27 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
-from cfo_bench import process, trace
-from cfo_bench.clock import monotonic
-from cfo_bench.errors import CfoBenchError, RunError
+from cfo_bench import aftermath, contention, process, trace
+from cfo_bench.aftermath import Death, Fate, KilledError
+from cfo_bench.clock import monotonic, sleep
+from cfo_bench.errors import CfoBenchError
 from cfo_bench.live import BusyError, LivePage
-from cfo_bench.machine import STOP_SIGNALS, THREAD_VARIABLES, signal_name
-from cfo_bench.records import EndReason, EndRecord, Status, TrialRecord
-from cfo_bench.runner import Job, check_same_run, end_record, spec_header
-from cfo_bench.trace import Trace, TraceWriter
+from cfo_bench.machine import STOP_SIGNALS, THREAD_VARIABLES
+from cfo_bench.records import EndReason, EndRecord
+from cfo_bench.runner import Job, check_same_run, spec_header
 
 # How long past the deadline a process may take to end by itself, before it is killed.
 GRACE_SECONDS = 0.05
 # How often the clock is looked for while a process loads its data, and the trace is brought to disk:
 # the run's own write has to wait meanwhile.
 LOADING_TICK_SECONDS, SYNC_SECONDS = 0.01, 5.0
+
+# How long a process may take from closing its pipes to being gone.
+DYING_SECONDS = 1.0
+# The exit code that multiprocessing makes up for a process whose fork server can't tell it any more.
+_UNKNOWN_EXIT_CODE = 255
+# In multiprocessing, starting a process also reaps others, and a code that is reaped twice is lost.
+_reaping = threading.Lock()
 
 
 class Outcome(StrEnum):
@@ -48,10 +56,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """`outside`: the failure came from outside, such as a kill, so that another try is worth it.
+
+    If the run `has_begun` by then, that try goes on with its trace, also where it was forced.
+    """
+
     outcome: Outcome
     exit_code: int = 0
     message: str | None = None
     end: EndRecord | None = None
+    outside: bool = False
+    has_begun: bool = False
 
 
 class Stop:
@@ -63,14 +78,9 @@ class Stop:
     def set(self) -> None:
         os.write(self._write, b"!")
 
-
-class Death(StrEnum):
-    """Why a process of the run is no more."""
-
-    EXIT = "exit"
-    BUDGET = "budget"
-    TRIAL_TIMEOUT = "trial timeout"
-    STOP = "stop"
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._write)
 
 
 def fork_server(preload: Sequence[str]) -> ForkServerContext:
@@ -81,14 +91,60 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
     for variable in THREAD_VARIABLES:
         os.environ[variable] = "1"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", "cfo_bench.process", *preload])
+    always = ("__main__", "cfo_bench.process", "cfo_bench.preloaded", "numpy.random")
+    context.set_forkserver_preload([*always, *preload])
+    _running_server()
+    return context
+
+
+def _running_server() -> int:
+    """The process id of the fork server, which is started anew if somebody killed it."""
     resource_tracker.ensure_running()  # on its own, since it unblocks signals when it has started
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # which the server inherits
-    try:
+    with _stop_signals_blocked():  # which the server inherits
         forkserver.ensure_running()
+    server: Any = forkserver._forkserver
+    pid: int = server._forkserver_pid
+    return pid
+
+
+def _is_gone(server: int) -> bool:
+    """Whether that fork server died: its pipes are closed a moment before the system says so."""
+    give_up_at = monotonic() + DYING_SECONDS
+    while _running_server() == server:
+        if monotonic() > give_up_at:
+            return False
+        sleep(LOADING_TICK_SECONDS)
+    return True
+
+
+@contextmanager
+def _stop_signals_blocked() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return context
+
+
+def already_done(job: Job) -> Verdict | None:
+    """The verdict on a run that ended before, by its first and its last line; None: look at it as a whole."""
+    if job.trace_path.with_suffix(".live").exists():  # somebody is at it, or was killed at it
+        return None
+    end = _end_on_disk(job)
+    return None if end is None else _ended(end, Outcome.ALREADY_DONE)
+
+
+def _end_on_disk(job: Job) -> EndRecord | None:
+    """The end of the trace of just this run, if that is its last word and well-formed as its header is."""
+    try:
+        found = trace.ends(job.trace_path)
+        if found is None or found[1]["kind"] != "end" or found[0]["schema"] != trace.SCHEMA_VERSION:
+            return None
+        check_same_run(job.trace_path, found[0], spec_header(job.spec))
+        end = trace.end_record(found[1])
+    except (OSError, ValueError, KeyError, TypeError, CfoBenchError):  # a full reading says what is wrong
+        return None
+    return None if end.reason is EndReason.INTERRUPTED else end
 
 
 def supervise(
@@ -101,18 +157,22 @@ def supervise(
 ) -> Verdict:
     """One run from start, or from where it was cut off, to its end. `say` gets what a person should know."""
     try:
-        page, left = LivePage.own(job.trace_path.with_suffix(".live"))
+        page, _ = LivePage.own(job.trace_path.with_suffix(".live"))
     except BusyError as error:
         return Verdict(Outcome.BUSY, 0, str(error))
     except CfoBenchError as error:
         return Verdict(Outcome.FAILED, error.exit_code, str(error))
-    supervisor = _Supervisor(job, context, stop, page, say, show)
+    has_ended = False
     try:
-        return supervisor.run(left, force)
+        verdict = _Supervisor(job, context, stop, page, say, show).run(force)
+        has_ended = verdict.end is not None
+        return verdict
+    except KilledError as error:
+        return Verdict(Outcome.FAILED, error.exit_code, str(error), outside=True, has_begun=error.has_begun)
     except CfoBenchError as error:
         return Verdict(Outcome.FAILED, error.exit_code, str(error))
     finally:
-        page.close(remove=not supervisor.owes_a_trial())
+        page.close(remove=has_ended or not aftermath.owes_a_trial(job, page))
 
 
 class _Supervisor:
@@ -125,90 +185,74 @@ class _Supervisor:
         say: Callable[[str], None],
         show: Callable[[LivePage], None],
     ) -> None:
-        self._job, self._context, self._stop, self._page, self._say, self._show = (
-            job,
-            context,
-            stop,
-            page,
-            say,
-            show,
-        )
-        self._log_path = job.trace_path.with_suffix(".log")
-        self._message: tuple[int, str] | None = None
-        self._exit_code = 0
+        self._job, self._context, self._stop, self._page = job, context, stop, page
+        self._say, self._show = say, show
+        self._log_path = aftermath.log_path(job)
 
-    def run(self, left: list[dict[str, Any]], force: bool) -> Verdict:
-        past = None if force else self._past(left)
-        if past is not None and past.is_finished:
-            return _finished(past)
+    def run(self, force: bool) -> Verdict:
+        past = None if force else aftermath.pick_up(self._job, self._page, self._say)
+        if past is not None and past.end is not None and past.is_finished:
+            self._log_path.unlink(missing_ok=True)  # of a command that was killed before it could
+            return _ended(past.end, Outcome.ALREADY_DONE)
         fresh, why = past is None, "it was interrupted"
         self._page.clear()
         self._show(self._page)
         while True:
-            death = self._one_process(fresh, why)
-            if self._message is not None:
-                exit_code, message = self._message
+            before = _stamp(self._job.trace_path)
+            death, answer = self._one_process(fresh, why)
+            if answer is not None:
+                exit_code, message = answer
                 return Verdict(Outcome.FAILED, exit_code, message)
-            after = self._set_right(death)
-            if after.end is not None:
+            # Until a fresh process has its first line, the trace that it is to replace stands there.
+            has_begun = not fresh or _stamp(self._job.trace_path) != before
+            end = _end_on_disk(self._job) if has_begun else None
+            if end is None:
+                after = aftermath.set_right(self._job, self._page, death, has_begun)
+                end = after.end
+            if end is not None:
                 self._log_path.unlink(missing_ok=True)
-                return Verdict(Outcome.INTERRUPTED) if death is Death.STOP else _finished(after, Outcome.DONE)
-            fresh, why = False, self._cause(death)
+                if end.reason is EndReason.INTERRUPTED:
+                    return Verdict(Outcome.INTERRUPTED)
+                return _ended(end, Outcome.DONE)
+            fresh, why = False, str(death)
             self._say(
                 f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}), goes on"
             )
 
-    def _past(self, left: list[dict[str, Any]]) -> Trace | None:
-        """The trace of an earlier process, mended, or None when it has to start anew."""
-        path = self._job.trace_path
-        past = trace.read(path)
-        if past is None:
-            return None
-        check_same_run(path, past.header, spec_header(self._job.spec))
-        if past.is_finished:
-            return past
-        with TraceWriter(path) as writer:
-            cut = writer.mend()
-            if cut:
-                self._say(f"{path}: its last line was torn, {cut} bytes cut off")
-            kept = self._log_under_way(writer, past, left, None)
-        self._say(
-            f"{path}: goes on after {len(past.trials) + kept} trials, at {past.elapsed:.1f} s of its clock"
-        )
-        return trace.read(path)
-
-    def owes_a_trial(self) -> bool:
-        """Whether the page holds a finished trial that could not be written, on a full disk for one."""
-        finished = {row["number"] for row in self._page.under_way() if "status" in row}
-        if not finished or self._job.spec.clock == "virtual":
-            return False
-        try:
-            past = trace.read(self._job.trace_path)
-        except CfoBenchError:
-            return True
-        return past is not None and not finished <= {record.number for record in past.trials}
-
-    def _one_process(self, fresh: bool, why: str) -> Death:
+    def _one_process(self, fresh: bool, why: str) -> tuple[Death, tuple[int, str] | None]:
+        """How the process died, and what it answered if it could not run the job."""
         self._page.clear()
+        began = contention.ticks() if self._job.spec.clock == "wall" else None
         ours, theirs = self._context.Pipe(duplex=False)
         child = self._context.Process(
             target=process.main,
             args=(self._job, self._page.path, self._log_path, theirs, fresh, why),
         )
-        child.start()
-        theirs.close()
-        death = Death.STOP  # if watching should fail
         try:
-            death = self._watch(child)
+            with _reaping:
+                server = _running_server()
+                child.start()
+        except (OSError, EOFError):  # the server was killed while it was asked
+            ours.close()
+            return Death(Fate.LOST, monotonic()), None
         finally:
-            if death is not Death.EXIT:
+            theirs.close()
+        fate = Fate.STOP  # if watching should fail
+        try:
+            fate = self._watch(child)
+        finally:
+            if fate is not Fate.EXIT:
                 child.kill()
-            child.join()
-        self._exit_code = child.exitcode or 0
-        self._message = _answer(ours)
-        return death
+            wait([child.sentinel])
+            died_at = monotonic()
+            with _reaping:
+                child.join()
+        exit_code = child.exitcode or 0
+        if fate is Fate.EXIT and exit_code == _UNKNOWN_EXIT_CODE and _is_gone(server):
+            fate = Fate.LOST
+        return Death(fate, died_at, exit_code, _tail(self._log_path), began), _answer(ours)
 
-    def _watch(self, child: Any) -> Death:
+    def _watch(self, child: Any) -> Fate:
         """Sleeps until the process ends, its time is over, or everything is to stop."""
         synced_at = monotonic()
         while True:
@@ -216,12 +260,12 @@ class _Supervisor:
             pause = LOADING_TICK_SECONDS if math.isinf(axe_at) and self._is_loading() else SYNC_SECONDS
             ready = wait([child.sentinel, self._stop.fd], max(min(axe_at - monotonic(), pause), 0.0))
             if child.sentinel in ready:
-                return Death.EXIT
+                return Fate.EXIT
             if self._stop.fd in ready:
-                return Death.STOP
-            axe_at, death = self._axe()
+                return Fate.STOP
+            axe_at, fate = self._axe()
             if monotonic() >= axe_at:
-                return death
+                return fate
             # A slow disk may take its time for this: not when the axe is about to fall.
             if monotonic() - synced_at >= SYNC_SECONDS and axe_at - monotonic() > SYNC_SECONDS:
                 _sync(self._job.trace_path)
@@ -230,135 +274,25 @@ class _Supervisor:
     def _is_loading(self) -> bool:
         return self._job.spec.clock == "wall" and self._page.snapshot().zero is None
 
-    def _axe(self) -> tuple[float, Death]:
+    def _axe(self) -> tuple[float, Fate]:
         """When the process has to be killed, on the machine's clock, and for what."""
         spec, zero = self._job.spec, self._page.snapshot().zero
         if zero is None:
-            return math.inf, Death.BUDGET
-        over = zero + spec.budget_seconds + GRACE_SECONDS, Death.BUDGET
+            return math.inf, Fate.BUDGET
+        over = zero + spec.budget_seconds + GRACE_SECONDS, Fate.BUDGET
         if spec.trial_timeout_seconds is None or spec.workers > 1:  # with workers, the run sees to it itself
             return over
         started = [row["started"] for row in self._page.under_way() if "status" not in row]
         if not started:  # between two trials: look again before one could be over
-            return min(over, (monotonic() + spec.trial_timeout_seconds, Death.TRIAL_TIMEOUT))
-        return min(
-            over, (zero + started[0] + spec.trial_timeout_seconds + GRACE_SECONDS, Death.TRIAL_TIMEOUT)
-        )
-
-    def _set_right(self, death: Death) -> Trace:
-        """The trace after a death, with the trial under way logged and, if that was all, the end."""
-        path, spec = self._job.trace_path, self._job.spec
-        zero = self._page.snapshot().zero
-        after = trace.read(path)
-        if after is None:
-            if death is Death.STOP:
-                return Trace({}, [], end_record(EndReason.INTERRUPTED, 0.0, 0, None))
-            raise RunError(
-                f"{path}: the run's process died before its first line: {self._cause(death)}; "
-                f"more in {self._log_path}"
-            )
-        if after.is_finished or (after.end is not None and death is Death.STOP):
-            return after
-        under_way = self._page.under_way()
-        # A clock that stands still has not gone past the last thing it was read for.
-        stood_at = max([after.elapsed, *(row.get("ended", row["started"]) for row in under_way)])
-        elapsed = stood_at if zero is None else monotonic() - zero
-        with TraceWriter(path) as writer:
-            writer.mend()
-            logged = self._log_under_way(
-                writer, after, under_way, None if death is Death.STOP else (elapsed, death)
-            )
-            after = trace.read(path) or after
-            error = None
-            if death is Death.STOP:
-                reason, elapsed = EndReason.INTERRUPTED, after.elapsed  # from there it will go on
-            elif death is Death.BUDGET or (zero is not None and elapsed >= spec.budget_seconds):
-                reason = EndReason.BUDGET
-            elif spec.max_trials is not None and len(after.trials) >= spec.max_trials:
-                reason = EndReason.MAX_TRIALS
-            elif logged:
-                return after
-            else:  # it died in the method, and would again
-                reason, error = EndReason.ERROR, f"the process died outside of a trial: {self._cause(death)}"
-            cut_ask = elapsed - after.elapsed if reason is EndReason.BUDGET and not logged else 0.0
-            writer.append(
-                end_record(reason, elapsed, len(after.trials), after.best, error, max(cut_ask, 0.0))
-            )
-            writer.sync()
-        ended = trace.read(path)
-        assert ended is not None
-        return ended
-
-    def _log_under_way(
-        self, writer: TraceWriter, past: Trace, rows: list[dict[str, Any]], cut_at: tuple[float, Death] | None
-    ) -> int:
-        """Appends what the page says of trials that the trace lacks; how many.
-
-        A trial that was evaluated counts as it is. One that was cut off is logged as such if
-        `cut_at` says so; otherwise (an interruption) it will be asked for again, and so is an
-        evaluated one on the virtual clock, where it comes out the same.
-        """
-        known = {record.number for record in past.trials}
-        logged = 0
-        for row in rows:
-            if row["number"] in known:
-                continue
-            if "status" in row and (cut_at is not None or self._job.spec.clock == "wall"):
-                writer.append(trace.trial_record(row))
-            elif cut_at is not None:
-                writer.append(self._cut_off(row, *cut_at))
-            else:
-                continue
-            logged += 1
-        return logged
-
-    def _cut_off(self, row: dict[str, Any], ended: float, death: Death) -> TrialRecord:
-        status, error = Status.TIMEOUT, None
-        if death is Death.EXIT:
-            status, error = (
-                (Status.MEMORY if self._ran_out_of_memory() else Status.FAILED),
-                self._cause(death),
-            )
-        return TrialRecord(
-            number=row["number"],
-            config=row["config"],
-            rows=row["rows"],
-            thread=row["thread"],
-            status=status,
-            loss=None,
-            score=None,
-            started=row["started"],
-            ended=ended,
-            ask_seconds=row["ask_seconds"],
-            fit_seconds=ended - row["started"],
-            validate_seconds=0.0,
-            tell_seconds=None,
-            peak_memory_mb=None,
-            error=error,
-        )
-
-    def _ran_out_of_memory(self) -> bool:
-        """A C++ library that can't allocate aborts with these words."""
-        return self._exit_code == -signal.SIGABRT and "bad_alloc" in _tail(self._log_path)
-
-    def _cause(self, death: Death) -> str:
-        if death is not Death.EXIT:
-            return str(death)
-        how = (
-            f"killed by {signal_name(self._exit_code)}"
-            if self._exit_code < 0
-            else f"exit code {self._exit_code}"
-        )
-        last_line = _tail(self._log_path).strip().rpartition("\n")[2]
-        return f"{how}: {last_line}" if last_line else how
+            return min(over, (monotonic() + spec.trial_timeout_seconds, Fate.TRIAL_TIMEOUT))
+        return min(over, (zero + started[0] + spec.trial_timeout_seconds + GRACE_SECONDS, Fate.TRIAL_TIMEOUT))
 
 
-def _finished(past: Trace, outcome: Outcome = Outcome.ALREADY_DONE) -> Verdict:
-    assert past.end is not None
-    if past.end.reason is EndReason.ERROR:
+def _ended(end: EndRecord, outcome: Outcome) -> Verdict:
+    if end.reason is EndReason.ERROR:
         again = "" if outcome is Outcome.DONE else " (ended so before; --force runs it again)"
-        return Verdict(Outcome.FAILED, 1, f"{past.end.error}{again}", past.end)
-    return Verdict(outcome, end=past.end)
+        return Verdict(Outcome.FAILED, 1, f"{end.error}{again}", end)
+    return Verdict(outcome, end=end)
 
 
 def _answer(pipe: Connection) -> tuple[int, str] | None:
@@ -371,6 +305,15 @@ def _answer(pipe: Connection) -> tuple[int, str] | None:
     finally:
         pipe.close()
     return None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Another one when the file was written to."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _sync(path: Path) -> None:

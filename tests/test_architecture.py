@@ -34,22 +34,24 @@ def room(members: str, *, below: str = "") -> Room:
 
 
 ROOMS = {
-    "words": room("annotations errors clock space records metrics registry"),
-    "disk": room("trace suite", below="words"),
+    "words": room("annotations errors clock space records metrics quantities registry"),
+    "yaml": room("yaml_file", below="words"),
+    "disk": room("identity merge plan results_folder trace suite suite_file", below="words yaml"),
     "optimizers": room("optimizers", below="words"),
     "learners": room("learners", below="words"),
-    "tasks": room("tasks", below="words"),
+    "tasks": room("tasks", below="words yaml"),
     "run": room(
-        "inspection live machine parallel process runner search supervisor",
+        "aftermath cgroups contention inspection live machine parallel preloaded process runner search "
+        "supervisor",
         below="words disk optimizers learners tasks",
     ),
     "library": room("__init__ library", below="words optimizers run"),
-    "engines": room("engines", below="words disk run"),
+    "engines": room("engines", below="words disk tasks run"),
     "simulate": room("simulate", below="words disk run"),
     "report": room("report", below="words disk"),
     "cli": room(
         "cli __main__",
-        below="words disk optimizers learners tasks library run engines simulate report",
+        below="words yaml disk optimizers learners tasks library run engines simulate report",
     ),
 }
 

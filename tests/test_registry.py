@@ -156,7 +156,9 @@ def test_given_options_stand_over_the_defaults() -> None:
 
 
 def test_an_unknown_option_is_told_with_those_there_are(registry: Registry, file: Path) -> None:
-    with pytest.raises(OptionError, match=r"has no option 'stepp': its options are name, step$"):
+    with pytest.raises(
+        OptionError, match=r"has no option 'stepp' \(did you mean 'step'\?\): its options are name, step$"
+    ):
         registry.options(f"{file}:Mine", {"stepp": 1})
     with pytest.raises(OptionError, match=r"has no option 'a': its options are none$"):
         registry.options(f"{file}:Other", {"a": 1})

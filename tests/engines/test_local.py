@@ -7,9 +7,12 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+
+from cfo_bench.engines import capacity
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "tests" / "plugins"
@@ -18,7 +21,7 @@ SCRIPT = """
 from dataclasses import replace
 import json, sys, time
 from pathlib import Path
-from cfo_bench.engines import local
+from cfo_bench.engines import capacity, local
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.runner import Job
 from cfo_bench.supervisor import fork_server
@@ -37,10 +40,10 @@ def spec(fold, **changes):
                    options={{"workers": 1}}, learner_options={{"seconds": 0.02}})
     return replace(made, **changes)
 
-def go(specs, side_by_side):
+def go(specs, side_by_side, oversubscribe=False):
     jobs = [Job(one, DataRef("synthetic-1k", "synthetic"), path_of(Path("results"), one)) for one in specs]
     shown = Progress()
-    verdicts = local.run_jobs(jobs, side_by_side, fork_server([]), False, shown)
+    verdicts = local.run_jobs(jobs, side_by_side, fork_server([]), False, shown, oversubscribe)
     print(json.dumps({{"outcomes": [one.outcome for one in verdicts],
                        "codes": [one.exit_code for one in verdicts], "most": shown.most, "heard": heard}}))
 
@@ -49,7 +52,7 @@ if __name__ == "__main__":
 """
 
 
-def run(tmp_path: Path, body: str) -> dict[str, object]:
+def run(tmp_path: Path, body: str) -> Any:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(plugins=PLUGINS, body=textwrap.indent(body, "    ").strip()))
     done = subprocess.run(
@@ -61,8 +64,7 @@ def run(tmp_path: Path, body: str) -> dict[str, object]:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = orjson.loads(done.stdout.splitlines()[-1])
-    return found
+    return orjson.loads(done.stdout.splitlines()[-1])
 
 
 def test_runs_go_side_by_side_and_are_answered_in_order(tmp_path: Path):
@@ -111,3 +113,72 @@ def test_a_supervisor_that_does_not_answer_is_given_up_on_and_the_next_run_is_do
     found = run(tmp_path, textwrap.dedent(body).strip())
     assert found["outcomes"] == ["failed", "done"]
     assert [0, "failed", "its supervisor did not answer: given up"] in found["heard"]
+
+
+# --- no more than the machine has ---------------------------------------------------------------
+
+HALF = "memory = capacity.of_machine().memory_mb // 2 + 1\n"
+THREE = "[spec(fold, max_trials=15, memory_mb=memory) for fold in range(3)]"
+
+
+def test_fewer_runs_than_asked_for_go_side_by_side_where_more_do_not_fit_and_it_is_said(tmp_path: Path):
+    found = run(tmp_path, f"{HALF}go({THREE}, 3)")
+    assert found["outcomes"] == ["done"] * 3
+    assert found["most"] == 1
+    assert found["heard"][0].startswith("--jobs 3: 1 at a time, since this machine has ")
+
+
+def test_oversubscribed_they_all_go_at_once_and_nothing_is_said(tmp_path: Path):
+    found = run(tmp_path, f"{HALF}go({THREE}, 3, True)")
+    assert found["outcomes"] == ["done"] * 3
+    assert found["most"] == 3
+    assert len(found["heard"]) == 3
+
+
+def test_a_run_that_never_fits_is_refused_before_anything_starts(tmp_path: Path):
+    body = """
+    try:
+        go([spec(0, max_trials=3), spec(1, threads=10_000)], 2)
+    except Exception as error:
+        print(json.dumps([type(error).__name__, str(error)]))
+    """
+    kind, text = run(tmp_path, textwrap.dedent(body).strip())
+    assert kind == "UserError" and text.startswith("--threads 10000: this machine has ")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_run_without_memory_is_given_a_share_that_its_header_tells(tmp_path: Path):
+    run(tmp_path, "go([spec(0, max_trials=3)], 1)")
+    [path] = (tmp_path / "results").rglob("*.jsonl")
+    header = orjson.loads(path.read_bytes().partition(b"\n")[0])
+    assert header["spec"]["memory_mb"] == capacity.of_machine().memory_mb
+
+
+# --- what is done already -----------------------------------------------------------------------
+
+
+def test_three_thousand_finished_runs_are_recognised_in_seconds(tmp_path: Path):
+    run(tmp_path, "go([spec(0, max_trials=200, learner_options={'seconds': 0.0})], 1)")
+    [path] = (tmp_path / "results").rglob("*.jsonl")
+    header, _, body = path.read_bytes().partition(b"\n")
+    for seed in range(3150):
+        copy = header.replace(b'"seed":0', b'"seed":%d' % seed, 1)
+        path.with_name(f"fold-0_seed-{seed}.jsonl").write_bytes(copy + b"\n" + body)
+    body = """
+    specs = [spec(0, seed=seed, max_trials=200, learner_options={"seconds": 0.0}) for seed in range(3150)]
+    began = time.monotonic()
+    go(specs, 2)
+    kinds = sorted({one[1] for one in heard})
+    print(json.dumps({"seconds": time.monotonic() - began, "done": len(heard), "kinds": kinds}))
+    """
+    found = run(tmp_path, textwrap.dedent(body).strip())
+    assert found["kinds"] == ["already done"] and found["done"] == 3150
+    assert found["seconds"] < 10
+    assert not list((tmp_path / "results").rglob("*.live"))
+
+
+def test_a_finished_trace_of_another_run_is_not_taken_for_this_one(tmp_path: Path):
+    run(tmp_path, "go([spec(0, max_trials=3)], 1)")
+    found = run(tmp_path, "go([spec(0, max_trials=4)], 1)")
+    assert found["outcomes"] == ["failed"] and found["codes"] == [2]
+    assert "is of another run (max_trials 3 there, 4 here)" in found["heard"][0][2]

@@ -23,7 +23,7 @@ from cfo_bench.records import EndReason, Status
 def test_a_trial_that_crashes_is_logged_with_its_reason_and_the_run_goes_on(
     bench, faulty, fault: str, status: Status, reason: str, workers: int
 ):
-    result = bench.run(*faulty(fault, budget=60), "--max-trials", 8, "--workers", workers)
+    result = bench.run(*faulty(fault, budget=60), "--max-trials", 8, "--parallel", workers)
     trace = bench.trace()
     assert result.returncode == 0, result.stderr
     assert trace.end is not None and trace.end.reason is EndReason.MAX_TRIALS

@@ -51,7 +51,7 @@ def test_a_method_that_never_answers_ends_with_the_budget(
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_trial_that_takes_too_long_is_cut_off_and_the_run_goes_on(bench, faulty, workers: int):
     result = bench.run(
-        *faulty("busy_in_c", budget=60), "--trial-timeout", 0.3, "--max-trials", 8, "--workers", workers
+        *faulty("busy_in_c", budget=60), "--trial-timeout", 0.3, "--max-trials", 8, "--parallel", workers
     )
     trace = bench.trace()
     assert result.returncode == 0, result.stderr
@@ -70,7 +70,7 @@ def test_a_trial_that_takes_too_long_is_cut_off_and_the_run_goes_on(bench, fault
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_trial_that_blows_memory_is_logged_so_and_the_run_goes_on(bench, faulty, workers: int):
     result = bench.run(
-        *faulty("takes_all_memory", budget=60), "--memory", 300, "--max-trials", 8, "--workers", workers
+        *faulty("takes_all_memory", budget=60), "--memory", 300, "--max-trials", 8, "--parallel", workers
     )
     trace = bench.trace()
     assert result.returncode == 0, result.stderr

@@ -226,7 +226,7 @@ def test_two_commands_on_one_folder_share_the_work_and_spoil_nothing(bench, faul
         ["--clock", "virtual"],
         ["--folds", "11"],
         ["--n-folds", "1000000"],
-        ["--workers", "0"],
+        ["--parallel", "0"],
     ],
 )
 def test_a_wrong_word_is_one_line_and_makes_no_file(bench, faulty, wrong: list[str]):

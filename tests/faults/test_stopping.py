@@ -19,7 +19,7 @@ VIRTUAL = ["--task", "synthetic-30k", "--learner", "synthetic", "--clock", "virt
 def test_a_stopped_run_ends_cleanly_and_goes_on_with_the_same_command(
     bench, faulty, number: int, exit_code: int, workers: int
 ):
-    words = [*faulty(budget=60, seconds=0.05, method="cfo"), "--max-trials", "40", "--workers", workers]
+    words = [*faulty(budget=60, seconds=0.05, method="cfo"), "--max-trials", "40", "--parallel", workers]
     running = bench.start(*words)
     bench.wait_for_trials(8)
     os.killpg(running.pid, number)  # as a terminal, or a batch system, does it: everybody gets it
@@ -79,7 +79,7 @@ def test_the_run_dies_with_a_driver_that_is_killed(bench, faulty):
 
 
 def test_the_evaluators_die_with_a_driver_that_is_killed(bench, faulty):
-    running = bench.start(*faulty("sleeps", budget=60, every=2, at=1), "--workers", 2)
+    running = bench.start(*faulty("sleeps", budget=60, every=2, at=1), "--parallel", 2)
     bench.wait_for_trials(1)
     assert len(bench.run_processes()) == 3
     os.kill(running.pid, signal.SIGKILL)
@@ -130,7 +130,7 @@ def test_kills_at_random_moments_lose_no_trial_of_a_real_run(bench, faulty):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, workers: int):
-    words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "3000", "--workers", workers]
+    words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "3000", "--parallel", workers]
     assert bench.run(*words, "--results", "whole").returncode == 0
     [whole] = (bench.folder / "whole").rglob("*.jsonl")
     rng = random.Random(2)
@@ -146,3 +146,37 @@ def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, w
     assert len(lines) == 3000
     assert bench.trial_lines() == lines
     bench.assert_nothing_is_left()
+
+
+def test_a_method_that_can_not_be_replayed_starts_anew_and_its_trace_is_kept(bench, faulty, methods):
+    words = [*faulty(budget=60, seconds=0.05, method=methods("Forgetful")), "--max-trials", "20"]
+    words.remove("-q")
+    for kept in range(2):
+        running = bench.start(*words)
+        bench.wait_until(lambda kept=kept: len(list(bench.results.rglob("*.interrupted*"))) == kept, "it")
+        bench.wait_for_trials(5)
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+        bench.assert_no_process_is_left()
+    cut_off = bench.trial_lines()
+
+    again = bench.run(*words)
+
+    assert again.returncode == 0
+    assert (
+        "can't be replayed: it starts anew, what it had is kept as fold-0_seed-0.interrupted-2"
+        in again.stderr
+    )
+    aside = bench.trace_path().with_suffix(".interrupted-2").read_bytes().splitlines()
+    assert [line for line in aside if b'"kind":"trial"' in line] == cut_off
+    assert [trial.number for trial in bench.trace().trials] == list(range(20))
+    assert not any(b'"kind":"resume"' in line for line in bench.lines())
+    bench.assert_nothing_is_left()
+
+
+def test_a_method_that_can_not_be_replayed_ends_with_the_process_that_a_trial_killed(bench, faulty, methods):
+    ended = bench.run(*faulty("segfaults", budget=60, at=4, method=methods("Forgetful")))
+
+    assert ended.returncode == 1 and "can't be replayed" in ended.stderr
+    end = bench.trace().end
+    assert end is not None and end.reason is EndReason.ERROR and end.trials == 5

@@ -80,3 +80,9 @@ class Unsteady(Draws):
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int, *, at: int = 3) -> None:
         super().__init__(space, start, time.time_ns(), at=at)
+
+
+class Forgetful(Unsteady):
+    """And it says so."""
+
+    replays = False

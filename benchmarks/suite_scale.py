@@ -1,0 +1,104 @@
+"""A suite of 3,150 runs on the virtual clock, 200 trials each: how long, how much memory, and is it safe?
+
+    python benchmarks/suite_scale.py [SEEDS]
+
+The suite is run as it is; once more, to see how fast finished runs are recognised; and in another
+folder where everything is killed at random moments and started again, which has to end with the same
+traces, byte for byte but for headers and the lines that say where a run was taken up. SEEDS (25) makes
+it smaller: 126 runs each. Exits with 1 when a bound is missed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+METHODS = ("cfo", "cfo-0", "cfo-tuned", "flow2", "rs", "study")
+TASKS = ("synthetic-1k", "synthetic-30k", "synthetic-1m")
+FOLDS, SEEDS, TRIALS, JOBS, KILLS = 7, 25, 200, 2, 4
+# for SEEDS seeds
+MOST_MINUTES, MOST_MEMORY_MB, MOST_SECONDS_AGAIN = 10.0, 1024.0, 30.0
+
+
+def command(results: Path, seeds: int) -> list[str]:
+    words = [sys.executable, "-m", "cfo_bench", "run", "-q", "--learner", "synthetic", "--clock", "virtual"]
+    words += [word for name in TASKS for word in ("--task", name)]
+    words += [word for name in METHODS for word in ("--method", name)]
+    words += [word for seed in range(seeds) for word in ("--seed", f"{seed}")]
+    words += ["--folds", f"0-{FOLDS - 1}", "--budget", "1e9", "--max-trials", f"{TRIALS}"]
+    return [*words, "--jobs", f"{JOBS}", "--results", str(results)]
+
+
+def run(results: Path, seeds: int) -> tuple[float, float]:
+    """Its seconds, and the most memory that the driver held, in MB."""
+    began = time.monotonic()
+    driver = subprocess.Popen(command(results, seeds), stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(driver.pid, 0)
+    driver.returncode = os.waitstatus_to_exitcode(status)
+    assert driver.returncode == 0, f"exit code {driver.returncode}"
+    return time.monotonic() - began, usage.ru_maxrss / 1024
+
+
+def run_killed_at_random(results: Path, seeds: int, seconds: float) -> int:
+    """How often the whole group was killed before the suite was done, in a run that takes `seconds` alone."""
+    draw = random.Random(seeds)
+    for kill in range(KILLS):
+        driver = subprocess.Popen(command(results, seeds), stdout=subprocess.DEVNULL, start_new_session=True)
+        try:
+            assert driver.wait(timeout=draw.uniform(0.2, 1.2) * seconds / KILLS) == 0
+            return kill
+        except subprocess.TimeoutExpired:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+    run(results, seeds)
+    return KILLS
+
+
+def bodies(results: Path) -> dict[str, list[bytes]]:
+    """The trials and ends of each trace."""
+    return {
+        path.relative_to(results).as_posix(): [
+            line
+            for line in path.read_bytes().splitlines()
+            if not line.startswith((b'{"kind":"run"', b'{"kind":"resume"'))
+        ]
+        for path in results.rglob("*.jsonl")
+    }
+
+
+def main() -> int:
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
+    runs = len(METHODS) * len(TASKS) * FOLDS * seeds
+    good = True
+
+    def check(what: str, value: float, most: float, unit: str) -> None:
+        nonlocal good
+        good = good and value <= most
+        print(f"{what:44}{value:9.1f} {unit:4}at most {most:7.1f}{'' if value <= most else '  too much'}")
+
+    with tempfile.TemporaryDirectory() as folder:
+        whole, killed = Path(folder) / "whole", Path(folder) / "killed"
+        seconds, memory = run(whole, seeds)
+        check(f"{runs} runs, {JOBS} side by side", seconds / 60, MOST_MINUTES * seeds / SEEDS, "min")
+        check("memory of the driver", memory, MOST_MEMORY_MB, "MB")
+        again, _ = run(whole, seeds)
+        check("recognised as done", again, MOST_SECONDS_AGAIN, "s")
+        kills = run_killed_at_random(killed, seeds, seconds)
+        expected, found = bodies(whole), bodies(killed)
+        differing = sum(found.get(name) != lines for name, lines in expected.items())
+        torn = sum(b'{"kind":"resume"' in path.read_bytes() for path in killed.rglob("*.jsonl"))
+        left = [path for path in killed.rglob("*") if path.suffix in (".live", ".log")]
+        good = good and found.keys() == expected.keys() and len(found) == runs and not left
+        print(f"killed {kills} times: {len(found)} traces, {torn} of them taken up in the middle")
+        check("that differ from the undisturbed ones", differing, 0, "")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""What the machine has for runs, what each takes of it, and whose turn it is."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cfo_bench import machine
+from cfo_bench.errors import UserError
+from cfo_bench.records import RunSpec
+
+# The rest is for the system, and for what a run holds besides its trials.
+_MEMORY_FOR_RUNS = 0.9
+# A run that was passed over so often, since it did not fit, has the next free place kept for it.
+_PATIENCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    cores: int
+    memory_mb: int
+
+    def __add__(self, other: Capacity) -> Capacity:
+        return Capacity(self.cores + other.cores, self.memory_mb + other.memory_mb)
+
+    def __sub__(self, other: Capacity) -> Capacity:
+        return Capacity(self.cores - other.cores, self.memory_mb - other.memory_mb)
+
+    def holds(self, other: Capacity) -> bool:
+        return self.cores >= other.cores and self.memory_mb >= other.memory_mb
+
+    def __str__(self) -> str:
+        return f"{self.cores} core{'s' * (self.cores != 1)} and {self.memory_mb} MB"
+
+
+def of_machine() -> Capacity:
+    return Capacity(machine.cores(), int(machine.total_memory_mb() * _MEMORY_FOR_RUNS))
+
+
+def needs(spec: RunSpec) -> Capacity:
+    trials = _processes(spec)
+    return Capacity(spec.threads * trials, (spec.memory_mb or 0) * trials)
+
+
+def _processes(spec: RunSpec) -> int:
+    """Trials that are really at once: on the virtual clock one process takes them in turn."""
+    return 1 if spec.clock == "virtual" else spec.workers
+
+
+def with_memory(specs: Sequence[RunSpec], have: Capacity, side_by_side: int) -> list[RunSpec]:
+    """A run that has no memory of its own gets an equal share, divided among its trials at once."""
+    share = have.memory_mb // max(side_by_side, 1)
+    return [
+        replace(spec, memory_mb=max(share // _processes(spec), 1)) if spec.memory_mb is None else spec
+        for spec in specs
+    ]
+
+
+def at_once(specs: Sequence[RunSpec], have: Capacity) -> int:
+    """How many of the runs the machine holds at the most, and of those it can't hold at all, one."""
+    count, left = 0, have
+    for needed in sorted((needs(spec) for spec in specs), key=lambda one: (one.cores, one.memory_mb)):
+        if not left.holds(needed):
+            break
+        count, left = count + 1, left - needed
+    return max(count, 1)
+
+
+def check_each_fits(specs: Sequence[RunSpec], have: Capacity) -> None:
+    for spec in specs:
+        needed = needs(spec)
+        times = f" with --parallel {spec.workers}" if _processes(spec) > 1 else ""
+        if needed.cores > have.cores:
+            raise UserError(
+                f"--threads {spec.threads}{times}: this machine has {have.cores} "
+                f"core{'s' * (have.cores != 1)}; give fewer, or --oversubscribe"
+            )
+        if needed.memory_mb > have.memory_mb:
+            raise UserError(
+                f"--memory {spec.memory_mb}{times}: this machine has {have.memory_mb} MB for runs; "
+                "give less, or --oversubscribe"
+            )
+
+
+class Queue:
+    """Runs that wait: the longest goes first, a smaller one may fill a gap, and none waits for ever.
+
+    Runs are known by their place in `specs`. Without `have`, only their number is limited.
+    """
+
+    def __init__(self, specs: Sequence[RunSpec], side_by_side: int, have: Capacity | None) -> None:
+        self._specs, self._side_by_side = specs, side_by_side
+        self._is_limited, self._left = have is not None, have or Capacity(0, 0)
+        self._waiting: list[tuple[float, int]] = []
+        self._running: set[int] = set()
+        self._passed_over = dict.fromkeys(range(len(specs)), 0)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, index: int) -> None:
+        insort(self._waiting, (-self._specs[index].budget_seconds, index))
+
+    def take(self) -> int | None:
+        """The run that may start now, if there is one."""
+        if not self._waiting or len(self._running) >= self._side_by_side:
+            return None
+        for place, (_, index) in enumerate(self._waiting):
+            needed = needs(self._specs[index])
+            if not self._is_limited or self._left.holds(needed):
+                for _, before in self._waiting[:place]:
+                    self._passed_over[before] += 1
+                del self._waiting[place]
+                self._running.add(index)
+                self._left -= needed
+                return index
+            if self._passed_over[index] >= _PATIENCE:
+                return None
+        return None
+
+    def release(self, index: int) -> None:
+        """The run is not under way any more."""
+        if index in self._running:
+            self._running.remove(index)
+            self._left += needs(self._specs[index])

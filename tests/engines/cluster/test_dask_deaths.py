@@ -1,0 +1,216 @@
+"""Workers, the scheduler and the driver, killed in the middle of runs: what arrived stays."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+PLUGINS = Path(__file__).parents[2] / "plugins"
+
+
+def is_prefix(before: dict, after: dict) -> bool:
+    """Every line that was there is there still."""
+    return all(after[path].startswith(lines) for path, lines in before.items())
+
+
+def test_killed_workers_lose_no_trial_that_had_arrived(bench):
+    """Three workers, one killed after the other at random moments, and new ones in their places."""
+    bench.scheduler()
+    workers = [bench.worker() for _ in range(2)]
+    driver = bench.driver(*bench.real("0-3", 60))
+    rng = random.Random(3)
+    killed = 0
+    for _ in range(3):
+        bench.wait_for_trials(bench.trials() + rng.randrange(5, 25), driver)
+        time.sleep(rng.random() * 0.5)
+        before = bench.bytes_of()
+        os.killpg(workers.pop(0).pid, signal.SIGKILL)
+        killed += 1
+        workers.append(bench.worker())
+        assert is_prefix(before, bench.bytes_of())
+    code, out = bench.finish(driver)
+    assert code == 0, out
+    assert out.count("is gone: goes on elsewhere") == killed
+    bench.assert_whole(4, 60)
+    assert is_prefix(before, bench.bytes_of())
+    assert sum(lines.count(b'"kind":"resume"') for lines in bench.bytes_of().values()) >= 1
+
+
+def test_no_run_outlives_its_worker(bench):
+    bench.scheduler()
+    worker = bench.worker()
+    driver = bench.driver(*bench.real("0", 1000))
+    bench.wait_for_trials(3, driver)
+    [run] = bench.run_processes()
+    os.kill(worker.pid, signal.SIGKILL)  # it alone, not its group
+    bench.wait_until(lambda: run not in bench.processes(), "the end of the run's process", seconds=10)
+    assert not [line for line in bench.processes().values() if "forkserver" in line and "dask_worker" in line]
+
+
+def test_a_killed_scheduler_is_waited_for_and_the_runs_go_on(bench):
+    scheduler = bench.scheduler()
+    workers = [bench.worker()]
+    driver = bench.driver(*bench.real("0-1", 60))
+    bench.wait_for_trials(20, driver)
+    before = bench.bytes_of()
+    os.killpg(scheduler.pid, signal.SIGKILL)
+    bench.wait_until(lambda: not bench.run_processes(), "the end of the runs without a scheduler", seconds=20)
+    for worker in workers:
+        bench.wait_until(lambda one=worker: one.poll() is not None, "the end of the workers")
+    bench.scheduler()
+    bench.worker()
+    code, out = bench.finish(driver)
+    assert code == 0, out
+    assert "is lost" in out
+    bench.assert_whole(2, 60)
+    assert is_prefix(before, bench.bytes_of())
+
+
+def test_a_killed_driver_leaves_no_run_behind_and_the_same_command_goes_on(bench):
+    bench.scheduler()
+    bench.worker()
+    words = bench.real("0-1", 40)
+    for trials in (10, 50):
+        driver = bench.driver(*words)
+        bench.wait_for_trials(trials, driver)
+        before = bench.bytes_of()
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+        bench.wait_until(
+            lambda: not bench.run_processes(), "the end of runs that nobody waits for", seconds=10
+        )
+        assert is_prefix(before, bench.bytes_of())
+    code, out = bench.finish(bench.driver(*words))
+    assert code == 0, out
+    bench.assert_whole(2, 40)
+    assert is_prefix(before, bench.bytes_of())
+
+
+def test_ctrl_c_ends_every_run_as_interrupted_and_the_same_command_goes_on(bench):
+    bench.scheduler()
+    bench.worker()
+    words = bench.real("0-1", 20)
+    driver = bench.driver(*words)
+    bench.wait_for_trials(8, driver)
+    os.killpg(driver.pid, signal.SIGINT)
+    code, out = bench.finish(driver)
+    assert code == 130, out
+    assert "run the same command to go on" in out and "Traceback" not in out
+    [begun] = bench.read()
+    assert begun.end is not None and begun.end.reason == "interrupted"
+    assert not bench.run_processes()
+    before = bench.bytes_of()
+    code, out = bench.finish(bench.driver(*words))
+    assert code == 0, out
+    bench.assert_whole(2, 20)
+    assert is_prefix(before, bench.bytes_of())
+
+
+@pytest.mark.slow
+def test_a_worker_that_comes_back_at_the_same_address_goes_on_with_what_has_arrived(bench):
+    bench.scheduler()
+    port = bench.free_port()
+    bench.worker("--nanny", "--worker-port", port)
+    driver = bench.driver(*bench.real("0", 60))
+    bench.wait_for_trials(10, driver)
+    before = bench.bytes_of()
+    [worker] = [pid for pid, line in bench.processes().items() if "multiprocessing.spawn" in line]
+    os.kill(worker, signal.SIGKILL)
+    code, out = bench.finish(driver)
+    assert code == 0, out
+    assert f"worker tcp://127.0.0.1:{port} is gone: goes on elsewhere" in out
+    bench.assert_whole(1, 60)
+    assert is_prefix(before, bench.bytes_of())
+
+
+@pytest.mark.slow
+def test_a_worker_that_falls_silent_is_given_up_on_and_what_it_says_later_is_not_heard(bench):
+    bench.scheduler()
+    silent = bench.worker()
+    impatient = "from cfo_bench.engines import attempts; attempts.SILENT_SECONDS = 3"
+    driver = bench.driver(*bench.real("0", 60), impatient=impatient)
+    bench.wait_for_trials(5, driver)
+    os.killpg(silent.pid, signal.SIGSTOP)  # and with it the run
+    bench.wait_until(lambda: "nothing was heard of worker" in bench.output(driver), "the driver to notice")
+    bench.worker()
+    bench.wait_for_trials(bench.trials() + 10, driver)
+    os.killpg(silent.pid, signal.SIGCONT)
+    code, out = bench.finish(driver)
+    assert code == 0, out
+    bench.assert_whole(1, 60)
+    bench.wait_until(lambda: not bench.run_processes(), "the end of the run that nobody wants", seconds=10)
+
+
+@pytest.mark.slow
+def test_a_run_that_kills_every_worker_is_given_up_on_and_the_others_are_done(bench):
+    (bench.folder / "deadly.py").write_text(
+        f"import os, pathlib, signal, sys\n"
+        f"sys.path.insert(0, {str(PLUGINS)!r})\n"
+        f"from learners import Faulty\n"
+        f"class Deadly(Faulty):\n"
+        f"    def evaluate(self, trial, deadline):\n"
+        f"        server = pathlib.Path(f'/proc/{{os.getppid()}}/stat').read_text()\n"
+        f"        os.kill(int(server.rpartition(')')[2].split()[1]), signal.SIGKILL)\n"
+        f"        signal.pause()\n"
+    )
+    bench.scheduler()
+    bench.worker("--nanny")
+    words = bench.real("0", 5)
+    words[words.index("--learner") + 1] = f"{bench.folder / 'deadly.py'}:Deadly"
+    driver = bench.driver(*words, impatient="from cfo_bench.engines import dask; dask.TRIES = 2")
+    code, out = bench.finish(driver)
+    assert code == 1 and "given up after 2 tries in a row without a new trial" in out, out
+    assert bench.finish(bench.driver(*bench.real("0", 5)))[0] == 0
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_never_comes_back_ends_the_command_and_the_same_one_goes_on(bench):
+    scheduler = bench.scheduler()
+    bench.worker()
+    words = bench.real("0", 30)
+    driver = bench.driver(*words, impatient="from cfo_bench.engines import dask; dask.RECONNECT_SECONDS = 1")
+    bench.wait_for_trials(5, driver)
+    os.killpg(scheduler.pid, signal.SIGKILL)
+    code, out = bench.finish(driver)
+    assert code == 1 and "then run the same command to go on" in out and "Traceback" not in out, out
+    [cut] = bench.read()
+    assert cut.end is not None and cut.end.reason == "interrupted"
+    bench.scheduler()
+    bench.worker()
+    code, out = bench.finish(bench.driver(*words))
+    assert code == 0, out
+    bench.assert_whole(1, 30)
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_leaves_at_once(bench):
+    bench.scheduler()
+    worker = bench.worker()
+    driver = bench.driver(*bench.real("0", 1000))
+    bench.wait_for_trials(3, driver)
+    os.killpg(worker.pid, signal.SIGSTOP)  # it won't answer the first one
+    os.killpg(driver.pid, signal.SIGINT)
+    time.sleep(0.5)
+    os.killpg(driver.pid, signal.SIGINT)
+    assert bench.finish(driver, seconds=5)[0] == 130
+    os.killpg(worker.pid, signal.SIGCONT)
+    bench.wait_until(lambda: not bench.run_processes(), "the end of the run that nobody wants", seconds=20)
+
+
+@pytest.mark.slow
+def test_one_ctrl_c_is_enough_where_a_worker_does_not_answer(bench):
+    bench.scheduler()
+    worker = bench.worker()
+    driver = bench.driver(*bench.real("0", 1000))
+    bench.wait_for_trials(3, driver)
+    os.killpg(worker.pid, signal.SIGSTOP)
+    os.killpg(driver.pid, signal.SIGINT)
+    code, out = bench.finish(driver, seconds=30)
+    assert code == 130, out
+    [cut] = bench.read()
+    assert cut.end is not None and cut.end.reason == "interrupted"
