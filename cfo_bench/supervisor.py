@@ -7,15 +7,11 @@ process, which is brought to the same state by replay; the clock goes on from wh
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -23,10 +19,11 @@ from typing import Any
 
 from cfo_bench import aftermath, contention, process, trace
 from cfo_bench.aftermath import Death, Fate, KilledError
-from cfo_bench.clock import monotonic, sleep
+from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
+from cfo_bench.forking import fork_server as fork_server  # who starts runs finds all for it here
+from cfo_bench.forking import is_gone, running_server
 from cfo_bench.live import BusyError, LivePage
-from cfo_bench.machine import STOP_SIGNALS, THREAD_VARIABLES
 from cfo_bench.records import EndReason, EndRecord
 from cfo_bench.runner import Job, check_same_run, spec_header
 
@@ -36,8 +33,6 @@ GRACE_SECONDS = 0.05
 # the run's own write has to wait meanwhile.
 LOADING_TICK_SECONDS, SYNC_SECONDS = 0.01, 5.0
 
-# How long a process may take from closing its pipes to being gone.
-DYING_SECONDS = 1.0
 # The exit code that multiprocessing makes up for a process whose fork server can't tell it any more.
 _UNKNOWN_EXIT_CODE = 255
 # In multiprocessing, starting a process also reaps others, and a code that is reaped twice is lost.
@@ -81,49 +76,6 @@ class Stop:
     def close(self) -> None:
         os.close(self.fd)
         os.close(self._write)
-
-
-def fork_server(preload: Sequence[str]) -> ForkServerContext:
-    """Where runs are forked from: a process that has loaded what they need and has started no thread.
-
-    It is deaf to Ctrl-C and SIGTERM from the start, and ends with the process that calls this.
-    """
-    for variable in THREAD_VARIABLES:
-        os.environ[variable] = "1"
-    context = multiprocessing.get_context("forkserver")
-    always = ("__main__", "cfo_bench.process", "cfo_bench.preloaded", "numpy.random")
-    context.set_forkserver_preload([*always, *preload])
-    _running_server()
-    return context
-
-
-def _running_server() -> int:
-    """The process id of the fork server, which is started anew if somebody killed it."""
-    resource_tracker.ensure_running()  # on its own, since it unblocks signals when it has started
-    with _stop_signals_blocked():  # which the server inherits
-        forkserver.ensure_running()
-    server: Any = forkserver._forkserver
-    pid: int = server._forkserver_pid
-    return pid
-
-
-def _is_gone(server: int) -> bool:
-    """Whether that fork server died: its pipes are closed a moment before the system says so."""
-    give_up_at = monotonic() + DYING_SECONDS
-    while _running_server() == server:
-        if monotonic() > give_up_at:
-            return False
-        sleep(LOADING_TICK_SECONDS)
-    return True
-
-
-@contextmanager
-def _stop_signals_blocked() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def already_done(job: Job) -> Verdict | None:
@@ -230,7 +182,7 @@ class _Supervisor:
         )
         try:
             with _reaping:
-                server = _running_server()
+                server = running_server()
                 child.start()
         except (OSError, EOFError):  # the server was killed while it was asked
             ours.close()
@@ -248,7 +200,7 @@ class _Supervisor:
             with _reaping:
                 child.join()
         exit_code = child.exitcode or 0
-        if fate is Fate.EXIT and exit_code == _UNKNOWN_EXIT_CODE and _is_gone(server):
+        if fate is Fate.EXIT and exit_code == _UNKNOWN_EXIT_CODE and is_gone(server):
             fate = Fate.LOST
         return Death(fate, died_at, exit_code, _tail(self._log_path), began), _answer(ours)
 

@@ -41,8 +41,8 @@ ROOMS = {
     "learners": room("learners", below="words"),
     "tasks": room("tasks", below="words yaml"),
     "run": room(
-        "aftermath cgroups contention inspection live machine parallel preloaded process runner search "
-        "supervisor",
+        "aftermath cgroups contention forking inspection live machine parallel preloaded process runner "
+        "search supervisor",
         below="words disk optimizers learners tasks",
     ),
     "library": room("__init__ library", below="words optimizers run"),

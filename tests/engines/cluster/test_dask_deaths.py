@@ -214,3 +214,32 @@ def test_one_ctrl_c_is_enough_where_a_worker_does_not_answer(bench):
     assert code == 130, out
     [cut] = bench.read()
     assert cut.end is not None and cut.end.reason == "interrupted"
+
+
+@pytest.mark.slow
+def test_virtual_traces_after_kills_are_those_of_the_local_engine(bench):
+    words = bench.virtual("0-1", 20_000)
+    local = bench.start("-m", "cfo_bench", "run", *words, "--results", "local")
+    assert bench.finish(local)[0] == 0
+    bench.scheduler()
+    worker = bench.worker()
+    driver = bench.driver(*words)
+    rng = random.Random(5)
+    kills = 0
+    while kills < 3:
+        grown = bench.trials() + rng.randrange(500, 4000)
+        bench.wait_for_trials(grown, driver)
+        before = bench.bytes_of()
+        os.killpg(worker.pid, signal.SIGKILL)
+        kills += 1
+        worker = bench.worker()
+    code, out = bench.finish(driver)
+    assert code == 0, out
+    assert is_prefix(before, bench.bytes_of())
+    resumed = 0
+    for path in bench.traces():
+        lines = path.read_bytes().splitlines()[1:]
+        there = (bench.folder / "local" / path.relative_to(bench.results)).read_bytes().splitlines()[1:]
+        assert [line for line in lines if b'"kind":"resume"' not in line] == there
+        resumed += len(lines) - len(there)
+    assert resumed == kills
