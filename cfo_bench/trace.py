@@ -11,6 +11,7 @@ import fcntl
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -138,7 +139,8 @@ _BLOCK = 1 << 16
 
 def trial_record(row: Mapping[str, Any]) -> TrialRecord:
     """A trial line as a record; keys of a newer version are passed over."""
-    record = TrialRecord(**{**_known(row, _TRIAL_KEYS), "status": Status(row["status"])})
+    status = _STATUSES[row["status"]]
+    record = TrialRecord._make((*_UP_TO_STATUS(row), status, *_AFTER_STATUS(row), *map(row.get, _OPTIONAL)))
     if type(record.number) is not int or not 0.0 <= record.started <= record.ended:
         raise ValueError("a trial has a number, and ends after it started")
     return record
@@ -153,7 +155,12 @@ def _known(row: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     return {key: row[key] for key in keys if key in row}
 
 
-_TRIAL_KEYS = TrialRecord._fields
+# A suite's traces have millions of trials: each is read without a loop over its keys.
+_OPTIONAL = tuple(TrialRecord._field_defaults)
+_NEEDED = TrialRecord._fields[: -len(_OPTIONAL)]
+_UP_TO_STATUS = itemgetter(*_NEEDED[: _NEEDED.index("status")])
+_AFTER_STATUS = itemgetter(*_NEEDED[_NEEDED.index("status") + 1 :])
+_STATUSES = {str(status): status for status in Status}
 _END_KEYS = tuple(field.name for field in fields(EndRecord))
 
 
