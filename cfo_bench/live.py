@@ -58,10 +58,11 @@ class LivePage:
         self._whole: dict[int, bytes] = {}  # and of those among several that were evaluated
 
     @classmethod
-    def own(cls, path: Path) -> tuple[LivePage, list[dict[str, Any]]]:
-        """The page, locked for one supervisor, and the trials that a killed predecessor left on it.
+    def own(cls, path: Path) -> LivePage:
+        """The page, locked for one supervisor.
 
-        They stand there until it is cleared: first they have to be safe in the trace.
+        What a killed predecessor left on it stands there until it is cleared: first it has to be safe in
+        the trace.
         """
         fd = _open_locked(path)
         try:
@@ -73,8 +74,7 @@ class LivePage:
             raise RunError(
                 f"can't write {path}: {error.strerror}; make room, then run the same command"
             ) from None
-        page = cls(path, fd)
-        return page, page.under_way()
+        return cls(path, fd)
 
     @classmethod
     def join(cls, path: Path) -> LivePage:

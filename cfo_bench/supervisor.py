@@ -109,7 +109,7 @@ def supervise(
 ) -> Verdict:
     """One run from start, or from where it was cut off, to its end. `say` gets what a person should know."""
     try:
-        page, _ = LivePage.own(job.trace_path.with_suffix(".live"))
+        page = LivePage.own(job.trace_path.with_suffix(".live"))
     except BusyError as error:
         return Verdict(Outcome.BUSY, 0, str(error))
     except CfoBenchError as error:

@@ -25,7 +25,8 @@ fork = multiprocessing.get_context("fork")
 
 @pytest.fixture
 def page(tmp_path: Path):
-    page, left = LivePage.own(tmp_path / "t.live")
+    page = LivePage.own(tmp_path / "t.live")
+    left = page.under_way()
     assert left == []
     page.clear()
     yield page
@@ -148,18 +149,20 @@ def test_what_was_under_way_outlives_a_kill(tmp_path: Path):
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    page, left = LivePage.own(path)
+    page = LivePage.own(path)
+    left = page.under_way()
     assert numbers(left) == [4, 5] and ["status" in row for row in left] == [True, False]
     # Until it is cleared, the next owner would find the same.
     page.close()
-    page, again = LivePage.own(path)
+    page = LivePage.own(path)
+    again = page.under_way()
     assert again == left
     page.close(remove=True)
     assert not path.exists()
 
 
 def _own_and_wait(path: Path, ready: Any) -> None:
-    page, _ = LivePage.own(path)
+    page = LivePage.own(path)
     page.clear()
     page.began(Trial(4, {}), 0.0, 0.0)
     page.began(Trial(5, {}), 0.0, 0.0)
@@ -183,7 +186,7 @@ def _own_in_turn(path: Path, held: Path) -> None:
     turns = 0
     while turns < 50:
         try:
-            page, _ = LivePage.own(path)
+            page = LivePage.own(path)
         except BusyError:
             continue
         held.touch(exist_ok=False)  # fails if somebody else holds it

@@ -34,7 +34,7 @@ MACHINE = {"machine": {"cpu": "a processor"}, "cfo_bench": {"version": "1"}}
 def trace_of(spec: RunSpec, tmp_path: Path, provenance: dict[str, Any] = MACHINE) -> bytes:
     """The lines that a real run of it leaves."""
     job = Job(spec, DataRef(spec.task, "synthetic"), path_of(tmp_path, spec), provenance)
-    page, _ = LivePage.own(tmp_path / "page.live")
+    page = LivePage.own(tmp_path / "page.live")
     try:
         return b"".join(encode(record) for record in run(job, None, page))
     finally:

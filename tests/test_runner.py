@@ -39,7 +39,7 @@ def spec(method: str = "cfo", workers: int = 1, **changes: Any) -> RunSpec:
 
 @pytest.fixture
 def live(tmp_path: Path):
-    page, _ = LivePage.own(tmp_path / "t.live")
+    page = LivePage.own(tmp_path / "t.live")
     page.clear()
     yield page
     page.close(remove=True)

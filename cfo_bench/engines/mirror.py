@@ -30,7 +30,7 @@ class Mirror:
     def open(cls, job: Job, force: bool, say: Callable[[str], None]) -> Mirror | Verdict:
         """The copy with what an earlier command left, mended; a verdict where there is nothing to be done."""
         try:
-            page, _ = LivePage.own(job.trace_path.with_suffix(".live"))
+            page = LivePage.own(job.trace_path.with_suffix(".live"))
         except BusyError as error:
             return Verdict(Outcome.BUSY, 0, str(error))
         except CfoBenchError as error:
