@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from cfo_bench.clock import monotonic
 from cfo_bench.engines import capacity, remote, travelling
+from cfo_bench.engines.answers import Again, Answer, Halt, Past, Piece
 from cfo_bench.engines.capacity import Capacity
 from cfo_bench.engines.drive import Active, Progress
 from cfo_bench.engines.mirror import Mirror
@@ -83,7 +84,7 @@ class Attempt(Active):
                 self._answer(self._pieces)
             case "ready":
                 past = self.mirror.past()
-                self._answer(lambda: [remote.Past.of(past)])
+                self._answer(lambda: [Past.of(past)])
             case "said":
                 self.progress.said(report["text"])
             case "lines":
@@ -101,7 +102,7 @@ class Attempt(Active):
             self.has_new_trials |= b'{"kind":"trial"' in lines
         elif self._gap_at != self.mirror.size:  # asked for once
             self._gap_at = missing = self.mirror.size
-            self._answer(lambda: [remote.Again(missing)])
+            self._answer(lambda: [Again(missing)])
         return None
 
     def _verdict(self, report: Report) -> Verdict | Lost:
@@ -124,18 +125,18 @@ class Attempt(Active):
         return None
 
     def halt(self) -> None:
-        self._answer(lambda: [remote.Halt()])
+        self._answer(lambda: [Halt()])
 
     def cancel(self) -> None:
         """Its worker sees that nobody waits for it, and ends it."""
         if self._future is not None and not self._future.done():
             self._future.cancel()
 
-    def _pieces(self) -> Iterable[remote.Answer]:
+    def _pieces(self) -> Iterable[Answer]:
         assert self._parcel is not None, "nothing is needed where there is no parcel"
-        return (remote.Piece(piece) for item in self._parcel.items for piece in item.pieces())
+        return (Piece(piece) for item in self._parcel.items for piece in item.pieces())
 
-    def _answer(self, answers: Callable[[], Iterable[remote.Answer]]) -> None:
+    def _answer(self, answers: Callable[[], Iterable[Answer]]) -> None:
         self.post.answer(self.client, self.worker, self.token, answers)
 
 

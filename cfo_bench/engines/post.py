@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.engines import remote, travelling
+from cfo_bench.engines.answers import Answer
 from cfo_bench.engines.crew import Enrolled
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Post:
         self._errands.put(go)
 
     def answer(
-        self, client: Client, worker: str, token: str, answers: Callable[[], Iterable[remote.Answer]]
+        self, client: Client, worker: str, token: str, answers: Callable[[], Iterable[Answer]]
     ) -> None:
         """One after the other, as long as somebody is there to take them; who can't be answered is over."""
 

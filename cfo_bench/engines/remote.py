@@ -11,7 +11,6 @@ import multiprocessing
 import queue
 import shutil
 import threading
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic
+from cfo_bench.engines.answers import Again, Answer, Halt, Past, Piece
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.live import LivePage, Snapshot
 from cfo_bench.records import DataRef
@@ -65,43 +65,8 @@ class Ticket:
     preload: tuple[str, ...]
 
 
-# --- what the driver answers ------------------------------------------------------------------
+# --- an attempt -------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """The next bytes of the parcel."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """The trace so far, compressed; empty for a run that starts anew."""
-
-    packed: bytes
-
-    @classmethod
-    def of(cls, data: bytes) -> Past:
-        return cls(zlib.compress(data, level=1))
-
-    def data(self) -> bytes:
-        return zlib.decompress(self.packed)
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Lines from this offset on did not arrive."""
-
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Halt:
-    """End the run now, as interrupted."""
-
-
-Answer = Piece | Past | Again | Halt
 
 _inboxes: dict[str, queue.SimpleQueue[Answer | Verdict]] = {}
 
@@ -113,9 +78,6 @@ def deliver(token: str, answer: Answer) -> bool:
         return False
     inbox.put(answer)
     return True
-
-
-# --- an attempt -------------------------------------------------------------------------------
 
 
 def attempt(ticket: Ticket) -> None:
@@ -141,6 +103,7 @@ class _Attempt:
         self, ticket: Ticket, worker: Worker, scratch: Path, inbox: queue.SimpleQueue[Answer | Verdict]
     ) -> None:
         self._ticket, self._worker, self._scratch, self._inbox = ticket, worker, scratch, inbox
+        self._address = worker.address  # which a worker that is closing can't tell any more
         self._trace = scratch / ticket.job.trace_path.name
         self._log = self._trace.with_suffix(".log")
         self._page: LivePage | None = None
@@ -215,6 +178,7 @@ class _Attempt:
         try:
             return self._follow(stop)
         finally:
+            stop.set()  # lest the run goes on where following it failed
             thread.join()
             stop.close()
 
@@ -297,7 +261,7 @@ class _Attempt:
                 self._seen = self._page.snapshot()
         report = {
             "token": self._ticket.token,
-            "worker": self._worker.address,
+            "worker": self._address,
             "kind": kind,
             "elapsed": None if self._seen.zero is None else monotonic() - self._seen.zero,
             "trials": self._seen.trials,
