@@ -15,8 +15,6 @@ from cfo_bench.identity import differences
 from cfo_bench.registry import label
 from cfo_bench.results_folder import PAGE, TRACE, is_held, run_files
 
-# An interrupted trace that could not be gone on with, kept under this name when its run began anew.
-_KEPT = ".interrupted"
 # What is written and has not got its name yet: no reader takes it for a trace.
 _UNFINISHED = ".merging"
 
@@ -278,7 +276,7 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
     """All of them, numbered where folders have different ones under the same name."""
     contents: dict[Path, set[bytes]] = {}
     for folder in sources:
-        for path in folder.rglob(f"*{_KEPT}"):
+        for path in folder.rglob(f"*{trace.KEPT}"):
             contents.setdefault(path.relative_to(folder), set()).add(path.read_bytes())
     for name, different in contents.items():
         taken = 0
@@ -286,7 +284,7 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
             target = out / name
             while target.is_file() and target.read_bytes() != content:
                 taken += 1
-                target = (out / name).with_name(f"{name.stem}-{taken + 1}{_KEPT}")
+                target = (out / name).with_name(f"{name.stem}-{taken + 1}{trace.KEPT}")
             if not target.is_file():
                 _put(target, content)
 

@@ -26,6 +26,8 @@ from cfo_bench.registry import label
 
 SCHEMA_VERSION = 1
 LOCK_PATIENCE_SECONDS = 10.0
+# The suffix of a trace that was cut off and could not be gone on with, when its run began anew.
+KEPT = ".interrupted"
 
 Record = Mapping[str, Any] | TrialRecord | EndRecord | ResumeRecord
 
@@ -198,9 +200,9 @@ def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def set_aside(path: Path) -> Path:
     """Keeps a trace that can't be gone on with under another name, which no report takes for a run."""
-    kept, number = path.with_suffix(".interrupted"), 2
+    kept, number = path.with_suffix(KEPT), 2
     while kept.exists():
-        kept, number = path.with_suffix(f".interrupted-{number}"), number + 1
+        kept, number = path.with_name(f"{path.stem}-{number}{KEPT}"), number + 1
     path.rename(kept)
     return kept
 

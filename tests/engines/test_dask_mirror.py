@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_what_an_earlier_command_left_is_mended_and_gone_on_with(tmp_path: Path)
     assert mirror.past() == b"".join(lines(3, is_over=False))
     assert any("goes on after 3 trials" in text for text in said)
     mirror.close()
+
+
+def test_a_method_that_can_not_be_replayed_starts_anew_and_what_arrived_is_kept(tmp_path: Path) -> None:
+    opened = Mirror.open(replace(job(tmp_path), replays=False), False, lambda text: None)
+    assert isinstance(opened, Mirror)
+    arrived = b"".join(lines(3, is_over=False))
+    opened.add(0, arrived)
+    assert opened.past() == b"" and opened.size == 0
+    assert (tmp_path / "fold-0_seed-0.interrupted").read_bytes() == arrived
+    assert opened.add(0, b"".join(lines(1)))
+    assert job(tmp_path).trace_path.read_bytes() == b"".join(lines(1))
+    opened.close()
 
 
 def test_a_finished_trace_needs_no_attempt_unless_it_is_forced(tmp_path: Path) -> None:

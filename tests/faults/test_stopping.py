@@ -153,7 +153,7 @@ def test_a_method_that_can_not_be_replayed_starts_anew_and_its_trace_is_kept(ben
     words.remove("-q")
     for kept in range(2):
         running = bench.start(*words)
-        bench.wait_until(lambda kept=kept: len(list(bench.results.rglob("*.interrupted*"))) == kept, "it")
+        bench.wait_until(lambda kept=kept: len(list(bench.results.rglob("*.interrupted"))) == kept, "it")
         bench.wait_for_trials(5)
         os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
@@ -164,10 +164,10 @@ def test_a_method_that_can_not_be_replayed_starts_anew_and_its_trace_is_kept(ben
 
     assert again.returncode == 0
     assert (
-        "can't be replayed: it starts anew, what it had is kept as fold-0_seed-0.interrupted-2"
+        "can't be replayed: it starts anew, what it had is kept as fold-0_seed-0-2.interrupted"
         in again.stderr
     )
-    aside = bench.trace_path().with_suffix(".interrupted-2").read_bytes().splitlines()
+    aside = bench.trace_path().with_name("fold-0_seed-0-2.interrupted").read_bytes().splitlines()
     assert [line for line in aside if b'"kind":"trial"' in line] == cut_off
     assert [trial.number for trial in bench.trace().trials] == list(range(20))
     assert not any(b'"kind":"resume"' in line for line in bench.lines())

@@ -72,8 +72,8 @@ class Bench:
     def free_port(self) -> int:
         return free_port()
 
-    def scheduler(self) -> Process:
-        words = ["--host", "127.0.0.1", "--port", self.port, "--dashboard-address", "127.0.0.1:0"]
+    def scheduler(self, *more: object) -> Process:
+        words = ["--host", "127.0.0.1", "--port", self.port, "--dashboard-address", "127.0.0.1:0", *more]
         process = self.start("-m", "distributed.cli.dask_scheduler", *words)
         wait_until(lambda: is_listening(self.port), "the scheduler")
         return process
@@ -86,12 +86,12 @@ class Bench:
             "-m", "distributed.cli.dask_worker", self.address, *known, "--no-dashboard", *given, **how
         )
 
-    def driver(self, *words: object, impatient: str | None = None) -> Process:
+    def driver(self, *words: object, scheduler: str | None = None, impatient: str | None = None) -> Process:
         """`cfo-bench run … --scheduler …`; `impatient` is code that makes it wait less than it would."""
         how = ["-m", "cfo_bench"]
         if impatient is not None:
             how = ["-c", f"{impatient}; from cfo_bench.cli.main import main; main()"]
-        return self.start(*how, "run", *words, "--scheduler", self.address)
+        return self.start(*how, "run", *words, "--scheduler", scheduler or self.address)
 
     def real(self, folds: str, trials: int, seconds: float = 0.05) -> list[object]:
         """The words for runs of so many trials that take real seconds."""

@@ -71,6 +71,24 @@ def test_a_killed_scheduler_is_waited_for_and_the_runs_go_on(bench):
     assert is_prefix(before, bench.bytes_of())
 
 
+def test_a_scheduler_that_moved_is_found_by_its_file(bench):
+    file = ("--scheduler-file", "scheduler.json")
+    scheduler = bench.scheduler(*file)
+    bench.worker()
+    driver = bench.driver(*bench.real("0", 40), scheduler="scheduler.json")
+    bench.wait_for_trials(10, driver)
+    before = bench.bytes_of()
+    os.killpg(scheduler.pid, signal.SIGKILL)
+    bench.port = bench.free_port()
+    bench.scheduler(*file)
+    bench.worker()
+    code, out = bench.finish(driver)
+    assert code == 0, out
+    assert out.count("Dask scheduler at scheduler.json, dashboard at") == 2
+    bench.assert_whole(1, 40)
+    assert is_prefix(before, bench.bytes_of())
+
+
 def test_a_killed_driver_leaves_no_run_behind_and_the_same_command_goes_on(bench):
     bench.scheduler()
     bench.worker()
