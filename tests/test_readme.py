@@ -30,7 +30,7 @@ def commands() -> list[list[str]]:
     """Every `cfo-bench …` line of the examples, without a prompt, its continued lines joined."""
     text = "\n".join([*blocks(""), *blocks("console")]).replace("\\\n", " ")
     lines = [line.removeprefix("$ ") for line in text.splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("cfo-bench ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("cfo-bench ")]
 
 
 def cfo_bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -20,6 +20,7 @@ def can_hide_files() -> bool:
 
 
 @pytest.mark.skipif(not can_hide_files(), reason="needs the right to a mount namespace of one's own")
+@pytest.mark.slow
 def test_a_file_that_the_nodes_do_not_see_goes_to_each_node_once(bench, tmp_path: Path):
     hidden = tmp_path / "hidden"
     hidden.mkdir()

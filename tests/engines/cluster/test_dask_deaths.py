@@ -71,6 +71,7 @@ def test_a_killed_scheduler_is_waited_for_and_the_runs_go_on(bench):
     assert is_prefix(before, bench.bytes_of())
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_moved_is_found_by_its_file(bench):
     file = ("--scheduler-file", "scheduler.json")
     scheduler = bench.scheduler(*file)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def records(path: Path) -> list[bytes]:
     """The lines of a trace but for its header, and for those that say that it was taken up again."""
@@ -62,12 +64,14 @@ def test_the_header_is_of_the_worker_and_the_command_of_the_user(joined):
     assert trace.header["machine"]["node"] == os.uname().nodename
 
 
+@pytest.mark.slow
 def test_a_run_that_fits_on_no_worker_says_so(joined):
     code, out = joined.finish(joined.driver(*joined.real("0", 5), "--threads", 3))
     assert code == 2
     assert "it takes 3 cores and 1716 MB, and the largest worker has 1 core and 1716 MB" in out
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version_or_without_cfo_bench_is_named_and_not_used(bench):
     other = bench.folder / "other"
     (other / "cfo_bench").mkdir(parents=True)
@@ -82,6 +86,7 @@ def test_a_worker_of_another_version_or_without_cfo_bench_is_named_and_not_used(
     assert code == 0 and out.count("until then it is not used") == 1, out
 
 
+@pytest.mark.slow
 def test_two_drivers_share_a_cluster_and_a_results_folder(joined, standing):
     """Each run is done once, and the worker's one thread is never taken by two."""
     drivers = [joined.driver(*joined.real("0-3", 15)) for _ in range(2)]
