@@ -16,11 +16,11 @@ install:  ## make .venv and install everything, pinned (skipped when nothing cha
 
 test: install  ## run the test suite
 	@bash scripts/browser.sh
-	@$(python) -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(python) -m pytest -n 3 --dist loadgroup $(ARGS)
 
 test-full: install  ## run the slow tests too
 	@bash scripts/browser.sh
-	@$(python) -m pytest -n 2 --dist loadgroup -m "" $(ARGS)
+	@$(python) -m pytest -n 3 --dist loadgroup -m "" $(ARGS)
 
 check: install  ## lint, formatting and strict types
 	@$(python) -m ruff check .

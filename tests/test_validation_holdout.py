@@ -116,6 +116,7 @@ def test_a_test_of_a_second_costs_nothing_on_the_clock_and_the_budget_is_for_tri
     assert end["elapsed"] < 2.5
 
 
+@pytest.mark.slow
 def test_a_resumed_run_tests_only_what_is_better_than_before_it_was_cut(tmp_path: Path) -> None:
     words = (
         *("--task", "iris", "--learner", SLOW_TEST, "--method", "rs"),

@@ -85,12 +85,14 @@ def test_what_was_prepared_runs_with_the_network_off(home: Path) -> None:
     assert contents(home / "moved") == before
 
 
+@pytest.mark.slow
 def test_a_run_takes_the_data_from_the_cache_by_itself(home: Path) -> None:
     done = cfo_bench(home, "run", "--task", "openml:3", *RUN, CFO_BENCH_OFFLINE="1")
     assert done.returncode == 0, done.stderr
     assert header(home, "kr-vs-kp")["command"].startswith("cfo-bench run --task kr-vs-kp ")  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_no_copy_and_no_network_is_one_line(home: Path) -> None:
     for command in (("run", "--task", "adult", *RUN), ("tasks", "show", "adult")):
         done = cfo_bench(home, *command, "--offline")
@@ -145,6 +147,7 @@ def test_the_list_says_where_the_data_is(home: Path) -> None:
     assert len(here) == 3 and here[2].startswith("kr-vs-kp") and "prepared" in here[2]
 
 
+@pytest.mark.slow
 def test_one_task_is_shown_with_all_that_is_known_of_it(home: Path) -> None:
     done = cfo_bench(home, "tasks", "show", "openml-data:31", "--offline", "--json")
     shown = json.loads(done.stdout)

@@ -141,6 +141,7 @@ def test_the_papers_suites_have_the_tasks_of_its_tables() -> None:
         assert len(cells) == n_tasks * len(found.methods)
 
 
+@pytest.mark.slow
 def test_what_only_one_task_needs_is_all_that_is_looked_at(program: Program, tmp_path: Path) -> None:
     """The other task's data is not there at all."""
     (tmp_path / "own.yaml").write_text("- {name: absent, file: absent.csv, target: y, problem: binary}\n")

@@ -128,7 +128,7 @@ def test_kills_at_random_moments_lose_no_trial_of_a_real_run(bench, faulty):
     bench.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, workers: int):
     words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "3000", "--parallel", workers]
     assert bench.run(*words, "--results", "whole").returncode == 0

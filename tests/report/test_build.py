@@ -88,6 +88,7 @@ def test_a_second_report_draws_only_what_has_changed(write_run: Any, tmp_path: P
     assert after["xgboost/figures/curves-t.png"] != before["xgboost/figures/curves-t.png"]
 
 
+@pytest.mark.slow
 def test_a_picture_of_other_numbers_is_not_taken_for_ours_after_an_interruption(
     write_run: Any, tmp_path: Path
 ) -> None:

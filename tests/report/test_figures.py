@@ -60,6 +60,7 @@ def test_the_paper_s_figures_are_there(many_tasks: list[Digest]) -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_png_and_pdf(many_tasks: list[Digest], tmp_path: Path) -> None:
     for name in ("curves-car", "scores-by-task", "critical-difference"):
         for suffix in (".png", ".pdf"):

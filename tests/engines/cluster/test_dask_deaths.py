@@ -110,6 +110,7 @@ def test_a_killed_driver_leaves_no_run_behind_and_the_same_command_goes_on(bench
     assert is_prefix(before, bench.bytes_of())
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_every_run_as_interrupted_and_the_same_command_goes_on(bench):
     bench.scheduler()
     bench.worker()

@@ -45,6 +45,7 @@ def test_a_cluster_of_our_own_is_stopped_by_ctrl_c_and_leaves_nothing_behind(ben
     bench.assert_no_process_is_left()
 
 
+@pytest.mark.slow
 def test_a_killed_driver_takes_its_own_cluster_along(bench):
     driver = bench.start("-m", "cfo_bench", "run", *bench.real("0", 1000), "--engine", "dask")
     bench.wait_for_trials(3, driver)
@@ -52,6 +53,7 @@ def test_a_killed_driver_takes_its_own_cluster_along(bench):
     bench.assert_no_process_is_left()
 
 
+@pytest.mark.slow
 def test_the_header_is_of_the_worker_and_the_command_of_the_user(joined):
     (joined.folder / "mine.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 3 * 1.5}\n" for i in range(60)))
     words = ["--data", "mine.csv", "--target", "y", "--problem", "regression", "--learner", joined.learner]
@@ -109,6 +111,7 @@ def test_a_failure_of_the_run_itself_is_final_and_its_log_comes_home(joined):
     assert str(joined.folder / "scratch") not in out
 
 
+@pytest.mark.slow
 def test_nobody_at_the_address_is_told_in_one_line(bench):
     code, out = bench.finish(bench.driver(*bench.real("0", 5)))
     assert code == 2
@@ -127,6 +130,7 @@ def test_without_dask_the_extra_is_named(bench):
     assert "pip install 'cfo-bench[cluster]'" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_waiting_for_workers_is_said_and_ended_by_ctrl_c(bench):
     bench.scheduler()
     driver = bench.driver(*bench.real("0", 5))
