@@ -26,7 +26,7 @@ from cfo_bench.records import Result, Status, Trial, TrialRecord
 
 # magic, turn of the slots, zero of the clock, trials told, best loss
 _HEAD = struct.Struct("<8sqdqd")
-_MAGIC = b"cfolive3"
+_MAGIC = b"cfolive4"
 _TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
 _TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
 # loss, score, ended, fit and validate seconds, peak memory; last, since it makes them count, their turn
@@ -135,14 +135,20 @@ class LivePage:
             outcome["asked"] = record.asked
         return _joined(self._begun[record.number], outcome, orjson.OPT_APPEND_NEWLINE)
 
-    def told(self, number: int) -> None:
-        """Its line stands in the trace now, which is what counts: no need to publish."""
-        self._begun.pop(number, None)
-        self._whole.pop(number, None)
+    def told(self, number: int, trials: int, best_loss: float | None) -> None:
+        """Its line stands in the trace now, which is what counts: no need to publish.
+
+        It is one of so many `trials` in all.
+        """
+        del self._begun[number]
+        if self._whole:
+            self._whole.pop(number, None)
+        self.tally(trials, best_loss)
 
     def _publish(self) -> None:
-        rows = b",".join((self._begun | self._whole).values())
-        payload = b"%b[%b]" % (_LENGTH.pack(len(rows) + 2), rows)
+        lines = {**self._begun, **self._whole} if self._whole else self._begun
+        rows = b",".join(lines.values())
+        payload = _LENGTH.pack(len(rows)) + rows
         if len(payload) > _SLOT_SIZE:
             raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")
         self._turn += 1
@@ -171,7 +177,7 @@ class LivePage:
         if not 0 < length <= _SLOT_SIZE - _LENGTH.size:
             return []
         try:
-            rows: list[dict[str, Any]] = orjson.loads(payload)
+            rows: list[dict[str, Any]] = orjson.loads(b"[%b]" % payload)
         except ValueError:
             return []
         if found_turn == turn and len(rows) == 1:

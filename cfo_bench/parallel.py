@@ -79,7 +79,7 @@ def search_parallel(
             continue
         trial, result, ended = ended_one
         started, ask_seconds = under_way.pop(trial.number)
-        result = referee.judge(result, started, ended)
+        result = referee.judge(result, referee.limits.trial_ends_at(started), ended)
         score, asked = referee.score(result.loss), done + len(under_way) + len(queue) + 1
         if watcher:
             watcher.evaluated(trial, result, score, ended)

@@ -124,8 +124,7 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generato
             trials += 1
             if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
                 best = record
-            live.told(record.number)
-            live.tally(trials, best.loss if best else None)
+            live.told(record.number, trials, best.loss if best else None)
         yield end_record(reason, clock.now(), trials, best, error, began=began)
 
 

@@ -82,9 +82,9 @@ class Referee:
             status, loss, why, seconds = Status.FAILED, None, describe(error), (deadline.now() - began, 0.0)
         return Result(status, loss, *seconds, self.peak_memory_mb(), why)
 
-    def judge(self, result: Result, started: float, ended: float) -> Result:
+    def judge(self, result: Result, due: float, ended: float) -> Result:
         """A trial that ended past its deadline is a timeout, whatever it found."""
-        if result.status is Status.OK and ended > self.limits.trial_ends_at(started):
+        if result.status is Status.OK and ended > due:
             return result._replace(status=Status.TIMEOUT, loss=None)
         return result
 
@@ -109,6 +109,7 @@ def search(
     the `test`, off the clock.
     """
     limits = referee.limits
+    deadline = Deadline(clock, limits.budget_seconds)
     while True:
         asked_at = clock.now()
         if asked_at >= limits.budget_seconds:
@@ -122,10 +123,12 @@ def search(
         started = clock.now()
         if watcher:
             watcher.began(trial, started, started - asked_at)
-        result = referee.evaluate(objective, trial, Deadline(clock, limits.trial_ends_at(started)))
+        if limits.trial_timeout_seconds is not None:
+            deadline = Deadline(clock, limits.trial_ends_at(started))
+        result = referee.evaluate(objective, trial, deadline)
         clock.account(result.fit_seconds + result.validate_seconds)
         ended = clock.now()
-        result = referee.judge(result, started, ended)
+        result = referee.judge(result, deadline.at, ended)
         score = referee.score(result.loss)
         if watcher:
             # A trial that ended in time counts, even if the method does not survive being told.

@@ -63,7 +63,7 @@ def test_what_was_found_for_one_trial_is_not_taken_for_the_next_ones(page: LiveP
         assert ["status" in row for row in page.under_way()] == [False]
         page.evaluated(Trial(number, {}), Result(Status.OK, 0.5), 0.5, number + 0.5)
         assert [(row["number"], row["ended"]) for row in page.under_way()] == [(number, number + 0.5)]
-        page.told(number)
+        page.told(number, 0, None)
 
 
 @pytest.mark.parametrize("result", [Result(Status.OK, 0.5, 1.0, 2.0, 3.0), Result(Status.FAILED, error="no")])
@@ -81,7 +81,7 @@ def test_the_line_of_a_trial_is_its_record(page: LivePage, result: Result):
 def test_a_told_trial_goes_with_the_next_one(page: LivePage):
     for number in range(3):
         page.began(Trial(number, {}), 0.0, 0.0)
-    page.told(1)
+    page.told(1, 0, None)
     page.began(Trial(3, {}), 0.0, 0.0)
     assert numbers(page.under_way()) == [0, 2, 3]
 
@@ -90,7 +90,7 @@ def test_the_last_of_several_trials_is_known_once_it_is_evaluated(page: LivePage
     for number in range(2):
         page.began(Trial(number, {}), 0.0, 0.0)
     page.evaluated(Trial(0, {}), Result(Status.OK, 0.5), 0.5, 1.0)
-    page.told(0)
+    page.told(0, 0, None)
     page.evaluated(Trial(1, {}), Result(Status.OK, 0.25), 0.25, 2.0)
     assert [row["loss"] for row in page.under_way() if row["number"] == 1] == [0.25]
 
@@ -218,7 +218,7 @@ def _write_for_ever(path: Path) -> None:
     number = 0
     while True:
         page.began(Trial(number, {f"x{i}": number for i in range(60)}), 0.0, 0.0)
-        page.told(number)
+        page.told(number, 0, None)
         number += 1
 
 
