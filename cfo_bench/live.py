@@ -129,8 +129,18 @@ class LivePage:
 
     def line(self, record: TrialRecord) -> bytes:
         """The line of the trace for a trial that was just told: what the page has of it, gone on with."""
-        outcome = _outcome(record, record.score, record.ended)
-        outcome["tell_seconds"], outcome["test_score"] = record.tell_seconds, record.test_score
+        outcome = {
+            "status": record.status,
+            "loss": record.loss,
+            "score": record.score,
+            "ended": record.ended,
+            "fit_seconds": record.fit_seconds,
+            "validate_seconds": record.validate_seconds,
+            "peak_memory_mb": record.peak_memory_mb,
+            "error": record.error,
+            "tell_seconds": record.tell_seconds,
+            "test_score": record.test_score,
+        }
         if record.asked is not None:
             outcome["asked"] = record.asked
         return _joined(self._begun[record.number], outcome, orjson.OPT_APPEND_NEWLINE)
@@ -203,7 +213,7 @@ class LivePage:
         self.close()
 
 
-def _outcome(result: Result | TrialRecord, score: float | None, ended: float) -> dict[str, Any]:
+def _outcome(result: Result, score: float | None, ended: float) -> dict[str, Any]:
     """The part of a trial's line that is known once it was evaluated."""
     return {
         "status": result.status,

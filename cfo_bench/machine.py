@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench import __version__, cgroups
-from cfo_bench.clock import monotonic
 
 _PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "xgboost-cpu", "xgboost", "lightgbm", "torch")
 
@@ -69,8 +68,8 @@ class PeakMemory:
     def __init__(self, every: float = 0.01) -> None:
         self._every, self._look_again_at, self._mb = every, -math.inf, 0.0
 
-    def __call__(self) -> float:
-        now = monotonic()
+    def __call__(self, now: float) -> float:
+        """`now` is on any clock, as long as it is the same one each time."""
         if now >= self._look_again_at:
             kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             self._mb = kilobytes / (2**20 if sys.platform == "darwin" else 2**10)

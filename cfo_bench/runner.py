@@ -88,7 +88,7 @@ def run(job: Job, past: Trace | None, live: LivePage, why: str = "") -> Generato
         space,
         Limits(spec.budget_seconds, spec.max_trials, spec.trial_timeout_seconds),
         metric.to_score,
-        (lambda: None) if is_virtual else PeakMemory(),
+        (lambda now: None) if is_virtual else PeakMemory(),
     )
     if past is None:
         yield header

@@ -43,7 +43,7 @@ def test_the_provenance_can_stand_in_a_header_and_names_what_matters():
 def test_cores_and_memory_are_those_of_here():
     assert 1 <= machine.cores() <= (os.cpu_count() or 1)
     assert machine.total_memory_mb() > 100
-    assert 5 < machine.PeakMemory()() < machine.total_memory_mb()
+    assert 5 < machine.PeakMemory()(0.0) < machine.total_memory_mb()
 
 
 def _allocate_under_a_cap() -> list[str]:
