@@ -2,7 +2,8 @@
 
 The page is a file beside the trace, mapped by both, so that telling costs the run no system call
 and wakes nobody, and what it says outlives the kill of either. It holds the line of the trial under
-way as far as it is known: without a status while it is evaluated, whole while the method is told.
+way as far as it is known: without a status while it is evaluated, whole while the method is told; and
+the lines of the newest cheap trials, which are written to the trace together.
 Its lock says that the run has an owner. Two slots are written in turn, so that a reader, or a kill
 in the middle of a write, always finds a whole one.
 """
@@ -26,14 +27,17 @@ from cfo_bench.records import Result, Status, Trial, TrialRecord
 
 # magic, turn of the slots, zero of the clock, trials told, best loss
 _HEAD = struct.Struct("<8sqdqd")
-_MAGIC = b"cfolive4"
+_MAGIC = b"cfolive5"
 _TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
 _TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
 # loss, score, ended, fit and validate seconds, peak memory; last, since it makes them count, their turn
 _FOUND, _FOUND_AT = struct.Struct("<6dq"), 64
 _LENGTH = struct.Struct("<q")
 _SLOT_AT, _SLOT_SIZE = 128, 128 * 1024
-_SIZE = _SLOT_AT + 2 * _SLOT_SIZE
+# After the slots: the length of the lines that wait, and the lines.
+_KEPT_AT = _SLOT_AT + 2 * _SLOT_SIZE
+_LINES_AT = _KEPT_AT + _LENGTH.size
+_SIZE = _KEPT_AT + 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class LivePage:
         self.path = path
         self._fd = fd
         self._map = mmap.mmap(fd, _SIZE)
-        self._turn = 0
+        self._turn = self._kept = 0
         self._published = 0  # trials in the slot that was written last
         self._begun: dict[int, bytes] = {}  # the lines of the trials under way, up to their evaluation
         self._whole: dict[int, bytes] = {}  # and of those among several that were evaluated
@@ -85,6 +89,7 @@ class LivePage:
         self._map[:_SLOT_AT] = _HEAD.pack(_MAGIC, 0, math.nan, 0, math.nan).ljust(_SLOT_AT, b"\0")
         for slot in (0, 1):
             _LENGTH.pack_into(self._map, _SLOT_AT + slot * _SLOT_SIZE, 0)
+        self.let_go()
 
     def start_clock(self, zero: float) -> None:
         """From now on the run's deadlines hold."""
@@ -145,8 +150,28 @@ class LivePage:
             outcome["asked"] = record.asked
         return _joined(self._begun[record.number], outcome, orjson.OPT_APPEND_NEWLINE)
 
+    def keep(self, line: bytes) -> bool:
+        """Holds a line that the trace is to get, as safe from a kill as there; False if there is no room."""
+        first = _LINES_AT + self._kept
+        last = first + len(line)
+        if last > _SIZE:
+            return False
+        self._map[first:last] = line
+        self._kept += len(line)
+        self._map[_KEPT_AT:_LINES_AT] = _LENGTH.pack(self._kept)  # last, and at once: it makes the line count
+        return True
+
+    def kept(self) -> bytes:
+        """The lines that wait."""
+        return self._map[_LINES_AT : _LINES_AT + self._kept]
+
+    def let_go(self) -> None:
+        """They stand in the trace now."""
+        self._kept = 0
+        self._map[_KEPT_AT:_LINES_AT] = _LENGTH.pack(0)
+
     def told(self, number: int, trials: int, best_loss: float | None) -> None:
-        """Its line stands in the trace now, which is what counts: no need to publish.
+        """Its line is safe now, which is what counts: no need to publish.
 
         It is one of so many `trials` in all.
         """
@@ -172,7 +197,10 @@ class LivePage:
         return Snapshot(None if math.isnan(zero) else zero, trials, None if math.isnan(best) else best)
 
     def under_way(self) -> list[dict[str, Any]]:
-        """The trials under way when the page was last written; empty when it holds nothing readable."""
+        """The trials whose lines wait, and those that were under way when the page was last written.
+
+        Empty when it holds nothing readable.
+        """
         while True:
             magic, turn, *_ = _HEAD.unpack_from(self._map)
             if magic != _MAGIC:
@@ -184,19 +212,30 @@ class LivePage:
             (turn_by_now,) = _TURN.unpack_from(self._map, _TURN_AT)
             if turn_by_now == turn:  # else the slot may have been written again while it was read
                 break
+        waiting = self._waiting()
         if not 0 < length <= _SLOT_SIZE - _LENGTH.size:
-            return []
+            return waiting
         try:
             rows: list[dict[str, Any]] = orjson.loads(b"[%b]" % payload)
         except ValueError:
-            return []
+            return waiting
         if found_turn == turn and len(rows) == 1:
             loss, score, ended, fit_seconds, validate_seconds, peak = found
             result = Result(
                 Status.OK, loss, fit_seconds, validate_seconds, None if math.isnan(peak) else peak
             )
             rows[0] |= _outcome(result, score, ended)
-        return rows
+        told = {row["number"] for row in waiting}
+        return waiting + [row for row in rows if row["number"] not in told]
+
+    def _waiting(self) -> list[dict[str, Any]]:
+        (length,) = _LENGTH.unpack_from(self._map, _KEPT_AT)
+        if not 0 < length <= _SIZE - _LINES_AT:
+            return []
+        try:
+            return [orjson.loads(line) for line in self._map[_LINES_AT : _LINES_AT + length].splitlines()]
+        except ValueError:
+            return []
 
     def close(self, remove: bool = False) -> None:
         self._map.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import closing
 from multiprocessing.connection import Connection
@@ -13,6 +14,10 @@ from cfo_bench.live import LivePage
 from cfo_bench.machine import die_with_parent, leave_stopping_to_others
 from cfo_bench.records import TrialRecord
 from cfo_bench.search import describe
+
+# Trials that end within so long of each other are written at once: a write takes a quarter of all that is
+# done for a trial of a millisecond.
+TOGETHER_SECONDS = 0.01
 
 
 def main(job: runner.Job, live_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
@@ -28,11 +33,12 @@ def main(job: runner.Job, live_path: Path, log_path: Path, answer: Connection, f
                 if past is None:
                     writer.clear()
                 writer.append(first)
+                lines = _Lines(writer, live)
                 for record in records:
                     if isinstance(record, TrialRecord):
-                        writer.write(live.line(record))
+                        lines.add(live.line(record), record.ended)
                     else:
-                        writer.append(record)
+                        lines.write(trace.encode(record))
                 writer.sync()
     except CfoBenchError as error:
         log_path.unlink(missing_ok=True)
@@ -40,6 +46,24 @@ def main(job: runner.Job, live_path: Path, log_path: Path, answer: Connection, f
     except Exception as error:
         answer.send((1, f"unexpected {describe(error)}; more in {log_path}"))
         raise
+
+
+class _Lines:
+    """Brings the cheapest trials to the trace together; until then the page keeps them safe from a kill."""
+
+    def __init__(self, writer: trace.TraceWriter, live: LivePage) -> None:
+        self._writer, self._live = writer, live
+        self._written_at = -math.inf
+
+    def add(self, line: bytes, now: float) -> None:
+        if now - self._written_at >= TOGETHER_SECONDS or not self._live.keep(line):
+            self.write(line)
+            self._written_at = now
+
+    def write(self, line: bytes) -> None:
+        """This line, after those that wait. If a kill comes before they are let go of, their numbers tell."""
+        self._writer.write(self._live.kept() + line)
+        self._live.let_go()
 
 
 def _redirect_output(log_path: Path) -> None:

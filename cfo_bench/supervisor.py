@@ -221,6 +221,7 @@ class _Supervisor:
             # A slow disk may take its time for this: not when the axe is about to fall.
             if monotonic() - synced_at >= SYNC_SECONDS and axe_at - monotonic() > SYNC_SECONDS:
                 _sync(self._job.trace_path)
+                _sync(self._page.path)  # where the newest lines may wait
                 synced_at = monotonic()
 
     def _is_loading(self) -> bool:

@@ -95,6 +95,49 @@ def test_the_last_of_several_trials_is_known_once_it_is_evaluated(page: LivePage
     assert [row["loss"] for row in page.under_way() if row["number"] == 1] == [0.25]
 
 
+def line(page: LivePage, number: int, loss: float) -> bytes:
+    """A trial from its beginning to the line that the trace is to get."""
+    trial, result = Trial(number, {"x": number}), Result(Status.OK, loss)
+    page.began(trial, float(number), 0.0)
+    page.evaluated(trial, result, loss, number + 0.5)
+    whole = page.line(record_of(trial, result, loss, float(number), number + 0.5, 0.0, 0.0))
+    page.told(number, number + 1, loss)
+    return whole
+
+
+def test_lines_that_wait_are_seen_by_the_other_side_until_they_are_let_go_of(page: LivePage):
+    with LivePage.join(page.path) as run:
+        lines = [line(run, number, 0.5) for number in range(3)]
+        for one in lines[:2]:
+            assert run.keep(one)
+        assert run.kept() == b"".join(lines[:2])
+        # The third was evaluated, but its line was not kept yet.
+        assert [(row["number"], row["status"]) for row in page.under_way()] == [(n, "ok") for n in range(3)]
+        run.keep(lines[2])
+        assert numbers(page.under_way()) == [0, 1, 2], "the slot has the third one too"
+        run.let_go()
+        assert numbers(page.under_way()) == [2] and run.kept() == b""
+
+
+def test_a_line_that_was_being_kept_when_the_kill_came_does_not_count(page: LivePage):
+    page.keep(line(page, 0, 0.5))
+    half = line(page, 1, 0.25)[:40]
+    page._map[live._LINES_AT + page._kept : live._LINES_AT + page._kept + 40] = half
+    assert [(row["number"], row["loss"]) for row in page.under_way()] == [(0, 0.5), (1, 0.25)]
+    page.clear()
+    assert page.under_way() == []
+
+
+def test_a_page_without_room_for_a_line_says_so_and_keeps_the_others(page: LivePage):
+    kept = 0
+    while page.keep(line(page, kept, 0.5)):
+        kept += 1
+    assert kept > 100 and page.kept().count(b"\n") == kept
+    assert numbers(page.under_way()) == [*range(kept), kept]
+    page.let_go()
+    assert page.keep(line(page, kept, 0.5))
+
+
 def test_the_clock_and_the_tally_are_seen_by_the_other_side(page: LivePage):
     with LivePage.join(page.path) as run:
         run.tally(5, 0.125)
