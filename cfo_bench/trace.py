@@ -1,6 +1,6 @@
 """A run's trace on disk: JSONL, one line a record, one writer at a time.
 
-A line is appended with one write and never changed. What a kill may leave is a torn last line:
+Lines are appended with one write, and never changed. What a kill may leave is a torn last line:
 it is cut off, or completed when only its end of line is missing. Anything else that is not a
 record makes the trace unreadable, and it is left as it is.
 """
