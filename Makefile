@@ -30,7 +30,7 @@ check: install  ## lint, formatting and strict types
 demo: install  ## a real benchmark on bundled data, in under 3 minutes
 	@bash scripts/demo.sh
 
-bench: install  ## run the project's own speed benchmarks, one after another (about 20 minutes)
+bench: install  ## run the project's own speed benchmarks, one after another (about half an hour)
 	@missed=; for script in benchmarks/*.py; do \
 		echo "== $$script"; $(python) "$$script" || missed="$$missed $$script"; \
 	done; [ -z "$$missed" ] || { echo "a floor was missed, or it failed:$$missed" >&2; exit 1; }
