@@ -13,7 +13,7 @@ from cfo_bench.cli.noting import NotingFailures
 from cfo_bench.cli.progress import looking_ahead, progress
 from cfo_bench.cli.summary import print_summary
 from cfo_bench.engines import capacity
-from cfo_bench.errors import MissingPackageError
+from cfo_bench.engines.clusters import need_packages
 from cfo_bench.inspection import fetch_task, inspect_task, packages, rehearse
 from cfo_bench.quantities import duration
 from cfo_bench.records import DataRef, EndReason, RunSpec
@@ -89,20 +89,11 @@ def check(suite: Suite, specs: Sequence[RunSpec]) -> frozenset[str]:
     Returned are the methods that can't be replayed.
     """
     if suite.engine == "dask":
-        _need_dask(suite)
+        need_packages(suite.cluster)
     return rehearse(
         list({(spec.learner, spec.method): spec for spec in specs}.values()),
         {choice.name: choice.place for choice in suite.methods},
     )
-
-
-def _need_dask(suite: Suite) -> None:
-    from importlib.util import find_spec
-
-    queue = suite.cluster.kind not in ("local", "join")
-    for package in ("distributed", *(["dask_jobqueue"] if queue else [])):
-        if find_spec(package) is None:
-            raise MissingPackageError("--engine dask", package, "pip install 'cfo-bench[cluster]'")
 
 
 def run_all(

@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,16 +109,20 @@ class Link:
             self.client.close(timeout=2)
 
 
+def need_packages(cluster: Cluster) -> None:
+    """Says what to install where something is missing, before anything is started."""
+    for package in ("distributed", *(["dask_jobqueue"] if cluster.kind in BATCH_SYSTEMS else [])):
+        if find_spec(package) is None:
+            raise MissingPackageError("--engine dask", package, "pip install 'cfo-bench[cluster]'")
+
+
 @contextmanager
 def linked(cluster: Cluster, threads: int) -> Iterator[Link]:
     """A link to the cluster, started first where that is asked for, with workers of so many threads."""
-    try:
-        import dask
-        import distributed  # noqa: F401  it sets up its logging when it is first imported
-    except ImportError:
-        raise MissingPackageError(
-            "--engine dask", "distributed", "pip install 'cfo-bench[cluster]'"
-        ) from None
+    need_packages(cluster)
+    import dask
+    import distributed  # noqa: F401  it sets up its logging when it is first imported
+
     # What matters of what Dask would log we say ourselves, each in one line.
     for name in ("distributed", "distributed.client", "distributed.scheduler", "distributed.nanny"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -175,12 +180,8 @@ def _start(cluster: Cluster, threads: int) -> Link:
 def _batch_system(cluster: Cluster) -> Any:
     name = BATCH_SYSTEMS[cluster.kind]
     on_ctrl_c = signal.getsignal(signal.SIGINT)
-    try:
-        import dask_jobqueue
-    except ImportError:
-        raise MissingPackageError(
-            f"--cluster {cluster.kind}", "dask-jobqueue", "pip install 'cfo-bench[cluster]'"
-        ) from None
+    import dask_jobqueue
+
     signal.signal(signal.SIGINT, on_ctrl_c)  # its import makes Ctrl-C leave at once, with exit code 0
     exports = [f"export {_variable(key)}={value}" for key, value in FRUGAL.items()]
     options = {"processes": 1, "scheduler_options": {"dashboard_address": ":0"}, **cluster.options}
