@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench import trace
 from cfo_bench.records import EndReason, Result, Status, Trial
+from cfo_bench.results import trace
 from cfo_bench.space import Space
 
 TRIES = 5

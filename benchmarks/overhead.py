@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cfo_bench import trace
 from cfo_bench.clock import Deadline
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
 from cfo_bench.records import Fold, Problem, Result, Trial, TrialRecord
+from cfo_bench.results import trace
 from cfo_bench.space import Config, Space
 
 # milliseconds a trial, seconds of the run, the least share that will do

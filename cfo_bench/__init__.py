@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 __all__ = ["CFO", "Categorical", "Float", "Int", "Result", "Space", "Status", "Trial", "minimize"]
 
 if TYPE_CHECKING:
-    from cfo_bench.library import minimize
+    from cfo_bench.minimization import minimize
     from cfo_bench.optimizers.cfo import CFO
     from cfo_bench.records import Result, Status, Trial
     from cfo_bench.space import Categorical, Float, Int, Space
@@ -34,7 +34,7 @@ _HOME = {
     "Space": "cfo_bench.space",
     "Status": "cfo_bench.records",
     "Trial": "cfo_bench.records",
-    "minimize": "cfo_bench.library",
+    "minimize": "cfo_bench.minimization",
 }
 
 

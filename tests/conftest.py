@@ -8,12 +8,18 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.helpers import traces
+
 ROOT = Path(__file__).resolve().parents[1]
+
+WriteRun = Callable[..., Path]
 
 # An example's wall time says more about the machine's neighbours than about the code.
 settings.register_profile("cfo-bench", deadline=None)
@@ -39,3 +45,9 @@ def shared() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return folder
+
+
+@pytest.fixture
+def write_run(tmp_path: Path) -> WriteRun:
+    """Writes traces below `results` of the test's folder."""
+    return partial(traces.write_run, tmp_path / "results")

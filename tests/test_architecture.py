@@ -1,6 +1,8 @@
-"""The rooms of the package and who may import whom, read from the source of every module.
+"""Who may import whom: the rooms are the folders of the package, read from the source of every module.
 
-A new module at the top of the package, or a new folder, needs a line in ROOMS.
+A module at the top of the package is one of the words that everybody speaks if it imports no room, and
+part of the library if it does. Every room may import the words; the library may import every room but
+the command line; only the command line imports itself.
 """
 
 from __future__ import annotations
@@ -19,41 +21,24 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "cfo_bench"
+WORDS, LIBRARY, COMMAND_LINE = "the words", "the library", "cli"
 
-
-@dataclass(frozen=True)
-class Room:
-    """`members` are modules or folders of the package; they may import each other and the rooms `below`."""
-
-    members: frozenset[str]
-    below: frozenset[str]
-
-
-def room(members: str, *, below: str = "") -> Room:
-    return Room(frozenset(members.split()), frozenset(below.split()))
-
-
-ROOMS = {
-    "words": room("annotations errors clock space records metrics quantities registry"),
-    "yaml": room("yaml_file", below="words"),
-    "disk": room("identity merge plan results_folder trace suite suite_file", below="words yaml"),
-    "optimizers": room("optimizers", below="words"),
-    "learners": room("learners", below="words"),
-    "tasks": room("tasks", below="words yaml"),
-    "run": room(
-        "aftermath cgroups contention forking inspection live machine parallel preloaded process runner "
-        "search supervisor",
-        below="words disk optimizers learners tasks",
-    ),
-    "library": room("__init__ library", below="words optimizers run"),
-    "engines": room("engines", below="words disk tasks run"),
-    "simulate": room("simulate", below="words disk run"),
-    "report": room("report", below="words disk"),
-    "cli": room(
-        "cli __main__",
-        below="words yaml disk optimizers learners tasks library run engines simulate report",
-    ),
+# Which rooms a room may import besides itself and the words.
+MAY_IMPORT = {
+    "optimizers": "",
+    "learners": "",
+    "tasks": "",
+    "machine": "",
+    "results": "",
+    "suite": "optimizers learners tasks",
+    "run": "optimizers learners tasks suite results machine",
+    "engines": "tasks suite results machine run",
+    "report": "results",
+    "terminal": "optimizers learners tasks suite results run engines",
 }
+
+# What the words may load besides the standard library.
+LIGHT = {"numpy", "yaml"}
 
 # What `cfo-bench --help` must not wait for.
 HEAVY = ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch", "xgboost"]
@@ -99,9 +84,28 @@ def imported_module(found: Import, modules: set[str]) -> str | None:
     return whole if whole in modules else found.module
 
 
-def room_of(module: str) -> str | None:
-    member = module.split(".")[1] if "." in module else "__init__"
-    return next((name for name, room in ROOMS.items() if member in room.members), None)
+@cache
+def reached(module: str) -> frozenset[str]:
+    """The modules of ours that a module imports, those that only type checkers see among them."""
+    modules = set(sources())
+    found = {imported_module(one, modules) for one in imports(sources()[module])}
+    return frozenset(name for name in found if name is not None)
+
+
+@cache
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    if module in (PACKAGE, f"{PACKAGE}.__main__"):  # where people come in: they may name everything
+        return COMMAND_LINE if module != PACKAGE else LIBRARY
+    if len(parts) > 2 or (ROOT / Path(*parts)).is_dir():
+        return parts[1]
+    return WORDS if all(room_of(target) == WORDS for target in reached(module)) else LIBRARY
+
+
+def may_import(here: str, there: str) -> bool:
+    if here in (there, COMMAND_LINE) or there == WORDS:
+        return True
+    return there != COMMAND_LINE if here == LIBRARY else there in MAY_IMPORT.get(here, "").split()
 
 
 def time_readings(tree: ast.AST) -> Iterator[str]:
@@ -144,26 +148,48 @@ def sources() -> dict[str, ast.Module]:
 # --- the rules --------------------------------------------------------------------------------
 
 
-def test_every_module_has_a_room() -> None:
-    homeless = [module for module in sources() if room_of(module) is None]
+def test_every_folder_has_its_line_in_the_table() -> None:
+    folders = {
+        path.name
+        for path in (ROOT / PACKAGE).iterdir()
+        if path.is_dir() and any(path.rglob("*.py")) and path.name != COMMAND_LINE
+    }
 
-    assert not homeless, f"{', '.join(homeless)}: no room in ROOMS, give it the lowest one that does"
+    assert folders == set(MAY_IMPORT)
 
 
 def test_imports_point_down_only() -> None:
-    modules = set(sources())
-    wrong = []
-    for module, tree in sources().items():
-        here = room_of(module)
-        for found in imports(tree):
-            target = imported_module(found, modules)
-            there = room_of(target) if target else here
-            if here is not None and there != here and there not in ROOMS[here].below:
-                wrong.append(
-                    f"{module}, line {found.line}: the room '{here}' may not import {target} ('{there}')"
-                )
+    wrong = [
+        f"{module} may not import {target}: {room_of(module)} is not above {room_of(target)}"
+        for module in sources()
+        for target in sorted(reached(module))
+        if not may_import(room_of(module), room_of(target))
+    ]
 
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_words_are_told_from_the_library_by_what_they_import() -> None:
+    rooms = {module: room_of(module) for module in sources()}
+
+    assert rooms[f"{PACKAGE}.records"] == rooms[f"{PACKAGE}.space"] == WORDS
+    assert rooms[f"{PACKAGE}.minimization"] == LIBRARY
+    assert rooms[f"{PACKAGE}.tasks.sources.files"] == "tasks"
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ("optimizers", "tasks"),
+        ("results", "run"),
+        ("run", "engines"),
+        ("engines", LIBRARY),
+        (LIBRARY, "cli"),
+        (WORDS, "results"),
+    ],
+)
+def test_an_import_that_points_up_is_seen(here: str, there: str) -> None:
+    assert not may_import(here, there)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -195,12 +221,12 @@ def test_imports_are_absolute() -> None:
     assert not relative, "\n".join(relative)
 
 
-def test_the_lowest_room_needs_numpy_at_the_most() -> None:
-    light = sys.stdlib_module_names | {PACKAGE, "numpy"}
+def test_the_words_load_little() -> None:
+    light = sys.stdlib_module_names | {PACKAGE} | LIGHT
     heavy = [
         f"{module}, line {found.line}: {found.module}"
         for module, tree in sources().items()
-        if room_of(module) == "words"
+        if room_of(module) == WORDS
         for found in imports(tree)
         if found.module.split(".")[0] not in light
     ]
@@ -230,16 +256,16 @@ def test_nothing_draws_from_a_global_random_generator() -> None:
 
 def test_imports_are_seen_in_functions_and_under_type_checking() -> None:
     tree = ast.parse(
-        "from cfo_bench import trace, __version__\n"
+        "from cfo_bench.results import trace\nfrom cfo_bench import __version__\n"
         "if TYPE_CHECKING:\n    import cfo_bench.cli.main\n"
         "def f():\n    from cfo_bench.space import Int\n"
     )
 
     found = list(imports(tree))
 
-    modules = {"cfo_bench.trace", "cfo_bench.space", "cfo_bench.cli.main"}
+    modules = {"cfo_bench.results.trace", "cfo_bench.space", "cfo_bench.cli.main"}
     reached = [imported_module(one, modules) for one in found]
-    assert reached == ["cfo_bench.trace", None, "cfo_bench.cli.main", "cfo_bench.space"]
+    assert reached == ["cfo_bench.results.trace", None, "cfo_bench.cli.main", "cfo_bench.space"]
     assert [one.only_for_types for one in found] == [False, False, True, False]
 
 

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cfo_bench import trace
 from cfo_bench.records import Status
+from cfo_bench.results import trace
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,9 +13,9 @@ from cfo_bench import tasks
 from cfo_bench.cli.options import Chosen, parse_values
 from cfo_bench.errors import UnknownNameError, UserError, told_at
 from cfo_bench.records import DataRef, Problem, RunSpec
-from cfo_bench.suite import DEFAULT_N_FOLDS, DEFAULTS, Choice, Cluster, Pick, Suite, expand, parse_folds
-from cfo_bench.suite_file import find, read
-from cfo_bench.trace import run_id
+from cfo_bench.results.trace import run_id
+from cfo_bench.suite.file import find, read
+from cfo_bench.suite.model import DEFAULT_N_FOLDS, DEFAULTS, Choice, Cluster, Pick, Suite, expand, parse_folds
 
 
 def suite_of(file: str | None, asked: Mapping[str, Any]) -> Suite:

@@ -26,8 +26,8 @@ def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:
     A run that several folders have is taken from the one that has most of it. Where two contradict each
     other, in a run or in the data of a task, everything that does is listed and nothing is written.
     """
-    from cfo_bench.merge import MergeConflict
-    from cfo_bench.merge import merge as put_together
+    from cfo_bench.results.merge import MergeConflict
+    from cfo_bench.results.merge import merge as put_together
 
     try:
         merged = put_together(folders, out, skip_running)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cfo_bench import plan
 from cfo_bench.engines.drive import Active, Progress
-from cfo_bench.runner import Job
-from cfo_bench.supervisor import Outcome, Verdict
+from cfo_bench.results import plan
+from cfo_bench.run.runner import Job
+from cfo_bench.run.supervisor import Outcome, Verdict
 
 
 class NotingFailures:

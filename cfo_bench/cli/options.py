@@ -10,8 +10,8 @@ from cfo_bench.errors import OptionError, UserError, told_at
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.registry import Registry, label
-from cfo_bench.suite import Choice
-from cfo_bench.suite_file import as_option
+from cfo_bench.suite.file import as_option
+from cfo_bench.suite.model import Choice
 
 Chosen = list[tuple[str, dict[str, Any]]]
 

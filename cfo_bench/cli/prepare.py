@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.cli import completion
 from cfo_bench.cli.tasks import places
+from cfo_bench.terminal import completion
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef
@@ -47,8 +47,8 @@ def prepare(
 
     from cfo_bench.cli.asking import selected
     from cfo_bench.errors import CfoBenchError, UserError
-    from cfo_bench.suite import Pick, Suite
-    from cfo_bench.suite_file import find, read_tasks
+    from cfo_bench.suite.file import find, read_tasks
+    from cfo_bench.suite.model import Pick, Suite
     from cfo_bench.tasks import store
 
     picks = (*map(Pick, task_names), *([Pick(tags=tuple(tags))] if tags else []))

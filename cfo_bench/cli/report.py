@@ -108,7 +108,7 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
     """The standings on stdout; or JSON there, and the standings on stderr."""
     from dataclasses import asdict
 
-    from cfo_bench.cli.tables import show_json
+    from cfo_bench.terminal.tables import show_json
 
     for line in built.warnings:
         click.echo(f"cfo-bench: {line}", err=True)
@@ -126,7 +126,7 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
 
 
 def _standings(found: Overview) -> str:
-    from cfo_bench.cli.tables import text_table
+    from cfo_bench.terminal.tables import text_table
 
     def number(value: float | None, digits: int, unit: str = "") -> str:
         return "" if value is None else f"{value:.{digits}f}{unit}"

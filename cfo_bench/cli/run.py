@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from cfo_bench.cli import completion
 from cfo_bench.cli.run_options import what_to_run
+from cfo_bench.terminal import completion
 
 
 @click.command(short_help="Run methods on tasks and trace every trial.")
@@ -57,7 +57,7 @@ def run(
     """
     from cfo_bench.cli import asking, running
     from cfo_bench.cli import options as words
-    from cfo_bench.trace import run_id
+    from cfo_bench.results.trace import run_id
 
     part = asking.parse_shard(shard) if shard is not None else None
     asked = asking.suite_of(suite, {**keys, "data_file": data_file, "oversubscribe": oversubscribe})

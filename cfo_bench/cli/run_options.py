@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from cfo_bench import quantities
-from cfo_bench.cli import completion
-from cfo_bench.suite import CLOCKS, CLUSTER_KINDS, DEFAULTS, ENGINES, VALIDATIONS
+from cfo_bench.suite import quantities
+from cfo_bench.suite.model import CLOCKS, CLUSTER_KINDS, DEFAULTS, ENGINES, VALIDATIONS
+from cfo_bench.terminal import completion
 
 Command = Callable[..., Any]
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfo_bench import machine, plan
+from cfo_bench import machine
 from cfo_bench.cli.noting import NotingFailures
-from cfo_bench.cli.progress import looking_ahead, progress
 from cfo_bench.cli.summary import print_summary
 from cfo_bench.engines import capacity
-from cfo_bench.engines.clusters import need_packages
-from cfo_bench.inspection import fetch_task, inspect_task, packages, rehearse
-from cfo_bench.quantities import duration
+from cfo_bench.engines.dask.clusters import need_packages
 from cfo_bench.records import DataRef, EndReason, RunSpec
-from cfo_bench.runner import Job, reproducing_command
-from cfo_bench.suite import Suite
-from cfo_bench.supervisor import Verdict, fork_server
+from cfo_bench.results import plan
+from cfo_bench.results.trace import ends, path_of
+from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
+from cfo_bench.run.runner import Job, reproducing_command
+from cfo_bench.run.supervisor import Verdict, fork_server
+from cfo_bench.suite.model import Suite
+from cfo_bench.suite.quantities import duration
 from cfo_bench.tasks import is_stored
-from cfo_bench.trace import ends, path_of
+from cfo_bench.terminal.progress import looking_ahead, progress
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
@@ -139,9 +140,9 @@ def _run_on(
     shown: Progress,
 ) -> list[Verdict]:
     if suite.engine == "dask":
-        from cfo_bench.engines import dask
+        from cfo_bench.engines.dask import driver
 
-        return dask.run_jobs(todo, suite.cluster, force, shown)
+        return driver.run_jobs(todo, suite.cluster, force, shown)
     from cfo_bench.engines import local
 
     return local.run_jobs(todo, suite.jobs, context, force, shown, oversubscribe)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cfo_bench.report.status import RunStatus, Status, Watch
+    from cfo_bench.results.status import RunStatus, Status, Watch
 
 # What is listed one by one, before the rest is only counted.
 _AT_MOST = 10
@@ -40,8 +40,8 @@ def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from cfo_bench.cli.tables import show_json
-    from cfo_bench.report.status import Watch
+    from cfo_bench.results.status import Watch
+    from cfo_bench.terminal.tables import show_json
 
     if watch and as_json:
         raise click.UsageError("--json prints once: leave out --watch")
@@ -105,15 +105,15 @@ def _watch_lines(looking: Watch, every: float) -> Status:
 
 
 def _goes_on(runs: Sequence[RunStatus]) -> bool:
-    from cfo_bench.report.status import TO_BE_DONE
+    from cfo_bench.results.status import TO_BE_DONE
 
     return any(run.progress in TO_BE_DONE for run in runs)
 
 
 def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
     """A row a method, the time to go, and what is not as it should be."""
-    from cfo_bench.cli.tables import text_table
-    from cfo_bench.report.status import Progress
+    from cfo_bench.results.status import Progress
+    from cfo_bench.terminal.tables import text_table
 
     counts: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
@@ -139,8 +139,8 @@ def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
 
 def _to_go(runs: Sequence[RunStatus]) -> str:
     """The time to go, and how it was reckoned."""
-    from cfo_bench.quantities import duration
-    from cfo_bench.report.status import Progress, remaining
+    from cfo_bench.results.status import Progress, remaining
+    from cfo_bench.suite.quantities import duration
 
     left = remaining(runs)
     if not _goes_on(runs):
@@ -157,8 +157,8 @@ def _to_go(runs: Sequence[RunStatus]) -> str:
 
 def _by_task(runs: Sequence[RunStatus], unfinished_only: bool = False) -> Iterator[str]:
     """For each learner with several tasks a row a task, a column a method."""
-    from cfo_bench.cli.tables import text_table
-    from cfo_bench.report.status import Progress
+    from cfo_bench.results.status import Progress
+    from cfo_bench.terminal.tables import text_table
 
     counts: dict[str, dict[str, dict[str, Counter[str]]]] = {}
     for run in runs:

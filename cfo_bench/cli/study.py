@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from cfo_bench.cli.completion import task_names
 from cfo_bench.cli.run import run
+from cfo_bench.terminal.completion import task_names
 
 
 @click.group(short_help="Try every value of a hyperparameter.")
@@ -67,9 +67,9 @@ def knn(
 
     The trace is an ordinary one, of the method `study`; the figure is written beside it.
     """
-    from cfo_bench import trace
     from cfo_bench.records import RunSpec
     from cfo_bench.report.knn import draw, findings
+    from cfo_bench.results import trace
 
     common = {} if n_folds is None else {"n_folds": n_folds}
     exit_code: int = ctx.invoke(

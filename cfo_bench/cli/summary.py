@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from cfo_bench.cli.tables import show_json, show_table
 from cfo_bench.metrics import METRICS
 from cfo_bench.registry import label
-from cfo_bench.report.summary import SummaryRow, summarise
+from cfo_bench.results.summary import SummaryRow, summarise
+from cfo_bench.terminal.tables import show_json, show_table
 
 _COLUMNS = ("task", "method", "folds", "metric", "best score", "time to it", "trials", "overhead")
 _NUMBERS = (2, 4, 5, 6, 7)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cfo_bench.cli import completion
+from cfo_bench.terminal import completion
 
 
 def places(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,8 +55,8 @@ def tasks(
         return
     from dataclasses import asdict
 
-    from cfo_bench.cli.tables import show
     from cfo_bench.tasks import listing
+    from cfo_bench.terminal.tables import show
 
     rows = [
         row
@@ -105,9 +105,9 @@ def show_task(
     as_json: bool,
 ) -> None:
     """Show one task's data: sizes, types, missing values, classes, folds, source and licence."""
-    from cfo_bench.cli.tables import show_json
     from cfo_bench.tasks import resolve
     from cfo_bench.tasks.details import details
+    from cfo_bench.terminal.tables import show_json
 
     found = details(resolve(name, data_dir, tables, offline), n_folds)
     if as_json:

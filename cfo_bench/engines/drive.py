@@ -12,9 +12,9 @@ from typing import Protocol
 
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.live import Snapshot
-from cfo_bench.runner import Job
-from cfo_bench.supervisor import Verdict
+from cfo_bench.run.live_page import Snapshot
+from cfo_bench.run.runner import Job
+from cfo_bench.run.supervisor import Verdict
 
 
 @dataclass

@@ -18,7 +18,7 @@ from cfo_bench.errors import TraceError
 from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
-from cfo_bench.trace import SCHEMA_VERSION, split_torn
+from cfo_bench.results.trace import SCHEMA_VERSION, split_torn
 
 # What is read of a trial's line; the rest, the configuration above all, only of the best one.
 _COLUMNS = {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from cfo_bench.errors import TraceError
 from cfo_bench.metrics import METRICS
 from cfo_bench.records import TrialRecord
-from cfo_bench.trace import Trace
+from cfo_bench.results.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -301,7 +301,7 @@ def _code() -> str:
     """A hash of the code that turns data into arrays."""
     here = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in [*sorted(here.glob("*.py")), here.parent / "metrics.py"]:
+    for path in [*sorted(here.rglob("*.py")), here.parent / "metrics.py"]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

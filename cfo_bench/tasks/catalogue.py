@@ -16,10 +16,10 @@ from pathlib import Path
 
 from cfo_bench.errors import DataError, UnknownNameError, UserError
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks import bundled, plugins, synthetic
-from cfo_bench.tasks.folder import FolderRow, read_index
-from cfo_bench.tasks.origins import SUITE, Origin, parse_origin
-from cfo_bench.tasks.tables import Entry, paper, read_table, tags_of
+from cfo_bench.tasks.sources import bundled, plugins, synthetic
+from cfo_bench.tasks.sources.folder import FolderRow, read_index
+from cfo_bench.tasks.sources.origins import SUITE, Origin, parse_origin
+from cfo_bench.tasks.task_tables import Entry, paper, read_table, tags_of
 
 ENVIRONMENT = "CFO_BENCH_DATA"
 TABLES_ENVIRONMENT = "CFO_BENCH_TASKS"

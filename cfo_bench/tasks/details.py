@@ -8,8 +8,8 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks import synthetic
 from cfo_bench.tasks.loading import inspect, load_table
+from cfo_bench.tasks.sources import synthetic
 from cfo_bench.tasks.table import Kind
 
 

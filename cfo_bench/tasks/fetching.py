@@ -9,11 +9,12 @@ from typing import TypeVar
 from cfo_bench.clock import sleep, utc_now
 from cfo_bench.errors import DataError
 from cfo_bench.records import DataRef
-from cfo_bench.tasks import pmlb_cache, store
-from cfo_bench.tasks.openml_cache import look_up, openml_home
-from cfo_bench.tasks.origins import Origin, as_origin
+from cfo_bench.tasks import store
+from cfo_bench.tasks.sources import pmlb_cache
+from cfo_bench.tasks.sources.openml_cache import look_up, openml_home
+from cfo_bench.tasks.sources.origins import Origin, as_origin
+from cfo_bench.tasks.sources.unavailable import Unavailable
 from cfo_bench.tasks.store import Fetched, Stored
-from cfo_bench.tasks.unavailable import Unavailable
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ def suite_tasks(origin: Origin, offline: bool) -> list[int]:
         return found
     looked = [f"the store {store.root()}"]
     if not offline:
-        from cfo_bench.tasks import openml
+        from cfo_bench.tasks.sources import openml
 
         home = openml_home()
         try:
@@ -105,10 +106,10 @@ def _into_store(origin: Origin, offline: bool, say: Callable[[str], None]) -> St
 def _fetch(origin: Origin, offline: bool, work: Path) -> Fetched:
     scratch = work / "scratch"
     if origin.kind == "pmlb":
-        from cfo_bench.tasks import pmlb
+        from cfo_bench.tasks.sources import pmlb
 
         return pmlb.fetch(origin, scratch, offline)
-    from cfo_bench.tasks import openml
+    from cfo_bench.tasks.sources import openml
 
     return openml.fetch(origin, openml_home(), scratch, offline)
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
     """Load the data, fetched first where it must be, and check that it can be a task with so many folds."""
-    from cfo_bench.tasks import cache, folds, synthetic
+    from cfo_bench.tasks import cache, folds
+    from cfo_bench.tasks.sources import synthetic
 
     if ref.source == "synthetic":
         folds.check_number(n_folds, synthetic.ROWS[ref.task])
@@ -41,8 +42,9 @@ def load_fold(
     Where the source has official folds, as many as these, they are taken; otherwise the seed makes them.
     With a `holdout_share`, that share of the training rows validates and the held-out part tests.
     """
-    from cfo_bench.tasks import cache, folds, synthetic
+    from cfo_bench.tasks import cache, folds
     from cfo_bench.tasks.arrays import encode
+    from cfo_bench.tasks.sources import synthetic
 
     folds.check_choice(fold, n_folds, seed)
     if ref.source == "synthetic":
@@ -123,14 +125,14 @@ def _about(stored: Stored | None) -> list[object] | None:
 
 def _table(ref: DataRef, stored: Stored | None) -> Table:
     if ref.source == "bundled":
-        from cfo_bench.tasks import bundled
+        from cfo_bench.tasks.sources import bundled
 
         return bundled.load(ref.task)
     if ref.source.startswith("plug-in "):
-        from cfo_bench.tasks import plugins
+        from cfo_bench.tasks.sources import plugins
 
         return plugins.load(ref)
-    from cfo_bench.tasks.files import read_columns
+    from cfo_bench.tasks.sources.files import read_columns
     from cfo_bench.tasks.table import Table
 
     assert ref.path is not None and ref.target is not None  # a file's ref has both

@@ -17,7 +17,7 @@ from cfo_bench.errors import DataError
 from cfo_bench.records import DataRef
 from cfo_bench.tasks import store
 from cfo_bench.tasks.fetching import in_store
-from cfo_bench.tasks.origins import as_origin
+from cfo_bench.tasks.sources.origins import as_origin
 
 PIECE_BYTES = 2**24
 

@@ -21,8 +21,8 @@ from typing import IO, TYPE_CHECKING, Any
 from cfo_bench.clock import sleep
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
-from cfo_bench.tasks.openml_cache import openml_home
-from cfo_bench.tasks.origins import SUITE, Origin
+from cfo_bench.tasks.sources.openml_cache import openml_home
+from cfo_bench.tasks.sources.origins import SUITE, Origin
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array
@@ -67,7 +67,7 @@ class Stored:
         return Problem(self.about["problem"]) if self.about["problem"] else None
 
     def columns(self) -> list[Column]:
-        from cfo_bench.tasks.files import read_columns
+        from cfo_bench.tasks.sources.files import read_columns
 
         self._check(TABLE)
         return read_columns(self.folder / TABLE)

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from cfo_bench.cli.main import cli
-from cfo_bench.cli.tables import text_table
 from cfo_bench.errors import DataError, UnknownNameError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.registry import Row
 from cfo_bench.tasks import listing
+from cfo_bench.terminal.tables import text_table
 
 
 def output(*arguments: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from cfo_bench.cli.options import method_options, parse_options
 from cfo_bench.errors import OptionError, UserError
-from cfo_bench.suite import Choice
+from cfo_bench.suite.model import Choice
 
 
 def named(*names: str) -> list[Choice]:

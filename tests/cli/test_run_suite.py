@@ -22,9 +22,9 @@ from cfo_bench.cli.running import price
 from cfo_bench.errors import CfoBenchError, UserError
 from cfo_bench.records import RunSpec
 from cfo_bench.report.paper import BUDGETS, key, printed
-from cfo_bench.suite import DEFAULTS, Cluster, Suite
-from cfo_bench.suite_file import shipped
-from cfo_bench.trace import run_id
+from cfo_bench.results.trace import run_id
+from cfo_bench.suite.file import shipped
+from cfo_bench.suite.model import DEFAULTS, Cluster, Suite
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 

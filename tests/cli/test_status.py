@@ -16,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cfo_bench import plan
 from cfo_bench.records import EndReason, EndRecord, RunSpec
-from cfo_bench.trace import SCHEMA_VERSION, encode, path_of
+from cfo_bench.results import plan
+from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("bohb", "cfo", "cfo-0", "gpei", "gpeips", "rs", "smac")

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from cfo_bench import trace
 from cfo_bench.records import EndReason, Status
+from cfo_bench.results import trace
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 STUDY = ("study", "knn", "--task", "iris")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench import trace
-from cfo_bench.trace import Trace
+from cfo_bench.results import trace
+from cfo_bench.results.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "tests" / "plugins"

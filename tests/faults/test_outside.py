@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from cfo_bench import trace
 from cfo_bench.records import EndReason, Status
+from cfo_bench.results import trace
 
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
 

@@ -6,8 +6,8 @@ import os
 import signal
 from collections import Counter
 
-from cfo_bench import trace
 from cfo_bench.records import EndReason, Status
+from cfo_bench.results import trace
 
 RUNS, TRIALS = 24, 6
 

@@ -267,7 +267,7 @@ def test_a_trial_without_enough_memory_ends_as_memory_and_the_next_one_is_as_eve
 import numpy as np
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.learners.dnn import DNN, network_start
-from cfo_bench.machine import cap_memory
+from cfo_bench.machine.memory import cap_memory
 from cfo_bench.records import Fold, Problem, Trial
 
 rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import pytest
 
 from cfo_bench.report.conditions import unequal_conditions
 from cfo_bench.report.digest import Digest, digest
-from cfo_bench.trace import encode
+from cfo_bench.results.trace import encode
 
 Ran = Callable[..., Digest]
 

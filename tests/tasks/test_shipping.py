@@ -98,7 +98,7 @@ def test_a_folder_of_the_store_becomes_one_of_the_other_store(
 ) -> None:
     import numpy as np
 
-    from cfo_bench.tasks.origins import Origin
+    from cfo_bench.tasks.sources.origins import Origin
     from cfo_bench.tasks.table import categories, numbers
 
     origin = Origin("openml", "5")

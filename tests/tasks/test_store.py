@@ -11,7 +11,7 @@ import pytest
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks import store
-from cfo_bench.tasks.origins import Origin
+from cfo_bench.tasks.sources.origins import Origin
 from cfo_bench.tasks.table import Table, categories, dates, numbers
 
 ORIGIN = Origin("openml", "5")

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cfo_bench import trace
 from cfo_bench.errors import TraceError
 from cfo_bench.report import style
 from cfo_bench.report.contents import Figure, Section, Table, Value
 from cfo_bench.report.knn import findings, seconds
 from cfo_bench.report.results import Results
 from cfo_bench.report.scores import STUDY
+from cfo_bench.results import trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

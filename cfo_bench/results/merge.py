@@ -1,0 +1,305 @@
+"""Results folders of several machines, put together in one: all of it, or nothing where two contradict."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cfo_bench.errors import RunError, TraceError, UserError
+from cfo_bench.registry import label
+from cfo_bench.results import plan, trace
+from cfo_bench.results.folder import PAGE, TRACE, is_held, run_files
+from cfo_bench.results.identity import differences
+
+# What is written and has not got its name yet: no reader takes it for a trace.
+_UNFINISHED = ".merging"
+
+
+class MergeConflict(RunError):
+    """Nothing was written; `conflicts` has a line for each thing that stands in the way."""
+
+    def __init__(self, conflicts: Sequence[str]) -> None:
+        super().__init__(
+            f"{len(conflicts)} conflict{'s' * (len(conflicts) != 1)}, nothing was written: "
+            "keep the copy that you trust in one of the folders, move the others away, and merge again"
+        )
+        self.conflicts = list(conflicts)
+
+
+@dataclass(slots=True)
+class Merged:
+    """What came of it: how many runs came from each folder, and what a person should know."""
+
+    copied: Counter[str] = field(default_factory=Counter)
+    there_before: int = 0
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """One folder's copy of a run; `stamp` tells whether it has changed since it was read."""
+
+    folder: Path
+    path: Path
+    header: dict[str, Any]
+    is_finished: bool
+    trials: int
+    is_torn: bool
+    stamp: tuple[int, int]
+
+    def lines(self) -> bytes:
+        return trace.split_torn(self.path.read_bytes())[0]
+
+
+def merge(folders: Sequence[Path], out: Path, skip_running: bool = False) -> Merged:
+    """Every run of the folders in `out`, which may be one of them, or have runs already.
+
+    A run that several have is taken from the one that has most of it. The order of the folders does
+    not matter.
+    """
+    sources = _sources(folders, out)
+    files = {folder: run_files(folder) for folder in sources}
+    for folder, found in files.items():
+        if folder != out and not found and not plan.read(folder):
+            raise UserError(f"no traces in {str(folder)!r}: give folders that cfo-bench run has written to")
+    merged = Merged()
+    conflicts: list[str] = []
+    chosen: dict[str, _Copy] = {}
+    for run_id in sorted({run_id for found in files.values() for run_id in found}):
+        try:
+            held = [folder for folder in sources if is_held(folder / f"{run_id}{TRACE}")]
+            if held and not skip_running:
+                raise RunError(
+                    f"{run_id} is running in {held[0]}: wait for its end, or leave it out with --skip-running"
+                )
+            merged.notes += [f"{run_id} is running in {folder}: left out" for folder in held]
+            if out in held:
+                continue
+            having = [folder for folder in sources if TRACE in files[folder].get(run_id, ())]
+            copies = [copy for folder in having if folder not in held and (copy := _read(folder, run_id))]
+            if copies:
+                chosen[run_id] = _choose(run_id, copies)
+        except (RunError, TraceError) as error:
+            conflicts.append(str(error))
+        except OSError as error:
+            conflicts.append(f"{error.filename or run_id} can't be read: {error.strerror}")
+    conflicts += _different_data(chosen.values())
+    if conflicts:
+        raise MergeConflict(conflicts)
+    try:
+        _write(chosen, sources, out, files.get(out, {}), merged)
+    except OSError as error:
+        raise RunError(
+            f"can't write {error.filename or out}: {error.strerror}; what was copied stays: "
+            "make room, then give the same command again"
+        ) from None
+    merged.warnings += _unlike(chosen.values())
+    return merged
+
+
+def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
+    """Each folder once, with `out` if it is there already: what it has counts as much."""
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{str(out)!r} is a file: give a folder, new or with results, to merge into")
+    found: dict[Path, Path] = {}
+    for folder in [*([out] if out.is_dir() else []), *folders]:
+        found.setdefault(folder.resolve(), folder)
+    for one in [*found, out.resolve()]:
+        for other in found:
+            if one != other and one.is_relative_to(other):
+                raise UserError(f"{str(one)!r} lies inside {str(other)!r}: merge folders beside each other")
+    return list(found.values())
+
+
+def _read(folder: Path, run_id: str) -> _Copy | None:
+    """None for a run that never began: its trace has no header. Every line is checked."""
+    path = folder / f"{run_id}{TRACE}"
+    stamp = _stamp(path)
+    found = trace.read(path)
+    if found is None:
+        return None
+    if not {"task", "seed"} <= found.header["spec"].keys() or not {"data", "metric"} <= found.header.keys():
+        raise TraceError(f"{path} can't be read as a trace, as its header lacks the task: move it away")
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        is_torn = file.read() != b"\n"
+    return _Copy(folder, path, found.header, found.is_finished, len(found.trials), is_torn, stamp)
+
+
+def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
+    """The copy that has all that the others have."""
+    if len(copies) == 1:
+        return copies[0]
+    lines = [copy.lines() for copy in copies]
+    best = [
+        at
+        for at, one in enumerate(copies)
+        if all(_covers(one, lines[at], other, lines[i]) for i, other in enumerate(copies))
+    ]
+    if not best:
+        raise RunError(f"{run_id} {_what_differs(copies, lines)}")
+    # Of several that say the same, always the same one, whatever the order of the folders.
+    return copies[min(best, key=lambda at: lines[at])]
+
+
+def _covers(one: _Copy, its_lines: bytes, other: _Copy, other_lines: bytes) -> bool:
+    """Whether nothing is lost when the other goes."""
+    if its_lines.startswith(other_lines):  # the same, or an older copy
+        return True
+    if differences(other.header, one.header):
+        return False
+    (its_header, _, its_rest), (other_header, _, other_rest) = (
+        part.partition(b"\n") for part in (its_lines, other_lines)
+    )
+    # The same beginning of the same run, which went on in two places and came to its end in one. Or
+    # it was begun twice, and so far came out the same: on the virtual clock it always does.
+    went_on = its_header == other_header and one.is_finished and not other.is_finished
+    return went_on or its_rest.startswith(other_rest)
+
+
+def _what_differs(copies: Sequence[_Copy], lines: Sequence[bytes]) -> str:
+    first, first_lines = copies[0], lines[0]
+    for other, other_lines in zip(copies[1:], lines[1:], strict=True):
+        if _covers(first, first_lines, other, other_lines) or _covers(other, other_lines, first, first_lines):
+            continue
+        told = [f"{what} {a} and {b}" for what, a, b in differences(first.header, other.header)]
+        if not told:
+            a, b = first_lines.splitlines()[1:], other_lines.splitlines()[1:]
+            same = next(
+                (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+            )
+            told = [f"{_state(first)} and {_state(other)}, the same for {same} lines after the header"]
+        return f"is not the same run in {first.folder} and {other.folder}: {'; '.join(told)}"
+    return f"is not the same run in {', '.join(str(copy.folder) for copy in copies)}"
+
+
+def _state(copy: _Copy) -> str:
+    return f"{copy.trials} trials, {'finished' if copy.is_finished else 'unfinished'}"
+
+
+def _different_data(copies: Iterable[_Copy]) -> list[str]:
+    """The tasks that are not the same everywhere: runs on them can't be compared, so are not mixed."""
+    found: dict[tuple[str, int], dict[tuple[str, ...], Counter[str]]] = {}
+    for copy in copies:
+        spec, data = copy.header["spec"], copy.header["data"]
+        facts = (str(data["sha256"])[:12] + "…", str(data.get("folds")), str(copy.header["metric"]))
+        versions = found.setdefault((label(spec["task"]), spec["seed"]), {})
+        versions.setdefault(facts, Counter())[str(copy.folder)] += 1
+    lines = []
+    for (task, seed), versions in sorted(found.items()):
+        if len(versions) > 1:
+            sides = " and ".join(
+                f"data {sha256}, folds {folds!r}, metric {metric} in {', '.join(sorted(folders))} "
+                f"({folders.total()} runs)"
+                for (sha256, folds, metric), folders in versions.items()
+            )
+            lines.append(f"task {task!r} with seed {seed} is not the same everywhere: {sides}")
+    return lines
+
+
+def _unlike(copies: Iterable[_Copy]) -> list[str]:
+    """What does not forbid a comparison, but belongs to it."""
+    cpus: dict[str, Counter[str]] = {}
+    versions: dict[str, Counter[str]] = {}
+    for copy in copies:
+        cpu = copy.header.get("machine", {}).get("cpu")
+        version = copy.header.get("cfo_bench", {}).get("version")
+        cpus.setdefault(str(cpu), Counter())[str(copy.folder)] += 1
+        versions.setdefault(str(version), Counter())[str(copy.folder)] += 1
+    lines = []
+    if len(cpus) > 1:
+        lines.append(f"seconds on one processor are not seconds on another: {_sides(cpus)}")
+    if len(versions) > 1:
+        lines.append(f"the runs are from several versions of cfo-bench: {_sides(versions)}")
+    return lines
+
+
+def _sides(found: dict[str, Counter[str]]) -> str:
+    return "; ".join(
+        f"{what} ({runs.total()} runs in {', '.join(sorted(runs))})" for what, runs in found.items()
+    )
+
+
+def _write(
+    chosen: dict[str, _Copy], sources: Sequence[Path], out: Path, before: Container[str], merged: Merged
+) -> None:
+    """`before` are the runs that `out` had when it was looked at."""
+    out.mkdir(parents=True, exist_ok=True)
+    plan.note(out, _plans(sources))
+    for run_id, copy in chosen.items():
+        target = out / f"{run_id}{TRACE}"
+        is_own = copy.path == target
+        if copy.is_torn:
+            merged.notes.append(f"{run_id}: its last line was torn in {copy.folder}, mended in {out}")
+        elif is_own:
+            merged.there_before += 1
+            continue
+        lines = copy.lines()
+        has_changed = _stamp(copy.path) != copy.stamp or is_held(target)
+        if has_changed or (run_id not in before and target.exists()):
+            raise RunError(f"{run_id} was gone on with meanwhile: give the same command again")
+        if target.is_file() and target.read_bytes() == lines:
+            merged.there_before += 1
+            continue
+        _put(target, lines)
+        merged.copied[str(copy.folder)] += 1
+        if not is_own:
+            _put_page(copy, target.with_suffix(PAGE))
+    _keep_interrupted(sources, out)
+
+
+def _put_page(copy: _Copy, target: Path) -> None:
+    """What a killed run was at belongs to its trace, and to no other."""
+    page = copy.path.with_suffix(PAGE)
+    if page.is_file() and not copy.is_finished:
+        _put(target, page.read_bytes())
+    else:
+        target.unlink(missing_ok=True)
+
+
+def _plans(sources: Sequence[Path]) -> list[plan.Planned]:
+    """Each run that was asked for anywhere once: the longest, should they differ."""
+    found: dict[str, plan.Planned] = {}
+    for run in [run for folder in sources for run in plan.read(folder)]:
+        known = found.setdefault(run.id, run)
+        if (run.budget_seconds, run.error or "") > (known.budget_seconds, known.error or ""):
+            found[run.id] = run
+    return [found[run_id] for run_id in sorted(found)]
+
+
+def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
+    """All of them, numbered where folders have different ones under the same name."""
+    contents: dict[Path, set[bytes]] = {}
+    for folder in sources:
+        for path in folder.rglob(f"*{trace.KEPT}"):
+            contents.setdefault(path.relative_to(folder), set()).add(path.read_bytes())
+    for name, different in contents.items():
+        taken = 0
+        for content in sorted(different):
+            target = out / name
+            while target.is_file() and target.read_bytes() != content:
+                taken += 1
+                target = (out / name).with_name(f"{name.stem}-{taken + 1}{trace.KEPT}")
+            if not target.is_file():
+                _put(target, content)
+
+
+def _put(path: Path, content: bytes) -> None:
+    """A file that is whole, and on the disk, or not there at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
+    with unfinished.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns

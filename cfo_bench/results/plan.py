@@ -1,0 +1,110 @@
+"""What was asked for of a results folder, noted before the first run starts: so that one sees what waits."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from cfo_bench.records import RunSpec
+from cfo_bench.registry import label
+from cfo_bench.results.trace import run_id
+
+# Not called *.jsonl: every file of that name below a results folder is a trace.
+FILE_NAME = "runs.plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run that was asked for; `error` says why it failed, if it did before it had a trace to say so."""
+
+    id: str
+    learner: str
+    task: str
+    method: str
+    fold: int
+    seed: int
+    budget_seconds: float
+    clock: str
+    error: str | None = None
+
+
+def record(results: Path, specs: Sequence[RunSpec]) -> None:
+    """Notes the runs that are not noted yet, or in another way; commands side by side may all do so."""
+    note(results, [_planned(spec) for spec in specs])
+
+
+def record_failure(results: Path, spec: RunSpec, error: str) -> None:
+    """Notes why a run failed before its first line. Asked for again, it is waiting again."""
+    with suppress(OSError), _locked(results) as file:
+        _append(file, [_planned(spec, error)])
+
+
+def note(results: Path, runs: Sequence[Planned]) -> None:
+    """A folder that can't be written to is no matter here: the first run will say so."""
+    if not runs:
+        return
+    with suppress(OSError), _locked(results) as file:
+        file.seek(0)
+        known = _parse(file.read())
+        _append(file, [run for run in runs if known.get(run.id) != run])
+
+
+def _planned(spec: RunSpec, error: str | None = None) -> Planned:
+    return Planned(
+        id=run_id(spec),
+        learner=label(spec.learner),
+        task=label(spec.task),
+        method=label(spec.method),
+        fold=spec.fold,
+        seed=spec.seed,
+        budget_seconds=float(spec.budget_seconds),
+        clock=spec.clock,
+        error=error,
+    )
+
+
+@contextmanager
+def _locked(results: Path) -> Iterator[BinaryIO]:
+    results.mkdir(parents=True, exist_ok=True)
+    with (results / FILE_NAME).open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+
+
+def _append(file: BinaryIO, runs: Sequence[Planned]) -> None:
+    # What a killed writer left of a line stays a line of its own, which no reader can read.
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    torn = b"\n" if file.read() not in (b"", b"\n") else b""
+    if runs:
+        file.write(torn + b"".join(orjson.dumps(run, option=orjson.OPT_APPEND_NEWLINE) for run in runs))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(results: Path) -> list[Planned]:
+    """Every run that was asked for, each as it was noted last; nothing where there is no plan."""
+    try:
+        return list(_parse((results / FILE_NAME).read_bytes()).values())
+    except OSError:
+        return []
+
+
+def _parse(data: bytes) -> dict[str, Planned]:
+    found: dict[str, Planned] = {}
+    for line in data.splitlines():
+        with suppress(ValueError, KeyError, TypeError):  # torn, or not ours
+            row = orjson.loads(line)
+            run = Planned(**{name: row[name] for name in _KEYS if name in row})
+            found[run.id] = run
+    return found
+
+
+_KEYS = tuple(field.name for field in fields(Planned))

@@ -1,0 +1,233 @@
+"""How far a results folder has come: what was asked for of it, and the first and last line of each trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from cfo_bench.clock import unix_now
+from cfo_bench.errors import UserError
+from cfo_bench.records import EndReason
+from cfo_bench.registry import label
+from cfo_bench.results import plan
+from cfo_bench.results.folder import PAGE, TRACE, is_held, run_files
+from cfo_bench.results.trace import SCHEMA_VERSION, ends
+
+
+class Progress(StrEnum):
+    DONE = "done"
+    RUNNING = "running"
+    WAITING = "waiting"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    MISSING = "missing"
+
+
+# What a cfo-bench that is at it, or the same command again, will go on with.
+TO_BE_DONE = (Progress.RUNNING, Progress.WAITING, Progress.INTERRUPTED)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """One run. `reason` says why it failed or was interrupted.
+
+    A waiting run was asked for and has not begun; a missing one was not, but another method of its
+    task has that fold.
+    """
+
+    learner: str
+    task: str
+    method: str
+    fold: int
+    seed: int
+    progress: Progress
+    elapsed: float | None = None
+    budget_seconds: float | None = None
+    trials: int | None = None
+    reason: str | None = None
+    path: str | None = None
+    clock: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Every run that is there or should be; `unreadable` has a line for each file that is no trace."""
+
+    runs: list[RunStatus]
+    unreadable: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The seconds of budget that are left, and how long they take with as many runs at once as now.
+
+    There is no telling (None) while nothing runs, and on the virtual clock.
+    """
+
+    budget_seconds: float
+    running: int
+    eta_seconds: float | None
+
+
+def status(results: Path) -> Status:
+    return Watch(results).look()
+
+
+def remaining(runs: Sequence[RunStatus]) -> Remaining:
+    """A run never takes less than what is left of its budget, however many are at it."""
+    left = [
+        max(run.budget_seconds - (run.elapsed or 0.0), 0.0)
+        for run in runs
+        if run.progress in TO_BE_DONE and run.budget_seconds is not None
+    ]
+    running = sum(run.progress is Progress.RUNNING for run in runs)
+    is_virtual = any(run.clock == "virtual" for run in runs if run.progress in TO_BE_DONE)
+    eta = max(sum(left) / running, *left) if running and left and not is_virtual else None
+    return Remaining(sum(left), running, eta)
+
+
+class Watch:
+    """Looks at a results folder, again and again: a trace that has not grown since is not read again."""
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+        self._known: dict[str, tuple[tuple[int, int], RunStatus]] = {}
+
+    def look(self) -> Status:
+        results = self._results
+        found_files = run_files(results)
+        planned = {run.id: run for run in plan.read(results)}
+        if not found_files and not planned:
+            raise UserError(
+                f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
+            )
+        runs: list[RunStatus] = []
+        unreadable: list[str] = []
+        for run_id, suffixes in sorted(found_files.items()):
+            path = results / f"{run_id}{TRACE}"
+            try:
+                found = self._of_trace(path) if TRACE in suffixes else None
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                unreadable.append(f"{path} can't be read as a trace ({error}): move it away")
+                continue
+            is_over = found is not None and found.progress is not Progress.INTERRUPTED
+            is_running = (PAGE in suffixes or not is_over) and is_held(path)
+            if found is not None:
+                runs.append(_running(found, self._written_at(path)) if is_running else found)
+            elif (is_running or TRACE in suffixes) and (begun := _of_path(path, is_running)):
+                asked = planned.get(run_id)
+                runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
+            else:
+                continue
+            planned.pop(run_id, None)
+        runs += map(_of_plan, planned.values())
+        return Status(runs + _missing(runs), unreadable)
+
+    def _of_trace(self, path: Path) -> RunStatus | None:
+        """What stands in a trace, of a run that nobody is at; None without a whole header."""
+        stat = path.stat()
+        stamp = (stat.st_size, stat.st_mtime_ns)
+        known = self._known.get(str(path))
+        if known is not None and known[0] == stamp:
+            return known[1]
+        lines = ends(path)
+        if lines is None:
+            return None
+        found = _of_lines(path, *lines)
+        self._known[str(path)] = stamp, found
+        return found
+
+    def _written_at(self, path: Path) -> float:
+        (_, nanoseconds), _ = self._known[str(path)]
+        return nanoseconds / 1e9
+
+
+def _of_lines(path: Path, head: Mapping[str, Any], last: Mapping[str, Any]) -> RunStatus:
+    if head["kind"] != "run":
+        raise ValueError("its first line is no header")
+    if head["schema"] != SCHEMA_VERSION:
+        raise ValueError(f"trace version {head['schema']}, and version {SCHEMA_VERSION} can be read")
+    spec = head["spec"]
+    progress, reason = _progress(last)
+    is_trial = last["kind"] == "trial"
+    return RunStatus(
+        learner=label(spec["learner"]),
+        task=label(spec["task"]),
+        method=label(spec["method"]),
+        fold=spec["fold"],
+        seed=spec["seed"],
+        progress=progress,
+        elapsed=last["ended"] if is_trial else last.get("elapsed", 0.0),
+        budget_seconds=spec["budget_seconds"],
+        trials=last["number"] + 1 if is_trial else last.get("trials", 0),
+        reason=reason,
+        path=str(path),
+        clock=spec.get("clock", "wall"),
+    )
+
+
+def _progress(last: Mapping[str, Any]) -> tuple[Progress, str | None]:
+    if last["kind"] != "end":
+        return Progress.INTERRUPTED, "cut off: its process was killed, or the machine went down"
+    match EndReason(last["reason"]):
+        case EndReason.ERROR:
+            return Progress.FAILED, last["error"]
+        case EndReason.INTERRUPTED:
+            return Progress.INTERRUPTED, last["error"]
+        case _:
+            return Progress.DONE, None
+
+
+def _running(run: RunStatus, written_at: float) -> RunStatus:
+    """As somebody is at it: the trial under way has been going on since the trace was last written."""
+    elapsed = run.elapsed
+    if elapsed is not None and run.budget_seconds is not None and run.clock == "wall":
+        since = max(unix_now() - written_at, 0.0)
+        elapsed = max(elapsed, min(elapsed + since, run.budget_seconds))
+    return replace(run, progress=Progress.RUNNING, reason=None, elapsed=elapsed)
+
+
+def _of_path(path: Path, is_running: bool) -> RunStatus | None:
+    """What the names of the folders say of a run that has no header yet."""
+    try:
+        learner, task, method = path.parts[-4:-1]
+        fold, seed = (int(part.partition("-")[2]) for part in path.stem.split("_"))
+    except ValueError:
+        return None
+    progress = Progress.RUNNING if is_running else Progress.INTERRUPTED
+    return RunStatus(unquote(learner), unquote(task), unquote(method), fold, seed, progress, path=str(path))
+
+
+def _of_plan(run: plan.Planned) -> RunStatus:
+    return RunStatus(
+        run.learner,
+        run.task,
+        run.method,
+        run.fold,
+        run.seed,
+        Progress.WAITING if run.error is None else Progress.FAILED,
+        budget_seconds=run.budget_seconds,
+        reason=run.error,
+        clock=run.clock,
+    )
+
+
+def _missing(runs: Sequence[RunStatus]) -> list[RunStatus]:
+    """The folds of a task that one method of its learner has and another has not."""
+    there = {(run.learner, run.task, run.method, run.fold, run.seed) for run in runs}
+    methods: dict[str, set[str]] = {}
+    folds: dict[tuple[str, str], set[tuple[int, int]]] = {}
+    for run in runs:
+        methods.setdefault(run.learner, set()).add(run.method)
+        folds.setdefault((run.learner, run.task), set()).add((run.fold, run.seed))
+    wanted = [
+        (learner, task, method, fold, seed)
+        for (learner, task), ran in sorted(folds.items())
+        for method in sorted(methods[learner])
+        for fold, seed in sorted(ran)
+    ]
+    return [RunStatus(*names, Progress.MISSING) for names in wanted if names not in there]

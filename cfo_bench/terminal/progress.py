@@ -1,0 +1,205 @@
+"""Progress on stderr: a live view on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from cfo_bench.clock import monotonic
+from cfo_bench.engines.drive import Active
+from cfo_bench.metrics import METRICS
+from cfo_bench.records import RunSpec
+from cfo_bench.registry import label
+from cfo_bench.run.runner import Job
+from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.suite.quantities import duration
+from cfo_bench.terminal.forecast import Forecast
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+# Plain lines say now and then that long runs are still at it.
+STILL_RUNNING_SECONDS = 60.0
+# A redraw takes some milliseconds of a core that the runs may need.
+REDRAW_SECONDS = 0.5
+
+
+class Quiet:
+    """Says only what went wrong."""
+
+    def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
+        specs = [job.spec for job in jobs]
+        self._total, self._done, self._metrics = len(jobs), 0, metrics
+        self._name_of = naming(specs)
+        self._forecast = Forecast(specs, side_by_side, monotonic())
+        self._active: Sequence[Active] = []
+        self._failures: set[str] = set()
+
+    def __enter__(self) -> Quiet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def tick(self, active: Sequence[Active]) -> None:
+        self._active = active
+        self._forecast.saw(len(active))
+
+    def said(self, text: str) -> None:
+        pass
+
+    def finished(self, job: Job, verdict: Verdict) -> None:
+        self._done += 1
+        self._active = [one for one in self._active if one.job is not job]
+        self._forecast.ended(job.spec, ran=verdict.outcome is not Outcome.ALREADY_DONE)
+        if verdict.outcome in (Outcome.FAILED, Outcome.BUSY) and verdict.message not in self._failures:
+            self._failures.add(verdict.message or "")
+            self._print(f"cfo-bench: {self._name_of(job.spec)}: {verdict.message}")
+
+    def _print(self, text: str) -> None:
+        click.echo(text, err=True)
+
+    def _to_go(self) -> str:
+        return f"{duration(self._forecast.seconds_left(self._active, monotonic()))} to go"
+
+    def _best(self, job: Job, loss: float | None) -> str:
+        if loss is None:
+            return "no loss"
+        metric = METRICS[self._metrics[job.spec.task]]
+        score = f" ({metric.name} {metric.to_score(loss):.5f})" if metric.higher_is_better else ""
+        return f"best loss {loss:.5f}{score}"
+
+
+class Plain(Quiet):
+    """One line when a run ends, and now and then one while runs go on."""
+
+    def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
+        super().__init__(jobs, side_by_side, metrics)
+        self._spoke_at = monotonic()
+
+    def tick(self, active: Sequence[Active]) -> None:
+        super().tick(active)
+        if not active or monotonic() - self._spoke_at < STILL_RUNNING_SECONDS:
+            return
+        self._spoke_at = monotonic()
+        if len(active) > 1:
+            self._print(
+                f"  {len(active)} runs under way, {self._done} of {self._total} done, {self._to_go()}"
+            )
+            return
+        (one,) = active
+        best = self._best(one.job, one.snapshot.best_loss)
+        self._print(f"  {self._name_of(one.job.spec)}: {_spent(one)}, {_trials(one.snapshot.trials)}, {best}")
+
+    def said(self, text: str) -> None:
+        self._print(f"  {text}")
+
+    def finished(self, job: Job, verdict: Verdict) -> None:
+        super().finished(job, verdict)
+        self._spoke_at = monotonic()
+        end = verdict.end
+        result = f", {_trials(end.trials)}, {self._best(job, end.best_loss)}" if end else ""
+        eta = f", {self._to_go()}" if self._done < self._total else ""
+        self._print(f"[{self._done}/{self._total}{eta}] {self._name_of(job.spec)}: {verdict.outcome}{result}")
+
+
+class Terminal(Quiet):
+    """The runs under way, each with the share of its budget that is gone, redrawn in place."""
+
+    def __enter__(self) -> Terminal:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+        self._live.start()
+        self._drawn_at = -math.inf
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def tick(self, active: Sequence[Active]) -> None:
+        super().tick(active)
+        if monotonic() - self._drawn_at >= REDRAW_SECONDS:
+            self._drawn_at = monotonic()
+            self._live.update(self._view(), refresh=True)
+
+    def said(self, text: str) -> None:
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _view(self) -> RenderableType:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 1), pad_edge=False)
+        table.add_column(no_wrap=True)
+        table.add_column(width=20 if self._live.console.width >= 100 else 10)
+        for _ in range(3):
+            table.add_column(justify="right", no_wrap=True)
+        counted = f"{self._done} of {self._total}"
+        table.add_row("runs", ProgressBar(self._total, self._done), counted, self._to_go())
+        # Two lines stay free: for the cursor, and for how many more there are.
+        fitting = max(self._live.console.height - 3, 1)
+        for one in self._active[:fitting]:
+            budget = one.job.spec.budget_seconds
+            loss = one.snapshot.best_loss
+            table.add_row(
+                self._name_of(one.job.spec),
+                ProgressBar(budget, min(one.elapsed(), budget)),
+                _spent(one),
+                _trials(one.snapshot.trials),
+                "" if loss is None else f"best loss {loss:.5f}",
+            )
+        if len(self._active) > fitting:
+            table.add_row(f"and {len(self._active) - fitting} more")
+        return table
+
+
+def progress(jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str], quiet: bool) -> Quiet:
+    """`metrics` names the metric of each task."""
+    kind = Quiet if quiet else Terminal if sys.stderr.isatty() else Plain
+    return kind(jobs, side_by_side, metrics)
+
+
+@contextmanager
+def looking_ahead(quiet: bool) -> Iterator[None]:
+    """Shows on a terminal that something is done before the first run: seconds, where data is large."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("looking at the data"):
+        yield
+
+
+def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
+    """What a run is called among these: the learner and the seed only where there are several."""
+    has_learners = len({spec.learner for spec in specs}) > 1
+    has_seeds = len({spec.seed for spec in specs}) > 1
+
+    def name(spec: RunSpec) -> str:
+        learner = f"{label(spec.learner)} " if has_learners else ""
+        seed = f" seed {spec.seed}" if has_seeds else ""
+        return f"{learner}{spec.task} {label(spec.method)} fold {spec.fold}{seed}"
+
+    return name
+
+
+def _trials(number: int) -> str:
+    return f"{number} trial{'s' * (number != 1)}"
+
+
+def _spent(one: Active) -> str:
+    if one.snapshot.zero is None:
+        return "loading" if one.job.spec.clock == "wall" else "running"
+    budget = one.job.spec.budget_seconds
+    return f"{min(one.elapsed(), budget):.0f} of {budget:g} s"

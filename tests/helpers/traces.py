@@ -1,0 +1,88 @@
+"""Traces written by hand, as a run would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from cfo_bench.metrics import METRIC_OF, METRICS
+from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
+from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
+
+BUDGET = 100.0
+
+Trials = Sequence[tuple[float, float | None, float]]
+
+
+def write_run(
+    results: Path,
+    task: str,
+    method: str,
+    fold: int,
+    trials: Trials,
+    *,
+    learner: str = "xgboost",
+    problem: Problem = Problem.BINARY,
+    constant_loss: float = 0.5,
+    n_rows: int = 1000,
+    rows: Sequence[int | None] = (),
+    test_scores: Sequence[float | None] = (),
+    elapsed: float = BUDGET,
+    reason: EndReason | None = EndReason.BUDGET,
+    validation: str = "fold",
+) -> Path:
+    """Writes a trace as a run does; a trial is (second it ended, loss, cost)."""
+    metric = METRICS[METRIC_OF[problem]]
+    spec = RunSpec(learner, task, method, fold, budget_seconds=BUDGET, validation=validation)
+    header = {
+        "kind": "run",
+        "schema": SCHEMA_VERSION,
+        "spec": asdict(spec),
+        "cost_related": ["n_estimators", "max_leaves"],
+        "problem": problem,
+        "metric": metric.name,
+        "constant_loss": constant_loss,
+        "data": {"sha256": "0" * 64, "rows": n_rows, "train_rows": n_rows * 9 // 10},
+        "space": [],
+        "start": {},
+    }
+    lines = [encode(header)]
+    for number, (ended, loss, cost) in enumerate(trials):
+        lines.append(
+            encode(
+                TrialRecord(
+                    number=number,
+                    config={"n_estimators": 4 * (number + 1), "max_leaves": 8 * (number + 1)},
+                    rows=rows[number] if rows else None,
+                    thread=0,
+                    status=Status.TIMEOUT if loss is None else Status.OK,
+                    loss=loss,
+                    score=None if loss is None else metric.to_score(loss),
+                    started=ended - cost,
+                    ended=ended,
+                    ask_seconds=0.25,
+                    fit_seconds=0.75 * cost,
+                    validate_seconds=0.25 * cost,
+                    tell_seconds=0.25,
+                    peak_memory_mb=None,
+                    error=None,
+                    test_score=test_scores[number] if test_scores else None,
+                )
+            )
+        )
+    if reason is not None:
+        end = EndRecord(
+            reason=reason,
+            elapsed=elapsed,
+            trials=len(trials),
+            best_loss=None,
+            best_score=None,
+            best_number=None,
+            error="it broke" if reason is EndReason.ERROR else None,
+        )
+        lines.append(encode(end))
+    path = path_of(results, spec)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(lines))
+    return path

@@ -1,0 +1,105 @@
+"""What was asked for is noted once, by however many commands, and whatever becomes of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from pathlib import Path
+
+import pytest
+
+from cfo_bench.errors import UserError
+from cfo_bench.records import RunSpec
+from cfo_bench.report.load import trace_files
+from cfo_bench.results import plan
+from cfo_bench.results.trace import path_of, run_id
+
+
+def specs(n: int, budget: float = 60.0) -> list[RunSpec]:
+    return [RunSpec("xgboost", "adult", "cfo", fold, budget_seconds=budget) for fold in range(n)]
+
+
+def test_a_run_s_id_is_where_its_trace_lies_without_the_suffix() -> None:
+    spec = RunSpec("xgboost", "a/b.c", "path/to/mine.py:Mine", 3, seed=7)
+
+    assert run_id(spec) == "xgboost/a%2Fb.c/Mine/fold-3_seed-7"
+    assert path_of(Path("out"), spec) == Path("out") / f"{run_id(spec)}.jsonl"
+
+
+def test_what_was_asked_for_is_read_back_in_order_and_stands_there_once(tmp_path: Path) -> None:
+    plan.record(tmp_path, specs(3))
+    before = (tmp_path / plan.FILE_NAME).read_bytes()
+    plan.record(tmp_path, specs(3))
+
+    found = plan.read(tmp_path)
+
+    assert (tmp_path / plan.FILE_NAME).read_bytes() == before
+    assert [run.id for run in found] == [run_id(spec) for spec in specs(3)]
+    assert {(run.method, run.budget_seconds, run.clock, run.error) for run in found} == {
+        ("cfo", 60.0, "wall", None)
+    }
+
+
+def test_the_last_word_counts(tmp_path: Path) -> None:
+    for budget in (60.0, 120.0, 60.0):
+        plan.record(tmp_path, specs(1, budget))
+
+    assert [run.budget_seconds for run in plan.read(tmp_path)] == [60.0]
+
+
+def test_a_failure_is_noted_until_the_run_is_asked_for_again(tmp_path: Path) -> None:
+    plan.record(tmp_path, specs(2))
+    plan.record_failure(tmp_path, specs(2)[1], "no data")
+    assert [run.error for run in plan.read(tmp_path)] == [None, "no data"]
+
+    plan.record(tmp_path, specs(2))
+
+    assert [run.error for run in plan.read(tmp_path)] == [None, None]
+
+
+@pytest.mark.parametrize("left", [b'{"id":"xgboost/ad', b'{"id":1}\n', b"\0\0\0", b"[]\n\n", b"\xff\xfe\n"])
+def test_what_a_killed_writer_or_a_stranger_left_is_passed_over(tmp_path: Path, left: bytes) -> None:
+    plan.record(tmp_path, specs(1))
+    with (tmp_path / plan.FILE_NAME).open("ab") as file:
+        file.write(left)
+
+    plan.record(tmp_path, specs(3))
+
+    assert [run.fold for run in plan.read(tmp_path)] == [0, 1, 2]
+
+
+def test_a_folder_that_cannot_be_written_to_is_left_to_the_runs(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file, not a folder")
+
+    plan.record(tmp_path / "results", specs(1))
+    plan.record_failure(tmp_path / "results", specs(1)[0], "no folder")
+
+    assert plan.read(tmp_path / "results") == []
+
+
+def test_commands_that_start_at_once_note_each_run_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=plan.record, args=(tmp_path, specs(200))) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+    assert len((tmp_path / plan.FILE_NAME).read_bytes().splitlines()) == 200
+    assert len(plan.read(tmp_path)) == 200
+
+
+def test_a_suite_of_the_paper_s_size_is_noted_in_no_time(tmp_path: Path) -> None:
+    began = time.process_time()
+    plan.record(tmp_path, specs(3150))
+    plan.record(tmp_path, specs(3150))
+
+    assert len(plan.read(tmp_path)) == 3150
+    assert time.process_time() - began < 1.0
+
+
+def test_the_plan_is_no_trace(tmp_path: Path) -> None:
+    plan.record(tmp_path, specs(1))
+
+    with pytest.raises(UserError, match="no traces in"):
+        trace_files(tmp_path)

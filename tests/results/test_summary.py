@@ -1,0 +1,168 @@
+"""The table at the end of a batch, checked by hand on traces made by hand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from cfo_bench.cli.summary import print_summary
+from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
+from cfo_bench.results.summary import SummaryRow, summarise
+from cfo_bench.results.trace import TraceWriter, path_of
+
+
+def trial(number: int, loss: float | None, ended: float, own: float = 0.0, **more: float) -> TrialRecord:
+    """A trial of a metric whose score is 1 - loss; `own` are the seconds of ask and of tell, each."""
+    return TrialRecord(
+        number=number,
+        config={"x": number},
+        rows=None,
+        thread=0,
+        status=Status.OK if loss is not None else Status.TIMEOUT,
+        loss=loss,
+        score=None if loss is None else 1 - loss,
+        started=ended - 0.5,
+        ended=ended,
+        ask_seconds=own,
+        fit_seconds=0.5,
+        validate_seconds=0.0,
+        tell_seconds=None if loss is None else own,
+        peak_memory_mb=None,
+        error=None,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def write(
+    folder: Path,
+    fold: int,
+    trials: list[TrialRecord],
+    reason: EndReason | None,
+    elapsed: float,
+    method: str = "m",
+) -> Path:
+    spec = RunSpec("learner", "task", method, fold, budget_seconds=10.0)
+    path = path_of(folder, spec)
+    with TraceWriter(path) as writer:
+        writer.append({"kind": "run", "schema": 1, "spec": asdict(spec), "metric": "auc"})
+        for one in trials:
+            writer.append(one)
+        if reason is not None:
+            writer.append(
+                EndRecord(
+                    reason=reason,
+                    elapsed=elapsed,
+                    trials=len(trials),
+                    best_loss=None,
+                    best_score=None,
+                    best_number=None,
+                )
+            )
+    return path
+
+
+def only(rows: list[SummaryRow]) -> SummaryRow:
+    (row,) = rows
+    return row
+
+
+def test_means_are_over_folds(tmp_path: Path) -> None:
+    paths = [
+        # best 0.2 after 2 s; 4 trials; the method took 4 × 2 × 0.25 of 10 s
+        write(tmp_path, 0, [trial(0, 0.5, 1, 0.25), trial(1, 0.2, 2, 0.25), trial(2, 0.4, 3, 0.25),
+                            trial(3, 0.2, 4, 0.25)], EndReason.BUDGET, 10.0),
+        # best 0.4 after 6 s; 2 trials, the second without a result: asked (0.25) and never told
+        write(tmp_path, 1, [trial(0, 0.4, 6, 0.25), trial(1, None, 9, 0.25)], EndReason.MAX_TRIALS, 15.0),
+    ]  # fmt: skip
+
+    row = only(summarise(paths))
+
+    assert (row.learner, row.task, row.method, row.metric) == ("learner", "task", "m", "auc")
+    assert (row.folds, row.unfinished) == (2, 0)
+    assert row.score_mean == pytest.approx((0.8 + 0.6) / 2)
+    assert row.score_sd == pytest.approx(((0.1**2 + 0.1**2) / (2 - 1)) ** 0.5)  # of a sample
+    assert row.seconds_to_best == pytest.approx((2 + 6) / 2)
+    assert row.trials == 3.0
+    assert row.method_share == pytest.approx((4 * 0.5 + 0.5 + 0.25) / (10 + 15))
+    assert row.test_score_mean is None
+
+
+def test_one_fold_has_no_deviation(tmp_path: Path) -> None:
+    row = only(summarise([write(tmp_path, 0, [trial(0, 0.25, 1)], EndReason.BUDGET, 10.0)]))
+
+    assert (row.score_mean, row.score_sd) == (0.75, None)
+
+
+def test_the_first_of_equals_is_when_the_best_was_found(tmp_path: Path) -> None:
+    trials = [trial(0, 0.3, 1), trial(1, 0.1, 3), trial(2, 0.1, 8)]
+
+    assert only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 10.0)])).seconds_to_best == 3
+
+
+def test_a_fold_without_a_single_result_takes_no_part_in_the_score(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.BUDGET, 10.0),
+        write(tmp_path, 1, [trial(0, None, 10)], EndReason.BUDGET, 10.0),
+    ]
+
+    row = only(summarise(paths))
+
+    assert (row.folds, row.score_mean, row.score_sd, row.seconds_to_best) == (2, 0.9, None, 1)
+
+
+def test_no_result_at_all_is_no_number(tmp_path: Path) -> None:
+    row = only(summarise([write(tmp_path, 0, [], EndReason.ERROR, 0.0)]))
+
+    assert (row.score_mean, row.seconds_to_best, row.method_share, row.trials) == (None, None, None, 0)
+
+
+@pytest.mark.parametrize("reason", [None, EndReason.INTERRUPTED, EndReason.ERROR])
+def test_a_run_that_did_not_come_to_its_end_is_unfinished(tmp_path: Path, reason: EndReason | None) -> None:
+    paths = [
+        write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.EXHAUSTED, 2.0),
+        write(tmp_path, 1, [trial(0, 0.1, 1)], reason, 2.0),
+    ]
+
+    assert only(summarise(paths)).unfinished == 1
+
+
+def test_a_run_under_way_counts_the_time_of_its_last_trial(tmp_path: Path) -> None:
+    row = only(summarise([write(tmp_path, 0, [trial(0, 0.1, 1.5, 0.5)], None, 0.0)]))
+
+    assert row.method_share == pytest.approx((0.5 + 0.5) / (1.5 + 0.5))
+
+
+def test_test_scores_are_those_of_the_best_trials(tmp_path: Path) -> None:
+    trials = [trial(0, 0.3, 1, test_score=0.9), trial(1, 0.1, 2, test_score=0.5)]
+
+    assert only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 9.0)])).test_score_mean == 0.5
+
+
+def test_rows_come_in_the_order_of_the_runs_and_methods_from_files_by_their_class(tmp_path: Path) -> None:
+    names = ["z", "path/to/mine.py:Mine", "a"]
+    paths = [write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.BUDGET, 9.0, method=name) for name in names]
+
+    assert [row.method for row in summarise(paths)] == ["z", "Mine", "a"]
+
+
+def test_a_trace_that_is_not_there_is_passed_over(tmp_path: Path) -> None:
+    assert summarise([tmp_path / "nothing.jsonl"]) == []
+
+
+def test_the_table_says_what_is_unfinished_and_which_way_is_better(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [
+        write(tmp_path, 0, [trial(0, 0.1, 1.26)], EndReason.BUDGET, 10.0),
+        write(tmp_path, 1, [trial(0, 0.3, 1.26)], EndReason.INTERRUPTED, 10.0),
+    ]
+
+    print_summary(paths, Path("somewhere"), as_json=False, quiet=False)
+
+    said = capsys.readouterr()
+    cells = re.split(r"  +", said.out.splitlines()[2])
+    assert cells == ["task", "m", "2 (1 unfinished)", "auc ↑", "0.8000 ± 0.1414", "1.3 s", "1", "0.0%"]
+    assert said.err.endswith("traces in somewhere\n")
