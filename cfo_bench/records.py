@@ -87,7 +87,7 @@ class RunSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     learner_options: Mapping[str, Any] = field(default_factory=dict)
     n_folds: int = 10
-    workers: int = 1
+    parallel: int = 1
     threads: int = 1
     memory_mb: int | None = None
     trial_timeout_seconds: float | None = None

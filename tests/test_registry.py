@@ -151,7 +151,7 @@ def test_a_package_can_not_take_the_name_of_a_built_in(
 
 
 def test_given_options_stand_over_the_defaults() -> None:
-    assert METHODS.options("rs", {}) == {"workers": 1}
+    assert METHODS.options("rs", {}) == {"parallel": 1}
     assert METHODS.options("cfo", {"scale": "ln"})["scale"] == "ln"
 
 

@@ -50,8 +50,8 @@ def method_options(choices: Sequence[Choice], given: Mapping[str, Any], parallel
         _refuse_what_is_ours(key.rpartition(".")[2])
     found = []
     for choice, options in _each(METHODS, choices, given):
-        if "workers" in options:
-            options["workers"] = parallel
+        if "parallel" in options:
+            options["parallel"] = parallel
         elif parallel > 1:
             with told_at(choice.place):
                 raise OptionError(
@@ -67,8 +67,8 @@ def learner_options(choices: Sequence[Choice], given: Mapping[str, Any]) -> Chos
 
 
 def _refuse_what_is_ours(key: str) -> None:
-    if key == "workers":
-        raise OptionError("option 'workers': the number of trials at once is given by --parallel")
+    if key == "parallel":
+        raise OptionError("option 'parallel': the number of trials at once is given by --parallel")
     if key == "n_rows":
         raise OptionError("option 'n_rows': it is the number of training rows of each fold; leave it out")
 

@@ -1,1 +1,57 @@
-"""Engines hand out many runs: `local` side by side on this machine."""
+"""Engines hand out many runs: side by side on this machine, or on a cluster.
+
+An engine is a class whose keyword-only parameters are its options. A package adds one by an entry point
+in the group `cfo_bench.engines`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from cfo_bench.registry import Registry, Row
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
+
+    from cfo_bench.engines.drive import Progress
+    from cfo_bench.records import RunSpec
+    from cfo_bench.run.runner import Job
+    from cfo_bench.run.supervisor import Verdict
+
+
+class Engine(Protocol):
+    """Built as Engine(**options): every option has a default."""
+
+    def check(self) -> None:
+        """Raises a UserError where the engine can't work as it was asked to, before anything starts."""
+
+    def at_once(self) -> int:
+        """How many runs are under way at the same time, as far as that is known before it starts."""
+
+    def price(self, specs: Sequence[RunSpec]) -> str:
+        """What these runs take of cores and memory, for `--dry-run`: one line."""
+
+    def run(
+        self, jobs: Sequence[Job], progress: Progress, *, force: bool, context: ForkServerContext
+    ) -> list[Verdict]:
+        """Every job's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
+
+        `force` runs again what is done already. `context` forks processes on this machine that have loaded
+        what the runs need.
+        """
+
+
+ENGINES = Registry(
+    "engine",
+    "cfo_bench.engines",
+    {
+        "local": Row("cfo_bench.engines.local:LocalEngine", "side by side on this machine"),
+        "dask": Row(
+            "cfo_bench.engines.dask.driver:DaskEngine",
+            "on a Dask cluster: of our own, one that runs, or through a batch system",
+            "cluster",
+            ("distributed",),
+        ),
+    },
+)

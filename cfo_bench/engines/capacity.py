@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from cfo_bench import machine
 from cfo_bench.errors import UserError
 from cfo_bench.records import RunSpec
+from cfo_bench.suite.quantities import duration
 
 # The rest is for the system, and for what a run holds besides its trials.
 _MEMORY_FOR_RUNS = 0.9
@@ -45,7 +46,7 @@ def needs(spec: RunSpec) -> Capacity:
 
 def _processes(spec: RunSpec) -> int:
     """Trials that are really at once: on the virtual clock one process takes them in turn."""
-    return 1 if spec.clock == "virtual" else spec.workers
+    return 1 if spec.clock == "virtual" else spec.parallel
 
 
 def with_memory(specs: Sequence[RunSpec], have: Capacity, side_by_side: int) -> list[RunSpec]:
@@ -67,10 +68,35 @@ def at_once(specs: Sequence[RunSpec], have: Capacity) -> int:
     return max(count, 1)
 
 
+def price(specs: Sequence[RunSpec], side_by_side: int, who: str, have: Capacity | None) -> str:
+    """What all runs take, for a person who has not started them: hours, cores and memory.
+
+    `who` does so many side by side. Runs without memory of their own share what we `have`, if that is known.
+    """
+    seconds = sum(spec.budget_seconds for spec in specs)
+    hours = f"{len(specs)} run{'s' * (len(specs) != 1)}, {duration(seconds)} of budget in all"
+    at_once = max(min(side_by_side, len(specs)), 1)
+    if at_once > 1:
+        hours += f", {duration(seconds / at_once)} with {who.format(at_once)}"
+    if not specs:
+        return hours
+    first = specs[0]  # one run of a suite takes as much as any other
+    [fitted] = [first] if have is None else with_memory([first], have, at_once)
+    each = needs(fitted)
+    whose = " a fair share of this machine," if first.memory_mb is None else ""
+    memory = (
+        f"{at_once} × {each.memory_mb} MB = {at_once * each.memory_mb} MB of memory,{whose} besides the data"
+        if each.memory_mb
+        else "and a fair share of its worker's memory for each"
+    )
+    cores = at_once * each.cores
+    return f"{hours}\n{at_once} at a time: {cores} core{'s' * (cores != 1)}, {memory}"
+
+
 def check_each_fits(specs: Sequence[RunSpec], have: Capacity) -> None:
     for spec in specs:
         needed = needs(spec)
-        times = f" with --parallel {spec.workers}" if _processes(spec) > 1 else ""
+        times = f" with --parallel {spec.parallel}" if _processes(spec) > 1 else ""
         if needed.cores > have.cores:
             raise UserError(
                 f"--threads {spec.threads}{times}: this machine has {have.cores} "

@@ -13,6 +13,7 @@ from multiprocessing.context import ForkServerContext
 from cfo_bench.clock import monotonic
 from cfo_bench.engines import capacity
 from cfo_bench.engines.drive import Active, Interrupted, Progress, signals_into
+from cfo_bench.records import RunSpec
 from cfo_bench.results.folder import is_held
 from cfo_bench.run.live_page import LivePage
 from cfo_bench.run.runner import Job
@@ -28,6 +29,27 @@ STOP_SECONDS = 5.0
 TRIES = 3
 # How often we look whether another command has let go of a run.
 WAIT_SECONDS = 0.5
+
+
+class LocalEngine:
+    """So many `jobs` side by side, and never more than the machine has unless it is oversubscribed."""
+
+    def __init__(self, *, jobs: int = 1, oversubscribe: bool = False) -> None:
+        self._side_by_side, self._oversubscribe = jobs, oversubscribe
+
+    def check(self) -> None:
+        """Nothing is needed but this machine."""
+
+    def at_once(self) -> int:
+        return self._side_by_side
+
+    def price(self, specs: Sequence[RunSpec]) -> str:
+        return capacity.price(specs, self._side_by_side, "--jobs {}", capacity.of_machine())
+
+    def run(
+        self, jobs: Sequence[Job], progress: Progress, *, force: bool, context: ForkServerContext
+    ) -> list[Verdict]:
+        return run_jobs(jobs, self._side_by_side, context, force, progress, self._oversubscribe)
 
 
 def run_jobs(

@@ -46,9 +46,9 @@ class Hyperband(Packaged[Run]):
         eta: int = 3,
         min_rows: int = 10_000,
         n_rows: int | None = None,
-        workers: int = 1,
+        parallel: int = 1,
     ) -> None:
-        check_count("workers", workers)
+        check_count("parallel", parallel)
         check_count("min_rows", min_rows)
         check_count("eta", eta)
         check_number("eta", eta, 2)
@@ -151,7 +151,7 @@ class BOHB(Hyperband):
         random_fraction: float = 1 / 3,
         bandwidth_factor: float = 3.0,
         min_bandwidth: float = 1e-3,
-        workers: int = 1,
+        parallel: int = 1,
     ) -> None:
         check_count("num_samples", num_samples)
         if min_points_in_model is not None:
@@ -169,7 +169,7 @@ class BOHB(Hyperband):
             "bandwidth_factor": bandwidth_factor,
             "min_bandwidth": min_bandwidth,
         }
-        super().__init__(space, start, seed, eta=eta, min_rows=min_rows, n_rows=n_rows, workers=workers)
+        super().__init__(space, start, seed, eta=eta, min_rows=min_rows, n_rows=n_rows, parallel=parallel)
 
     def generator(self, space: Any) -> Any:
         from hpbandster.optimizers.config_generators import bohb

@@ -128,7 +128,7 @@ class CFO(LocalSearch[CFOThread]):
     """Cost-frugal optimisation, as the paper reads.
 
     mode          `paper`; `tuned` is the method `cfo-tuned`
-    workers       search threads, each with one trial at a time
+    parallel       search threads, each with one trial at a time
     scale         `log2` or `ln`: the space of x and δ
     delta_init    the first step; None: √d
     n_threshold   iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
@@ -155,7 +155,7 @@ class CFO(LocalSearch[CFOThread]):
         seed: int = 0,
         *,
         mode: str = "paper",
-        workers: int = 1,
+        parallel: int = 1,
         scale: Scale = "log2",
         delta_init: float | None = None,
         n_threshold: int | Threshold = "2^(d-1)",
@@ -170,7 +170,7 @@ class CFO(LocalSearch[CFOThread]):
             )
         geometry = Geometry(space, scale, linear_span)
         settings = Settings.of(geometry.d, delta_init, n_threshold, stall, delta_lower, redraw)
-        super().__init__(space, start, seed, workers, geometry, lambda *args: self._thread(settings, *args))
+        super().__init__(space, start, seed, parallel, geometry, lambda *args: self._thread(settings, *args))
 
     def _thread(self, settings: Settings, *args: Any) -> CFOThread:
         return CFOThread(settings, *args)
@@ -192,7 +192,7 @@ class CFOTuned(CFO):
         delta_lower: DeltaLower = "unit_consistent",
         redraw: bool = True,
         linear_span: float | None = 10.0,
-        workers: int = 1,
+        parallel: int = 1,
         scale: Scale = "log2",
         delta_init: float | None = None,
         stall: Stall = "consecutive",
@@ -202,7 +202,7 @@ class CFOTuned(CFO):
             start,
             seed,
             mode=mode,
-            workers=workers,
+            parallel=parallel,
             scale=scale,
             delta_init=delta_init,
             n_threshold=n_threshold,

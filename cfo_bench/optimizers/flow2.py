@@ -47,7 +47,7 @@ class FLOW2Thread(SearchThread):
 class FLOW2(LocalSearch[FLOW2Thread]):
     """Algorithm 1.
 
-    workers       search threads, each with one trial at a time
+    parallel       search threads, each with one trial at a time
     step          μ, the constant step; None: √d, the step that CFO starts with
     scale         `log2` or `ln`: the space of x and μ
     linear_span   length given to the range of a linear dimension; None: as it is
@@ -59,7 +59,7 @@ class FLOW2(LocalSearch[FLOW2Thread]):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        workers: int = 1,
+        parallel: int = 1,
         step: float | None = None,
         scale: Scale = "log2",
         linear_span: float | None = None,
@@ -67,4 +67,4 @@ class FLOW2(LocalSearch[FLOW2Thread]):
         check_length("step", step)
         geometry = Geometry(space, scale, linear_span)
         delta = math.sqrt(geometry.d) if step is None else step
-        super().__init__(space, start, seed, workers, geometry, partial(FLOW2Thread, delta))
+        super().__init__(space, start, seed, parallel, geometry, partial(FLOW2Thread, delta))

@@ -29,9 +29,9 @@ class HyperoptTPE(Packaged[int]):
         n_ei_candidates: int = 24,
         gamma: float = 0.25,
         prior_weight: float = 1.0,
-        workers: int = 1,
+        parallel: int = 1,
     ) -> None:
-        check_count("workers", workers)
+        check_count("parallel", parallel)
         check_count("n_startup_jobs", n_startup_jobs)
         check_count("n_ei_candidates", n_ei_candidates)
         check_number("gamma", gamma, 0.01)

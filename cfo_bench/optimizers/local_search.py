@@ -90,7 +90,7 @@ Thread = TypeVar("Thread", bound=SearchThread)
 
 
 class LocalSearch(Generic[Thread]):
-    """`ask` and `tell` over one search thread, or over `workers` of them for as many trials at once.
+    """`ask` and `tell` over one search thread, or over `parallel` of them for as many trials at once.
 
     The first thread starts from `start`, every other from a point of its own around it; they share
     the cache. Asked again while every thread waits for a result, it gives the same trial. A thread
@@ -102,21 +102,23 @@ class LocalSearch(Generic[Thread]):
         space: Space,
         start: Mapping[str, Any],
         seed: int,
-        workers: int,
+        parallel: int,
         geometry: Geometry,
         thread: Callable[[Geometry, Point, np.random.Generator, Cache], Thread],
     ) -> None:
-        check_count("workers", workers)
+        check_count("parallel", parallel)
         x0 = geometry.encode(space.check(start))
         cache: Cache = {}
-        self.threads = [thread(geometry, x0, np.random.default_rng([seed, i]), cache) for i in range(workers)]
+        self.threads = [
+            thread(geometry, x0, np.random.default_rng([seed, i]), cache) for i in range(parallel)
+        ]
         starts = {x0.values}
         for scout in self.threads[1:]:
             scout.x = scout.around_x0(taken=starts)
             starts.add(scout.x.values)
         self.best: tuple[Config, float] | None = None
         self._geometry = geometry
-        self._waiting: list[tuple[Trial, Point] | None] = [None] * workers
+        self._waiting: list[tuple[Trial, Point] | None] = [None] * parallel
         self._exhausted: dict[int, str] = {}
         self._asked = 0
 

@@ -24,9 +24,9 @@ class OptunaTPE(Packaged[Any]):
         n_startup_trials: int = 10,
         n_ei_candidates: int = 24,
         multivariate: bool = False,
-        workers: int = 1,
+        parallel: int = 1,
     ) -> None:
-        check_count("workers", workers)
+        check_count("parallel", parallel)
         check_count("n_startup_trials", n_startup_trials)
         check_count("n_ei_candidates", n_ei_candidates)
         check_flag("multivariate", multivariate)
@@ -42,7 +42,7 @@ class OptunaTPE(Packaged[Any]):
                     n_startup_trials=n_startup_trials,
                     n_ei_candidates=n_ei_candidates,
                     multivariate=multivariate,
-                    constant_liar=workers > 1,
+                    constant_liar=parallel > 1,
                     seed=seed_of(seed),
                 )
             )

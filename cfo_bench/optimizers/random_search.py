@@ -13,8 +13,8 @@ from cfo_bench.space import Space
 
 
 class RandomSearch:
-    def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0, *, workers: int = 1) -> None:
-        check_count("workers", workers)
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0, *, parallel: int = 1) -> None:
+        check_count("parallel", parallel)
         self._space = space
         self._start = space.check(start)
         self._rng = np.random.default_rng(seed)

@@ -38,10 +38,10 @@ class SMAC(Packaged[Any]):
         challengers: int = 10_000,
         local_search_iterations: int = 10,
         n_trees: int = 10,
-        workers: int = 1,
+        parallel: int = 1,
     ) -> None:
         for option, count in (
-            ("workers", workers),
+            ("parallel", parallel),
             ("n_initial", n_initial),
             ("retrain_after", retrain_after),
             ("challengers", challengers),

@@ -29,7 +29,7 @@ _ALIKE: tuple[tuple[str, Callable[[Digest], Any]], ...] = (
     ("versions of the data (SHA-256)", lambda one: str(one.header["data"].get("sha256"))[:12]),
     ("numbers of folds", lambda one: one.header["spec"].get("n_folds", 10)),
     ("metrics", lambda one: one.metric),
-    ("workers", lambda one: one.header["spec"].get("workers", 1)),
+    ("trials at once", lambda one: one.header["spec"].get("parallel", 1)),
     ("threads", lambda one: one.header["spec"].get("threads", 1)),
     ("options of the learner", lambda one: _as_text(one.header["spec"].get("learner_options", {}))),
 )

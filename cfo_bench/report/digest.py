@@ -18,7 +18,7 @@ from cfo_bench.errors import TraceError
 from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
-from cfo_bench.results.trace import SCHEMA_VERSION, split_torn
+from cfo_bench.results.trace import SCHEMA_VERSION, split_torn, with_current_names
 
 # What is read of a trial's line; the rest, the configuration above all, only of the best one.
 _COLUMNS = {
@@ -141,8 +141,8 @@ def digest(path: Path) -> Digest | None:
         steps=steps,
         full=steps if on_all_rows.all() else _steps(trials, lines, on_all_rows),
         cost_related=list(header.get("cost_related", [])),
-        spent=_spent(trials, (end or {}).get("cut_ask_seconds", 0.0), elapsed * spec.get("workers", 1)),
-        dearer_share=_dearer_share(trials.cost, steps, elapsed * spec.get("workers", 1)),
+        spent=_spent(trials, (end or {}).get("cut_ask_seconds", 0.0), elapsed * spec.get("parallel", 1)),
+        dearer_share=_dearer_share(trials.cost, steps, elapsed * spec.get("parallel", 1)),
         cost_bins=_cost_bins(trials, budget),
         nodes=_nodes(header, lines, rows),
         load=(end or {}).get("load"),
@@ -162,7 +162,7 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
         raise TraceError(
             f"{path} has trace version {header['schema']}, and version {SCHEMA_VERSION} can be read"
         )
-    return header
+    return with_current_names(header)
 
 
 def _last_end(lines: Sequence[bytes], rows: pl.DataFrame) -> Mapping[str, Any] | None:
@@ -251,7 +251,7 @@ def _steps(trials: _Trials, lines: Sequence[bytes], wanted: Array | None = None)
 
 
 def _spent(trials: _Trials, cut_ask: float, available: float) -> dict[str, float]:
-    """Seconds of the run's workers by what they went into; `idle` is what is left, the harness's own."""
+    """Seconds by what they went into, each counted once for every trial at once; `idle` is what is left."""
     spent = {
         "method": float(trials.overhead.sum()) + cut_ask,
         "fit": float(trials.fit.sum()),
@@ -261,7 +261,7 @@ def _spent(trials: _Trials, cut_ask: float, available: float) -> dict[str, float
 
 
 def _dearer_share(cost: Array, steps: Steps, available: float) -> float:
-    """The share of the workers' seconds that went into trials dearer than the final incumbent."""
+    """The share of those seconds that went into trials dearer than the final incumbent."""
     if not steps.costs or not available:
         return 0.0
     return min(float(cost[cost > steps.costs[-1]].sum()) / available, 1.0)

@@ -74,7 +74,7 @@ def _settings(one: Digest) -> dict[str, Value]:
         "method": one.method,
         "budget_seconds": one.budget_seconds,
         "max_trials": spec.get("max_trials"),
-        "workers": spec.get("workers", 1),
+        "parallel": spec.get("parallel", 1),
         "threads": spec.get("threads", 1),
         "memory_mb": spec.get("memory_mb"),
         "clock": spec.get("clock"),

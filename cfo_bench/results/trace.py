@@ -132,7 +132,8 @@ def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     last = whole.rstrip(b"\n").rpartition(b"\n")[2]
     if not last:
         return None
-    return orjson.loads(split_torn(first)[0].partition(b"\n")[0] or last), orjson.loads(last)
+    header = orjson.loads(split_torn(first)[0].partition(b"\n")[0] or last)
+    return with_current_names(header), orjson.loads(last)
 
 
 # A header or a trial is a few kB; this is read from either end of a trace.
@@ -195,7 +196,19 @@ def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
             f"{path} has trace version {row['schema']}, this cfo-bench reads version {SCHEMA_VERSION}: "
             "use another --results, or --force to run it again"
         )
-    return dict(row)
+    return with_current_names(row)
+
+
+def with_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
+    """A header as this version writes it: older ones call the number of trials at once `workers`."""
+    spec = header.get("spec")
+    if not isinstance(spec, dict) or "workers" not in spec:
+        return dict(header)
+    options = spec.get("options")
+    if isinstance(options, dict):
+        options = {"parallel" if key == "workers" else key: value for key, value in options.items()}
+    renamed = {"parallel" if key == "workers" else key: value for key, value in spec.items()}
+    return {**header, "spec": {**renamed, "options": options}}
 
 
 def set_aside(path: Path) -> Path:

@@ -99,12 +99,12 @@ def search_parallel(
 class VirtualPool:
     """Evaluators on the virtual clock: trials end in the order of their analytic seconds."""
 
-    def __init__(self, objective: Objective, clock: VirtualClock, workers: int, referee: Referee) -> None:
-        self._objective, self._clock, self._workers, self._referee = objective, clock, workers, referee
+    def __init__(self, objective: Objective, clock: VirtualClock, parallel: int, referee: Referee) -> None:
+        self._objective, self._clock, self._parallel, self._referee = objective, clock, parallel, referee
         self._ends: list[tuple[float, int, Trial, Result]] = []
 
     def has_room(self) -> bool:
-        return len(self._ends) < self._workers
+        return len(self._ends) < self._parallel
 
     def submit(self, trial: Trial, started: float) -> None:
         deadline = Deadline(VirtualClock(started), self._referee.limits.trial_ends_at(started))
@@ -147,12 +147,12 @@ class ProcessPool:
         self,
         prepare: Callable[[], Objective],
         after_prepare: Callable[[], None],
-        workers: int,
+        parallel: int,
         referee: Referee,
     ) -> None:
         self._prepare, self._after_prepare, self._referee = prepare, after_prepare, referee
         self._clock: Clock | None = None
-        self._evaluators = [_Evaluator(self._serve) for _ in range(workers)]
+        self._evaluators = [_Evaluator(self._serve) for _ in range(parallel)]
         for evaluator in self._evaluators:
             try:
                 evaluator.pipe.recv()

@@ -172,8 +172,8 @@ def _start(
     if spec.clock == "virtual":
         virtual = VirtualClock(past.elapsed)
         objective = prepare()
-        return virtual, objective if spec.workers == 1 else VirtualPool(
-            objective, virtual, spec.workers, referee
+        return virtual, objective if spec.parallel == 1 else VirtualPool(
+            objective, virtual, spec.parallel, referee
         )
 
     def cap() -> None:
@@ -181,14 +181,14 @@ def _start(
             cap_memory(spec.memory_mb)
 
     evaluator: Objective | Pool
-    if spec.workers == 1:
+    if spec.parallel == 1:
         evaluator = prepare()
         cap()
         # What is loaded stays: one walk over it by the collector took 0.1 s, dozens of cheap trials.
         gc.freeze()
         clock = WallClock(past.elapsed)
     else:
-        evaluator = ProcessPool(prepare, cap, spec.workers, referee)
+        evaluator = ProcessPool(prepare, cap, spec.parallel, referee)
         cleanup.callback(evaluator.close)
         clock = WallClock(past.elapsed)
         evaluator.start_clock(clock)
@@ -230,12 +230,12 @@ def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[tuple[Trial
     """Brings a fresh method to where the trace stands; the trials it is still owed, and when it asked.
 
     It is asked in the order of the run: as many trials as it had been asked for before each tell, or,
-    where the trace does not say, as many as there were workers for.
+    where the trace does not say, as many as could be under way at once.
     """
     waiting: dict[int, tuple[Trial, float]] = {}
     asked, now = 0, 0.0
     for told, record in enumerate(past.trials):
-        under_way = min(told + spec.workers, spec.max_trials or told + spec.workers)
+        under_way = min(told + spec.parallel, spec.max_trials or told + spec.parallel)
         while asked < (record.asked or under_way):
             try:
                 trial = optimizer.ask()
@@ -305,7 +305,7 @@ def reproducing_command(spec: RunSpec, data: DataRef) -> str:
     learners = default_options(LEARNERS.load(spec.learner))
     given = replace(
         spec,
-        options={k: v for k, v in spec.options.items() if k != "workers" and methods.get(k) != v},
+        options={k: v for k, v in spec.options.items() if k != "parallel" and methods.get(k) != v},
         learner_options={k: v for k, v in spec.learner_options.items() if learners.get(k) != v},
     )
     return command_line(given, data)
@@ -313,9 +313,9 @@ def reproducing_command(spec: RunSpec, data: DataRef) -> str:
 
 def check_clock(spec: RunSpec, learner: Learner) -> None:
     """What can be wrong with a spec before its data is looked at."""
-    if spec.validation == "holdout" and spec.workers > 1:
+    if spec.validation == "holdout" and spec.parallel > 1:
         raise UserError(
-            f"--validation holdout tests each incumbent off the clock, which --parallel {spec.workers} can't"
+            f"--validation holdout tests each incumbent off the clock, which --parallel {spec.parallel} can't"
         )
     if METHODS.row(spec.method).learner is not None and spec.clock == "virtual":
         raise UserError(f"method {spec.method!r} takes real seconds: it can't run with --clock virtual")

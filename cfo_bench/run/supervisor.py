@@ -235,7 +235,7 @@ class _Supervisor:
         if zero is None:
             return math.inf, Fate.BUDGET
         over = zero + spec.budget_seconds + GRACE_SECONDS, Fate.BUDGET
-        if spec.trial_timeout_seconds is None or spec.workers > 1:  # with workers, the run sees to it itself
+        if spec.trial_timeout_seconds is None or spec.parallel > 1:  # then the run's own process sees to it
             return over
         started = [row["started"] for row in self._page.under_way() if "status" not in row]
         if not started:  # between two trials: look again before one could be over

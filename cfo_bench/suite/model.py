@@ -81,7 +81,7 @@ class Suite:
     max_trials: int | None = _RUN["max_trials"]
     trial_timeout_seconds: float | None = _RUN["trial_timeout_seconds"]
     threads: int = _RUN["threads"]
-    parallel: int = _RUN["workers"]
+    parallel: int = _RUN["parallel"]
     memory_mb: int | None = _RUN["memory_mb"]
     validation: str = _RUN["validation"]
     holdout_share: float = _RUN["holdout_share"]
@@ -165,7 +165,7 @@ _FLAGS = {
     "--n-folds": "n_folds",
     "--seed": "seed",
     "--max-trials": "max_trials",
-    "--parallel": "workers",
+    "--parallel": "parallel",
     "--threads": "threads",
     "--memory": "memory_mb",
     "--trial-timeout": "trial_timeout_seconds",

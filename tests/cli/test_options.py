@@ -75,12 +75,12 @@ def test_a_method_named_twice_is_one_method() -> None:
 def test_the_number_of_workers_goes_to_methods_that_take_it() -> None:
     ((_, options),) = method_options(named("cfo"), {}, parallel=3)
 
-    assert options["workers"] == 3
+    assert options["parallel"] == 3
 
 
 def test_workers_is_not_an_option_of_its_own() -> None:
     with pytest.raises(OptionError, match="given by --parallel"):
-        method_options(named("cfo"), {"workers": 2}, parallel=1)
+        method_options(named("cfo"), {"parallel": 2}, parallel=1)
 
 
 @pytest.fixture

@@ -315,3 +315,21 @@ def on_a_terminal(arguments: list[str], cwd: Path, environment: dict[str, str]) 
     os.close(ours)
     assert process.returncode == 0, drawn.decode()
     return drawn.decode(), printed
+
+
+def test_a_trace_of_an_older_version_is_resumed_and_read(program: Program, tmp_path: Path) -> None:
+    """Until 0.1 the number of trials at once was called `workers`, in the spec and among the options."""
+    line = "run --task synthetic-1k --learner synthetic-5d --clock virtual --method rs --budget 1e6 --folds 0"
+    assert program(f"{line} --max-trials 20").returncode == 0
+    [path] = (tmp_path / "results").rglob("*.jsonl")
+    whole = path.read_text().splitlines(keepends=True)
+    old = [whole[0].replace('"parallel":', '"workers":'), *whole[1:8]]
+    assert old[0].count('"workers":') == 2
+    path.write_text("".join(old))
+
+    answer = program(f"{line} --max-trials 20")
+
+    assert answer.returncode == 0, answer.stderr
+    trials = [one for one in path.read_text().splitlines(keepends=True) if '"kind":"trial"' in one]
+    assert trials == whole[1:-1]
+    assert program("status results").returncode == program("report results").returncode == 0

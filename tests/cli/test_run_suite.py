@@ -339,7 +339,7 @@ def test_what_is_meant_for_the_other_engine_is_refused(line: str, said: str) -> 
         ("scale: ln", "scal: ln", "line 5: method 'cfo' has no option 'scal' (did you mean 'scale'?)"),
         ("scale: ln", "scale: 3", "line 5: option scale of method 'cfo' is 3: give log2 or ln"),
         ("scale: ln", "delta_init: -1", "line 5: method 'cfo': delta_init -1: it is a length"),
-        ("scale: ln", "workers: 2", "line 5: option 'workers': the number of trials at once"),
+        ("scale: ln", "parallel: 2", "line 5: option 'parallel': the number of trials at once"),
         ("synthetic-5d]", "synthetic-5]", "line 1: unknown learner 'synthetic-5' (did you mean"),
         ("synthetic-30k]", "synthetic-31k]", "line 2: unknown task 'synthetic-31k' (did you mean"),
         ("synthetic-30k]", "'syn*x']", "line 2: no task has a name like 'syn*x'"),

@@ -284,9 +284,9 @@ def test_an_unknown_option_is_refused_by_name(name: str) -> None:
 
 
 def test_workers_are_as_many_trials_at_once(name: str) -> None:
-    if "workers" not in METHODS.options(name, {}):
+    if "parallel" not in METHODS.options(name, {}):
         pytest.skip(f"{name} has one trial at a time")
-    method = build(name, workers=3)
+    method = build(name, parallel=3)
 
     for _ in range(5):
         trials = [method.ask() for _ in range(3)]
@@ -296,8 +296,8 @@ def test_workers_are_as_many_trials_at_once(name: str) -> None:
 
 
 WRONG = [
-    ("cfo", "workers", 0),
-    ("cfo", "workers", "two"),
+    ("cfo", "parallel", 0),
+    ("cfo", "parallel", "two"),
     ("cfo", "scale", "log10"),
     ("cfo", "mode", "tuned"),
     ("cfo", "delta_init", 0),
@@ -314,14 +314,14 @@ WRONG = [
     ("cfo-0", "step", "newton"),
     ("cfo-0", "scale", None),
     ("flow2", "step", -0.1),
-    ("flow2", "workers", True),
+    ("flow2", "parallel", True),
     ("flow2", "linear_span", math.nan),
-    ("rs", "workers", -1),
+    ("rs", "parallel", -1),
     ("gpei", "xi", -0.1),
     ("gpei", "acq_optimizer", "newton"),
     ("gpeips", "n_candidates", 0),
     ("smac", "n_initial", 0),
-    ("smac", "workers", 0),
+    ("smac", "parallel", 0),
     ("bohb", "eta", 1),
     ("bohb", "top_n_percent", 100),
     ("bohb", "random_fraction", 2.0),

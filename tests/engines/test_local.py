@@ -37,7 +37,7 @@ class Progress:
 
 def spec(fold, **changes):
     made = RunSpec(f"{plugins}/learners.py:Faulty", "synthetic-1k", "rs", fold, budget_seconds=1.0,
-                   options={{"workers": 1}}, learner_options={{"seconds": 0.02}})
+                   options={{"parallel": 1}}, learner_options={{"seconds": 0.02}})
     return replace(made, **changes)
 
 def go(specs, side_by_side, oversubscribe=False):

@@ -36,15 +36,15 @@ def taken(queue: Queue) -> list[int]:
 
 
 def test_trials_at_once_take_threads_and_memory_each() -> None:
-    assert needs(replace(SPEC, threads=2, workers=3)) == Capacity(6, 3000)
+    assert needs(replace(SPEC, threads=2, parallel=3)) == Capacity(6, 3000)
 
 
 def test_on_the_virtual_clock_trials_at_once_are_one_process() -> None:
-    assert needs(replace(SPEC, workers=8, clock="virtual")) == Capacity(1, 1000)
+    assert needs(replace(SPEC, parallel=8, clock="virtual")) == Capacity(1, 1000)
 
 
 def test_a_run_without_memory_of_its_own_gets_an_equal_share_divided_among_its_trials() -> None:
-    specs = [replace(SPEC, memory_mb=None), replace(SPEC, memory_mb=None, workers=2), SPEC]
+    specs = [replace(SPEC, memory_mb=None), replace(SPEC, memory_mb=None, parallel=2), SPEC]
 
     assert [spec.memory_mb for spec in with_memory(specs, MACHINE, 4)] == [2000, 1000, 1000]
 
@@ -61,7 +61,7 @@ def test_as_many_fit_at_once_as_cores_and_memory_hold() -> None:
     [
         ({"threads": 5}, "--threads 5: this machine has 4 cores; give fewer, or --oversubscribe"),
         (
-            {"threads": 2, "workers": 3},
+            {"threads": 2, "parallel": 3},
             "--threads 2 with --parallel 3: this machine has 4 cores; give fewer, or --oversubscribe",
         ),
         (

@@ -10,7 +10,7 @@ import pytest
 from cfo_bench.records import EndReason, Status
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("parallel", [1, 2])
 @pytest.mark.parametrize(
     ("fault", "status", "reason"),
     [
@@ -21,9 +21,9 @@ from cfo_bench.records import EndReason, Status
     ],
 )
 def test_a_trial_that_crashes_is_logged_with_its_reason_and_the_run_goes_on(
-    bench, faulty, fault: str, status: Status, reason: str, workers: int
+    bench, faulty, fault: str, status: Status, reason: str, parallel: int
 ):
-    result = bench.run(*faulty(fault, budget=60), "--max-trials", 8, "--parallel", workers)
+    result = bench.run(*faulty(fault, budget=60), "--max-trials", 8, "--parallel", parallel)
     trace = bench.trace()
     assert result.returncode == 0, result.stderr
     assert trace.end is not None and trace.end.reason is EndReason.MAX_TRIALS
@@ -32,7 +32,7 @@ def test_a_trial_that_crashes_is_logged_with_its_reason_and_the_run_goes_on(
     assert by_number[3].status is status and by_number[3].loss is None
     assert reason in by_number[3].error
     assert all(by_number[number].status is Status.OK for number in by_number if number != 3)
-    if workers == 1:
+    if parallel == 1:
         assert_the_clock_never_goes_back(trace)
     bench.assert_nothing_is_left()
 

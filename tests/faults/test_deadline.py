@@ -48,10 +48,10 @@ def test_a_method_that_never_answers_ends_with_the_budget(
     bench.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_trial_that_takes_too_long_is_cut_off_and_the_run_goes_on(bench, faulty, workers: int):
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_a_trial_that_takes_too_long_is_cut_off_and_the_run_goes_on(bench, faulty, parallel: int):
     result = bench.run(
-        *faulty("busy_in_c", budget=60), "--trial-timeout", 0.3, "--max-trials", 8, "--parallel", workers
+        *faulty("busy_in_c", budget=60), "--trial-timeout", 0.3, "--max-trials", 8, "--parallel", parallel
     )
     trace = bench.trace()
     assert result.returncode == 0, result.stderr
@@ -61,16 +61,16 @@ def test_a_trial_that_takes_too_long_is_cut_off_and_the_run_goes_on(bench, fault
     assert by_number[3].status is Status.TIMEOUT and by_number[3].loss is None
     assert 0.3 <= by_number[3].ended - by_number[3].started < 0.3 + SLACK_SECONDS
     assert all(by_number[number].status is Status.OK for number in by_number if number != 3)
-    if workers == 1:
+    if parallel == 1:
         # The clock goes on from the cut: starting another process is not charged to the method.
         assert 0 <= by_number[4].started - by_number[3].ended < 0.1
     bench.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_trial_that_blows_memory_is_logged_so_and_the_run_goes_on(bench, faulty, workers: int):
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_a_trial_that_blows_memory_is_logged_so_and_the_run_goes_on(bench, faulty, parallel: int):
     result = bench.run(
-        *faulty("takes_all_memory", budget=60), "--memory", 300, "--max-trials", 8, "--parallel", workers
+        *faulty("takes_all_memory", budget=60), "--memory", 300, "--max-trials", 8, "--parallel", parallel
     )
     trace = bench.trace()
     assert result.returncode == 0, result.stderr

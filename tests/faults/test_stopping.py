@@ -15,11 +15,11 @@ VIRTUAL = ["--task", "synthetic-30k", "--learner", "synthetic", "--clock", "virt
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("parallel", [1, 2])
 def test_a_stopped_run_ends_cleanly_and_goes_on_with_the_same_command(
-    bench, faulty, number: int, exit_code: int, workers: int
+    bench, faulty, number: int, exit_code: int, parallel: int
 ):
-    words = [*faulty(budget=60, seconds=0.05, method="cfo"), "--max-trials", "40", "--parallel", workers]
+    words = [*faulty(budget=60, seconds=0.05, method="cfo"), "--max-trials", "40", "--parallel", parallel]
     running = bench.start(*words)
     bench.wait_for_trials(8)
     os.killpg(running.pid, number)  # as a terminal, or a batch system, does it: everybody gets it
@@ -128,9 +128,9 @@ def test_kills_at_random_moments_lose_no_trial_of_a_real_run(bench, faulty):
     bench.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, workers: int):
-    words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "3000", "--parallel", workers]
+@pytest.mark.parametrize("parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, parallel: int):
+    words = [*VIRTUAL, "--method", "cfo", "--budget", "1e9", "--max-trials", "3000", "--parallel", parallel]
     assert bench.run(*words, "--results", "whole").returncode == 0
     [whole] = (bench.folder / "whole").rglob("*.jsonl")
     rng = random.Random(2)

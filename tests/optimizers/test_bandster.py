@@ -130,7 +130,7 @@ def test_a_quick_draw_is_scipys() -> None:
 
 
 def test_several_trials_at_once_open_further_brackets() -> None:
-    method = Hyperband(SPACE, START, n_rows=90_000, workers=12)
+    method = Hyperband(SPACE, START, n_rows=90_000, parallel=12)
 
     trials = [method.ask() for _ in range(12)]
 

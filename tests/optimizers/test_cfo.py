@@ -420,7 +420,7 @@ def test_asked_again_before_a_tell_it_gives_the_same_trial() -> None:
 
 
 def test_every_worker_has_a_trial_of_its_own_from_another_start() -> None:
-    method = CFO(PLANE, ORIGIN, seed=3, workers=4)
+    method = CFO(PLANE, ORIGIN, seed=3, parallel=4)
 
     trials = [method.ask() for _ in range(4)]
 
@@ -432,13 +432,13 @@ def test_every_worker_has_a_trial_of_its_own_from_another_start() -> None:
 
 def test_the_starts_differ_even_where_rounding_makes_them_few() -> None:
     for seed in range(20):
-        method = CFO(Space([Int("k", 1, 3)]), {"k": 1}, seed, workers=3)
+        method = CFO(Space([Int("k", 1, 3)]), {"k": 1}, seed, parallel=3)
 
         assert sorted(method.ask().config["k"] for _ in range(3)) == [1, 2, 3]
 
 
 def test_a_told_worker_is_the_next_to_be_asked() -> None:
-    method = CFO(PLANE, ORIGIN, workers=3)
+    method = CFO(PLANE, ORIGIN, parallel=3)
     trials = [method.ask() for _ in range(3)]
 
     method.tell(trials[1], Result.ok(1.0))
@@ -451,7 +451,7 @@ def test_the_first_thread_asks_what_a_lone_search_would() -> None:
         return abs(math.log2(config["a"]) - 2) + abs(math.log2(config["b"]) + 3)
 
     alone = configurations(CFO(PLANE, ORIGIN, seed=5), loss, n=100)
-    method = CFO(PLANE, ORIGIN, seed=5, workers=3)
+    method = CFO(PLANE, ORIGIN, seed=5, parallel=3)
     first_thread = []
     while len(first_thread) < 100:
         for trial in [method.ask() for _ in range(3)]:

@@ -135,7 +135,7 @@ def test_a_space_of_one_configuration_is_exhausted_after_the_start() -> None:
 
 def test_one_exhausted_thread_does_not_end_the_others() -> None:
     # A thread at 1 is stuck at once (see above); from 3 on a step of 0.3 reaches the next number.
-    methods = (FLOW2(Space([Int("k", 1, 64)]), {"k": 1}, seed, workers=2, step=0.3) for seed in range(99))
+    methods = (FLOW2(Space([Int("k", 1, 64)]), {"k": 1}, seed, parallel=2, step=0.3) for seed in range(99))
     method = next(method for method in methods if method.threads[1].x.values[0] == 3)
     first, second = method.ask(), method.ask()
     method.tell(first, Result.ok(9.0))

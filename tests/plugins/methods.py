@@ -17,7 +17,7 @@ class Draws:
     """Random draws; the subclasses do harm in the ask or the tell of trial number `at`."""
 
     def __init__(
-        self, space: Space, start: Mapping[str, Any], seed: int, *, at: int = 3, workers: int = 1
+        self, space: Space, start: Mapping[str, Any], seed: int, *, at: int = 3, parallel: int = 1
     ) -> None:
         self._space, self._at = space, at
         self._rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ def change(path: Path, part: str, **values: Any) -> None:
         ("spec", {"clock": "virtual"}, "clocks, virtual (1 runs) and wall (3 runs)"),
         ("spec", {"validation": "holdout"}, "ways of validation"),
         ("spec", {"n_folds": 5}, "numbers of folds"),
-        ("spec", {"workers": 4}, "workers"),
+        ("spec", {"parallel": 4}, "trials at once"),
         ("spec", {"threads": 2}, "threads"),
         ("spec", {"learner_options": {"categories": "one-hot"}}, "options of the learner"),
         ("data", {"sha256": "f" * 64}, "versions of the data (SHA-256), 000000000000 (3 runs) and ffff"),

@@ -52,11 +52,11 @@ class Costs:
 
 
 def virtual(
-    method: Any, seconds: Callable[[int], float], workers: int, **limits: Any
+    method: Any, seconds: Callable[[int], float], parallel: int, **limits: Any
 ) -> tuple[list[TrialRecord], EndReason]:
     clock = VirtualClock()
     referee = Referee(SPACE, Limits(**{"budget_seconds": 1e9, **limits}))
-    pool = VirtualPool(Costs(seconds), clock, workers, referee)
+    pool = VirtualPool(Costs(seconds), clock, parallel, referee)
     return drain(search_parallel(method, pool, clock, referee))
 
 
@@ -71,7 +71,7 @@ def drain(records: Any) -> tuple[list[TrialRecord], EndReason]:
 
 def test_trials_are_told_in_the_order_in_which_they_end():
     method = Counting()
-    records, reason = virtual(method, lambda x: [5, 1, 2, 1, 1][x], workers=2, max_trials=5)
+    records, reason = virtual(method, lambda x: [5, 1, 2, 1, 1][x], parallel=2, max_trials=5)
     assert reason is EndReason.MAX_TRIALS
     told = "ask 0, ask 1, tell 1, ask 2, tell 2, ask 3, tell 3, ask 4, tell 0, tell 4"
     assert ", ".join(method.order) == told
@@ -85,19 +85,19 @@ def test_trials_are_told_in_the_order_in_which_they_end():
 
 
 def test_as_many_trials_run_at_once_as_there_are_workers():
-    records, _ = virtual(Counting(), lambda x: 1 + x % 3, workers=4, max_trials=40)
+    records, _ = virtual(Counting(), lambda x: 1 + x % 3, parallel=4, max_trials=40)
     for moment in (one.started for one in records):
         assert sum(one.started <= moment < one.ended for one in records) <= 4
     assert max(one.ended for one in records) < sum(one.fit_seconds for one in records) / 3
 
 
 def test_the_trace_tells_the_search_thread():
-    records, _ = virtual(Counting(), lambda x: 1.0, workers=3, max_trials=6)
+    records, _ = virtual(Counting(), lambda x: 1.0, parallel=3, max_trials=6)
     assert [(one.number, one.thread) for one in records] == [(n, n % 3) for n in range(6)]
 
 
 def test_under_one_budget_what_ends_past_it_does_not_count():
-    records, reason = virtual(Counting(), lambda x: 2.0 + x, workers=2, budget_seconds=5.5)
+    records, reason = virtual(Counting(), lambda x: 2.0 + x, parallel=2, budget_seconds=5.5)
     assert reason is EndReason.BUDGET
     assert [(one.number, one.status, one.ended) for one in records] == [
         (0, Status.OK, 2.0),
@@ -116,7 +116,7 @@ def test_a_method_that_is_exhausted_is_asked_again_after_what_is_under_way():
                 raise Exhausted("not yet")
             return super().ask()
 
-    records, reason = virtual(Hesitates(configs=4), lambda x: 1.0, workers=2)
+    records, reason = virtual(Hesitates(configs=4), lambda x: 1.0, parallel=2)
     assert [one.number for one in records] == [0, 1, 2, 3] and reason is EndReason.EXHAUSTED
 
 
@@ -126,7 +126,7 @@ def test_a_failure_of_the_method_is_an_error_of_the_run():
             return Trial(self.asked, {"x": -1})
 
     with pytest.raises(RunError, match="x = -1"):
-        virtual(Strays(), lambda x: 1.0, workers=2)
+        virtual(Strays(), lambda x: 1.0, parallel=2)
 
 
 def test_a_method_that_fails_in_tell_keeps_the_trial_that_it_was_told_of():
@@ -262,7 +262,7 @@ def test_a_run_that_lost_an_evaluator_is_replayed_in_the_order_it_had(real, tmp_
     records, _ = real(values, prepare, method=Attentive)
     assert any(record.asked < min(told + 2, 12) for told, record in enumerate(records))
 
-    spec = RunSpec("l", "t", "attentive", 0, workers=2)
+    spec = RunSpec("l", "t", "attentive", 0, parallel=2)
     for kept in range(len(records) + 1):
         again = Attentive(values)
         replay(again, Trace({}, records[:kept], None), spec)

@@ -20,10 +20,10 @@ from cfo_bench.run.runner import Job
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
 
 
-def spec(method: str = "cfo", workers: int = 1, **changes: Any) -> RunSpec:
+def spec(method: str = "cfo", parallel: int = 1, **changes: Any) -> RunSpec:
     options = METHODS.options(method, {})
-    if "workers" in options:
-        options["workers"] = workers
+    if "parallel" in options:
+        options["parallel"] = parallel
     made = RunSpec(
         learner="synthetic",
         task="synthetic-1k",
@@ -32,7 +32,7 @@ def spec(method: str = "cfo", workers: int = 1, **changes: Any) -> RunSpec:
         budget_seconds=1e9,
         max_trials=60,
         options=options,
-        workers=workers,
+        parallel=parallel,
         clock="virtual",
     )
     return replace(made, **changes)
@@ -87,12 +87,12 @@ def test_folds_draw_different_numbers():
 
 
 @pytest.mark.parametrize(
-    ("method", "workers"), [("cfo", 1), ("cfo", 3), ("cfo-0", 1), ("flow2", 1), ("rs", 1), ("rs", 4)]
+    ("method", "parallel"), [("cfo", 1), ("cfo", 3), ("cfo-0", 1), ("flow2", 1), ("rs", 1), ("rs", 4)]
 )
 def test_a_run_cut_off_after_any_trial_goes_on_as_if_it_had_not_been(
-    live: LivePage, method: str, workers: int
+    live: LivePage, method: str, parallel: int
 ):
-    wanted = spec(method, workers)
+    wanted = spec(method, parallel)
     header, *trials, end = run(wanted, live)
     for kept in range(61):
         resume, *rest, last = run(wanted, live, Trace(header, trials[:kept], None))

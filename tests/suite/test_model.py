@@ -74,7 +74,7 @@ def test_a_command_leaves_out_what_is_so_by_default() -> None:
 def test_a_command_has_everything_else() -> None:
     spec = RunSpec(
         "other", "iris", "cfo", 0, seed=5, budget_seconds=0.1, max_trials=9, options={"a": None, "b": "x y"},
-        learner_options={"c": True}, n_folds=4, workers=2, threads=3, memory_mb=100,
+        learner_options={"c": True}, n_folds=4, parallel=2, threads=3, memory_mb=100,
         trial_timeout_seconds=2.5, clock="virtual", validation="holdout", holdout_share=0.25,
     )  # fmt: skip
 
@@ -119,7 +119,6 @@ def test_every_field_of_a_spec_can_be_given_on_the_command_line() -> None:
     options = {parameter.name for parameter in run.params}
     other_names = {
         "task": "tasks", "method": "methods", "learner": "learners", "fold": "folds", "seed": "seeds",
-        "workers": "parallel",
     }  # fmt: skip
 
     for field in dataclasses.fields(RunSpec):

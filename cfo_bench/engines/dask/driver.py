@@ -10,21 +10,24 @@ from __future__ import annotations
 import queue
 import resource
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from multiprocessing.context import ForkServerContext
+from typing import Any
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines import capacity
 from cfo_bench.engines.capacity import Capacity
 from cfo_bench.engines.dask import remote
 from cfo_bench.engines.dask.attempts import Attempt, Lost
-from cfo_bench.engines.dask.clusters import Link, linked
+from cfo_bench.engines.dask.clusters import Link, linked, need_packages
 from cfo_bench.engines.dask.crew import Crew, Enrolled
 from cfo_bench.engines.dask.mirror import Mirror
 from cfo_bench.engines.dask.post import News, Over, Post, Wake
 from cfo_bench.engines.drive import Interrupted, Progress, signals_into
 from cfo_bench.errors import CfoBenchError, RunError
+from cfo_bench.records import RunSpec
 from cfo_bench.results.folder import is_held
 from cfo_bench.run.inspection import packages
 from cfo_bench.run.runner import Job
@@ -38,6 +41,34 @@ RECONNECT_SECONDS = 300.0
 TRIES = 5
 # How long attempts may take to end when everything is to stop.
 STOP_SECONDS = 10.0
+
+
+class DaskEngine:
+    """On the cluster of this `kind`: its options are those of `suite.model.Cluster`."""
+
+    def __init__(
+        self,
+        *,
+        kind: str = "local",
+        scheduler: str | None = None,
+        workers: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._cluster = Cluster(kind, scheduler, workers, options or {})
+
+    def check(self) -> None:
+        need_packages(self._cluster)
+
+    def at_once(self) -> int:
+        return self._cluster.workers or 1
+
+    def price(self, specs: Sequence[RunSpec]) -> str:
+        return capacity.price(specs, self.at_once(), "{} workers", None)
+
+    def run(
+        self, jobs: Sequence[Job], progress: Progress, *, force: bool, context: ForkServerContext
+    ) -> list[Verdict]:
+        return run_jobs(jobs, self._cluster, force, progress)
 
 
 def run_jobs(jobs: Sequence[Job], cluster: Cluster, force: bool, progress: Progress) -> list[Verdict]:
