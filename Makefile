@@ -1,6 +1,6 @@
 # Every target works on a fresh clone, and twice in a row.
 .DEFAULT_GOAL := help
-.PHONY: help install test test-full check demo bench lock clean
+.PHONY: help install test test-full check demo bench schemas lock clean
 
 python := .venv/bin/python
 # One thread a process: the tests and benchmarks run several processes side by side.
@@ -34,6 +34,9 @@ bench: install  ## run the project's own speed benchmarks, one after another (ab
 	@missed=; for script in benchmarks/*.py; do \
 		echo "== $$script"; $(python) "$$script" || missed="$$missed $$script"; \
 	done; [ -z "$$missed" ] || { echo "a floor was missed, or it failed:$$missed" >&2; exit 1; }
+
+schemas: install  ## write the JSON Schemas and the table of suite keys anew, after a setting was changed
+	@$(python) scripts/schemas.py
 
 lock:  ## pin the whole tree anew from pyproject.toml (UPGRADE=1: newest versions)
 	@bash scripts/lock.sh

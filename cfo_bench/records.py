@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cfo_bench.clock import Deadline
+from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
 from cfo_bench.space import Config, Space
 
 if TYPE_CHECKING:
@@ -73,27 +74,28 @@ class Result(NamedTuple):
         return self.loss
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpec:
-    """Everything that decides what a run does: one (learner, task, method, fold, seed) and its limits."""
+@dataclass(frozen=True)
+class RunKey:
+    """Which run it is. A results folder has one trace for each."""
 
-    learner: str
+    learner: str  # a registered name, or file.py:Class
     task: str
-    method: str
-    fold: int
-    seed: int = 0
+    method: str  # a registered name, or file.py:Class
+    fold: int  # from 0
+    seed: int = 0  # of folds, methods and models
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec(Settings, RunKey):
+    """Everything that decides what a run does: which run it is, its settings and its options.
+
+    The `spec` in the header of a trace has these fields.
+    """
+
+    n_folds: int = DEFAULT_N_FOLDS
     budget_seconds: float = 3600.0
-    max_trials: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the method
     learner_options: Mapping[str, Any] = field(default_factory=dict)
-    n_folds: int = 10
-    parallel: int = 1
-    threads: int = 1
-    memory_mb: int | None = None
-    trial_timeout_seconds: float | None = None
-    clock: str = "wall"
-    validation: str = "fold"
-    holdout_share: float = 0.2
 
 
 class TrialRecord(NamedTuple):

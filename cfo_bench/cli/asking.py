@@ -1,21 +1,17 @@
-"""What was asked for: a suite's file with what the command line says in its place, and the runs it makes."""
+"""What was asked for on the command line: a suite file, with the options given in place of its keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import click
 
-from cfo_bench import tasks
-from cfo_bench.cli.options import Chosen, parse_values
-from cfo_bench.errors import UnknownNameError, UserError, told_at
-from cfo_bench.records import DataRef, Problem, RunSpec
-from cfo_bench.results.trace import run_id
+from cfo_bench.cli.options import parse_values
+from cfo_bench.errors import UserError
 from cfo_bench.suite.file import find, read
-from cfo_bench.suite.model import DEFAULT_N_FOLDS, DEFAULTS, Choice, Cluster, Pick, Suite, expand, parse_folds
+from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite
 
 
 def suite_of(file: str | None, asked: Mapping[str, Any]) -> Suite:
@@ -84,101 +80,3 @@ def _on_engine(suite: Suite, asked: Mapping[str, Any]) -> Suite:
             options={**cluster.options, **parse_values(options)},
         ),
     )
-
-
-def data_of(
-    suite: Suite, file: Path | None, target: str | None, problem: str | None, offline: bool
-) -> dict[str, DataRef]:
-    """Where the data of each task is; a task named twice is one task."""
-    refs = selected(suite, offline)
-    if file is not None:
-        if target is None:
-            raise UserError(f"--data {file} needs --target: the name of the column to predict")
-        refs.append(tasks.file_ref(file, target, Problem(problem) if problem else None))
-    elif target is not None or problem is not None:
-        flag = f"--target {target}" if target is not None else f"--problem {problem}"
-        raise UserError(f"{flag} says what to predict in --data: give a file, or leave it out")
-    if not refs:
-        raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
-    found: dict[str, DataRef] = {}
-    for ref in refs:
-        if found.setdefault(ref.task, ref) != ref:
-            raise UserError(
-                f"two tasks are called {ref.task!r}, and a task's traces go by its name: "
-                "rename the file, or use two commands with a --results each"
-            )
-    return found
-
-
-def selected(suite: Suite, offline: bool) -> list[DataRef]:
-    """The tasks that the suite picks, but for those that it excludes."""
-    excluded = {ref.task for pick in suite.exclude for ref in _picked(pick, suite, offline)}
-    picked = [ref for pick in suite.tasks for ref in _picked(pick, suite, offline)]
-    left = [ref for ref in picked if ref.task not in excluded]
-    if picked and not left:
-        raise UserError(f"{suite.exclude[0].place}: of {len(picked)} tasks, exclude leaves none")
-    return left
-
-
-def _picked(pick: Pick, suite: Suite, offline: bool) -> list[DataRef]:
-    with told_at(pick.place):
-        if pick.tags:
-            return tasks.tagged(pick.tags, suite.data_dir, suite.task_tables, offline)
-        return tasks.select(pick.word, suite.data_dir, suite.task_tables, offline)
-
-
-def specs_of(suite: Suite, learners: Chosen, methods: Chosen, data: Mapping[str, DataRef]) -> list[RunSpec]:
-    """Every run; the folds of a task are its official ones where they are known on this machine."""
-    specs: list[RunSpec] = []
-    place = suite.places.get("folds", "")
-    for learner, options in learners:
-        for task, ref in data.items():
-            n_folds = suite.n_folds or tasks.official_folds(ref) or DEFAULT_N_FOLDS
-            with told_at(place):
-                folds = parse_folds(suite.folds, n_folds, "folds" if place else "--folds")
-            specs += expand(
-                [learner],
-                [task],
-                methods,
-                folds,
-                suite.seeds,
-                budget_seconds=suite.budget_seconds,
-                max_trials=suite.max_trials,
-                learner_options=options,
-                n_folds=n_folds,
-                parallel=suite.parallel,
-                threads=suite.threads,
-                memory_mb=suite.memory_mb,
-                trial_timeout_seconds=suite.trial_timeout_seconds,
-                clock=suite.clock,
-                validation=suite.validation,
-                holdout_share=suite.holdout_share,
-            )
-    return specs
-
-
-def tasks_of(ids: Sequence[str], specs: Sequence[RunSpec]) -> set[str]:
-    """The tasks that runs of these ids are of, without a word on folds: those may not be known yet."""
-    task_of = {run_id(spec).rpartition("/")[0]: spec.task for spec in specs}
-    for one in ids:
-        if one.rpartition("/")[0] not in task_of:
-            raise UnknownNameError("run", one, map(run_id, specs))
-    return {task_of[one.rpartition("/")[0]] for one in ids}
-
-
-def narrowed(specs: Sequence[RunSpec], ids: Sequence[str], shard: tuple[int, int] | None) -> list[RunSpec]:
-    """The runs of these ids, or all; and of them every n-th from the k-th, for the shard (k, n)."""
-    by_id = {run_id(spec): spec for spec in specs}
-    for one in ids:
-        if one not in by_id:
-            raise UnknownNameError("run", one, by_id)
-    kept = [by_id[one] for one in dict.fromkeys(ids)] if ids else list(specs)
-    return kept[shard[0] - 1 :: shard[1]] if shard else kept
-
-
-def parse_shard(text: str) -> tuple[int, int]:
-    """`3/20`: the third of twenty."""
-    first, _, last = text.partition("/")
-    if first.isdecimal() and last.isdecimal() and len(text) < 20 and 1 <= int(first) <= int(last):
-        return int(first), int(last)
-    raise UserError(f"--shard {text!r}: write K/N with K from 1 to N, as in 3/20")

@@ -45,8 +45,8 @@ def prepare(
     """
     from dataclasses import replace
 
-    from cfo_bench.cli.asking import selected
     from cfo_bench.errors import CfoBenchError, UserError
+    from cfo_bench.suite.expansion import selected
     from cfo_bench.suite.file import find, read_tasks
     from cfo_bench.suite.model import Pick, Suite
     from cfo_bench.tasks import store

@@ -56,23 +56,26 @@ def run(
     A run that is there already is not run again; one that was cut off goes on where it stood.
     """
     from cfo_bench.cli import asking, running
-    from cfo_bench.cli import options as words
-    from cfo_bench.results.trace import run_id
+    from cfo_bench.cli.options import parse_options
+    from cfo_bench.run_id import run_id
+    from cfo_bench.suite import expansion
+    from cfo_bench.suite.options import learner_options as options_of_learners
+    from cfo_bench.suite.options import method_options
 
-    part = asking.parse_shard(shard) if shard is not None else None
+    part = expansion.parse_shard(shard) if shard is not None else None
     asked = asking.suite_of(suite, {**keys, "data_file": data_file, "oversubscribe": oversubscribe})
-    data = asking.data_of(asked, data_file, target, problem, offline)
-    methods = words.method_options(asked.methods, words.parse_options(options), asked.parallel)
-    learners = words.learner_options(asked.learners, words.parse_options(learner_options))
-    specs = asking.specs_of(asked, learners, methods, data)
+    data = expansion.data_of(asked, data_file, target, problem, offline)
+    methods = method_options(asked.methods, parse_options(options), asked.parallel)
+    learners = options_of_learners(asked.learners, parse_options(learner_options))
+    specs = expansion.specs_of(asked, learners, methods, data)
     if only:
-        wanted = asking.tasks_of(only, specs)
+        wanted = expansion.tasks_of(only, specs)
         data = {task: ref for task, ref in data.items() if task in wanted}
     if dry_run or list_runs:
         running.warn_of_unknown_folds(asked, data)
     else:
         running.fetch_missing(data, quiet)
-    specs = asking.narrowed(asking.specs_of(asked, learners, methods, data), only, part)
+    specs = expansion.narrowed(expansion.specs_of(asked, learners, methods, data), only, part)
     if list_runs:
         running.check(asked, specs)
         click.echo("".join(f"{run_id(spec)}\n" for spec in specs), nl=False)

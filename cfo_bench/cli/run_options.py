@@ -1,6 +1,7 @@
-"""The options of `cfo-bench run` that say what to run: each fills, or takes the place of, a key of a suite.
+"""The options of `cfo-bench run` that say what to run.
 
-An option's name in the program is the field of `Suite` that it fills; what is not given is None or ().
+Most of them are made from the settings of `Suite`: such an option is called like the field that it fills,
+and is None or () where it is not given.
 """
 
 from __future__ import annotations
@@ -11,102 +12,76 @@ from typing import Any
 
 import click
 
-from cfo_bench.suite import quantities
-from cfo_bench.suite.model import CLOCKS, CLUSTER_KINDS, DEFAULTS, ENGINES, VALIDATIONS
+from cfo_bench.kinds import Count, FilePath, Kind, OneOf, Parsed, Several, Share, UpTo
+from cfo_bench.settings import Setting, settings_of
+from cfo_bench.suite.model import CLUSTER_KINDS, Suite
 from cfo_bench.terminal import completion
 
 Command = Callable[..., Any]
 
+# The order of the options in `--help`; a setting that is not listed here comes last.
+ORDER = (
+    "tasks", "methods", "budget_seconds", "learners", "folds", "n_folds", "seeds", "results", "max_trials",
+    "jobs", "threads", "parallel", "memory_mb", "trial_timeout_seconds", "data_dir", "clock", "validation",
+    "holdout_share", "task_tables", "engine",
+)  # fmt: skip
 
-class Quantity(click.ParamType[Any]):
-    """A value with a unit, read as in a suite file."""
+COMPLETIONS = {
+    "tasks": completion.task_names,
+    "methods": completion.method_names,
+    "learners": completion.learner_names,
+}
 
-    def __init__(self, name: str, read: Callable[[object], float | None], rule: str) -> None:
-        self.name, self._read, self._rule = name, read, rule
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = self._read(value)
-        if found is None:
-            self.fail(f"{value!r}: {self._rule}", param, ctx)
-        return found
-
-
-DURATION = Quantity("duration", quantities.seconds, quantities.DURATION_RULE)
-MEMORY = Quantity("memory", quantities.megabytes, quantities.MEMORY_RULE)
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
 
 
-def key(flag: str, field: str, help: str, metavar: str | None = None, **more: Any) -> Callable[..., Any]:
-    """An option for a field of `Suite`; its help says what the field is when nobody says anything."""
-    default = getattr(DEFAULTS, field)
-    if field == "learners":
-        default = default[0].name
-    elif field == "seeds":
-        default = default[0]
-    text = help if default in (None, ()) else f"{help}  [default: {default}]"
-    return click.option(*flag.split(), field, metavar=metavar, help=text, **more)
+class AsInSuite(click.ParamType[Any]):
+    """A value that is read as in a suite file."""
+
+    def __init__(self, kind: Parsed) -> None:
+        self.name, self._kind = kind.name or "text", kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = self._kind.parse(value)
+        if found is None:
+            self.fail(f"{value!r}: {self._kind.rule}", param, ctx)
+        return found
 
 
-KEYS = (
-    key(
-        "--task", "tasks", "A task, a pattern or a tag (see `cfo-bench tasks`); give several for all.",
-        "NAME", multiple=True, shell_complete=completion.task_names,
-    ),
-    key(
-        "--method", "methods",
-        "A method (see `cfo-bench methods`), or file.py:Class; give several for all of them.",
-        "NAME", multiple=True, shell_complete=completion.method_names,
-    ),
-    key("--budget", "budget_seconds", "Wall-clock time of a run: seconds, or 1h30m.", "TIME", type=DURATION),
-    key(
-        "--learner", "learners", "What is tuned (see `cfo-bench learners`); give several for all of them.",
-        "NAME", multiple=True, shell_complete=completion.learner_names,
-    ),
-    key("--folds", "folds", "Folds to run: all, 0, 0-4 or 0,3.", "LIST"),
-    key(
-        "--n-folds", "n_folds",
-        "Folds that the data is split into.  [default: as many as the task has officially, or 10]",
-        "N", type=COUNT,
-    ),
-    key(
-        "--seed", "seeds", "Seed of folds, methods and models; give several for all of them.",
-        "N", type=click.IntRange(0, 2**32 - 1), multiple=True,
-    ),
-    key("--results", "results", "Folder of the traces.", "DIR", type=PATH),
-    key("--max-trials", "max_trials", "End a run after so many trials.", "N", type=COUNT),
-    key("-j --jobs", "jobs", "Runs side by side on this machine.", "N", type=COUNT),
-    key("--threads", "threads", "Threads of each model.", "N", type=COUNT),
-    key("--parallel", "parallel", "Trials at once in each run.", "N", type=COUNT),
-    key(
-        "--memory", "memory_mb",
-        "What each trial at once may take: megabytes, or 4GB.  [default: a fair share of the machine]",
-        "SIZE", type=MEMORY,
-    ),
-    key("--trial-timeout", "trial_timeout_seconds", "End a trial after so long.", "TIME", type=DURATION),
-    key(
-        "--data-dir", "data_dir",
-        "A folder of data sets with an index.csv, for --task.  [default: $CFO_BENCH_DATA]", "DIR", type=PATH,
-    ),
-    key(
-        "--clock", "clock", "virtual: analytic seconds, for the synthetic learners.",
-        type=click.Choice(CLOCKS),
-    ),
-    key(
-        "--validation", "validation",
-        "Measure the loss on the fold's held-out part, or on a part split off its training rows.",
-        type=click.Choice(VALIDATIONS),
-    ),
-    key(
-        "--holdout-share", "holdout_share", "Share of training rows that --validation holdout splits off.",
-        "SHARE", type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    ),
-    key(
-        "--tasks", "task_tables", "A YAML table of tasks of your own.  [default: $CFO_BENCH_TASKS]",
-        "FILE", type=PATH, multiple=True,
-    ),
-    key("--engine", "engine", "Run on this machine, or on a Dask cluster.", type=click.Choice(ENGINES)),
-)  # fmt: skip
+def type_of(kind: Kind) -> click.ParamType[Any] | None:
+    """The click type for a kind of value; None: any text, which is checked later."""
+    match kind:
+        case Several():
+            return type_of(kind.one)
+        case OneOf():
+            return click.Choice(kind.known)
+        case Count():
+            return COUNT
+        case UpTo():
+            return click.IntRange(0, kind.most)
+        case Share():
+            return click.FloatRange(0, 1, min_open=True, max_open=True)
+        case FilePath():
+            return PATH
+        case Parsed():
+            return AsInSuite(kind)
+        case _:
+            return None
+
+
+def option_of(one: Setting) -> Callable[[Command], Command]:
+    default = one.default_in_words()
+    return click.option(
+        *one.flags,
+        one.name,
+        type=type_of(one.kind),
+        multiple=isinstance(one.kind, Several),
+        metavar=one.kind.metavar,
+        help=f"{one.help}  [default: {default}]" if default else one.help,
+        shell_complete=COMPLETIONS.get(one.name),
+    )
+
 
 OPTIONS = (
     click.option(
@@ -167,6 +142,9 @@ OWN_FILE = (
 
 
 def what_to_run(command: Command) -> Command:
-    for option in reversed((*KEYS[:1], *OWN_FILE, *KEYS[1:], *OPTIONS, *CLUSTER)):
+    """Adds the options to a command."""
+    known = {one.name: one for one in settings_of(Suite) if one.flags}
+    task, *others = (option_of(known[name]) for name in dict.fromkeys([*ORDER, *known]))
+    for option in reversed((task, *OWN_FILE, *others, *OPTIONS, *CLUSTER)):
         command = option(command)
     return command

@@ -13,6 +13,7 @@ from cfo_bench.cli.noting import NotingFailures
 from cfo_bench.cli.summary import print_summary
 from cfo_bench.engines import capacity
 from cfo_bench.engines.dask.clusters import need_packages
+from cfo_bench.quantities import duration
 from cfo_bench.records import DataRef, EndReason, RunSpec
 from cfo_bench.results import plan
 from cfo_bench.results.trace import ends, path_of
@@ -20,7 +21,6 @@ from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehears
 from cfo_bench.run.runner import Job, reproducing_command
 from cfo_bench.run.supervisor import Verdict, fork_server
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite.quantities import duration
 from cfo_bench.tasks import is_stored
 from cfo_bench.terminal.progress import looking_ahead, progress
 

@@ -139,8 +139,8 @@ def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
 
 def _to_go(runs: Sequence[RunStatus]) -> str:
     """The time to go, and how it was reckoned."""
+    from cfo_bench.quantities import duration
     from cfo_bench.results.status import Progress, remaining
-    from cfo_bench.suite.quantities import duration
 
     left = remaining(runs)
     if not _goes_on(runs):

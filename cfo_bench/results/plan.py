@@ -14,7 +14,7 @@ import orjson
 
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
-from cfo_bench.results.trace import run_id
+from cfo_bench.run_id import run_id
 
 # Not called *.jsonl: every file of that name below a results folder is a trace.
 FILE_NAME = "runs.plan"

@@ -15,14 +15,13 @@ from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
 
 import orjson
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunSpec, Status, TrialRecord
-from cfo_bench.registry import label
+from cfo_bench.run_id import run_id
 
 SCHEMA_VERSION = 1
 LOCK_PATIENCE_SECONDS = 10.0
@@ -59,18 +58,6 @@ class Trace:
 def path_of(results: Path, spec: RunSpec) -> Path:
     """results/<learner>/<task>/<method>/fold-<f>_seed-<s>.jsonl"""
     return results / f"{run_id(spec)}.jsonl"
-
-
-def run_id(spec: RunSpec) -> str:
-    """A run's name among all others of a results folder: where its trace lies, without the suffix."""
-    folders = [_folder(label(name)) for name in (spec.learner, spec.task, spec.method)]
-    return "/".join([*folders, f"fold-{spec.fold}_seed-{spec.seed}"])
-
-
-def _folder(name: str) -> str:
-    """A name as the name of a folder: never empty, `.`, `..` or a path, and no two names alike."""
-    quoted = quote(name, safe=" @+,=~")
-    return quoted.replace(".", "%2E") or "%" if not quoted.strip(".") else quoted
 
 
 def encode(record: Record) -> bytes:

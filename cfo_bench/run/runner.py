@@ -43,7 +43,7 @@ from cfo_bench.run.live_page import LivePage
 from cfo_bench.run.parallel import Pool, ProcessPool, VirtualPool, search_parallel
 from cfo_bench.run.search import Limits, Referee, search
 from cfo_bench.space import Config, Space
-from cfo_bench.suite.model import command_line
+from cfo_bench.suite.command import command_line
 
 
 @dataclass(frozen=True, slots=True)

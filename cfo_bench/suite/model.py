@@ -1,185 +1,110 @@
-"""From what was asked for to runs: every (learner, task, method, fold, seed) becomes one RunSpec."""
+"""The model of a suite: everything that a file, a command line or a Python program can ask for."""
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from itertools import product
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from cfo_bench.errors import UserError
-from cfo_bench.records import DataRef, RunSpec
+from cfo_bench.kinds import Count, FilePath, OneOf, Several, UpTo
+from cfo_bench.settings import Settings, setting, settings_of
+from cfo_bench.suite.choices import Choice, Named, Pick, Tasks
+from cfo_bench.suite.cluster import CLUSTER_KINDS, Cluster, ClusterKeys
+from cfo_bench.suite.folds import Folds
+from cfo_bench.yaml_file import mark
 
-DEFAULT_N_FOLDS = 10
-_RUN: dict[str, Any] = {each.name: each.default for each in fields(RunSpec)}
+__all__ = ["CLUSTER_KINDS", "DEFAULTS", "ENGINES", "Choice", "Cluster", "Pick", "Suite"]
 
-
-@dataclass(frozen=True)
-class Choice:
-    """A method or a learner with its options.
-
-    `places` says where in a file each option was written, and under "" where the name was.
-    """
-
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def place(self) -> str:
-        return self.places.get("", "")
-
-
-@dataclass(frozen=True)
-class Pick:
-    """Some tasks: a name, a pattern or a tag as one word, or all that have the `tags`."""
-
-    word: str = ""
-    tags: tuple[str, ...] = ()
-    place: str = ""
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """Where the Dask engine finds its workers.
-
-    `local` starts a cluster on this machine; `join` takes the one at `scheduler`, an address such as
-    tcp://host:8786 or the path of a scheduler file; any other kind is a batch system of dask-jobqueue,
-    whose class gets the `options`: cores, memory, walltime, queue, account and the like.
-    """
-
-    kind: str = "local"
-    scheduler: str | None = None
-    workers: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-CLUSTER_KINDS = ("local", "join", "slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab")
 ENGINES = ("local", "dask")
-CLOCKS = ("wall", "virtual")
-VALIDATIONS = ("fold", "holdout")
 
 
-@dataclass(frozen=True)
-class Suite:
-    """All that a file or a command line can ask for; what neither says is as here.
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What is combined: every (learner, task, method, fold, seed) of it becomes one run."""
 
-    `places` says where in a file a key was given its value.
+    # fmt: off
+    learners: tuple[Choice, ...] = setting(
+        (Choice("xgboost"),), Several(Named("learner")),
+        "What is tuned (see `cfo-bench learners`); give several for all of them.", flag="--learner",
+        in_file="What is tuned: one or several of `cfo-bench learners`.",
+    )
+    tasks: tuple[Pick, ...] = setting(
+        (), Several(Tasks()),
+        "A task, a pattern or a tag (see `cfo-bench tasks`); give several for all.", flag="--task",
+        in_file="What is learnt: names, patterns such as `bng_*`, tags such as paper, or "
+        "`{tags: [paper, binary]}` for tasks that have all of them.",
+    )
+    exclude: tuple[Pick, ...] = setting(
+        (), Several(Tasks()), "Tasks to leave out, in the same forms.", flag=None
+    )
+    methods: tuple[Choice, ...] = setting(
+        (), Several(Named("method")),
+        "A method (see `cfo-bench methods`), or file.py:Class; give several for all of them.",
+        flag="--method",
+        in_file="What is compared: one or several of `cfo-bench methods`.",
+    )
+    folds: str = setting(
+        "all", Folds(), "Folds to run: all, 0, 0-4 or 0,3.",
+        in_file="Folds to run: all, 0, 0-4 or 0,3, or a list of numbers.",
+    )
+    seeds: tuple[int, ...] = setting(
+        (0,), Several(UpTo("seed", 2**32 - 1)),
+        "Seed of folds, methods and models; give several for all of them.", flag="--seed",
+        in_file="Seeds of folds, methods and models.",
+    )
+    # fmt: on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite(Settings, Grid):
+    """What to run, how and where.
+
+    From Python, values may be written as in a file:
+
+    >>> suite = Suite(tasks=["iris", "bng_*"], methods=["cfo", Choice("rs")], budget_seconds="1h30m")
+    >>> suite.tasks[1].word, suite.methods[1].name, suite.budget_seconds
+    ('bng_*', 'rs', 5400.0)
+    >>> Suite(threads=0)
+    Traceback (most recent call last):
+    cfo_bench.errors.UserError: threads is 0: write a whole number from 1 on
     """
 
-    learners: tuple[Choice, ...] = (Choice("xgboost"),)
-    tasks: tuple[Pick, ...] = ()
-    exclude: tuple[Pick, ...] = ()
-    methods: tuple[Choice, ...] = ()
-    folds: str = "all"
-    n_folds: int | None = None
-    seeds: tuple[int, ...] = (_RUN["seed"],)
-    budget_seconds: float | None = None
-    max_trials: int | None = _RUN["max_trials"]
-    trial_timeout_seconds: float | None = _RUN["trial_timeout_seconds"]
-    threads: int = _RUN["threads"]
-    parallel: int = _RUN["parallel"]
-    memory_mb: int | None = _RUN["memory_mb"]
-    validation: str = _RUN["validation"]
-    holdout_share: float = _RUN["holdout_share"]
-    clock: str = _RUN["clock"]
-    engine: str = "local"
-    jobs: int = 1
-    cluster: Cluster = Cluster()
-    results: Path = Path("results")
-    data_dir: Path | None = None
-    task_tables: tuple[Path, ...] = ()
-    places: Mapping[str, str] = field(default_factory=dict)
+    # fmt: off
+    engine: str = setting(
+        "", OneOf(ENGINES), "Run on this machine, or on a Dask cluster.", by_default="local",
+        in_file="Run on this machine, or on a Dask cluster; dask where a cluster is given.",
+    )
+    jobs: int = setting(1, Count(), "Runs side by side on this machine.", flag="-j --jobs")
+    cluster: Cluster = setting(
+        Cluster(), ClusterKeys(),
+        "Where the Dask engine finds its workers: kind, scheduler, workers, options (see docs/cluster.md).",
+        flag=None,
+    )
+    results: Path = setting(
+        Path("results"), FilePath("DIR"), "Folder of the traces.",
+        in_file="Folder of the traces, relative to this file; without the key, relative to where the command "
+        "is run.",
+    )
+    data_dir: Path | None = setting(
+        None, FilePath("DIR"), "A folder of data sets with an index.csv, for --task.",
+        by_default="$CFO_BENCH_DATA",
+        in_file="A folder of data sets with an index.csv, relative to this file.",
+    )
+    task_tables: tuple[Path, ...] = setting(
+        (), Several(FilePath("FILE")), "A YAML table of tasks of your own.", flag="--tasks",
+        by_default="$CFO_BENCH_TASKS", in_file="YAML tables of tasks of your own, relative to this file.",
+    )
+    # fmt: on
+    # Where in a file a field was given its value.
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for one in settings_of(type(self)):
+            value = getattr(self, one.name)
+            if value or value != one.default:  # an empty default stands for "not given"
+                object.__setattr__(self, one.name, one.kind.read(one.name, mark(value)))
+        if not self.engine:
+            object.__setattr__(self, "engine", "local" if self.cluster == Cluster() else "dask")
 
 
 DEFAULTS = Suite()
-
-
-def expand(
-    learners: Sequence[str],
-    tasks: Sequence[str],
-    methods: Sequence[tuple[str, Mapping[str, Any]]],
-    folds: Sequence[int],
-    seeds: Sequence[int],
-    **common: Any,
-) -> list[RunSpec]:
-    """The product of all; a method comes with its options. The methods take turns, fold by fold."""
-    return [
-        RunSpec(learner, task, method, fold, seed, options=options, **common)
-        for learner, task, seed, fold, (method, options) in product(learners, tasks, seeds, folds, methods)
-    ]
-
-
-_SOME_FOLDS = "[0-9]{1,18}(-[0-9]{1,18})?"
-FOLDS = f"^ *(all|{_SOME_FOLDS}( *, *{_SOME_FOLDS})*) *$"
-FOLDS_RULE = "all, 0, 0-4 or 0,3"
-
-
-def parse_folds(text: str, n_folds: int, key: str = "--folds") -> list[int]:
-    """`all`, `0`, `0-4`, `0,3` or a mixture, each below `n_folds`; `key` is what they were given by."""
-    if text.strip() == "all":
-        return list(range(n_folds))
-    if not re.fullmatch(FOLDS, text):
-        raise UserError(f"{key} {text!r}: write {FOLDS_RULE}")
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        low, high = int(first), int(last or first)
-        if not low <= high < n_folds:
-            raise UserError(
-                f"{key} {text!r}: with {n_folds} folds, give numbers from 0 to {n_folds - 1}, the lower first"
-            )
-        found.update(range(low, high + 1))
-    return sorted(found)
-
-
-def command_line(spec: RunSpec, data: DataRef) -> str:
-    """The command that does exactly this run again."""
-    words = ["cfo-bench", "run"]
-    if data.source == "file":
-        words += ["--data", str(data.path), "--target", str(data.target)]
-        words += ["--problem", str(data.problem)] if data.problem else []
-    else:
-        words += ["--task", spec.task]
-    # A task's official folds, where it has some, are the default of --n-folds.
-    defaults = _RUN | {"learner": DEFAULTS.learners[0].name, **({"n_folds": None} if data.origins else {})}
-    words += ["--method", spec.method, "--budget", _number(spec.budget_seconds), "--folds", str(spec.fold)]
-    for flag, name in _FLAGS.items():
-        value = getattr(spec, name)
-        if value is not None and value != defaults[name]:
-            words += [flag, _number(value) if isinstance(value, float) else str(value)]
-    words += _options("--option", spec.options)
-    words += _options("--learner-option", spec.learner_options)
-    if data.folder is not None:
-        words += ["--data-dir", data.folder]
-    if data.table is not None:
-        words += ["--tasks", data.table]
-    return shlex.join(words)
-
-
-_FLAGS = {
-    "--learner": "learner",
-    "--n-folds": "n_folds",
-    "--seed": "seed",
-    "--max-trials": "max_trials",
-    "--parallel": "parallel",
-    "--threads": "threads",
-    "--memory": "memory_mb",
-    "--trial-timeout": "trial_timeout_seconds",
-    "--clock": "clock",
-    "--validation": "validation",
-    "--holdout-share": "holdout_share",
-}
-
-
-def _number(value: float) -> str:
-    """Every digit that it takes to read the same number again, and no more."""
-    return repr(value).removesuffix(".0")
-
-
-def _options(flag: str, options: Mapping[str, Any]) -> Iterable[str]:
-    for key, value in options.items():
-        yield from (flag, f"{key}={'null' if value is None else value}")

@@ -94,6 +94,10 @@ def test_no_command_shows_the_help_and_is_a_mistake(
             ["run", "--task", "iris", "--method", "cfo", "--budget", "1", "--seed", "-3"],
             "-3 is not in the range",
         ),
+        (
+            ["run", "--task", "iris", "--method", "cfo", "--budget", "1", "--folds", "one"],
+            "'--folds': 'one': write all, 0, 0-4 or 0,3 (",
+        ),
     ],
 )
 def test_a_mistake_in_the_words_is_one_line_with_the_way_to_the_help(

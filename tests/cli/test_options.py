@@ -1,18 +1,11 @@
-"""`--option key=value`, from words to the options of each method."""
+"""`--option key=value`: from words to values."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from cfo_bench.cli.options import method_options, parse_options
-from cfo_bench.errors import OptionError, UserError
-from cfo_bench.suite.model import Choice
-
-
-def named(*names: str) -> list[Choice]:
-    return [Choice(name) for name in names]
+from cfo_bench.cli.options import parse_options
+from cfo_bench.errors import OptionError
 
 
 @pytest.mark.parametrize(
@@ -49,61 +42,3 @@ def test_a_word_without_key_or_value_is_refused(word: str) -> None:
 def test_a_value_that_is_no_yaml_is_refused() -> None:
     with pytest.raises(OptionError, match=r"'\[1' is not a value"):
         parse_options(["a=[1"])
-
-
-def test_an_option_reaches_every_method_or_the_one_it_names() -> None:
-    found = dict(method_options(named("cfo", "flow2"), {"scale": "ln", "cfo.delta_init": 2}, parallel=1))
-
-    assert (found["cfo"]["scale"], found["cfo"]["delta_init"]) == ("ln", 2)
-    assert found["flow2"]["scale"] == "ln" and "delta_init" not in found["flow2"]
-
-
-def test_an_option_that_only_one_of_two_methods_has_says_how_to_give_it_to_one() -> None:
-    with pytest.raises(OptionError, match=r"'rs' has no option 'scale'.*METHOD\.KEY=VALUE"):
-        method_options(named("cfo", "rs"), {"scale": "ln"}, parallel=1)
-
-
-def test_options_for_a_method_that_is_not_run_are_refused() -> None:
-    with pytest.raises(OptionError, match="options for bohb, which is not among the methods cfo, rs"):
-        method_options(named("cfo", "rs"), {"bohb.eta": 3}, parallel=1)
-
-
-def test_a_method_named_twice_is_one_method() -> None:
-    assert [name for name, _ in method_options(named("rs", "cfo", "rs"), {}, parallel=1)] == ["rs", "cfo"]
-
-
-def test_the_number_of_workers_goes_to_methods_that_take_it() -> None:
-    ((_, options),) = method_options(named("cfo"), {}, parallel=3)
-
-    assert options["parallel"] == 3
-
-
-def test_workers_is_not_an_option_of_its_own() -> None:
-    with pytest.raises(OptionError, match="given by --parallel"):
-        method_options(named("cfo"), {"parallel": 2}, parallel=1)
-
-
-@pytest.fixture
-def plug_in(tmp_path: Path) -> str:
-    file = tmp_path / "mine.py"
-    file.write_text("class Mine:\n    def __init__(self, space, start, seed, *, step: float = 1.0): ...\n")
-    return f"{file}:Mine"
-
-
-def test_a_method_of_one_trial_at_a_time_refuses_workers(plug_in: str) -> None:
-    with pytest.raises(OptionError, match=r"--parallel 2: method .*Mine' takes one trial at a time"):
-        method_options(named(plug_in), {}, parallel=2)
-
-
-def test_a_method_from_a_file_is_addressed_by_its_class(plug_in: str) -> None:
-    ((_, options),) = method_options(named(plug_in), {"Mine.step": 0.5}, parallel=1)
-
-    assert options == {"step": 0.5}
-
-
-def test_two_methods_that_would_share_a_folder_are_refused(plug_in: str, tmp_path: Path) -> None:
-    other = tmp_path / "other.py"
-    other.write_text("class Mine:\n    def __init__(self, space, start, seed): ...\n")
-
-    with pytest.raises(UserError, match="not the only one called 'Mine'"):
-        method_options(named(plug_in, f"{other}:Mine"), {}, parallel=1)

@@ -33,7 +33,6 @@ def refusal(program: Program, tmp_path: Path, *arguments: str, **variables: str)
         ([*IRIS, "--learner", "xgb"], "unknown learner 'xgb'"),
         ([*IRIS, "--folds", "10"], "--folds '10': with 10 folds, give numbers from 0 to 9"),
         ([*IRIS, "--folds", "4-2"], "--folds '4-2': with 10 folds, give numbers from 0 to 9"),
-        ([*IRIS, "--folds", "one"], "--folds 'one': write all, 0, 0-4 or 0,3"),
         (["--method", "cfo", "--budget", "1"], "nothing to learn: give --task"),
         ([*IRIS, "--target", "y"], "--target y says what to predict in --data: give a file, or leave it out"),
         ([*IRIS, "--problem", "binary"], "--problem binary says what to predict in --data"),

@@ -12,19 +12,16 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cfo_bench.cli.asking import data_of, narrowed, parse_shard, specs_of, suite_of
+from cfo_bench.cli.asking import suite_of
 from cfo_bench.cli.main import cli
-from cfo_bench.cli.options import learner_options, method_options
 from cfo_bench.cli.running import price
 from cfo_bench.errors import CfoBenchError, UserError
-from cfo_bench.records import RunSpec
 from cfo_bench.report.paper import BUDGETS, key, printed
-from cfo_bench.results.trace import run_id
+from cfo_bench.suite.expansion import data_of, specs_of
 from cfo_bench.suite.file import shipped
 from cfo_bench.suite.model import DEFAULTS, Cluster, Suite
+from cfo_bench.suite.options import learner_options, method_options
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -178,16 +175,6 @@ def test_a_shard_is_every_so_manieth_run(program: Program, suite: Path) -> None:
     assert ids(program("run suite.yaml --list --shard 3/3")) == whole[2::3]
 
 
-@given(st.integers(1, 40), st.integers(0, 50))
-def test_any_number_of_shards_is_a_partition(n: int, runs: int) -> None:
-    specs = [RunSpec("l", "t", "m", fold) for fold in range(runs)]
-
-    parts = [narrowed(specs, (), (k, n)) for k in range(1, n + 1)]
-
-    assert sorted(spec.fold for part in parts for spec in part) == list(range(runs))
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
 def test_only_the_runs_of_these_ids_are_run(program: Program, suite: Path, tmp_path: Path) -> None:
     _, second, *_, last = ids(program("run suite.yaml --list"))
 
@@ -203,16 +190,6 @@ def test_an_empty_shard_is_no_failure(program: Program, suite: Path, tmp_path: P
     assert (answer.returncode, answer.stdout) == (0, "")
     assert "none is left" in answer.stderr
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "1/", "/2", "-1/3", "1/2/3", "1.5/3"])
-def test_a_shard_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="write K/N with K from 1 to N"):
-        parse_shard(text)
-
-
-def test_the_id_of_a_run_is_the_path_of_its_trace() -> None:
-    assert run_id(RunSpec("xgboost", "iris", "a/mine.py:Mine", 3, 7)) == "xgboost/iris/Mine/fold-3_seed-7"
 
 
 # --- the command line has the last word -------------------------------------------------------

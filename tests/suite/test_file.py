@@ -18,23 +18,11 @@ from jsonschema import Draft202012Validator
 
 from cfo_bench import yaml_file
 from cfo_bench.errors import UserError
-from cfo_bench.learners import LEARNERS
-from cfo_bench.optimizers import METHODS
-from cfo_bench.suite import quantities
-from cfo_bench.suite.file import CLUSTER_KEYS, KEYS, TEXT, find, read, read_tasks, shipped
-from cfo_bench.suite.model import (
-    CLOCKS,
-    CLUSTER_KINDS,
-    DEFAULTS,
-    ENGINES,
-    FOLDS,
-    VALIDATIONS,
-    Choice,
-    Cluster,
-    Pick,
-    Suite,
-)
+from cfo_bench.settings import settings_of
+from cfo_bench.suite.file import find, read, read_tasks, shipped
+from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite
 
+KEYS = [one.key for one in settings_of(Suite)]
 SCHEMA: dict[str, Any] = json.loads(
     importlib.resources.files("cfo_bench").joinpath("schema/suite.schema.json").read_text(encoding="utf-8")
 )
@@ -125,7 +113,7 @@ def test_what_a_file_does_not_say_is_by_default(written: Callable[[str], Path]) 
 
 
 def test_every_field_of_a_suite_has_a_key() -> None:
-    assert {name for name, _ in KEYS.values()} == {field.name for field in fields(Suite)} - {"places"}
+    assert {one.name for one in settings_of(Suite)} == {field.name for field in fields(Suite)} - {"places"}
 
 
 def test_names_and_options_keep_their_lines(written: Callable[[str], Path]) -> None:
@@ -268,15 +256,6 @@ def test_the_example_of_the_docs_is_a_suite(written: Callable[[str], Path]) -> N
     assert VALIDATOR.is_valid(yaml_file.parse(example, "suites.md").plain())
 
 
-def test_the_docs_have_every_key_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
-
-    assert list(rows) == list(KEYS)
-    for key, told in rows.items():
-        default = SCHEMA["properties"][key].get("default")
-        assert default is None or told.startswith(f"`{default}`"), key
-
-
 # --- the schema says the same -----------------------------------------------------------------
 
 
@@ -289,37 +268,6 @@ def test_a_shipped_suite_is_right_by_the_reader_and_by_the_schema(path: Path) ->
     read(path)
 
     assert not list(VALIDATOR.iter_errors(yaml_file.read(path).plain()))
-
-
-def test_the_schema_has_every_key_every_choice_and_every_default() -> None:
-    properties, kinds = SCHEMA["properties"], SCHEMA["$defs"]
-    assert list(properties) == list(KEYS)
-    assert list(properties["cluster"]["properties"]) == list(CLUSTER_KEYS)
-    enums = {"engine": ENGINES, "clock": CLOCKS, "validation": VALIDATIONS}
-    for key, values in enums.items():
-        assert properties[key]["enum"] == list(values)
-    assert properties["cluster"]["properties"]["kind"]["enum"] == list(CLUSTER_KINDS)
-    assert kinds["method"]["oneOf"][0]["anyOf"][0]["enum"] == sorted(METHODS.builtin)
-    assert kinds["learner"]["oneOf"][0]["anyOf"][0]["enum"] == sorted(LEARNERS.builtin)
-    for key, (name, _) in KEYS.items():
-        default = getattr(DEFAULTS, name)
-        if key == "learners":
-            default = default[0].name
-        elif key == "seeds":
-            default = default[0]
-        if key not in ("cluster", "results") and default not in (None, ()):
-            assert properties[key]["default"] == default
-        assert properties[key]["description"]
-
-
-def test_the_patterns_of_the_schema_are_those_of_the_reader() -> None:
-    kinds = SCHEMA["$defs"]
-    assert kinds["duration"]["oneOf"][1]["pattern"] == quantities.DURATION
-    assert kinds["whole"]["oneOf"][1]["pattern"] == quantities.WHOLE
-    assert kinds["text"]["pattern"] == TEXT
-    assert SCHEMA["properties"]["folds"]["oneOf"][0]["pattern"] == FOLDS
-    assert SCHEMA["properties"]["holdout_share"]["oneOf"][1]["pattern"] == quantities.SHARE
-    assert quantities.MEMORY in SCHEMA["properties"]["memory"]["oneOf"][1]["pattern"]
 
 
 WORDS = st.sampled_from(

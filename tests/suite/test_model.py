@@ -1,125 +1,100 @@
-"""From what was asked for to runs, and back to a command line."""
+"""A suite from Python: written like a file, checked like one."""
 
 from __future__ import annotations
 
-import dataclasses
-import shlex
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cfo_bench.cli.run import run
 from cfo_bench.errors import UserError
-from cfo_bench.records import DataRef, Problem, RunSpec
-from cfo_bench.suite.model import command_line, expand, parse_folds
+from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite
 
-IRIS = DataRef("iris", "bundled")
+
+def test_strings_and_lists_are_taken_as_in_a_file() -> None:
+    suite = Suite(
+        learners="dnn", tasks=["iris", {"tags": ["paper", "binary"]}, 1049], exclude="large",
+        methods=["cfo", Choice("rs"), {"cfo-0": {"delta_init": 1}}], folds="0-2", seeds=range(3),
+        budget_seconds="1h30m", trial_timeout_seconds=90, memory_mb="4GB", results="out",
+        task_tables=["a.yaml"],
+    )  # fmt: skip
+
+    assert suite == Suite(
+        learners=(Choice("dnn"),), tasks=(Pick("iris"), Pick(tags=("paper", "binary")), Pick("1049")),
+        exclude=(Pick("large"),), methods=(Choice("cfo"), Choice("rs"), Choice("cfo-0", {"delta_init": 1})),
+        folds="0-2", seeds=(0, 1, 2), budget_seconds=5400.0, trial_timeout_seconds=90.0, memory_mb=4096,
+        results=Path("out"), task_tables=(Path("a.yaml"),),
+    )  # fmt: skip
+    assert (suite.methods[1].name, suite.tasks[1].tags, suite.learners) == (
+        "rs", ("paper", "binary"), (Choice("dnn"),),
+    )  # fmt: skip
+    assert all(isinstance(one, Choice) for one in suite.methods) and isinstance(suite.results, Path)
+
+
+@pytest.mark.parametrize(("written", "meant"), [([0, 3], "0,3"), (2, "2"), (range(2), "0,1"), ("all", "all")])
+def test_folds_may_be_numbers(written: Any, meant: str) -> None:
+    assert Suite(folds=written).folds == meant
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    suite = Suite(threads=np.int64(2), holdout_share=np.float32(0.25), seeds=list(np.arange(2)))
+
+    assert (suite.threads, suite.holdout_share, suite.seeds) == (2, 0.25, (0, 1))
+    assert type(suite.threads) is int and type(suite.seeds[1]) is int
 
 
 @pytest.mark.parametrize(
-    ("text", "folds"),
+    ("given", "said"),
     [
-        ("all", [0, 1, 2, 3, 4]),
-        (" all ", [0, 1, 2, 3, 4]),
-        ("0", [0]),
-        ("1-3", [1, 2, 3]),
-        ("3-3", [3]),
-        ("4,0", [0, 4]),
-        ("0, 2-3 ,3", [0, 2, 3]),
+        ({"threads": 0}, "threads is 0: write a whole number from 1 on"),
+        ({"threads": True}, "threads is True: write a whole number from 1 on"),
+        ({"threads": None}, "threads is None: write a whole number from 1 on"),
+        ({"max_trials": 0}, "max_trials is 0: write a whole number from 1 on"),
+        ({"budget_seconds": "soon"}, "budget_seconds is 'soon': write seconds above 0, or a time such as"),
+        ({"budget_seconds": 10**400}, "budget_seconds is 1000000"),
+        ({"memory_mb": "4GiB"}, "memory_mb is '4GiB': write megabytes above 0"),
+        ({"clock": "virtul"}, "unknown clock 'virtul' (did you mean 'virtual'?)"),
+        ({"methods": [3]}, "one of the methods is 3: write a name"),
+        ({"methods": []}, "methods is an empty list: write at least one"),
+        ({"methods": b"cfo"}, "one of the methods is b'cfo': write a name"),
+        ({"tasks": [None]}, "one of the tasks is None: write the name of a task"),
+        ({"tasks": {"tag": "paper"}}, "one of the tasks is {'tag': 'paper'}: write a name, or tags:"),
+        ({"folds": "0..3"}, "folds is '0..3': write all, 0, 0-4 or 0,3"),
+        ({"folds": [0.5]}, "folds is 0.5: write a whole number from 0 to"),
+        ({"seeds": "0"}, "seeds is '0': write a whole number from 0 to 4294967295"),
+        ({"results": 3}, "results is 3: write some text"),
+        ({"cluster": {"kind": "slrm"}}, "unknown cluster.kind 'slrm' (did you mean 'slurm'?)"),
+        ({"cluster": {"wrkers": 1}}, "unknown key 'cluster.wrkers'"),
+        ({"cluster": {"kind": "join"}}, "cluster is {'kind': 'join'}: kind: join needs a scheduler"),
+        ({"engine": "spark"}, "unknown engine 'spark'"),
     ],
-)
-def test_folds_are_read_in_every_form(text: str, folds: list[int]) -> None:
-    assert parse_folds(text, 5) == folds
+)  # fmt: skip
+def test_a_mistake_is_one_line_with_value_and_rule(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Suite(**given)
+
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1-", "-", "a", "1.5", "0,", "0;1", "1-2-3"])
-def test_folds_that_are_no_numbers_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match="write all, 0, 0-4 or 0,3"):
-        parse_folds(text, 5)
+def test_a_cluster_means_the_dask_engine_unless_an_engine_is_named() -> None:
+    assert (DEFAULTS.engine, Suite(cluster={"workers": 2}).engine) == ("local", "dask")
+    assert Suite(cluster=Cluster("slurm"), engine="local").engine == "local"
 
 
-@pytest.mark.parametrize("text", ["5", "0-5", "3-1", "0,3-1", "0-99999999999999"])
-def test_folds_beyond_the_last_or_backwards_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match=r"with 5 folds, give numbers from 0 to 4, the lower first"):
-        parse_folds(text, 5)
+def test_a_copy_with_a_change_is_checked_and_keeps_the_rest() -> None:
+    suite = Suite(tasks="iris", methods=["cfo"], budget_seconds="1m", results="out")
+
+    assert replace(suite, budget_seconds=60.0) == suite
+    assert replace(suite, jobs=3).tasks == suite.tasks
+    with pytest.raises(UserError, match="jobs is 0"):
+        replace(suite, jobs=0)
 
 
-@given(st.sets(st.integers(0, 99), min_size=1))
-def test_any_set_of_folds_can_be_written(folds: set[int]) -> None:
-    assert parse_folds(",".join(map(str, folds)), 100) == sorted(folds)
+def test_a_suite_survives_pickling() -> None:
+    suite = Suite(tasks="iris", methods={"cfo": {"scale": "ln"}}, cluster={"scheduler": "tcp://a:1"})
 
-
-def test_every_combination_becomes_one_run_and_methods_take_turns() -> None:
-    specs = expand(
-        ["l"], ["a", "b"], [("cfo", {"x": 1}), ("rs", {})], [0, 1], [7], budget_seconds=5.0, threads=2
-    )
-
-    assert [(spec.task, spec.fold, spec.method) for spec in specs] == [
-        ("a", 0, "cfo"), ("a", 0, "rs"), ("a", 1, "cfo"), ("a", 1, "rs"),
-        ("b", 0, "cfo"), ("b", 0, "rs"), ("b", 1, "cfo"), ("b", 1, "rs"),
-    ]  # fmt: skip
-    assert {(spec.learner, spec.seed, spec.budget_seconds, spec.threads) for spec in specs} == {
-        ("l", 7, 5.0, 2)
-    }
-    assert specs[0].options == {"x": 1} and specs[1].options == {}
-
-
-def test_a_command_leaves_out_what_is_so_by_default() -> None:
-    spec = RunSpec("xgboost", "iris", "cfo", 3, budget_seconds=60.0)
-
-    assert command_line(spec, IRIS) == "cfo-bench run --task iris --method cfo --budget 60 --folds 3"
-
-
-def test_a_command_has_everything_else() -> None:
-    spec = RunSpec(
-        "other", "iris", "cfo", 0, seed=5, budget_seconds=0.1, max_trials=9, options={"a": None, "b": "x y"},
-        learner_options={"c": True}, n_folds=4, parallel=2, threads=3, memory_mb=100,
-        trial_timeout_seconds=2.5, clock="virtual", validation="holdout", holdout_share=0.25,
-    )  # fmt: skip
-
-    words = shlex.split(command_line(spec, IRIS))
-
-    given_by = {
-        "--learner": "other", "--seed": "5", "--budget": "0.1", "--max-trials": "9", "--n-folds": "4",
-        "--parallel": "2", "--threads": "3", "--memory": "100", "--trial-timeout": "2.5",
-        "--clock": "virtual", "--validation": "holdout", "--holdout-share": "0.25",
-        "--learner-option": "c=True",
-    }  # fmt: skip
-    for flag, value in given_by.items():
-        assert words[words.index(flag) + 1] == value
-    assert [words[i + 1] for i, word in enumerate(words) if word == "--option"] == ["a=null", "b=x y"]
-
-
-def test_a_command_names_the_file_with_its_target() -> None:
-    data = DataRef("my data", "file", "/data/my data.csv", "the target", Problem.BINARY)
-
-    words = shlex.split(command_line(RunSpec("xgboost", "my data", "rs", 0), data))
-
-    assert words[2:8] == ["--data", "/data/my data.csv", "--target", "the target", "--problem", "binary"]
-    assert "--task" not in words
-
-
-def test_a_command_names_the_folder_whose_index_has_the_task() -> None:
-    data = DataRef("adult", "folder", "/data/sub/adult.csv", "y", None, "/data")
-
-    words = shlex.split(command_line(RunSpec("xgboost", "adult", "rs", 0), data))
-
-    assert words[words.index("--data-dir") + 1] == "/data"
-
-
-@given(st.floats(min_value=1e-6, max_value=1e9))
-def test_a_budget_is_written_with_every_digit(seconds: float) -> None:
-    words = shlex.split(command_line(RunSpec("xgboost", "iris", "rs", 0, budget_seconds=seconds), IRIS))
-
-    assert float(words[words.index("--budget") + 1]) == seconds
-
-
-def test_every_field_of_a_spec_can_be_given_on_the_command_line() -> None:
-    options = {parameter.name for parameter in run.params}
-    other_names = {
-        "task": "tasks", "method": "methods", "learner": "learners", "fold": "folds", "seed": "seeds",
-    }  # fmt: skip
-
-    for field in dataclasses.fields(RunSpec):
-        assert other_names.get(field.name, field.name) in options
+    assert pickle.loads(pickle.dumps(suite)) == suite

@@ -1,21 +1,24 @@
-"""Seconds and memory as people write them, on the command line and in files: `1h30m`, `4GB`."""
+"""Numbers, seconds and memory as people write them: `1h30m`, `4GB`. And a duration as people read it."""
 
 from __future__ import annotations
 
 import math
 import re
+from numbers import Integral, Real
 
-# As a number with an exponent is written too: YAML takes 1e-3 for text.
+MOST = 1e100  # no number is larger
+
+# YAML takes a number with an exponent, such as 1e-3, for text: so text is read as a number, too.
 NUMBER = r"([0-9]{1,17}([.][0-9]{0,20})?|[.][0-9]{1,20})([eE][+-]?[0-9]{1,2})?"
 _NOT_ZERO = r"(?=[^eE]*[1-9])"
 _PART = r"[0-9]{1,9}([.][0-9]{1,6})?"
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 _UNITS_IN_TURN = " ?".join(f"({_PART} ?{unit})?" for unit in _UNITS)
 
-# In the words of a JSON Schema: `cfo-bench schema` has the same patterns.
+# The JSON Schema of a suite has these patterns, too.
 DURATION = rf"^{_NOT_ZERO}({NUMBER}|{_UNITS_IN_TURN})$"
 MEMORY = rf"^{_NOT_ZERO}{_PART} ?[mMgG][bB]$"
-SHARE = "^[1-9]([.][0-9]{1,9})?[eE]-0?[1-9][0-9]?$"  # only what YAML takes for text, such as 1e-3
+SHARE = "^[1-9]([.][0-9]{1,9})?[eE]-0?[1-9][0-9]?$"  # only what YAML takes for text
 WHOLE = r"^[1-9][0-9]{0,8}([eE][+]?[0-9])?$"
 
 DURATION_RULE = "write seconds above 0, or a time such as 90s, 10m, 1h30m or 2d"
@@ -23,7 +26,7 @@ MEMORY_RULE = "write megabytes above 0, or an amount such as 512MB or 4GB"
 
 
 def seconds(value: object) -> float | None:
-    """A positive number of seconds, or None for what is none."""
+    """Seconds above 0; None for anything else."""
     number = plain_number(value)
     if number is None and isinstance(value, str) and re.fullmatch(DURATION, value):
         parts = re.findall(rf"({_PART}) ?([dhms])", value)
@@ -32,7 +35,7 @@ def seconds(value: object) -> float | None:
 
 
 def megabytes(value: object) -> int | None:
-    """A whole number of megabytes, at least one, or None for what is none."""
+    """Whole megabytes, at least one; None for anything else."""
     number = whole_number(value)
     if number is None and isinstance(value, str) and re.fullmatch(MEMORY, value):
         amount = float(value[:-2])
@@ -41,25 +44,31 @@ def megabytes(value: object) -> int | None:
 
 
 def plain_number(value: object) -> float | None:
-    """A finite number, also one that stands as text."""
+    """A finite number, also from text; None for anything else."""
     if isinstance(value, str):
         return float(value) if re.fullmatch(NUMBER, value) else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    return float(value) if math.isfinite(value) and abs(value) < 1e100 else None
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+    return number if abs(number) < MOST else None
 
 
 def whole_number(value: object) -> int | None:
-    """A whole number, also one that stands as text."""
+    """A whole number, also from text; None for anything else."""
     if isinstance(value, str):
         return int(float(value)) if re.fullmatch(WHOLE, value) else None
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, bool):
+        return None
+    return int(value) if isinstance(value, Integral) else None
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person reads them: `2 h 05 min`."""
+    """Seconds in words: `2 h 05 min`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return (

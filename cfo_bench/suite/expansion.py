@@ -1,0 +1,118 @@
+"""From a suite to its runs: every (learner, task, method, fold, seed) becomes one RunSpec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from cfo_bench import tasks
+from cfo_bench.errors import UnknownNameError, UserError, told_at
+from cfo_bench.records import DataRef, Problem, RunSpec
+from cfo_bench.run_id import run_id
+from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
+from cfo_bench.suite.folds import parse_folds
+from cfo_bench.suite.model import Pick, Suite
+from cfo_bench.suite.options import Chosen
+
+# --- the tasks, and where their data is -----------------------------------------------------------
+
+
+def data_of(
+    suite: Suite, file: Path | None, target: str | None, problem: str | None, offline: bool
+) -> dict[str, DataRef]:
+    """Where the data of each task is; a task that is named twice is one task."""
+    refs = selected(suite, offline)
+    if file is not None:
+        if target is None:
+            raise UserError(f"--data {file} needs --target: the name of the column to predict")
+        refs.append(tasks.file_ref(file, target, Problem(problem) if problem else None))
+    elif target is not None or problem is not None:
+        flag = f"--target {target}" if target is not None else f"--problem {problem}"
+        raise UserError(f"{flag} says what to predict in --data: give a file, or leave it out")
+    if not refs:
+        raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
+    found: dict[str, DataRef] = {}
+    for ref in refs:
+        if found.setdefault(ref.task, ref) != ref:
+            raise UserError(
+                f"two tasks are called {ref.task!r}, and a task's traces go by its name: "
+                "rename the file, or use two commands with a --results each"
+            )
+    return found
+
+
+def selected(suite: Suite, offline: bool) -> list[DataRef]:
+    """The tasks that the suite picks, without those that it excludes."""
+    excluded = {ref.task for pick in suite.exclude for ref in _picked(pick, suite, offline)}
+    picked = [ref for pick in suite.tasks for ref in _picked(pick, suite, offline)]
+    left = [ref for ref in picked if ref.task not in excluded]
+    if picked and not left:
+        with told_at(suite.exclude[0].place):
+            raise UserError(f"of {len(picked)} tasks, exclude leaves none")
+    return left
+
+
+def _picked(pick: Pick, suite: Suite, offline: bool) -> list[DataRef]:
+    with told_at(pick.place):
+        if pick.tags:
+            return tasks.tagged(pick.tags, suite.data_dir, suite.task_tables, offline)
+        return tasks.select(pick.word, suite.data_dir, suite.task_tables, offline)
+
+
+# --- the runs -------------------------------------------------------------------------------------
+
+
+def specs_of(suite: Suite, learners: Chosen, methods: Chosen, data: Mapping[str, DataRef]) -> list[RunSpec]:
+    """Every run of the suite, with the options of each learner and method.
+
+    The methods take turns, fold by fold. The folds of a task are its official ones where this machine
+    knows them.
+    """
+    if suite.budget_seconds is None:
+        raise UserError("the suite has no budget: write how long a run may take, as in 10m")
+    specs: list[RunSpec] = []
+    place = suite.places.get("folds", "")
+    common: dict[str, Any] = {one.name: getattr(suite, one.name) for one in fields(Settings)}
+    for (learner, learner_options), (task, ref) in product(learners, data.items()):
+        common["learner_options"] = learner_options
+        common["n_folds"] = suite.n_folds or tasks.official_folds(ref) or DEFAULT_N_FOLDS
+        with told_at(place):
+            folds = parse_folds(suite.folds, common["n_folds"], "folds" if place else "--folds")
+        specs += [
+            RunSpec(learner, task, method, fold, seed, options=options, **common)
+            for seed, fold, (method, options) in product(suite.seeds, folds, methods)
+        ]
+    return specs
+
+
+# --- some of them ---------------------------------------------------------------------------------
+
+
+def tasks_of(ids: Sequence[str], specs: Sequence[RunSpec]) -> set[str]:
+    """The tasks of the runs with these ids. Their folds are not checked: they may not be known yet."""
+    task_of = {run_id(spec).rpartition("/")[0]: spec.task for spec in specs}
+    for one in ids:
+        if one.rpartition("/")[0] not in task_of:
+            raise UnknownNameError("run", one, map(run_id, specs))
+    return {task_of[one.rpartition("/")[0]] for one in ids}
+
+
+def narrowed(specs: Sequence[RunSpec], ids: Sequence[str], shard: tuple[int, int] | None) -> list[RunSpec]:
+    """The runs with these ids, or all; of them, for the shard (k, n), every n-th from the k-th."""
+    by_id = {run_id(spec): spec for spec in specs}
+    for one in ids:
+        if one not in by_id:
+            raise UnknownNameError("run", one, by_id)
+    kept = [by_id[one] for one in dict.fromkeys(ids)] if ids else list(specs)
+    return kept[shard[0] - 1 :: shard[1]] if shard else kept
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """`3/20`: the third of twenty."""
+    first, _, last = text.partition("/")
+    if first.isdecimal() and last.isdecimal() and len(text) < 20 and 1 <= int(first) <= int(last):
+        return int(first), int(last)
+    raise UserError(f"--shard {text!r}: write K/N with K from 1 to N, as in 3/20")

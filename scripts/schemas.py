@@ -1,0 +1,39 @@
+"""Writes what follows from the settings: both JSON Schemas, and the table of keys in docs/suites.md.
+
+    python scripts/schemas.py
+
+To be run after a setting was added or changed; a test fails until it was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from cfo_bench.suite.schemas import suite_schema, table_of_keys, trace_schema
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS = ROOT / "cfo_bench" / "schema"
+PAGE = ROOT / "docs" / "suites.md"
+
+
+def made() -> dict[Path, str]:
+    """The contents that each file should have."""
+    suite, trace = SCHEMAS / "suite.schema.json", SCHEMAS / "trace.schema.json"
+    page = PAGE.read_text(encoding="utf-8")
+    table = table_of_keys()
+    return {
+        suite: _json(suite_schema()),
+        trace: _json(trace_schema(json.loads(trace.read_text(encoding="utf-8")))),
+        PAGE: re.sub(r"^\| key \|(.*\n\|)*.*\n", lambda _: table, page, count=1, flags=re.MULTILINE),
+    }
+
+
+def _json(schema: object) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    for path, text in made().items():
+        path.write_text(text, encoding="utf-8")
