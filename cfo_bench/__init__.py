@@ -16,25 +16,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["CFO", "Categorical", "Float", "Int", "Result", "Space", "Status", "Trial", "minimize"]
+__all__ = [
+    "CFO",
+    "Categorical",
+    "Choice",
+    "Float",
+    "Int",
+    "Result",
+    "Space",
+    "Status",
+    "Suite",
+    "Trial",
+    "load_results",
+    "minimize",
+    "run_suite",
+    "runs_of",
+    "write_report",
+]
 
 if TYPE_CHECKING:
     from cfo_bench.minimization import minimize
     from cfo_bench.optimizers.cfo import CFO
     from cfo_bench.records import Result, Status, Trial
+    from cfo_bench.reports import write_report
+    from cfo_bench.result_frames import load_results
     from cfo_bench.space import Categorical, Float, Int, Space
+    from cfo_bench.suite.model import Choice, Suite
+    from cfo_bench.suite_runs import run_suite, runs_of
 
 # Where each public name lives: loaded at first use, so that `cfo-bench --help` stays light.
 _HOME = {
     "CFO": "cfo_bench.optimizers.cfo",
     "Categorical": "cfo_bench.space",
+    "Choice": "cfo_bench.suite.model",
     "Float": "cfo_bench.space",
     "Int": "cfo_bench.space",
     "Result": "cfo_bench.records",
     "Space": "cfo_bench.space",
     "Status": "cfo_bench.records",
+    "Suite": "cfo_bench.suite.model",
     "Trial": "cfo_bench.records",
+    "load_results": "cfo_bench.result_frames",
     "minimize": "cfo_bench.minimization",
+    "run_suite": "cfo_bench.suite_runs",
+    "runs_of": "cfo_bench.suite_runs",
+    "write_report": "cfo_bench.reports",
 }
 
 

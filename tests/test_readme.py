@@ -87,7 +87,7 @@ def test_every_command_of_the_readme_is_one_that_the_program_takes() -> None:
 
 
 def test_the_table_shown_has_the_columns_of_the_program() -> None:
-    from cfo_bench.cli.summary import _COLUMNS
+    from cfo_bench.terminal.summary import _COLUMNS
 
     headings = [line for line in "\n".join(blocks("console")).splitlines() if line.startswith("task ")]
 

@@ -65,43 +65,30 @@ def report(
     The page, OUT/index.html, works from disk. Only runs that finished are counted; what is missing is
     said. A second report of the same folder reads only traces that have changed.
     """
-    from cfo_bench.report.build import Request, build
     from cfo_bench.report.layout import INDEX
-    from cfo_bench.report.load import Selection
+    from cfo_bench.reports import write_report
 
-    chosen = _formats(formats)
-    if open_page and "html" not in chosen:
+    chosen = None if formats is None else [name.strip() for name in formats.split(",") if name.strip()]
+    has_page = chosen is None or "html" in chosen
+    if open_page and not has_page:
         raise click.UsageError("--open needs html among the --format")
-    request = Request(
-        results=results,
-        out=out or results / "report",
-        selection=Selection(learners, tasks, methods),
-        baseline=baseline,
-        full_rows_only=full_rows_only,
-        formats=chosen,
-    )
     with _Progress() as progress:
-        built = build(request, progress.tell)
-    _print(built, request.out, as_json)
-    page = request.out / INDEX
-    click.echo(f"\n{page if 'html' in chosen else request.out}", err=True)
+        built = write_report(
+            results,
+            out,
+            learners=learners,
+            tasks=tasks,
+            methods=methods,
+            baseline=baseline,
+            full_rows_only=full_rows_only,
+            formats=chosen,
+            on_progress=progress.tell,
+        )
+    _print(built, built.out, as_json)
+    page = built.out / INDEX
+    click.echo(f"\n{page if has_page else built.out}", err=True)
     if open_page:
         click.launch(str(page))
-
-
-def _formats(text: str | None) -> tuple[str, ...]:
-    from cfo_bench.errors import UnknownNameError
-    from cfo_bench.report.layout import FORMATS
-
-    if text is None:
-        return FORMATS
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in FORMATS:
-            raise UnknownNameError("format", name, FORMATS)
-    if not names:
-        raise click.UsageError("--format names nothing: give some of " + ", ".join(FORMATS))
-    return tuple(name for name in FORMATS if name in names)
 
 
 def _print(built: Built, out: Path, as_json: bool) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.cli.run_options import what_to_run
+from cfo_bench.terminal.run_options import what_to_run
+
+if TYPE_CHECKING:
+    from cfo_bench.suite_runs import SuiteRuns
 from cfo_bench.terminal import completion
 
 
@@ -18,7 +21,10 @@ from cfo_bench.terminal import completion
 @click.option("--offline", is_flag=True, help="Never touch the network.  [default: $CFO_BENCH_OFFLINE]")
 @click.option("--force", is_flag=True, help="Run again what is there already.")
 @click.option(
-    "--oversubscribe", is_flag=True, help="Take more cores and memory than this machine has, if asked to."
+    "--oversubscribe",
+    is_flag=True,
+    default=None,
+    help="Take more cores and memory than this machine has, if asked to.",
 )
 @click.option(
     "--only", multiple=True, metavar="RUN", help="Only the run of this id (see --list); give several for all."
@@ -39,7 +45,6 @@ def run(
     learner_options: Sequence[str],
     offline: bool,
     force: bool,
-    oversubscribe: bool,
     only: Sequence[str],
     shard: str | None,
     list_runs: bool,
@@ -53,37 +58,55 @@ def run(
     SUITE is a YAML file that says all of it (see docs/suites.md), or the name of one that comes with
     cfo-bench, such as smoke; an option takes the place of what the file says.
 
-    A run that is there already is not run again; one that was cut off goes on where it stood.
+    A run that is there already is not run again; one that was interrupted is resumed.
     """
-    from cfo_bench.cli import asking, running
-    from cfo_bench.cli.options import parse_options
     from cfo_bench.run_id import run_id
-    from cfo_bench.suite import expansion
-    from cfo_bench.suite.options import learner_options as options_of_learners
-    from cfo_bench.suite.options import method_options
+    from cfo_bench.suite.expansion import parse_shard
+    from cfo_bench.suite_runs import OwnFile, run_suite, runs_of
+    from cfo_bench.terminal.key_values import parse_options
+    from cfo_bench.terminal.overrides import suite_of
+    from cfo_bench.terminal.progress import progress
+    from cfo_bench.terminal.summary import print_summary
 
-    part = expansion.parse_shard(shard) if shard is not None else None
-    asked = asking.suite_of(suite, {**keys, "data_file": data_file, "oversubscribe": oversubscribe})
-    data = expansion.data_of(asked, data_file, target, problem, offline)
-    methods = method_options(asked.methods, parse_options(options), asked.parallel)
-    learners = options_of_learners(asked.learners, parse_options(learner_options))
-    specs = expansion.specs_of(asked, learners, methods, data)
-    if only:
-        wanted = expansion.tasks_of(only, specs)
-        data = {task: ref for task, ref in data.items() if task in wanted}
-    if dry_run or list_runs:
-        running.warn_of_unknown_folds(asked, data)
-    else:
-        running.fetch_missing(data, quiet)
-    specs = expansion.narrowed(expansion.specs_of(asked, learners, methods, data), only, part)
-    if list_runs:
-        running.check(asked, specs)
-        click.echo("".join(f"{run_id(spec)}\n" for spec in specs), nl=False)
-        return 0
-    if dry_run:
-        running.print_runs(asked, specs, data)
-        return 0
-    if not specs:
-        click.echo(f"--shard {shard}: there are not so many runs, and none is left for this one", err=True)
-        return 0
-    return running.run_all(asked, specs, data, force, oversubscribe, as_json, quiet)
+    part = parse_shard(shard) if shard is not None else None
+    asked = suite_of(suite, {**keys, "data_file": data_file})
+    with progress(quiet or dry_run or list_runs) as show:
+        runs = runs_of(
+            asked,
+            own_file=OwnFile(data_file, target, problem),
+            options=parse_options(options),
+            learner_options=parse_options(learner_options),
+            only=only,
+            shard=part,
+            offline=offline,
+            fetch=not (dry_run or list_runs),
+            on_event=show,
+        )
+        if dry_run or list_runs:
+            runs.check()
+            _warn_of_unknown_folds(runs)
+            if list_runs:
+                click.echo("".join(f"{run_id(spec)}\n" for spec in runs.specs), nl=False)
+            else:
+                click.echo("".join(f"{command}\n" for command in runs.commands()), nl=False)
+                click.echo(runs.price(), err=True)
+            return 0
+        if not runs.specs:
+            click.echo(
+                f"--shard {shard}: there are not so many runs, and none is left for this one", err=True
+            )
+            return 0
+        outcome = run_suite(runs, force=force, on_event=show)
+    print_summary(outcome.traces, asked.results, as_json, quiet)
+    return outcome.exit_code
+
+
+def _warn_of_unknown_folds(runs: SuiteRuns) -> None:
+    """Where nothing may be fetched, runs are counted as if the official folds were as many as ours."""
+    absent = runs.without_data
+    if absent and runs.suite.n_folds is None:
+        click.echo(
+            f"{len(absent)} of {len(runs.data)} tasks are not on this machine yet, and may have other folds "
+            f"than counted here: cfo-bench prepare fetches them (the first is {absent[0]})",
+            err=True,
+        )

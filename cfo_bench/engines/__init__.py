@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from cfo_bench.errors import told_at
 from cfo_bench.registry import Registry, Row
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from cfo_bench.records import RunSpec
     from cfo_bench.run.runner import Job
     from cfo_bench.run.supervisor import Verdict
+    from cfo_bench.suite.model import Suite
 
 
 class Engine(Protocol):
@@ -55,3 +57,15 @@ ENGINES = Registry(
         ),
     },
 )
+
+
+def engine_of(suite: Suite) -> Engine:
+    """The engine of a suite, with the options that the suite has for it: `jobs` or `cluster`, and its own."""
+    with told_at(suite.places.get("engine", "")):
+        known = ENGINES.options(suite.engine, {})
+    shared = {"jobs": suite.jobs, "cluster": suite.cluster}
+    mine = {key: value for key, value in shared.items() if key in known}
+    with told_at(suite.places.get("engine_options", "")):
+        options = ENGINES.options(suite.engine, {**mine, **suite.engine_options})
+    engine: Engine = ENGINES.load(suite.engine)(**options)
+    return engine

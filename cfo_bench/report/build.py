@@ -67,6 +67,7 @@ class Request:
 class Built:
     """What was made: an overview for each learner, what to know before reading it, and how much was drawn."""
 
+    out: Path
     overviews: list[Overview]
     warnings: list[str]
     files: list[Path]
@@ -105,6 +106,7 @@ def build(request: Request, progress: Progress = lambda stage, done, total: None
         _write_page(folder, parts, warnings, request.formats)
     folder.close()
     return Built(
+        request.out,
         [part.overview for part in parts],
         warnings
         + [f"{part.learner}: {line}" for part in parts for one in part.sections for line in one.warnings],

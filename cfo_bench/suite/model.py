@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from cfo_bench.kinds import Count, FilePath, OneOf, Several, UpTo
+from cfo_bench.kinds import Count, FilePath, Several, Text, UpTo
 from cfo_bench.settings import Settings, setting, settings_of
-from cfo_bench.suite.choices import Choice, Named, Pick, Tasks
+from cfo_bench.suite.choices import Choice, Named, Options, Pick, Tasks
 from cfo_bench.suite.cluster import CLUSTER_KINDS, Cluster, ClusterKeys
 from cfo_bench.suite.folds import Folds
 from cfo_bench.yaml_file import mark
 
-__all__ = ["CLUSTER_KINDS", "DEFAULTS", "ENGINES", "Choice", "Cluster", "Pick", "Suite"]
-
-ENGINES = ("local", "dask")
+__all__ = ["CLUSTER_KINDS", "DEFAULTS", "Choice", "Cluster", "Pick", "Suite"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +70,12 @@ class Suite(Settings, Grid):
 
     # fmt: off
     engine: str = setting(
-        "", OneOf(ENGINES), "Run on this machine, or on a Dask cluster.", by_default="local",
-        in_file="Run on this machine, or on a Dask cluster; dask where a cluster is given.",
+        "", Text(), "Run on this machine (local), or on a Dask cluster (dask).", by_default="local",
+        in_file="Run on this machine (local), on a Dask cluster (dask), or by the engine of another package; "
+        "dask where a cluster is given.",
+    )
+    engine_options: Mapping[str, Any] = setting(
+        dict, Options(), "Options of an engine that another package brings.", flag=None
     )
     jobs: int = setting(1, Count(), "Runs side by side on this machine.", flag="-j --jobs")
     cluster: Cluster = setting(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -18,6 +17,7 @@ from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
 from cfo_bench.run.runner import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.suite_runs import Event, Note, Prepared, Preparing, RunFinished, RunsStarted, RunsUnderWay
 from cfo_bench.terminal.forecast import Forecast
 
 if TYPE_CHECKING:
@@ -30,21 +30,44 @@ REDRAW_SECONDS = 0.5
 
 
 class Quiet:
-    """Says only what went wrong."""
+    """Shows what happens to the runs of a suite: here only what went wrong."""
 
-    def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
-        specs = [job.spec for job in jobs]
-        self._total, self._done, self._metrics = len(jobs), 0, metrics
-        self._name_of = naming(specs)
-        self._forecast = Forecast(specs, side_by_side, monotonic())
+    def __init__(self) -> None:
+        self._total, self._done = 0, 0
+        self._metrics: Mapping[str, str] = {}
         self._active: Sequence[Active] = []
         self._failures: set[str] = set()
 
-    def __enter__(self) -> Quiet:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
+
+    def __call__(self, event: Event) -> None:
+        """The callback of `run_suite`."""
+        match event:
+            case Preparing():
+                self.preparing(True)
+            case Prepared():
+                self.preparing(False)
+            case RunsStarted(jobs, at_once, metrics):
+                self.started(jobs, at_once, metrics)
+            case RunsUnderWay(active):
+                self.tick(active)
+            case Note(text):
+                self.said(text)
+            case RunFinished(job, verdict):
+                self.finished(job, verdict)
+
+    def preparing(self, is_under_way: bool) -> None:
+        pass
+
+    def started(self, jobs: Sequence[Job], at_once: int, metrics: Mapping[str, str]) -> None:
+        specs = [job.spec for job in jobs]
+        self._total, self._metrics = len(jobs), metrics
+        self._name_of = naming(specs)
+        self._forecast = Forecast(specs, at_once, monotonic())
 
     def tick(self, active: Sequence[Active]) -> None:
         self._active = active
@@ -78,8 +101,8 @@ class Quiet:
 class Plain(Quiet):
     """One line when a run ends, and now and then one while runs go on."""
 
-    def __init__(self, jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str]) -> None:
-        super().__init__(jobs, side_by_side, metrics)
+    def started(self, jobs: Sequence[Job], at_once: int, metrics: Mapping[str, str]) -> None:
+        super().started(jobs, at_once, metrics)
         self._spoke_at = monotonic()
 
     def tick(self, active: Sequence[Active]) -> None:
@@ -111,17 +134,30 @@ class Plain(Quiet):
 class Terminal(Quiet):
     """The runs under way, each with the share of its budget that is gone, redrawn in place."""
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> Self:
         from rich.console import Console
         from rich.live import Live
 
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-        self._live.start()
+        self._console = Console(stderr=True)
+        self._looking = self._console.status("looking at the data")
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._drawn_at = -math.inf
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._looking.stop()
         self._live.stop()
+
+    def preparing(self, is_under_way: bool) -> None:
+        """Seconds, where data is large. The spinner has a thread, which must be gone before we fork."""
+        if is_under_way:
+            self._looking.start()
+        else:
+            self._looking.stop()
+
+    def started(self, jobs: Sequence[Job], at_once: int, metrics: Mapping[str, str]) -> None:
+        super().started(jobs, at_once, metrics)
+        self._live.start()
 
     def tick(self, active: Sequence[Active]) -> None:
         super().tick(active)
@@ -133,7 +169,7 @@ class Terminal(Quiet):
         self._print(text)
 
     def _print(self, text: str) -> None:
-        self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _view(self) -> RenderableType:
         from rich.progress_bar import ProgressBar
@@ -141,13 +177,13 @@ class Terminal(Quiet):
 
         table = Table.grid(padding=(0, 1), pad_edge=False)
         table.add_column(no_wrap=True)
-        table.add_column(width=20 if self._live.console.width >= 100 else 10)
+        table.add_column(width=20 if self._console.width >= 100 else 10)
         for _ in range(3):
             table.add_column(justify="right", no_wrap=True)
         counted = f"{self._done} of {self._total}"
         table.add_row("runs", ProgressBar(self._total, self._done), counted, self._to_go())
         # Two lines stay free: for the cursor, and for how many more there are.
-        fitting = max(self._live.console.height - 3, 1)
+        fitting = max(self._console.height - 3, 1)
         for one in self._active[:fitting]:
             budget = one.job.spec.budget_seconds
             loss = one.snapshot.best_loss
@@ -163,22 +199,10 @@ class Terminal(Quiet):
         return table
 
 
-def progress(jobs: Sequence[Job], side_by_side: int, metrics: dict[str, str], quiet: bool) -> Quiet:
-    """`metrics` names the metric of each task."""
+def progress(quiet: bool) -> Quiet:
+    """The way of showing progress that suits where stderr goes."""
     kind = Quiet if quiet else Terminal if sys.stderr.isatty() else Plain
-    return kind(jobs, side_by_side, metrics)
-
-
-@contextmanager
-def looking_ahead(quiet: bool) -> Iterator[None]:
-    """Shows on a terminal that something is done before the first run: seconds, where data is large."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("looking at the data"):
-        yield
+    return kind()
 
 
 def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.cli.summary import print_summary
 from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results.summary import SummaryRow, summarise
 from cfo_bench.results.trace import TraceWriter, path_of
+from cfo_bench.terminal.summary import print_summary
 
 
 def trial(number: int, loss: float | None, ended: float, own: float = 0.0, **more: float) -> TrialRecord:

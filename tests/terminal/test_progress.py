@@ -14,6 +14,7 @@ from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec
 from cfo_bench.run.live_page import Snapshot
 from cfo_bench.run.runner import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.suite_runs import RunsStarted
 from cfo_bench.terminal.forecast import Forecast
 from cfo_bench.terminal.progress import Plain, Terminal, naming
 
@@ -106,7 +107,8 @@ def test_a_terminal_shows_no_more_runs_than_it_has_lines_for(
         monkeypatch.setenv(name, value)
     jobs = [job(replace(SPEC, fold=fold)) for fold in range(3150)]
 
-    with Terminal(jobs, 8, {"iris": "log_loss"}) as shown:
+    with Terminal() as shown:
+        shown(RunsStarted(jobs, 8, {"iris": "log_loss"}))
         capfd.readouterr()
         shown.tick([under_way(one.spec, 5) for one in jobs[:n_active]])
         lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capfd.readouterr().err).splitlines()
@@ -120,7 +122,8 @@ def test_plain_lines_are_one_a_run_and_one_for_all_that_are_under_way(
 ) -> None:
     monkeypatch.setattr("cfo_bench.terminal.progress.STILL_RUNNING_SECONDS", 0.0)
     jobs = [job(replace(SPEC, fold=fold)) for fold in range(10)]
-    shown = Plain(jobs, 8, {"iris": "log_loss"})
+    shown = Plain()
+    shown(RunsStarted(jobs, 8, {"iris": "log_loss"}))
 
     shown.tick([Active(one, Snapshot(monotonic() - 50, 5, 0.5)) for one in jobs[:8]])
     shown.finished(jobs[0], DONE)

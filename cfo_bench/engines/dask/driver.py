@@ -10,11 +10,10 @@ from __future__ import annotations
 import queue
 import resource
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from multiprocessing.context import ForkServerContext
-from typing import Any
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines import capacity
@@ -44,17 +43,10 @@ STOP_SECONDS = 10.0
 
 
 class DaskEngine:
-    """On the cluster of this `kind`: its options are those of `suite.model.Cluster`."""
+    """On a cluster to start or to join."""
 
-    def __init__(
-        self,
-        *,
-        kind: str = "local",
-        scheduler: str | None = None,
-        workers: int | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._cluster = Cluster(kind, scheduler, workers, options or {})
+    def __init__(self, *, cluster: Cluster | None = None) -> None:
+        self._cluster = cluster or Cluster()
 
     def check(self) -> None:
         need_packages(self._cluster)

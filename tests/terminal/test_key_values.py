@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cfo_bench.cli.options import parse_options
 from cfo_bench.errors import OptionError
+from cfo_bench.terminal.key_values import parse_options
 
 
 @pytest.mark.parametrize(

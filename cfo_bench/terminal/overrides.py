@@ -8,10 +8,13 @@ from typing import Any
 
 import click
 
-from cfo_bench.cli.options import parse_values
+from cfo_bench.engines import ENGINES
 from cfo_bench.errors import UserError
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite
+from cfo_bench.terminal.key_values import parse_options, parse_values
+
+_FOR_DASK = "is for a Dask cluster: leave it out, or give --engine dask"
 
 
 def suite_of(file: str | None, asked: Mapping[str, Any]) -> Suite:
@@ -43,28 +46,35 @@ def _named(names: Sequence[str], known: Sequence[Choice]) -> tuple[Choice, ...]:
     return tuple(of_file.get(name, Choice(name)) for name in names)
 
 
+# Options that only some engines have: the flag, the engine's option, and what is wrong with it elsewhere.
+_OF_ENGINES = {
+    "jobs": ("--jobs {}", "jobs", "counts runs side by side on this machine: on a cluster give --workers"),
+    "oversubscribe": (
+        "--oversubscribe",
+        "oversubscribe",
+        "is for this machine: a Dask worker never takes more than it has",
+    ),
+    "workers": (
+        "--workers {}",
+        "cluster",
+        "counts the workers of a cluster: give --jobs for runs side by side on this machine, --parallel for "
+        "trials at once in a run, or --engine dask",
+    ),
+    "cluster_kind": ("--cluster {}", "cluster", _FOR_DASK),
+    "scheduler": ("--scheduler {}", "cluster", _FOR_DASK),
+    "cluster_options": ("--cluster-option", "cluster", _FOR_DASK),
+}
+
+
 def _on_engine(suite: Suite, asked: Mapping[str, Any]) -> Suite:
-    """`--scheduler` and `--cluster` imply Dask; what is meant for the other engine is a mistake."""
+    """The options of the engine; `--scheduler` and `--cluster` imply the engine that has clusters."""
     kind, scheduler, workers = (asked.get(name) for name in ("cluster_kind", "scheduler", "workers"))
-    options = asked.get("cluster_options") or ()
     if asked.get("engine") is None and (kind or scheduler):
         suite = replace(suite, engine="dask")
-    if suite.engine == "local":
-        if workers is not None:
-            raise UserError(
-                f"--workers {workers} counts the workers of a cluster: give --jobs for runs side by side on "
-                "this machine, --parallel for trials at once in a run, or --engine dask"
-            )
-        for flag, value in (("--cluster", kind), ("--scheduler", scheduler), ("--cluster-option", options)):
-            if value:
-                raise UserError(f"{flag} is for a Dask cluster: leave it out, or give --engine dask")
-        return suite
-    if asked.get("jobs") is not None:
-        raise UserError(
-            f"--jobs {asked['jobs']} counts runs side by side on this machine: on a cluster give --workers"
-        )
-    if asked.get("oversubscribe"):
-        raise UserError("--oversubscribe is for this machine: a Dask worker never takes more than it has")
+    known = ENGINES.options(suite.engine, {})
+    for name, (flag, option, fault) in _OF_ENGINES.items():
+        if asked.get(name) not in (None, ()) and option not in known:
+            raise UserError(f"{flag.format(asked[name])} {fault}")
     cluster = suite.cluster
     if scheduler is not None:
         if kind is not None:
@@ -72,11 +82,12 @@ def _on_engine(suite: Suite, asked: Mapping[str, Any]) -> Suite:
         cluster = Cluster("join", scheduler)
     elif kind is not None and kind != cluster.kind:
         cluster = Cluster(kind)
-    return replace(
-        suite,
-        cluster=replace(
-            cluster,
-            workers=workers if workers is not None else cluster.workers,
-            options={**cluster.options, **parse_values(options)},
-        ),
+    cluster = replace(
+        cluster,
+        workers=workers if workers is not None else cluster.workers,
+        options={**cluster.options, **parse_values(asked.get("cluster_options") or ())},
     )
+    options = {**suite.engine_options, **parse_options(asked.get("engine_option") or ())}
+    if asked.get("oversubscribe"):
+        options["oversubscribe"] = True
+    return replace(suite, cluster=cluster, engine_options=options)

@@ -113,6 +113,13 @@ CLUSTER = (
         metavar="ADDRESS",
         help="Join the Dask cluster at tcp://host:port, or of a scheduler file.",
     ),
+    click.option(
+        "--engine-option",
+        "engine_option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of an engine that a package brings.",
+    ),
     click.option("--workers", type=COUNT, metavar="N", help="Dask workers to start."),
     click.option(
         "--cluster-option",

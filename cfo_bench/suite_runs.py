@@ -1,0 +1,316 @@
+"""Suites from Python: the runs that a suite becomes, and running what is missing of them.
+
+`cfo-bench run` is a skin over this module. Nothing is printed here: what happens is handed to a callback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfo_bench import machine
+from cfo_bench.engines import Engine, engine_of
+from cfo_bench.engines.drive import Active
+from cfo_bench.errors import UserError
+from cfo_bench.records import DataRef, EndReason, RunSpec
+from cfo_bench.results import plan, trace
+from cfo_bench.run.fork_server import fork_server
+from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
+from cfo_bench.run.runner import Job, reproducing_command
+from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
+from cfo_bench.suite.file import find, read
+from cfo_bench.suite.model import Suite
+from cfo_bench.suite.options import learner_options as options_of_learners
+from cfo_bench.suite.options import method_options as options_of_methods
+from cfo_bench.tasks import is_stored
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
+
+    from cfo_bench.result_frames import ResultFrames
+
+
+# --- what happens, for a callback -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """The data of this task is fetched, or looked at for the first time."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """That is over; it may have failed."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunsStarted:
+    """All runs of the suite, also those that turn out to be done, and how many will be under way at once."""
+
+    jobs: Sequence[Job]
+    at_once: int
+    metrics: Mapping[str, str]  # of each task
+
+
+@dataclass(frozen=True, slots=True)
+class RunsUnderWay:
+    """Sent several times a second while runs are under way."""
+
+    active: Sequence[Active]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a person should know, such as a run that is retried."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """A run is done, failed, or was done before: see the verdict's `outcome`."""
+
+    job: Job
+    verdict: Verdict
+
+
+Event = Preparing | Prepared | RunsStarted | RunsUnderWay | Note | RunFinished
+
+
+def ignore(event: Event) -> None:
+    """The callback of somebody who does not want to know."""
+
+
+# --- from a suite to its runs ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A file of one's own as a task: the column `target` is predicted, and is of the kind `problem`."""
+
+    path: Path | None = None  # None: there is no such file
+    target: str | None = None
+    problem: str | None = None  # None: the values of the target tell
+
+
+NO_FILE = OwnFile()
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRuns:
+    """The runs that a suite becomes, in the order in which they are listed, and where their data is."""
+
+    suite: Suite
+    specs: Sequence[RunSpec]
+    data: Mapping[str, DataRef]
+    engine: Engine
+
+    @property
+    def without_data(self) -> list[str]:
+        """The tasks whose data is not on this machine yet: their official folds are not known either."""
+        return [task for task, ref in self.data.items() if ref.origins and not is_stored(ref)]
+
+    def commands(self) -> list[str]:
+        """The command that does each run again."""
+        return [reproducing_command(spec, self.data[spec.task]) for spec in self.specs]
+
+    def price(self) -> str:
+        """What all runs take of time, cores and memory, in words."""
+        return self.engine.price(self.specs)
+
+    def check(self) -> frozenset[str]:
+        """Builds every learner and method once, so that a mistake is an error before anything starts.
+
+        Returned are the methods that can't be resumed.
+        """
+        self.engine.check()
+        return rehearse(
+            list({(spec.learner, spec.method): spec for spec in self.specs}.values()),
+            {choice.name: choice.place for choice in self.suite.methods},
+        )
+
+
+def runs_of(
+    suite: Suite | str | Path,
+    *,
+    own_file: OwnFile = NO_FILE,
+    options: Mapping[str, Any] | None = None,
+    learner_options: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
+    shard: tuple[int, int] | None = None,
+    offline: bool = False,
+    fetch: bool = True,
+    on_event: Callable[[Event], None] = ignore,
+) -> SuiteRuns:
+    """Every run of a suite: a `Suite`, the path of its file, or the name of one that comes with the package.
+
+    `options` and `learner_options` are for all methods and learners that have them, or as `name.key` for
+    one. `only` takes the runs of these ids, `shard` (k, n) every n-th of them from the k-th. Data that
+    is not on this machine is fetched first, unless `fetch` is False; a task's official folds are known only
+    then.
+    """
+    if not isinstance(suite, Suite):
+        suite = read(find(str(suite)))
+    _check_is_complete(suite)
+    data = data_of(suite, own_file.path, own_file.target, own_file.problem, offline)
+    methods = options_of_methods(suite.methods, options or {}, suite.parallel)
+    learners = options_of_learners(suite.learners, learner_options or {})
+    if only:
+        wanted = tasks_of(only, specs_of(suite, learners, methods, data))
+        data = {task: ref for task, ref in data.items() if task in wanted}
+    if fetch:
+        for task, ref in data.items():
+            if ref.origins and not is_stored(ref):
+                with _prepared(task, on_event):
+                    fetch_task(ref)
+    specs = narrowed(specs_of(suite, learners, methods, data), only, shard)
+    return SuiteRuns(suite, specs, data, engine_of(suite))
+
+
+def _check_is_complete(suite: Suite) -> None:
+    for name, what in (("methods", "methods to compare"), ("budget_seconds", "a budget for each run")):
+        if not getattr(suite, name):
+            raise UserError(f"the suite has no {name}: give it {what}")
+
+
+# --- running them ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOutcome:
+    """What became of each run, in the order of the suite."""
+
+    runs: SuiteRuns
+    jobs: Sequence[Job]
+    verdicts: Sequence[Verdict]
+
+    @property
+    def failures(self) -> list[tuple[RunSpec, str]]:
+        """The runs that failed, each with the reason."""
+        return [
+            (job.spec, verdict.message or "")
+            for job, verdict in zip(self.jobs, self.verdicts, strict=True)
+            if verdict.outcome is Outcome.FAILED
+        ]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all is well, else that of the worst: 1 for a run that failed, 2 for a mistake in the suite."""
+        return max((verdict.exit_code for verdict in self.verdicts), default=0)
+
+    @property
+    def traces(self) -> list[Path]:
+        """The traces of the runs that have ended.
+
+        A trace that its run could not be resumed from may be of another run: it is not among them.
+        """
+        ended = zip(self.jobs, self.verdicts, strict=True)
+        return [job.trace_path for job, verdict in ended if verdict.end is not None]
+
+    def frames(self) -> ResultFrames:
+        """All results in the folder of the suite, as pandas frames."""
+        from cfo_bench.result_frames import load_results
+
+        return load_results(self.runs.suite.results)
+
+
+def run_suite(
+    suite: Suite | SuiteRuns | str | Path,
+    *,
+    force: bool = False,
+    on_event: Callable[[Event], None] = ignore,
+) -> SuiteOutcome:
+    """Runs what is missing of a suite; what is done is recognised, what was interrupted is resumed.
+
+    Everything that can be checked is checked before the first run starts, and a mistake is a `UserError`.
+    A run that fails stops no other: see `SuiteOutcome.failures`. `force` runs again what is done.
+    `on_event` is told what happens, on the thread that called this. Ctrl-C ends all runs and raises
+    `Interrupted`; the same call resumes them.
+    """
+    runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
+    not_resumable = runs.check()
+    context = fork_server(packages(runs.specs, runs.data.values()))
+    metrics = _metrics(runs, force, context, on_event)
+    results = runs.suite.results
+    plan.record(results, runs.specs)
+    here = machine.provenance()
+    jobs = [
+        Job(
+            spec,
+            runs.data[spec.task],
+            trace.path_of(results, spec),
+            here,
+            replays=spec.method not in not_resumable,
+        )
+        for spec in runs.specs
+    ]
+    on_event(RunsStarted(jobs, min(runs.engine.at_once(), len(jobs)), metrics))
+    verdicts = runs.engine.run(jobs, _Telling(results, on_event), force=force, context=context)
+    return SuiteOutcome(runs, jobs, verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What an engine reports, as events; and why a run failed that has no end in its trace to say so."""
+
+    results: Path
+    on_event: Callable[[Event], None] = field(repr=False)
+
+    def tick(self, active: Sequence[Active]) -> None:
+        self.on_event(RunsUnderWay(active))
+
+    def said(self, text: str) -> None:
+        self.on_event(Note(text))
+
+    def finished(self, job: Job, verdict: Verdict) -> None:
+        if verdict.outcome is Outcome.FAILED and verdict.end is None:
+            plan.record_failure(self.results, job.spec, verdict.message or "")
+        self.on_event(RunFinished(job, verdict))
+
+
+def _metrics(
+    runs: SuiteRuns, force: bool, context: ForkServerContext, on_event: Callable[[Event], None]
+) -> dict[str, str]:
+    """Each task's metric, once its data was looked at; a task whose runs are all done is left alone."""
+    groups: dict[tuple[str, str], list[RunSpec]] = {}
+    for spec in runs.specs:
+        groups.setdefault((spec.task, spec.learner), []).append(spec)
+    found: dict[str, str] = {}
+    for (task, _), some in groups.items():
+        known = None if force else _metric_if_done([trace.path_of(runs.suite.results, one) for one in some])
+        if known is None:
+            with _prepared(task, on_event):
+                known = inspect_task(some[0], runs.data[task], context).metric
+        found[task] = known
+    return found
+
+
+@contextmanager
+def _prepared(task: str, on_event: Callable[[Event], None]) -> Iterator[None]:
+    on_event(Preparing(task))
+    try:
+        yield
+    finally:
+        on_event(Prepared(task))
+
+
+def _metric_if_done(paths: Sequence[Path]) -> str | None:
+    """The metric in the headers of traces that are all finished; None where one is not."""
+    metric: str | None = None
+    for path in paths:
+        try:
+            lines = trace.ends(path)
+            if lines is None or lines[1]["kind"] != "end" or lines[1]["reason"] == EndReason.INTERRUPTED:
+                return None
+            metric = str(lines[0]["metric"])
+        except (OSError, ValueError, KeyError, TypeError):  # absent or damaged: its run will tell
+            return None
+    return metric
