@@ -18,14 +18,14 @@ MOST_BYTES = 2**20
 MOST_NESTED = 12
 SHOWN_CHARACTERS = 60
 
-Value = str | int | float | bool | None | Sequence["Marked"] | Mapping[str, "Marked"]
+YamlValue = str | int | float | bool | None | Sequence["Marked"] | Mapping[str, "Marked"]
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
     """A value, the `line` that it begins in and, of a value in a mapping, the line of its `key`."""
 
-    value: Value
+    value: YamlValue
     where: str
     line: int
     key_line: int
@@ -119,7 +119,7 @@ def _refuse_what_is_not_data(text: str, where: str) -> None:
 def _marked(loader: Any, node: Any, where: str, key_line: int) -> Marked:
     import yaml
 
-    value: Value
+    value: YamlValue
     if isinstance(node, yaml.MappingNode):
         value = _mapping(loader, node, where)
     elif isinstance(node, yaml.SequenceNode):

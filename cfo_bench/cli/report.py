@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built
-    from cfo_bench.report.overview import Overview
+    from cfo_bench.report.numbers.overview import Overview
 
 
 @click.command(short_help="Tables, figures and a page from the traces.")
@@ -66,8 +66,8 @@ def report(
     said. A second report of the same folder reads only traces that have changed.
     """
     from cfo_bench.report.build import Request, build
-    from cfo_bench.report.layout import INDEX
-    from cfo_bench.report.load import Selection
+    from cfo_bench.report.reading.load import Selection
+    from cfo_bench.report.rendering.layout import INDEX
 
     chosen = _formats(formats)
     if open_page and "html" not in chosen:
@@ -91,7 +91,7 @@ def report(
 
 def _formats(text: str | None) -> tuple[str, ...]:
     from cfo_bench.errors import UnknownNameError
-    from cfo_bench.report.layout import FORMATS
+    from cfo_bench.report.rendering.layout import FORMATS
 
     if text is None:
         return FORMATS

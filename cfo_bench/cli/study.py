@@ -68,7 +68,7 @@ def knn(
     The trace is an ordinary one, of the method `study`; the figure is written beside it.
     """
     from cfo_bench.records import RunSpec
-    from cfo_bench.report.knn import draw, findings
+    from cfo_bench.report.numbers.knn_study import draw, findings
     from cfo_bench.results import trace
 
     common = {} if n_folds is None else {"n_folds": n_folds}

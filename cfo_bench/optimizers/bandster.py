@@ -18,7 +18,7 @@ import numpy as np
 
 from cfo_bench.errors import RunError
 from cfo_bench.optimizers.config_space import configuration, configuration_space
-from cfo_bench.optimizers.options import check_count, check_length, check_number
+from cfo_bench.optimizers.option_checks import check_count, check_length, check_number
 from cfo_bench.optimizers.packaged import Packaged, seed_of, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Space

@@ -10,7 +10,7 @@ from typing import Any
 
 from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.config_space import configuration, configuration_space
-from cfo_bench.optimizers.options import check_count
+from cfo_bench.optimizers.option_checks import check_count
 from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, seed_of, silence
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Space

@@ -44,7 +44,7 @@ READ_WITH = ("numpy", "pandas", "pyarrow", "scikit-learn", "liac-arff")
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CacheKey:
     """What an entry is made from: a file as it was when its bytes were hashed into the key."""
 
     key: str
@@ -60,14 +60,14 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class CacheEntry:
     """Plain values, as JSON keeps them, and arrays."""
 
     values: dict[str, Any]
     arrays: dict[str, Array]
 
 
-def recipe(ref: DataRef, **choice: Any) -> Recipe | None:
+def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
     """How to find what the `choice` makes of the data, or None where it is not worth keeping."""
     if ref.path is None:
         return None
@@ -81,15 +81,15 @@ def recipe(ref: DataRef, **choice: Any) -> Recipe | None:
     except OSError:  # whoever reads the data says what is wrong with it
         return None
     parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, _code(), _packages()]
-    return Recipe(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
+    return CacheKey(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
 
 
-def facts(wanted: Recipe | None, build: Callable[[], TaskFacts]) -> TaskFacts:
+def facts(wanted: CacheKey | None, build: Callable[[], TaskFacts]) -> TaskFacts:
     """The facts that were kept, or those that are built now."""
-    return _facts_of(_fetch(wanted, lambda: Entry({"facts": asdict(build())}, {})))
+    return _facts_of(_fetch(wanted, lambda: CacheEntry({"facts": asdict(build())}, {})))
 
 
-def fold(wanted: Recipe | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> tuple[Fold, TaskFacts]:
+def fold(wanted: CacheKey | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> tuple[Fold, TaskFacts]:
     """The arrays that were kept, mapped into memory, or those that are built now.
 
     The arrays may be written to: what a process changes, it alone sees.
@@ -114,7 +114,7 @@ def fold(wanted: Recipe | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> 
     )
 
 
-def _entry_of(made: Fold, about: TaskFacts) -> Entry:
+def _entry_of(made: Fold, about: TaskFacts) -> CacheEntry:
     values = {
         "problem": made.problem,
         "metric": made.metric,
@@ -123,10 +123,10 @@ def _entry_of(made: Fold, about: TaskFacts) -> Entry:
         "constant_loss": made.constant_loss,
     }
     arrays = {name: array for name in ARRAYS if (array := getattr(made, name)) is not None}
-    return Entry({"fold": values, "facts": asdict(about)}, arrays)
+    return CacheEntry({"fold": values, "facts": asdict(about)}, arrays)
 
 
-def _facts_of(entry: Entry) -> TaskFacts:
+def _facts_of(entry: CacheEntry) -> TaskFacts:
     kept = entry.values["facts"]
     return TaskFacts(**{**kept, "problem": Problem(kept["problem"])})
 
@@ -134,7 +134,7 @@ def _facts_of(entry: Entry) -> TaskFacts:
 # --- entries and their folder -----------------------------------------------------------------
 
 
-def _fetch(wanted: Recipe | None, build: Callable[[], Entry]) -> Entry:
+def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEntry:
     folder, limit = _folder(), _limit_bytes()
     if wanted is None or folder is None or limit == 0:
         return build()
@@ -156,7 +156,7 @@ def _fetch(wanted: Recipe | None, build: Callable[[], Entry]) -> Entry:
         return built
 
 
-def _write(file: IO[bytes], entry: Entry) -> None:
+def _write(file: IO[bytes], entry: CacheEntry) -> None:
     """The header's length, the header in JSON, the arrays, each at a multiple of ALIGNMENT, the checksum."""
     checksum = OF_NOTHING
 
@@ -177,7 +177,7 @@ def _write(file: IO[bytes], entry: Entry) -> None:
     file.flush()
 
 
-def _read(path: Path, verify: bool = True) -> Entry | None:
+def _read(path: Path, verify: bool = True) -> CacheEntry | None:
     """The entry, its arrays mapped copy-on-write: pages are shared with whoever else reads it."""
     try:
         with path.open("rb") as file:
@@ -198,7 +198,7 @@ def _read(path: Path, verify: bool = True) -> Entry | None:
         array = np.frombuffer(mapped, dtype, math.prod(shape), at).reshape(shape)
         arrays[name] = array
         at += array.nbytes
-    return Entry(header["values"], arrays)
+    return CacheEntry(header["values"], arrays)
 
 
 @contextmanager
@@ -265,7 +265,7 @@ def _make_room(folder: Path, limit: int, keep: Path) -> None:
         total -= size
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: CacheEntry) -> int:
     return sum(array.nbytes for array in entry.arrays.values())
 
 

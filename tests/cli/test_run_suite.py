@@ -21,7 +21,7 @@ from cfo_bench.cli.options import learner_options, method_options
 from cfo_bench.cli.running import price
 from cfo_bench.errors import CfoBenchError, UserError
 from cfo_bench.records import RunSpec
-from cfo_bench.report.paper import BUDGETS, key, printed
+from cfo_bench.report.numbers.paper_tables import BUDGETS, key, printed
 from cfo_bench.results.trace import run_id
 from cfo_bench.suite.file import shipped
 from cfo_bench.suite.model import DEFAULTS, Cluster, Suite

@@ -7,7 +7,7 @@ import pytest
 
 from cfo_bench.errors import TraceError
 from cfo_bench.records import Status, TrialRecord
-from cfo_bench.report.knn import draw, figure, findings
+from cfo_bench.report.numbers.knn_study import draw, figure, findings
 from cfo_bench.results.trace import Trace
 
 HEADER = {"spec": {"task": "mv", "fold": 0}, "metric": "r2"}

@@ -11,10 +11,10 @@ import pytest
 
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.contents import Table
-from cfo_bench.report.explorer import dark_colour
-from cfo_bench.report.layout import href, table_file
-from cfo_bench.report.sheet import MOST_ROWS, sheet
-from cfo_bench.report.style import look
+from cfo_bench.report.looks import look
+from cfo_bench.report.rendering.explorer import dark_colour
+from cfo_bench.report.rendering.layout import href, table_file
+from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 SCRIPT = "<script>alert(1)</script>"

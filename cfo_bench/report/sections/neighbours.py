@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench.errors import TraceError
-from cfo_bench.report import style
-from cfo_bench.report.contents import Figure, Section, Table, Value
-from cfo_bench.report.knn import findings, seconds
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import STUDY
+from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.numbers.knn_study import findings, seconds
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import STUDY
+from cfo_bench.report.rendering import style
 from cfo_bench.results import trace
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _LOSS, _COST = "#D55E00", "#0072B2"
 
 
-def section(results: Results) -> Section | None:
+def section(results: LearnerResults) -> Section | None:
     """None when there is no study of nearest neighbours among the runs."""
     figures, warnings = [], []
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for one in sorted(results.digests, key=lambda one: (one.task, one.fold, one.seed)):
         if one.method != STUDY or one.learner != "knn":
             continue
@@ -36,7 +36,7 @@ def section(results: Results) -> Section | None:
         except TraceError as error:
             warnings.append(f"{name}: {error}")
             continue
-        points: list[list[Value]] = [
+        points: list[list[CellValue]] = [
             [one.task, one.fold, trial.config["k"], trial.loss, seconds(trial)]
             for trial in sorted(found.trials, key=lambda trial: trial.config["k"])
             if trial.loss is not None

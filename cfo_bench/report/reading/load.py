@@ -15,8 +15,8 @@ import orjson
 
 from cfo_bench import __version__
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
-from cfo_bench.report import digest as digests_module
-from cfo_bench.report.digest import Digest, State, Steps, digest
+from cfo_bench.report.reading import digest as digests_module
+from cfo_bench.report.reading.digest import Digest, State, Steps, digest
 
 
 @dataclass(frozen=True, slots=True)
