@@ -177,7 +177,10 @@ class CFO(LocalSearch[CFOThread]):
 
 
 class CFOTuned(CFO):
-    """CFO with the settings we found better: a step that shrinks sooner and ends finer."""
+    """CFO with the settings we found better: a step that shrinks sooner and ends finer.
+
+    Its other options are CFO's.
+    """
 
     _mode = "tuned"
 
@@ -192,24 +195,18 @@ class CFOTuned(CFO):
         delta_lower: DeltaLower = "unit_consistent",
         redraw: bool = True,
         linear_span: float | None = 10.0,
-        parallel: int = 1,
-        scale: Scale = "log2",
-        delta_init: float | None = None,
-        stall: Stall = "consecutive",
+        **options: Any,
     ) -> None:
         super().__init__(
             space,
             start,
             seed,
             mode=mode,
-            parallel=parallel,
-            scale=scale,
-            delta_init=delta_init,
             n_threshold=n_threshold,
-            stall=stall,
             delta_lower=delta_lower,
             redraw=redraw,
             linear_span=linear_span,
+            **options,
         )
 
 
