@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import struct
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
+from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.report.contents import Figure, Section, Table
 from cfo_bench.report.looks import look
@@ -213,9 +213,7 @@ def _code() -> str:
     """Which code makes figures here."""
     import matplotlib
 
-    here = Path(__file__).parent
-    sources = b"".join(path.read_bytes() for path in sorted(here.rglob("*.py")))
-    return f"{matplotlib.__version__} {hashlib.sha256(sources).hexdigest()}"
+    return f"{matplotlib.__version__} {code_hash(Path(__file__).parent)}"
 
 
 def _write_tables(folder: _Folder, part: LearnerPart, formats: Collection[str]) -> None:

@@ -29,9 +29,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import UserError
 from cfo_bench.metrics import Array
 from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
+from cfo_bench.tasks.store import sha256
 
 # A smaller file is read faster than it is worth an entry.
 SMALL_BYTES = 2**16
@@ -76,8 +78,7 @@ def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
         state = _state(path)
         if not path.is_file() or path.stat().st_size < SMALL_BYTES:
             return None
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+        content = sha256(path)
     except OSError:  # whoever reads the data says what is wrong with it
         return None
     parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, _code(), _packages()]
@@ -298,12 +299,9 @@ def _state(path: Path) -> tuple[int, ...]:
 
 @cache
 def _code() -> str:
-    """A hash of the code that turns data into arrays."""
+    """Which code turns data into arrays here."""
     here = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in [*sorted(here.rglob("*.py")), here.parent / "metrics.py"]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return code_hash(here, here.parent / "metrics.py")
 
 
 @cache

@@ -12,7 +12,7 @@ from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
-from cfo_bench.report.sections.overall import box, paint_boxes
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -133,10 +133,7 @@ def _times(results: LearnerResults, best: Table) -> Table:
         "Evaluation time of the best configurations",
         "One row a method, seconds over runs: quartiles, whiskers within 1.5 times the box of the logarithm, "
         "and the geometric mean.",
-        (
-            *("method", "runs", "low_whisker", "quartile_1", "median", "quartile_3", "high_whisker"),
-            "geometric_mean",
-        ),
+        ("method", "runs", *BOX_COLUMNS[:-1], "geometric_mean"),
         rows,
     )
 
@@ -193,9 +190,7 @@ def draw_times(times: Table, best: Table) -> Canvas:
         row["method"]: [
             run["seconds"]
             for run in best.records()
-            if run["method"] == row["method"]
-            and run["seconds"] > 0
-            and not row["low_whisker"] * (1 - 1e-9) <= run["seconds"] <= row["high_whisker"] * (1 + 1e-9)
+            if run["method"] == row["method"] and run["seconds"] > 0 and is_outlier(row, run["seconds"])
         ]
         for row in records
     }

@@ -13,7 +13,7 @@ from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import COST_BIN_EDGES
 from cfo_bench.report.rendering import style
-from cfo_bench.report.sections.overall import box, paint_boxes
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -152,7 +152,7 @@ def _dearer(results: LearnerResults, by_task: Table) -> Table:
         "Time spent on trials dearer than the best",
         "One row a method, over tasks: the share of the time in trials that cost more than the final "
         "incumbent; quartiles, whiskers within 1.5 times the box, mean.",
-        ("method", "tasks", "low_whisker", "quartile_1", "median", "quartile_3", "high_whisker", "mean"),
+        ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
 
@@ -207,8 +207,7 @@ def draw_dearer(table: Table, by_task: Table) -> Canvas:
         row["method"]: [
             one["dearer"]
             for one in by_task.records()
-            if one["method"] == row["method"]
-            and not row["low_whisker"] <= one["dearer"] <= row["high_whisker"]
+            if one["method"] == row["method"] and is_outlier(row, one["dearer"])
         ]
         for row in records
     }

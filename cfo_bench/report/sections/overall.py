@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import normalised
 from cfo_bench.report.rendering import style
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,58 +138,9 @@ def _boxes(results: LearnerResults, cells: Table) -> Table:
         "Boxes of the normalised scores",
         "One row a method, over tasks: quartiles (linear), whiskers at the furthest score within 1.5 times "
         "the box.",
-        ("method", "tasks", "low_whisker", "quartile_1", "median", "quartile_3", "high_whisker", "mean"),
+        ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
-
-
-def box(values: list[float]) -> list[CellValue]:
-    """Low whisker, quartiles, high whisker, mean."""
-    first, middle, third = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
-    # An interpolated quartile of equal values may be off by its rounding.
-    reach = 1.5 * (third - first) + 1e-12 * max(abs(first), abs(third))
-    return [
-        min(value for value in values if value >= first - reach),
-        *(first, middle, third),
-        max(value for value in values if value <= third + reach),
-        math.fsum(values) / len(values),
-    ]
-
-
-def paint_boxes(axes: Axes, boxes: list[dict[str, Any]], outliers: dict[str, list[float]]) -> None:
-    """Lying boxes, the first on top, each in its method's colour; the row's keys are those of `_boxes`."""
-    for at, row in enumerate(reversed(boxes)):
-        found = look(row["method"])
-        axes.bxp(
-            [
-                {
-                    "med": row["median"],
-                    "q1": row["quartile_1"],
-                    "q3": row["quartile_3"],
-                    "whislo": row["low_whisker"],
-                    "whishi": row["high_whisker"],
-                    "fliers": outliers[row["method"]],
-                }
-            ],
-            positions=[at],
-            widths=0.6,
-            orientation="horizontal",
-            patch_artist=True,
-            manage_ticks=False,
-            boxprops={"facecolor": found.colour + "55", "edgecolor": found.colour, "linewidth": 1.0},
-            medianprops={"color": style.INK, "linewidth": 1.4},
-            whiskerprops={"color": found.colour, "linewidth": 1.0},
-            capprops={"color": found.colour, "linewidth": 1.0},
-            flierprops={
-                "marker": "o",
-                "markersize": 2.5,
-                "markerfacecolor": found.colour,
-                "markeredgecolor": "none",
-            },
-        )
-    labels = [style.plain(style.shortened(look(row["method"]).label, 18)) for row in reversed(boxes)]
-    axes.set_yticks(range(len(boxes)), labels)
-    axes.set_ylim(-0.6, len(boxes) - 0.4)
 
 
 def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
@@ -204,7 +153,7 @@ def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
             for cell in cells.records()
             if cell["method"] == row["method"]
             and (score := cell["score"]) is not None
-            and not row["low_whisker"] <= score <= row["high_whisker"]
+            and is_outlier(row, score)
         ]
         for row in records
     }
