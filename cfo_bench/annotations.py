@@ -1,7 +1,12 @@
-"""Whether a value from a command line or a file fits the annotation of the parameter it is for."""
+"""The parameters of a class's constructor: which there are, and whether a value fits its annotation.
+
+The values come from a command line or a file.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -16,11 +21,28 @@ _WORDS: dict[Any, str] = {
 
 
 def parameter_types(cls: type[Any]) -> dict[str, Any]:
-    """The constructor's annotations; none where one names what is imported for type checkers only."""
+    """The annotations of a constructor; none if one of them names a type that only type checkers import."""
+    types: dict[str, Any] = {}
     try:
-        return get_type_hints(cls.__init__)
+        for constructor in constructors(cls):
+            types |= get_type_hints(constructor)
     except NameError:
         return {}
+    return types
+
+
+def constructors(cls: type[Any]) -> list[Callable[..., None]]:
+    """What a class takes options by: its constructor, after that of the class it extends if it passes
+    `**options` on to that one.
+    """
+    found: list[Callable[..., None]] = []
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            found.insert(0, vars(base)["__init__"])
+            parameters = inspect.signature(found[0]).parameters.values()
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+                break
+    return found
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -1,7 +1,8 @@
 """Names to classes, as data: a table can be printed without importing what it names.
 
 A row is added by an installed package through an entry point, or for one command by
-`path/to/file.py:Class`. The options of a class are its constructor's keyword-only parameters.
+`path/to/file.py:Class`. The options of a class are its constructor's keyword-only parameters; a
+constructor that takes `**options` and passes them on also has those of the class it extends.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.annotations import fits, in_words, parameter_types
+from cfo_bench.annotations import constructors, fits, in_words, parameter_types
 from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError, did_you_mean
 
 
@@ -118,8 +119,13 @@ class Registry:
 
 
 def default_options(cls: type[Any]) -> dict[str, Any]:
-    parameters = inspect.signature(cls).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+    """Every option of a class with its default."""
+    return {
+        parameter.name: parameter.default
+        for constructor in constructors(cls)
+        for parameter in inspect.signature(constructor).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
+    }
 
 
 def label(name: str) -> str:

@@ -18,14 +18,14 @@ MOST_BYTES = 2**20
 MOST_NESTED = 12
 SHOWN_CHARACTERS = 60
 
-Value = str | int | float | bool | None | Sequence["Marked"] | Mapping[str, "Marked"] | object
+YamlValue = str | int | float | bool | None | Sequence["Marked"] | Mapping[str, "Marked"] | object
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
     """A value that knows where it was written."""
 
-    value: Value  # lists and mappings hold Marked values; from Python, it may be any object
+    value: YamlValue  # lists and mappings hold Marked values; from Python, it may be any object
     where: str  # the file; "" for a value that is from Python
     line: int  # where the value begins
     key_line: int  # where its key is, for a value in a mapping
@@ -134,7 +134,7 @@ def _refuse_what_is_not_data(text: str, where: str) -> None:
 def _marked(loader: Any, node: Any, where: str, key_line: int) -> Marked:
     import yaml
 
-    value: Value
+    value: YamlValue
     if isinstance(node, yaml.MappingNode):
         value = _mapping(loader, node, where)
     elif isinstance(node, yaml.SequenceNode):

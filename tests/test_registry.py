@@ -155,6 +155,28 @@ def test_given_options_stand_over_the_defaults() -> None:
     assert METHODS.options("cfo", {"scale": "ln"})["scale"] == "ln"
 
 
+def test_a_class_that_passes_options_on_has_those_of_the_class_it_extends(
+    registry: Registry, tmp_path: Path
+) -> None:
+    file = tmp_path / "more.py"
+    file.write_text(
+        SOURCE
+        + """
+class More(Mine):
+    def __init__(self, space, start, seed, *, name: str = "y", extra: bool = False, **options): ...
+
+class Closed(Mine):
+    def __init__(self, space, start, seed, *, own: int = 1): ...
+""",
+        encoding="utf-8",
+    )
+
+    assert registry.options(f"{file}:More", {"step": 2}) == {"step": 2, "name": "y", "extra": False}
+    assert registry.options(f"{file}:Closed", {}) == {"own": 1}
+    with pytest.raises(OptionError, match=r"option step of method .* is 'abc': give a number$"):
+        registry.options(f"{file}:More", {"step": "abc"})
+
+
 def test_an_unknown_option_is_told_with_those_there_are(registry: Registry, file: Path) -> None:
     with pytest.raises(
         OptionError, match=r"has no option 'stepp' \(did you mean 'step'\?\): its options are name, step$"

@@ -57,20 +57,16 @@ def bomb() -> str:
         (b"x: !mine 3\n", "line 1: the tag '!mine' is not read"),
         (b"x: !!binary aGk=\n", "line 1: the tag"),
         (b"a: &x 1\nb: *x\n", "line 1: anchors and aliases"),
-        (b"<<: {a: 1}\n", None),
         (bomb().encode(), "line 1: anchors and aliases"),
         (b"[" * 100_000, "line 1: nested more than 12 deep"),
         (b"a:\n" + b"".join(b" " * i + b"- \n" for i in range(1, 300)), "nested more than 12 deep"),
         (b"a: b\n" * MOST_BYTES, "is larger than 1024 kB"),
     ],
 )
-def test_what_is_no_data_is_told_in_one_line(tmp_path: Path, content: bytes, said: str | None) -> None:
+def test_what_is_no_data_is_told_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "f.yaml"
     path.write_bytes(content)
 
-    if said is None:
-        assert read(path).plain() == {"<<": {"a": 1}}
-        return
     with pytest.raises(UserError) as caught:
         read(path)
 
@@ -78,6 +74,13 @@ def test_what_is_no_data_is_told_in_one_line(tmp_path: Path, content: bytes, sai
     assert message.startswith(str(path)) and "\n" not in message
     assert said in message
     assert not Path("pwned").exists()
+
+
+def test_a_merge_key_is_a_key_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_bytes(b"<<: {a: 1}\n")
+
+    assert read(path).plain() == {"<<": {"a": 1}}
 
 
 def test_a_file_that_can_not_be_opened_is_told(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built
-    from cfo_bench.report.overview import Overview
+    from cfo_bench.report.numbers.overview import Overview
 
 
 @click.command(short_help="Tables, figures and a page from the traces.")
@@ -65,7 +65,7 @@ def report(
     The page, OUT/index.html, works from disk. Only runs that finished are counted; what is missing is
     said. A second report of the same folder reads only traces that have changed.
     """
-    from cfo_bench.report.layout import INDEX
+    from cfo_bench.report.rendering.layout import INDEX
     from cfo_bench.reports import write_report
 
     chosen = None if formats is None else [name.strip() for name in formats.split(",") if name.strip()]

@@ -68,7 +68,8 @@ def knn(
     The trace is an ordinary one, of the method `study`; the figure is written beside it.
     """
     from cfo_bench.records import RunSpec
-    from cfo_bench.report.knn import draw, findings
+    from cfo_bench.report.numbers.knn_study import findings
+    from cfo_bench.report.sections.neighbours import save_beside
     from cfo_bench.results import trace
 
     common = {} if n_folds is None else {"n_folds": n_folds}
@@ -92,6 +93,6 @@ def knn(
     done = trace.read(path) if exit_code == 0 else None
     if done is not None:
         click.echo(f"\n{findings(done)}")
-        for file in draw(done, path):
+        for file in save_beside(done, path):
             click.echo(file)
     return exit_code

@@ -49,7 +49,9 @@ REFERENCES = Registry(
     "reference",
     "cfo_bench.references",
     {
-        "constant": Row("cfo_bench.learners.references:Constant", "class priors, or the mean of the target"),
+        "constant": Row(
+            "cfo_bench.learners.references:ConstantPredictor", "class priors, or the mean of the target"
+        ),
         "tuned-rf": Row("cfo_bench.learners.references:TunedForest", "a random forest, tuned within itself"),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.metrics import METRICS, Array
@@ -35,14 +35,14 @@ class FitAndPredict(ABC, Generic[Model]):
     def _fit(self, trial: Trial, deadline: Deadline) -> Model: ...
 
     @abstractmethod
-    def _predict(self, model: Model, x: Array, deadline: Deadline) -> Array: ...
+    def _predict(self, model: Model, x: Any, deadline: Deadline) -> Array: ...
 
-    def _valid_x(self, model: Model) -> Array:
-        """The validation part as the model takes it."""
+    def _valid_x(self, model: Model) -> Any:
+        """The features of the validation part, in the form that the model takes."""
         return self._fold.valid_x
 
-    def _test_x(self, model: Model) -> Array:
-        assert self._fold.test_x is not None
+    def _test_x(self, model: Model) -> Any:
+        """The same of the test part."""
         return self._fold.test_x
 
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result:

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from cfo_bench.learners.attempt import FitAndPredict
-from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.learners.rows import RowLevels, shuffled_order, training_part
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold
 
@@ -26,8 +25,6 @@ FURTHEST = 10.0
 # Columns that a category may become: this many, or fewer where all together would exceed the total.
 MOST_COLUMNS, MOST_COLUMNS_IN_ALL = 64, 4096
 
-# Levels of a multi-fidelity method whose matrices are kept; a halving has about this many at the most.
-_KEPT_LEVELS = 8
 # Columns that are copied at a time, so that a wide matrix is read along its rows.
 _STRIPE = 64
 
@@ -133,28 +130,15 @@ class DenseRows:
     valid_x: Array
 
 
-class DenseFold:
-    """The dense matrices of a fold, for any number of its training rows."""
+def dense_levels(fold: Fold, seed: int) -> RowLevels[DenseRows]:
+    """The dense matrices of a fold, for any number of its training rows; all rows are shuffled too."""
 
-    def __init__(self, fold: Fold, seed: int) -> None:
-        self._fold, self._seed = fold, seed
-        self._on_first_rows = lru_cache(maxsize=_KEPT_LEVELS)(self._fit)
+    def build(rows: Array | None) -> DenseRows:
+        x, y = training_part(fold, shuffled_order(fold, seed) if rows is None else rows)
+        encoder = Encoder.fit(x, fold.categorical)
+        return DenseRows(encoder, encoder.transform(x), y, encoder.transform(fold.valid_x))
 
-    def on(self, rows: int | None) -> DenseRows:
-        n_rows = self._fold.n_rows
-        return self._on_first_rows(n_rows if rows is None else min(rows, n_rows))
-
-    @cached_property
-    def _order(self) -> Array:
-        return shuffled_order(self._fold, self._seed)
-
-    def _fit(self, rows: int) -> DenseRows:
-        fold, first = self._fold, self._order[:rows]
-        train_x = fold.train_x[first]
-        encoder = Encoder.fit(train_x, fold.categorical)
-        return DenseRows(
-            encoder, encoder.transform(train_x), fold.train_y[first], encoder.transform(fold.valid_x)
-        )
+    return RowLevels(fold, seed, build)
 
 
 class HasRows(Protocol):
@@ -172,8 +156,7 @@ class DenseObjective(FitAndPredict[DenseModel]):
 
     def __init__(self, fold: Fold, seed: int) -> None:
         super().__init__(fold)
-        self._dense = DenseFold(fold, seed)
-        self._dense.on(None)
+        self._dense = dense_levels(fold, seed)
 
     def _valid_x(self, model: DenseModel) -> Array:
         return model.rows.valid_x

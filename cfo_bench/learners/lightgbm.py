@@ -5,23 +5,19 @@ The binned data does not depend on the configuration and is made once for each n
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfo_bench.clock import Deadline
-from cfo_bench.learners.attempt import attempt, check
-from cfo_bench.learners.rows import shuffled_order
-from cfo_bench.metrics import METRICS, Array
-from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.learners.attempt import FitAndPredict, check
+from cfo_bench.learners.rows import RowLevels, training_part
+from cfo_bench.metrics import Array
+from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
 
 if TYPE_CHECKING:
     import lightgbm
-
-# Levels of a multi-fidelity method whose data is kept; a halving has about this many at the most.
-_KEPT_LEVELS = 8
 
 
 class LightGBM:
@@ -63,52 +59,32 @@ class LightGBM:
         return LightGBMObjective(fold, threads, seed)
 
 
-class LightGBMObjective:
+class LightGBMObjective(FitAndPredict["lightgbm.Booster"]):
     def __init__(self, fold: Fold, threads: int, seed: int) -> None:
-        self._fold, self._seed = fold, seed
-        self._metric = METRICS[fold.metric]
+        super().__init__(fold)
         self._fixed = _fixed_parameters(fold, threads, seed)
-        self._on_first_rows = lru_cache(maxsize=_KEPT_LEVELS)(self._dataset)
-        self._on_first_rows(fold.n_rows)
-        self._last: lightgbm.Booster | None = None
+        self._train = RowLevels(fold, seed, self._binned)
 
-    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
-        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
-
-    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
+    def _fit(self, trial: Trial, deadline: Deadline) -> lightgbm.Booster:
         import lightgbm
 
-        started = deadline.now()
-        n_rows = self._fold.n_rows
-        train = self._on_first_rows(n_rows if trial.rows is None else min(trial.rows, n_rows))
-        booster = lightgbm.Booster({**self._fixed, **_parameters(trial.config)}, train)
+        settings = {**self._fixed, **_parameters(trial.config)}
+        booster = lightgbm.Booster(settings, self._train.on(trial.rows))
         for _ in range(trial.config["n_estimators"]):
             check(deadline)
             booster.update()
-        self._last = booster
-        fitted = deadline.now()
+        return booster
+
+    def _predict(self, booster: lightgbm.Booster, x: Array, deadline: Deadline) -> Array:
         check(deadline)
-        loss = self._metric.loss(self._fold.valid_y, np.asarray(booster.predict(self._fold.valid_x)))
-        return Result.ok(loss, fitted - started, deadline.now() - fitted)
+        return np.asarray(booster.predict(x))
 
-    def test_loss(self) -> float:
-        fold = self._fold
-        assert self._last is not None and fold.test_x is not None and fold.test_y is not None
-        return self._metric.loss(fold.test_y, np.asarray(self._last.predict(fold.test_x)))
-
-    @cached_property
-    def _order(self) -> Array:
-        return shuffled_order(self._fold, self._seed)
-
-    def _dataset(self, rows: int) -> lightgbm.Dataset:
+    def _binned(self, rows: Array | None) -> lightgbm.Dataset:
         import lightgbm
 
-        fold, first = self._fold, self._order[:rows] if rows < self._fold.n_rows else slice(None)
-        categories = [i for i, categorical in enumerate(fold.categorical) if categorical]
-        data = lightgbm.Dataset(
-            fold.train_x[first], fold.train_y[first], params=self._fixed, categorical_feature=categories
-        )
-        return data.construct()
+        x, y = training_part(self._fold, rows)
+        categories = [i for i, categorical in enumerate(self._fold.categorical) if categorical]
+        return lightgbm.Dataset(x, y, params=self._fixed, categorical_feature=categories).construct()
 
 
 def _parameters(config: Config) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfo_bench.clock import Deadline
 from cfo_bench.learners.attempt import FitAndPredict, check
-from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.learners.rows import RowLevels, training_part
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
@@ -52,16 +53,13 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
 
         super().__init__(fold)
         self._threads, self._seed = threads, seed
-        self._order = shuffled_order(fold, seed)
+        self._train = RowLevels(fold, seed, partial(training_part, fold))
 
     def _fit(self, trial: Trial, deadline: Deadline) -> Any:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         fold, config = self._fold, trial.config
-        x, y = fold.train_x, fold.train_y
-        if trial.rows is not None and trial.rows < fold.n_rows:
-            first = self._order[: trial.rows]
-            x, y = x[first], y[first]
+        x, y = self._train.on(trial.rows)
         forest = (RandomForestRegressor if fold.problem is Problem.REGRESSION else RandomForestClassifier)(
             max_leaf_nodes=config["max_leaves"],
             max_features=config["max_features"],

@@ -37,7 +37,7 @@ class _Reference:
         return {}
 
 
-class Constant(_Reference):
+class ConstantPredictor(_Reference):
     """Class priors, or the mean of the training part."""
 
     def prepare(self, fold: Fold, threads: int, seed: int) -> ConstantObjective:

@@ -7,24 +7,21 @@ itself is imported when a fold is prepared, since a synthetic learner shares the
 
 from __future__ import annotations
 
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from cfo_bench.clock import Deadline
 from cfo_bench.errors import OptionError
-from cfo_bench.learners.attempt import attempt, check
-from cfo_bench.learners.rows import shuffled_order
-from cfo_bench.metrics import METRICS, Array
-from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.learners.attempt import FitAndPredict, check
+from cfo_bench.learners.rows import RowLevels, training_part
+from cfo_bench.metrics import Array
+from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
 
 if TYPE_CHECKING:
     import xgboost
 
 COST_RELATED = ("n_estimators", "max_leaves", "min_child_weight")
-
-# Levels of a multi-fidelity method whose matrices are kept; a halving has about this many at the most.
-_KEPT_LEVELS = 8
 
 
 def boosting_space(n_rows: int) -> Space:
@@ -85,41 +82,36 @@ class XGBoost:
         return XGBoostObjective(fold, threads, seed, native_categories=self.categories == "native")
 
 
-class XGBoostObjective:
+class XGBoostObjective(FitAndPredict["xgboost.Booster"]):
     def __init__(self, fold: Fold, threads: int, seed: int, native_categories: bool) -> None:
         import xgboost
 
-        self._fold = fold
-        self._seed = seed
-        self._metric = METRICS[fold.metric]
+        super().__init__(fold)
         self._data_options: dict[str, Any] = {"nthread": threads}
         if native_categories:
             types = ["c" if categorical else "q" for categorical in fold.categorical]
             self._data_options |= {"feature_types": types, "enable_categorical": True}
         self._fixed = _fixed_parameters(fold, threads, seed)
-        self._on_first_rows = lru_cache(maxsize=_KEPT_LEVELS)(self._train_on_first_rows)
-        self._train = xgboost.QuantileDMatrix(fold.train_x, fold.train_y, **self._data_options)
+        self._train = RowLevels(fold, seed, self._matrix)
         self._valid = xgboost.DMatrix(fold.valid_x, **self._data_options)
-        self._last: xgboost.Booster | None = None
 
-    def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
-        return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
-
-    def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
-        started = deadline.now()
-        train = self._train_matrix(trial.rows)
+    def _fit(self, trial: Trial, deadline: Deadline) -> xgboost.Booster:
+        train = self._train.on(trial.rows)
         booster = self._booster(trial.config, train)
         for iteration in range(trial.config["n_estimators"]):
             check(deadline)
             booster.update(train, iteration)
-        self._last = booster
-        fitted = deadline.now()
-        loss = self._metric.loss(self._fold.valid_y, booster.predict(self._valid))
-        return Result.ok(loss, fitted - started, deadline.now() - fitted)
+        return booster
 
-    def test_loss(self) -> float:
-        assert self._last is not None and self._fold.test_y is not None  # there is a model and a test part
-        return self._metric.loss(self._fold.test_y, self._last.predict(self._test))
+    def _predict(self, booster: xgboost.Booster, x: xgboost.DMatrix, deadline: Deadline) -> Array:
+        predicted: Array = booster.predict(x)
+        return predicted
+
+    def _valid_x(self, booster: xgboost.Booster) -> xgboost.DMatrix:
+        return self._valid
+
+    def _test_x(self, booster: xgboost.Booster) -> xgboost.DMatrix:
+        return self._test
 
     @cached_property
     def _test(self) -> xgboost.DMatrix:
@@ -134,22 +126,11 @@ class XGBoostObjective:
         )
         return booster
 
-    def _train_matrix(self, rows: int | None) -> xgboost.DMatrix:
-        if rows is None or rows >= self._fold.n_rows:
-            return self._train
-        return self._on_first_rows(rows)
-
-    @cached_property
-    def _order(self) -> Array:
-        return shuffled_order(self._fold, self._seed)
-
-    def _train_on_first_rows(self, rows: int) -> xgboost.DMatrix:
+    def _matrix(self, rows: Array | None) -> xgboost.DMatrix:
         import xgboost
 
-        first = self._order[:rows]
-        return xgboost.QuantileDMatrix(
-            self._fold.train_x[first], self._fold.train_y[first], **self._data_options
-        )
+        x, y = training_part(self._fold, rows)
+        return xgboost.QuantileDMatrix(x, y, **self._data_options)
 
 
 def _fixed_parameters(fold: Fold, threads: int, seed: int) -> list[tuple[str, Any]]:

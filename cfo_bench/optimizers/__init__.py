@@ -25,7 +25,7 @@ METHODS = Registry(
         "cfo-0": Row("cfo_bench.optimizers.cfo0:CFO0", "CFO's frame around the zeroth-order step ZOGD"),
         "cfo-tuned": Row("cfo_bench.optimizers.cfo:CFOTuned", "CFO with our own settings, not the paper's"),
         "constant": Row(
-            "cfo_bench.optimizers.reference:Constant",
+            "cfo_bench.optimizers.reference_methods:ConstantReference",
             "a reference, scaled score 0: class priors, or the mean of the target",
             learner="constant",
         ),
@@ -80,7 +80,7 @@ METHODS = Registry(
             "no search: every value of the first hyperparameter in turn, the others as at the start",
         ),
         "tuned-rf": Row(
-            "cfo_bench.optimizers.reference:TunedForest",
+            "cfo_bench.optimizers.reference_methods:TunedForestReference",
             "a reference, scaled score 1: a random forest, its max_features tuned by cross-validation",
             learner="tuned-rf",
         ),

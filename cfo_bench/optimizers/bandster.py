@@ -18,7 +18,7 @@ import numpy as np
 
 from cfo_bench.errors import RunError
 from cfo_bench.optimizers.config_space import configuration, configuration_space
-from cfo_bench.optimizers.options import check_count, check_length, check_number
+from cfo_bench.optimizers.option_checks import check_count, check_length, check_number
 from cfo_bench.optimizers.packaged import Packaged, seed_of, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Space
@@ -134,7 +134,10 @@ class Hyperband(Packaged[Run]):
 
 
 class BOHB(Hyperband):
-    """Hyperband with configurations from kernel density estimates of the good and of the bad ones."""
+    """Hyperband with configurations from kernel density estimates of the good and of the bad ones.
+
+    It has Hyperband's options and those of the estimates.
+    """
 
     def __init__(
         self,
@@ -142,16 +145,13 @@ class BOHB(Hyperband):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        eta: int = 3,
-        min_rows: int = 10_000,
-        n_rows: int | None = None,
         min_points_in_model: int | None = None,
         top_n_percent: int = 15,
         num_samples: int = 64,
         random_fraction: float = 1 / 3,
         bandwidth_factor: float = 3.0,
         min_bandwidth: float = 1e-3,
-        parallel: int = 1,
+        **options: Any,
     ) -> None:
         check_count("num_samples", num_samples)
         if min_points_in_model is not None:
@@ -169,7 +169,7 @@ class BOHB(Hyperband):
             "bandwidth_factor": bandwidth_factor,
             "min_bandwidth": min_bandwidth,
         }
-        super().__init__(space, start, seed, eta=eta, min_rows=min_rows, n_rows=n_rows, parallel=parallel)
+        super().__init__(space, start, seed, **options)
 
     def generator(self, space: Any) -> Any:
         from hpbandster.optimizers.config_generators import bohb

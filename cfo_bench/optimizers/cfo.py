@@ -15,7 +15,7 @@ from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.flow2 import FLOW2Thread
 from cfo_bench.optimizers.geometry import Geometry, Point, Scale
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals
-from cfo_bench.optimizers.options import check_choice, check_flag, check_length
+from cfo_bench.optimizers.option_checks import check_choice, check_flag, check_length
 from cfo_bench.space import Space
 
 Threshold = Literal["2^(d-1)", "d", "2d"]
@@ -177,7 +177,10 @@ class CFO(LocalSearch[CFOThread]):
 
 
 class CFOTuned(CFO):
-    """CFO with the settings we found better: a step that shrinks sooner and ends finer."""
+    """CFO with the settings we found better: a step that shrinks sooner and ends finer.
+
+    Its other options are CFO's.
+    """
 
     _mode = "tuned"
 
@@ -192,24 +195,18 @@ class CFOTuned(CFO):
         delta_lower: DeltaLower = "unit_consistent",
         redraw: bool = True,
         linear_span: float | None = 10.0,
-        parallel: int = 1,
-        scale: Scale = "log2",
-        delta_init: float | None = None,
-        stall: Stall = "consecutive",
+        **options: Any,
     ) -> None:
         super().__init__(
             space,
             start,
             seed,
             mode=mode,
-            parallel=parallel,
-            scale=scale,
-            delta_init=delta_init,
             n_threshold=n_threshold,
-            stall=stall,
             delta_lower=delta_lower,
             redraw=redraw,
             linear_span=linear_span,
+            **options,
         )
 
 

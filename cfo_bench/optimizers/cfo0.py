@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Generator, Mapping
 from typing import Any, Literal, get_args
 
-from cfo_bench.optimizers.cfo import CFO, CFOThread, DeltaLower, Settings, Stall, Threshold
-from cfo_bench.optimizers.geometry import Point, Scale
-from cfo_bench.optimizers.options import check_choice
+from cfo_bench.optimizers.cfo import CFO, CFOThread, Settings
+from cfo_bench.optimizers.geometry import Point
+from cfo_bench.optimizers.option_checks import check_choice
 from cfo_bench.space import Space
 
 Step = Literal["rms", "literal", "sign"]
@@ -56,7 +56,7 @@ class CFO0Thread(CFOThread):
 
 
 class CFO0(CFO):
-    """CFO with ZOGD; options as CFO's, and
+    """CFO with ZOGD. It has CFO's options, and one of its own:
 
     step   `rms`: δ·g over the root mean square of the last 32 slopes g;
            `literal`: h = μ = δ; `sign`: δ towards the lower side
@@ -69,32 +69,11 @@ class CFO0(CFO):
         seed: int = 0,
         *,
         step: Step = "rms",
-        mode: str = "paper",
-        parallel: int = 1,
-        scale: Scale = "log2",
-        delta_init: float | None = None,
-        n_threshold: int | Threshold = "2^(d-1)",
-        stall: Stall = "consecutive",
-        delta_lower: DeltaLower = "alg3",
-        redraw: bool = False,
-        linear_span: float | None = None,
+        **options: Any,
     ) -> None:
         check_choice("step", step, get_args(Step))
         self._step = step
-        super().__init__(
-            space,
-            start,
-            seed,
-            mode=mode,
-            parallel=parallel,
-            scale=scale,
-            delta_init=delta_init,
-            n_threshold=n_threshold,
-            stall=stall,
-            delta_lower=delta_lower,
-            redraw=redraw,
-            linear_span=linear_span,
-        )
+        super().__init__(space, start, seed, **options)
 
     def _thread(self, settings: Settings, *args: Any) -> CFO0Thread:
         return CFO0Thread(self._step, settings, *args)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfo_bench.errors import Exhausted
-from cfo_bench.optimizers.options import check_flag
+from cfo_bench.optimizers.option_checks import check_flag
 from cfo_bench.optimizers.optuna_tpe import no_announcements
 from cfo_bench.optimizers.packaged import Packaged, encoded, seed_of, silence
 from cfo_bench.records import Result

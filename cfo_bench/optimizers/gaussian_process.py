@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfo_bench.optimizers.options import check_choice, check_count, check_number
+from cfo_bench.optimizers.option_checks import check_choice, check_count, check_number
 from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, encoded, seed_of, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
-Point = list[Any]
+SkoptPoint = list[Any]
 
 # Its square is a number too.
 LARGEST_LOSS = 1e100
@@ -22,7 +22,7 @@ SHORTEST_SECONDS = 1e-9
 BELOW_ALL_LOGARITHMS = -30.0
 
 
-class GPEI(Packaged[Point]):
+class GPEI(Packaged[SkoptPoint]):
     """Expected improvement.
 
     `n_initial_points` random configurations come before the model, the start included. `xi` is the
@@ -53,7 +53,7 @@ class GPEI(Packaged[Point]):
         check_choice("acq_optimizer", acq_optimizer, ("lbfgs", "sampling"))
         check_number("xi", xi, 0)
         super().__init__(space, start)
-        self._losses = FiniteLosses[tuple[Point, float]](LARGEST_LOSS)
+        self._losses = FiniteLosses[tuple[SkoptPoint, float]](LARGEST_LOSS)
         if not self.searched:
             return
         with silence():
@@ -75,14 +75,14 @@ class GPEI(Packaged[Point]):
             model_queue_size=1,
         )
 
-    def begin(self) -> Point:
+    def begin(self) -> SkoptPoint:
         return [encoded(param, self.start[param.name]) for param in self.searched]
 
-    def suggest(self) -> tuple[Mapping[str, Any], Point]:
+    def suggest(self) -> tuple[Mapping[str, Any], SkoptPoint]:
         point = self._optimizer.ask()
         return dict(zip((param.name for param in self.searched), point, strict=True)), point
 
-    def learn(self, token: Point, result: Result) -> None:
+    def learn(self, token: SkoptPoint, result: Result) -> None:
         seconds = result.fit_seconds + result.validate_seconds
         due = self._losses.admit((token, seconds), result)
         for i, ((point, spent), loss) in enumerate(due, start=1):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from cfo_bench.optimizers.options import check_count, check_number
+from cfo_bench.optimizers.option_checks import check_count, check_number
 from cfo_bench.optimizers.packaged import Packaged, encoded, seed_of, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space

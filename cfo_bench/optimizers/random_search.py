@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.optimizers.options import check_count
+from cfo_bench.optimizers.option_checks import check_count
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Space
 

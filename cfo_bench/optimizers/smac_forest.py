@@ -10,7 +10,7 @@ from typing import Any
 
 from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.config_space import configuration, configuration_space
-from cfo_bench.optimizers.options import check_count
+from cfo_bench.optimizers.option_checks import check_count
 from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, seed_of, silence
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Space
@@ -94,14 +94,19 @@ class SMAC(Packaged[Any]):
         return TrialInfo(configuration(self._space, self.searched, self.start), seed=0)
 
     def suggest(self) -> tuple[Mapping[str, Any], Any]:
-        # scikit-learn sets memory for all allowed leaves aside, by default a million of each tree. More
-        # leaves than rows there can't be, so that this bound changes no tree.
-        self._model._rf_opts["max_leaf_nodes"] = max(2, self._asked)
+        self._model._rf_opts["max_leaf_nodes"] = self.most_leaves()
         try:
             info = self._facade.ask()
         except StopIteration:
             raise Exhausted("smac finds no configuration that it has not asked for before") from None
         return dict(info.config), info
+
+    def most_leaves(self) -> int:
+        """The bound on the leaves of a tree: the number of trials, which no tree can exceed.
+
+        scikit-learn reserves memory for as many leaves as the bound allows; smac's own is a million.
+        """
+        return max(2, self._asked)
 
     def learn(self, token: Any, result: Result) -> None:
         from smac.runhistory import StatusType, TrialValue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import struct
@@ -14,22 +13,24 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
+from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import UnknownNameError, UserError
-from cfo_bench.report import assets, layout
-from cfo_bench.report.conditions import unequal_conditions
-from cfo_bench.report.consistency import comparable
 from cfo_bench.report.contents import Figure, Section, Table
-from cfo_bench.report.digest import Digest
-from cfo_bench.report.explorer import curves_script
-from cfo_bench.report.load import Selection, load
-from cfo_bench.report.overview import Overview, overview
-from cfo_bench.report.page import LearnerPart, Page
-from cfo_bench.report.provenance import provenance
-from cfo_bench.report.scores import TaskScores, score_tasks
+from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.overview import Overview, overview
+from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.reading.conditions import unequal_conditions
+from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.report.rendering import assets, layout
+from cfo_bench.report.rendering.explorer import curves_script
+from cfo_bench.report.rendering.page import LearnerPart, Page
+from cfo_bench.report.rendering.style import save
+from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
 from cfo_bench.report.sections import sections
 from cfo_bench.report.sections.performance import curves_name
-from cfo_bench.report.style import look, save
-from cfo_bench.report.tables import to_csv, to_latex, to_markdown
 
 _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
     "csv": to_csv,
@@ -48,7 +49,7 @@ _DRAWING = [
     "cfo_bench.report.sections.performance",
 ]
 
-Progress = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Built:
     kept: int
 
 
-def build(request: Request, progress: Progress = lambda stage, done, total: None) -> Built:
+def build(request: Request, progress: OnProgress = lambda stage, done, total: None) -> Built:
     """Writes the report; a figure whose numbers have not changed since the last time is not drawn again."""
     loaded = load(
         request.results,
@@ -117,17 +118,17 @@ def build(request: Request, progress: Progress = lambda stage, done, total: None
 
 
 def _part(learner: str, digests: Sequence[Digest], request: Request) -> LearnerPart:
-    scores = score_tasks(digests, request.full_rows_only)
-    found = sections(learner, digests, request.baseline, request.full_rows_only)
-    standings = overview(learner, scores, request.baseline)
+    results = LearnerResults(learner, digests, request.baseline, request.full_rows_only)
+    found = sections(results)
+    standings = overview(learner, results.scores, request.baseline)
     return LearnerPart(
         learner=learner,
         overview=standings,
-        facts=_facts(digests, scores),
-        scores=scores,
-        sections=[*found, provenance(digests)],
+        facts=_facts(digests, results.scores),
+        scores=results.scores,
+        sections=found,
         looks={one.method: look(one.method) for one in standings.standings},
-        curve_tables=[_curve_table(found, task.task) for task in scores],
+        curve_tables=[_curve_table(found, task.task) for task in results.scores],
     )
 
 
@@ -214,9 +215,7 @@ def _code() -> str:
     """Which code makes figures here."""
     import matplotlib
 
-    here = Path(__file__).parent
-    sources = b"".join(path.read_bytes() for path in sorted(here.rglob("*.py")))
-    return f"{matplotlib.__version__} {hashlib.sha256(sources).hexdigest()}"
+    return f"{matplotlib.__version__} {code_hash(Path(__file__).parent)}"
 
 
 def _write_tables(folder: _Folder, part: LearnerPart, formats: Collection[str]) -> None:
@@ -263,7 +262,7 @@ def _png_size(path: Path) -> tuple[int, int] | None:
 
 
 def _draw(
-    folder: _Folder, parts: Sequence[LearnerPart], formats: Collection[str], progress: Progress
+    folder: _Folder, parts: Sequence[LearnerPart], formats: Collection[str], progress: OnProgress
 ) -> tuple[int, int]:
     """How many figures were drawn, and how many stood there as they should."""
     kinds = [kind for kind in layout.FIGURE_FORMATS if kind in formats]

@@ -12,7 +12,7 @@ import orjson
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-Value = str | int | float | bool | None
+CellValue = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Table:
     title: str
     note: str
     columns: tuple[str, ...]
-    rows: Sequence[Sequence[Value]]
+    rows: Sequence[Sequence[CellValue]]
 
     def records(self) -> list[dict[str, Any]]:
         """The rows by the names of their columns."""

@@ -1,4 +1,4 @@
-"""A table and a split become a learner's arrays; everything fitted here sees training rows only.
+"""A data set and a split become a learner's arrays; everything fitted here sees training rows only.
 
 A category becomes its rank among the categories of the training part, and NaN when missing or not
 seen there. A number becomes float32: ±inf counts as missing (XGBoost refuses it), and what is too
@@ -13,7 +13,7 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_OF, constant_loss
 from cfo_bench.records import Fold
-from cfo_bench.tasks.table import Column, Kind, Table
+from cfo_bench.tasks.data_set import Column, DataSet, Kind
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def encode(table: Table, split: Split) -> Fold:
+def encode(data: DataSet, split: Split) -> Fold:
     parts = [split.train, split.valid] if split.test is None else [split.train, split.valid, split.test]
-    matrices = [np.empty((len(rows), len(table.features)), dtype=np.float32) for rows in parts]
-    for i, column in enumerate(table.features):
+    matrices = [np.empty((len(rows), len(data.features)), dtype=np.float32) for rows in parts]
+    for i, column in enumerate(data.features):
         values = _category_ranks(column, split.train) if column.kind is Kind.CATEGORY else _numbers(column)
         for matrix, rows in zip(matrices, parts, strict=True):
             matrix[:, i] = values[rows]
-    train_y, valid_y = table.y[split.train], table.y[split.valid]
+    train_y, valid_y = data.y[split.train], data.y[split.valid]
     return Fold(
-        problem=table.problem,
-        metric=METRIC_OF[table.problem],
-        n_classes=len(table.classes),
-        categorical=tuple(column.kind is Kind.CATEGORY for column in table.features),
+        problem=data.problem,
+        metric=METRIC_OF[data.problem],
+        n_classes=len(data.classes),
+        categorical=tuple(column.kind is Kind.CATEGORY for column in data.features),
         train_x=matrices[0],
         train_y=train_y,
         valid_x=matrices[1],
         valid_y=valid_y,
-        constant_loss=constant_loss(table.problem, train_y, valid_y, len(table.classes)),
+        constant_loss=constant_loss(data.problem, train_y, valid_y, len(data.classes)),
         test_x=None if split.test is None else matrices[2],
-        test_y=None if split.test is None else table.y[split.test],
+        test_y=None if split.test is None else data.y[split.test],
     )
 
 

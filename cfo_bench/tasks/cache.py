@@ -29,9 +29,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import UserError
 from cfo_bench.metrics import Array
 from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
+from cfo_bench.tasks.store import sha256
 
 # A smaller file is read faster than it is worth an entry.
 SMALL_BYTES = 2**16
@@ -44,7 +46,7 @@ READ_WITH = ("numpy", "pandas", "pyarrow", "scikit-learn", "liac-arff")
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CacheKey:
     """What an entry is made from: a file as it was when its bytes were hashed into the key."""
 
     key: str
@@ -60,14 +62,14 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class CacheEntry:
     """Plain values, as JSON keeps them, and arrays."""
 
     values: dict[str, Any]
     arrays: dict[str, Array]
 
 
-def recipe(ref: DataRef, **choice: Any) -> Recipe | None:
+def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
     """How to find what the `choice` makes of the data, or None where it is not worth keeping."""
     if ref.path is None:
         return None
@@ -76,20 +78,19 @@ def recipe(ref: DataRef, **choice: Any) -> Recipe | None:
         state = _state(path)
         if not path.is_file() or path.stat().st_size < SMALL_BYTES:
             return None
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+        content = sha256(path)
     except OSError:  # whoever reads the data says what is wrong with it
         return None
     parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, _code(), _packages()]
-    return Recipe(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
+    return CacheKey(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
 
 
-def facts(wanted: Recipe | None, build: Callable[[], TaskFacts]) -> TaskFacts:
+def facts(wanted: CacheKey | None, build: Callable[[], TaskFacts]) -> TaskFacts:
     """The facts that were kept, or those that are built now."""
-    return _facts_of(_fetch(wanted, lambda: Entry({"facts": asdict(build())}, {})))
+    return _facts_of(_fetch(wanted, lambda: CacheEntry({"facts": asdict(build())}, {})))
 
 
-def fold(wanted: Recipe | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> tuple[Fold, TaskFacts]:
+def fold(wanted: CacheKey | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> tuple[Fold, TaskFacts]:
     """The arrays that were kept, mapped into memory, or those that are built now.
 
     The arrays may be written to: what a process changes, it alone sees.
@@ -114,7 +115,7 @@ def fold(wanted: Recipe | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> 
     )
 
 
-def _entry_of(made: Fold, about: TaskFacts) -> Entry:
+def _entry_of(made: Fold, about: TaskFacts) -> CacheEntry:
     values = {
         "problem": made.problem,
         "metric": made.metric,
@@ -123,10 +124,10 @@ def _entry_of(made: Fold, about: TaskFacts) -> Entry:
         "constant_loss": made.constant_loss,
     }
     arrays = {name: array for name in ARRAYS if (array := getattr(made, name)) is not None}
-    return Entry({"fold": values, "facts": asdict(about)}, arrays)
+    return CacheEntry({"fold": values, "facts": asdict(about)}, arrays)
 
 
-def _facts_of(entry: Entry) -> TaskFacts:
+def _facts_of(entry: CacheEntry) -> TaskFacts:
     kept = entry.values["facts"]
     return TaskFacts(**{**kept, "problem": Problem(kept["problem"])})
 
@@ -134,7 +135,7 @@ def _facts_of(entry: Entry) -> TaskFacts:
 # --- entries and their folder -----------------------------------------------------------------
 
 
-def _fetch(wanted: Recipe | None, build: Callable[[], Entry]) -> Entry:
+def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEntry:
     folder, limit = _folder(), _limit_bytes()
     if wanted is None or folder is None or limit == 0:
         return build()
@@ -156,7 +157,7 @@ def _fetch(wanted: Recipe | None, build: Callable[[], Entry]) -> Entry:
         return built
 
 
-def _write(file: IO[bytes], entry: Entry) -> None:
+def _write(file: IO[bytes], entry: CacheEntry) -> None:
     """The header's length, the header in JSON, the arrays, each at a multiple of ALIGNMENT, the checksum."""
     checksum = OF_NOTHING
 
@@ -177,7 +178,7 @@ def _write(file: IO[bytes], entry: Entry) -> None:
     file.flush()
 
 
-def _read(path: Path, verify: bool = True) -> Entry | None:
+def _read(path: Path, verify: bool = True) -> CacheEntry | None:
     """The entry, its arrays mapped copy-on-write: pages are shared with whoever else reads it."""
     try:
         with path.open("rb") as file:
@@ -198,7 +199,7 @@ def _read(path: Path, verify: bool = True) -> Entry | None:
         array = np.frombuffer(mapped, dtype, math.prod(shape), at).reshape(shape)
         arrays[name] = array
         at += array.nbytes
-    return Entry(header["values"], arrays)
+    return CacheEntry(header["values"], arrays)
 
 
 @contextmanager
@@ -265,7 +266,7 @@ def _make_room(folder: Path, limit: int, keep: Path) -> None:
         total -= size
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: CacheEntry) -> int:
     return sum(array.nbytes for array in entry.arrays.values())
 
 
@@ -298,12 +299,9 @@ def _state(path: Path) -> tuple[int, ...]:
 
 @cache
 def _code() -> str:
-    """A hash of the code that turns data into arrays."""
+    """Which code turns data into arrays here."""
     here = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in [*sorted(here.rglob("*.py")), here.parent / "metrics.py"]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return code_hash(here, here.parent / "metrics.py")
 
 
 @cache

@@ -19,7 +19,7 @@ from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks.sources import bundled, plugins, synthetic
 from cfo_bench.tasks.sources.folder import FolderRow, read_index
 from cfo_bench.tasks.sources.origins import SUITE, Origin, parse_origin
-from cfo_bench.tasks.task_tables import Entry, paper, read_table, tags_of
+from cfo_bench.tasks.task_tables import TaskEntry, paper, read_table, tags_of
 
 ENVIRONMENT = "CFO_BENCH_DATA"
 TABLES_ENVIRONMENT = "CFO_BENCH_TASKS"
@@ -79,9 +79,9 @@ def resolve_all(
 
 
 def _named(
-    name: str, rows: Mapping[str, FolderRow], entries: Sequence[Entry], offline: bool
+    name: str, rows: Mapping[str, FolderRow], entries: Sequence[TaskEntry], offline: bool
 ) -> DataRef | None:
-    entry_of: dict[str, Entry] = {}
+    entry_of: dict[str, TaskEntry] = {}
     for entry in entries:
         for alias in entry.names:
             entry_of.setdefault(alias, entry)
@@ -107,7 +107,7 @@ def _from_folder(row: FolderRow) -> DataRef:
     return DataRef(row.name, "folder", str(row.path), row.target, row.problem, str(row.folder))
 
 
-def _from_entry(entry: Entry, rows: Mapping[str, FolderRow], offline: bool) -> DataRef:
+def _from_entry(entry: TaskEntry, rows: Mapping[str, FolderRow], offline: bool) -> DataRef:
     in_folder = next((task for alias in entry.names if (task := _loosely(alias, rows))), None)
     if in_folder is not None:
         return _from_folder(rows[in_folder])
@@ -123,7 +123,7 @@ def _from_entry(entry: Entry, rows: Mapping[str, FolderRow], offline: bool) -> D
     )
 
 
-def _from_origin(origin: Origin, entries: Sequence[Entry], offline: bool) -> DataRef:
+def _from_origin(origin: Origin, entries: Sequence[TaskEntry], offline: bool) -> DataRef:
     """By the name that a table has for it, so that its results are not under two names."""
     for entry in entries:
         if entry.origins[:1] == (origin,):
@@ -132,7 +132,7 @@ def _from_origin(origin: Origin, entries: Sequence[Entry], offline: bool) -> Dat
     return DataRef(origin.task_name, source, origins=(str(origin),), offline=offline)
 
 
-def _source(entry: Entry) -> str:
+def _source(entry: TaskEntry) -> str:
     if entry.path is not None:
         return "table"
     return "pmlb" if entry.origins[0].kind == "pmlb" else "openml"
@@ -196,7 +196,7 @@ def _tags(source: str, task: FolderRow | bundled.BundledSet) -> tuple[str, ...]:
     return (source, *tags_of(task.problem, task.rows))
 
 
-def _entries(tables: Sequence[Path]) -> list[Entry]:
+def _entries(tables: Sequence[Path]) -> list[TaskEntry]:
     """The tasks of the user's tables, and then the paper's."""
     named = os.environ.get(TABLES_ENVIRONMENT, "")
     paths = list(tables) or [Path(path) for path in named.split(os.pathsep) if path]

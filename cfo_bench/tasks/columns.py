@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.table import Column, Kind, categories, dates, numbers
+from cfo_bench.tasks.data_set import Column, Kind, categories, dates, numbers
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array

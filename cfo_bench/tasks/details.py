@@ -8,9 +8,9 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks.loading import inspect, load_table
+from cfo_bench.tasks.data_set import Kind
+from cfo_bench.tasks.loading import inspect, load_data_set
 from cfo_bench.tasks.sources import synthetic
-from cfo_bench.tasks.table import Kind
 
 
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
@@ -18,28 +18,28 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
     if ref.source == "synthetic":
         facts = synthetic.facts(ref.task)
         return {"task": ref.task, "problem": facts.problem, "rows": facts.n_rows, "source": facts.source}
-    table, stored = load_table(ref)
-    kinds = [column.kind for column in table.features]
+    data, stored = load_data_set(ref)
+    kinds = [column.kind for column in data.features]
     missing = [
         int((column.values < 0).sum() if column.kind is Kind.CATEGORY else np.isnan(column.values).sum())
-        for column in table.features
+        for column in data.features
     ]
     n_folds = n_folds or (stored.n_folds if stored else None) or 10
     facts = inspect(ref, n_folds)
     by_class = None
     target_range = None
-    if table.problem is Problem.REGRESSION:
-        target_range = [float(table.y.min()), float(np.median(table.y)), float(table.y.max())]
+    if data.problem is Problem.REGRESSION:
+        target_range = [float(data.y.min()), float(np.median(data.y)), float(data.y.max())]
     else:
-        by_class = dict(zip(table.classes, np.bincount(table.y).tolist(), strict=True))
+        by_class = dict(zip(data.classes, np.bincount(data.y).tolist(), strict=True))
     about = stored.about if stored else {}
     return {
         "task": ref.task,
-        "problem": table.problem,
-        "metric": METRIC_OF[table.problem],
-        "target": table.target,
-        "rows": len(table.y),
-        "features": len(table.features),
+        "problem": data.problem,
+        "metric": METRIC_OF[data.problem],
+        "target": data.target,
+        "rows": len(data.y),
+        "features": len(data.features),
         "types": {kind.value: kinds.count(kind) for kind in Kind if kind in kinds},
         "missing": {"cells": sum(missing), "columns": sum(count > 0 for count in missing)},
         "classes": by_class,

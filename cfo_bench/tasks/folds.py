@@ -10,7 +10,7 @@ import numpy as np
 from cfo_bench.errors import DataError, UserError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
-from cfo_bench.tasks.table import Table
+from cfo_bench.tasks.data_set import DataSet
 
 MAX_SEED = 2**32 - 1  # what scikit-learn takes
 
@@ -25,16 +25,16 @@ class Split:
     test: Array | None = None
 
 
-def by_seed(table: Table, fold: int, n_folds: int, seed: int) -> Split:
+def by_seed(data: DataSet, fold: int, n_folds: int, seed: int) -> Split:
     """Shuffled k-fold: stratified by class, or plain for regression."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     check_choice(fold, n_folds, seed)
-    check(table, n_folds)
-    splitter = KFold if table.problem is Problem.REGRESSION else StratifiedKFold
-    folds = splitter(n_folds, shuffle=True, random_state=seed).split(np.empty((len(table.y), 0)), table.y)
+    check(data, n_folds)
+    splitter = KFold if data.problem is Problem.REGRESSION else StratifiedKFold
+    folds = splitter(n_folds, shuffle=True, random_state=seed).split(np.empty((len(data.y), 0)), data.y)
     train, valid = next(islice(folds, fold, None))
-    return Split(train, valid, f"{describe(table.problem, n_folds)} by seed {seed}")
+    return Split(train, valid, f"{describe(data.problem, n_folds)} by seed {seed}")
 
 
 def official(fold_of_row: Array, fold: int, source: str) -> Split:
@@ -42,7 +42,7 @@ def official(fold_of_row: Array, fold: int, source: str) -> Split:
     return Split(np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold), source)
 
 
-def hold_out(table: Table, split: Split, share: float, seed: int) -> Split:
+def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
     """The fold's held-out part becomes the test part; a share of its training rows validates instead.
 
     Of each class the same share, but never its last row.
@@ -53,7 +53,7 @@ def hold_out(table: Table, split: Split, share: float, seed: int) -> Split:
         )
     rng = np.random.default_rng(seed)
     groups = (
-        np.zeros(len(split.train), dtype=int) if table.problem is Problem.REGRESSION else table.y[split.train]
+        np.zeros(len(split.train), dtype=int) if data.problem is Problem.REGRESSION else data.y[split.train]
     )
     is_valid = np.zeros(len(split.train), dtype=bool)
     for group in np.unique(groups):
@@ -61,7 +61,7 @@ def hold_out(table: Table, split: Split, share: float, seed: int) -> Split:
         is_valid[members[: min(round(share * len(members)), len(members) - 1)]] = True
     if is_valid.sum() < 2:
         raise DataError(
-            f"{table.where}: {share:g} of {len(is_valid)} training rows is less than 2 rows: take more"
+            f"{data.where}: {share:g} of {len(is_valid)} training rows is less than 2 rows: take more"
         )
     return Split(split.train[~is_valid], split.train[is_valid], split.source, split.valid)
 
@@ -87,31 +87,31 @@ def check_number(n_folds: int, n_rows: int) -> None:
         raise DataError(f"{n_rows} rows are too few for {n_folds} folds of 2 rows or more: {remedy}")
 
 
-def check_official(table: Table, fold_of_row: Array) -> None:
+def check_official(data: DataSet, fold_of_row: Array) -> None:
     """Refuse folds that a loss can't be measured on."""
     for fold in range(int(fold_of_row.max()) + 1):
-        held_out = table.y[fold_of_row == fold]
-        one_sided = table.problem is Problem.BINARY and len(np.unique(held_out)) < 2
+        held_out = data.y[fold_of_row == fold]
+        one_sided = data.problem is Problem.BINARY and len(np.unique(held_out)) < 2
         if len(held_out) < 2 or one_sided:
             lack = "one class only" if one_sided else f"{len(held_out)} rows"
             raise DataError(
-                f"{table.where}: fold {fold} of its official splits holds out {lack}: take another task"
+                f"{data.where}: fold {fold} of its official splits holds out {lack}: take another task"
             )
 
 
-def check(table: Table, n_folds: int) -> None:
+def check(data: DataSet, n_folds: int) -> None:
     """Refuse data with too few rows, or too few rows of one class, for every fold to have some."""
-    if table.problem is not Problem.REGRESSION:
-        rows_of = np.bincount(table.y, minlength=len(table.classes))
+    if data.problem is not Problem.REGRESSION:
+        rows_of = np.bincount(data.y, minlength=len(data.classes))
         rarest = int(np.argmin(rows_of))
         n_rows = int(rows_of[rarest])
         if n_rows < n_folds:
             fewer = f"take at most {n_rows} folds with --n-folds, or " if n_rows >= 2 else ""
             raise DataError(
-                f"{table.where}: class {table.classes[rarest]!r} of target {table.target!r} has {n_rows} "
+                f"{data.where}: class {data.classes[rarest]!r} of target {data.target!r} has {n_rows} "
                 f"row{'s' * (n_rows != 1)}, fewer than the {n_folds} folds: {fewer}drop its rows"
             )
     try:
-        check_number(n_folds, len(table.y))
+        check_number(n_folds, len(data.y))
     except DataError as error:
-        raise DataError(f"{table.where}: {error}") from None
+        raise DataError(f"{data.where}: {error}") from None

@@ -10,8 +10,8 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, Fold, TaskFacts
 
 if TYPE_CHECKING:
+    from cfo_bench.tasks.data_set import DataSet
     from cfo_bench.tasks.store import Stored
-    from cfo_bench.tasks.table import Table
 
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
@@ -25,13 +25,13 @@ def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
     found, stored = _located(ref)
 
     def look() -> TaskFacts:
-        table = _table(found, stored)
+        data = _data_set(found, stored)
         if _are_official(stored, n_folds):
-            return _facts(found, table, _official_source(stored), stored)
-        folds.check(table, n_folds)
-        return _facts(found, table, folds.describe(table.problem, n_folds), stored)
+            return _facts(found, data, _official_source(stored), stored)
+        folds.check(data, n_folds)
+        return _facts(found, data, folds.describe(data.problem, n_folds), stored)
 
-    return cache.facts(cache.recipe(found, n_folds=n_folds, about=_about(stored)), look)
+    return cache.facts(cache.cache_key(found, n_folds=n_folds, about=_about(stored)), look)
 
 
 def load_fold(
@@ -55,23 +55,23 @@ def load_fold(
     found, stored = _located(ref)
 
     def prepare() -> tuple[Fold, TaskFacts]:
-        table = _table(found, stored)
+        data = _data_set(found, stored)
         if _are_official(stored, n_folds):
             split = folds.official(stored.fold_of_row(), fold, _official_source(stored))
         else:
-            split = folds.by_seed(table, fold, n_folds, seed)
+            split = folds.by_seed(data, fold, n_folds, seed)
         if holdout_share is not None:
-            split = folds.hold_out(table, split, holdout_share, seed)
-        return encode(table, split), _facts(found, table, split.source, stored)
+            split = folds.hold_out(data, split, holdout_share, seed)
+        return encode(data, split), _facts(found, data, split.source, stored)
 
     choice = {"fold": fold, "n_folds": n_folds, "seed": seed, "holdout_share": holdout_share}
-    return cache.fold(cache.recipe(found, **choice, about=_about(stored)), prepare)
+    return cache.fold(cache.cache_key(found, **choice, about=_about(stored)), prepare)
 
 
-def load_table(ref: DataRef) -> tuple[Table, Stored | None]:
+def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
     """All the data of a task, and the store's word on it where it comes from there."""
     found, stored = _located(ref)
-    return _table(found, stored), stored
+    return _data_set(found, stored), stored
 
 
 def official_folds(ref: DataRef) -> int | None:
@@ -119,11 +119,11 @@ def _official_source(stored: Stored) -> str:
 
 
 def _about(stored: Stored | None) -> list[object] | None:
-    """What decides the facts and the folds besides the table's bytes."""
+    """What decides the facts and the folds besides the bytes of the data."""
     return [stored.about[key] for key in ("source", "obtained", "files")] if stored else None
 
 
-def _table(ref: DataRef, stored: Stored | None) -> Table:
+def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
     if ref.source == "bundled":
         from cfo_bench.tasks.sources import bundled
 
@@ -132,16 +132,16 @@ def _table(ref: DataRef, stored: Stored | None) -> Table:
         from cfo_bench.tasks.sources import plugins
 
         return plugins.load(ref)
+    from cfo_bench.tasks.data_set import DataSet
     from cfo_bench.tasks.sources.files import read_columns
-    from cfo_bench.tasks.table import Table
 
     assert ref.path is not None and ref.target is not None  # a file's ref has both
     if stored is not None:
-        return Table.of(stored.columns(), ref.target, ref.problem, where=f"task {ref.task!r}")
-    return Table.of(read_columns(Path(ref.path)), ref.target, ref.problem, where=ref.path)
+        return DataSet.of(stored.columns(), ref.target, ref.problem, where=f"task {ref.task!r}")
+    return DataSet.of(read_columns(Path(ref.path)), ref.target, ref.problem, where=ref.path)
 
 
-def _facts(ref: DataRef, table: Table, folds_source: str, stored: Stored | None) -> TaskFacts:
+def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None) -> TaskFacts:
     from cfo_bench.metrics import METRIC_OF
 
     if stored is not None:
@@ -150,12 +150,12 @@ def _facts(ref: DataRef, table: Table, folds_source: str, stored: Stored | None)
         source = ref.source if ref.path is None else f"{ref.source}: {Path(ref.path).name}"
     return TaskFacts(
         name=ref.task,
-        problem=table.problem,
-        metric=METRIC_OF[table.problem],
-        n_rows=len(table.y),
-        n_features=len(table.features),
-        n_classes=len(table.classes),
+        problem=data.problem,
+        metric=METRIC_OF[data.problem],
+        n_rows=len(data.y),
+        n_features=len(data.features),
+        n_classes=len(data.classes),
         source=source,
-        sha256=table.sha256(),
+        sha256=data.sha256(),
         folds_source=folds_source,
     )

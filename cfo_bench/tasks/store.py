@@ -26,7 +26,7 @@ from cfo_bench.tasks.sources.origins import SUITE, Origin
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array
-    from cfo_bench.tasks.table import Column
+    from cfo_bench.tasks.data_set import Column
 
 ENVIRONMENT = "CFO_BENCH_STORE"
 SCHEMA = 1
@@ -172,12 +172,12 @@ def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
     """Checks that the data can be a task, and stores it; what is there already stays."""
     import numpy as np
 
+    from cfo_bench.tasks.data_set import DataSet
     from cfo_bench.tasks.folds import check_official
-    from cfo_bench.tasks.table import Table
 
     table = None
     if fetched.target is not None:
-        table = Table.of(fetched.columns, fetched.target, fetched.problem, where=str(origin))
+        table = DataSet.of(fetched.columns, fetched.target, fetched.problem, where=str(origin))
         if fetched.fold_of_row is not None:
             check_official(table, fetched.fold_of_row)
     new = work / "new"
@@ -227,7 +227,7 @@ def _write_table(columns: Sequence[Column], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cfo_bench.tasks.table import Kind
+    from cfo_bench.tasks.data_set import Kind
 
     arrays = []
     for column in columns:

@@ -23,7 +23,7 @@ LARGE_ROWS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TaskEntry:
     """One task of a table: a file (`path`), or `origins` in the order to try them in."""
 
     name: str
@@ -44,18 +44,18 @@ class Entry:
 
 
 @cache
-def paper() -> tuple[Entry, ...]:
+def paper() -> tuple[TaskEntry, ...]:
     """The paper's 47 tasks, tagged `paper`, by problem and by size."""
     text = resources.files("cfo_bench.tasks").joinpath("paper.yaml").read_text(encoding="utf-8")
     return tuple(_entries(yaml_file.parse(text, "paper.yaml"), None))
 
 
-def read_table(path: Path) -> tuple[Entry, ...]:
+def read_table(path: Path) -> tuple[TaskEntry, ...]:
     """A user's table."""
     return tuple(_entries(yaml_file.read(path), path.resolve()))
 
 
-def _entries(root: Marked, table: Path | None) -> Iterable[Entry]:
+def _entries(root: Marked, table: Path | None) -> Iterable[TaskEntry]:
     """Of a list, which may stand under `tasks`."""
     listed = root.value.get("tasks") if isinstance(root.value, Mapping) else root
     if listed is None or not isinstance(listed.value, list) or not listed.value:
@@ -72,7 +72,7 @@ def _entries(root: Marked, table: Path | None) -> Iterable[Entry]:
         yield entry
 
 
-def _entry(item: Marked, table: Path | None) -> Entry:
+def _entry(item: Marked, table: Path | None) -> TaskEntry:
     if not isinstance(item.value, Mapping):
         raise DataError(f"{item.place}: {item.shown()} is no task: write name: … and where it is from")
     given: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def _entry(item: Marked, table: Path | None) -> Entry:
     file = given.get("file")
     problem = Problem(given["problem"]) if "problem" in given else None
     rows = given.get("rows")
-    return Entry(
+    return TaskEntry(
         name=str(given["name"]),
         aliases=tuple(str(alias) for alias in given.get("aliases", ())),
         origins=tuple(origins),

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from cfo_bench.cli.main import cli
 from cfo_bench.errors import CfoBenchError, UserError
-from cfo_bench.report.paper import BUDGETS, key, printed
+from cfo_bench.report.numbers.paper_tables import BUDGETS, key, printed
 from cfo_bench.suite.expansion import data_of, specs_of
 from cfo_bench.suite.file import shipped
 from cfo_bench.suite.model import DEFAULTS, Cluster, Suite

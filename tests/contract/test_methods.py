@@ -237,15 +237,19 @@ def test_numpys_global_generator_is_left_alone(name: str) -> None:
 
 
 def test_a_space_of_single_values_is_exhausted_by_the_start(name: str) -> None:
+    start = {"x": 1.0, "c": "a"}
     space = Space([Float("x", 1.0, 1.0), Categorical("c", ["a"])])
-    method = METHODS.load(name)(space, {"x": 1.0, "c": "a"}, 0, **METHODS.options(name, {}))
-    if name == "rs":
-        return  # which repeats itself as it pleases
+    method = METHODS.load(name)(space, start, 0, **METHODS.options(name, {}))
 
-    method.tell(method.ask(), Result.ok(0.5))
+    first = method.ask()
+    method.tell(first, Result.ok(0.5))
 
-    with pytest.raises(Exhausted):
-        method.ask()
+    assert first.config == start
+    if name == "rs":  # remembers nothing, and draws the same again
+        assert method.ask().config == start
+    else:
+        with pytest.raises(Exhausted):
+            method.ask()
 
 
 def test_another_process_asks_the_same() -> None:

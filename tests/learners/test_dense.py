@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cfo_bench.learners.dense import FURTHEST, MOST_COLUMNS, MOST_COLUMNS_IN_ALL, DenseFold, Encoder
+from cfo_bench.learners.dense import FURTHEST, MOST_COLUMNS, MOST_COLUMNS_IN_ALL, Encoder, dense_levels
 from cfo_bench.learners.rows import shuffled_order
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem
@@ -123,7 +123,7 @@ def fold() -> Fold:
 
 
 def test_a_fold_is_encoded_by_its_training_rows_alone(fold: Fold) -> None:
-    rows = DenseFold(fold, seed=1).on(None)
+    rows = dense_levels(fold, seed=1).on(None)
     order = shuffled_order(fold, 1)
     fitted = Encoder.fit(fold.train_x, fold.categorical)
     assert np.array_equal(rows.train_y, fold.train_y[order])
@@ -135,12 +135,12 @@ def test_fewer_rows_are_encoded_by_themselves(fold: Fold) -> None:
     order = shuffled_order(fold, 1)
     changed = fold.train_x.copy()
     changed[order[20:]] = 3
-    first, second = (DenseFold(one, 1).on(20) for one in (fold, replace(fold, train_x=changed)))
+    first, second = (dense_levels(one, 1).on(20) for one in (fold, replace(fold, train_x=changed)))
     assert len(first.train_y) == 20
     assert np.array_equal(first.train_x, second.train_x) and np.array_equal(first.valid_x, second.valid_x)
 
 
 def test_a_level_of_rows_is_encoded_once(fold: Fold) -> None:
-    dense = DenseFold(fold, 1)
+    dense = dense_levels(fold, 1)
     assert dense.on(20) is dense.on(20)
     assert dense.on(None) is dense.on(40) is dense.on(41)

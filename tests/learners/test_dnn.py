@@ -3,13 +3,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from cfo_bench.clock import Deadline, VirtualClock, WallClock  # noqa: E402
+from cfo_bench.clock import Deadline  # noqa: E402
 from cfo_bench.errors import OptionError  # noqa: E402
 from cfo_bench.learners.attempt import OutOfTime  # noqa: E402
 from cfo_bench.learners.dnn import DNN, network_start  # noqa: E402
@@ -25,37 +26,15 @@ from cfo_bench.learners.network import (  # noqa: E402
     _Stepper,
     train,
 )
-from cfo_bench.metrics import METRIC_OF  # noqa: E402
 from cfo_bench.records import Fold, Problem, Status, Trial  # noqa: E402
+from tests.helpers.clocks import CountingClock, forever  # noqa: E402
+from tests.helpers.folds import make_fold  # noqa: E402
 
-N_TRAIN, N_VALID = 600, 200
+N_TRAIN = 600
 GOOD = network_start() | {"neurons_1": 32, "neurons_2": 16, "batch_size": 32}
 NOTHING = Examples(torch.zeros(0, 5), torch.zeros(0, 1))
 
-
-def make_fold(problem: Problem, n_features: int = 5) -> Fold:
-    rng = np.random.default_rng(5)
-    x = rng.normal(size=(N_TRAIN + N_VALID, n_features)).astype(np.float32)
-    signal = x[:, 0] - 2 * np.abs(x[:, -1]) + 0.1 * rng.normal(size=len(x))
-    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 3, Problem.REGRESSION: 0}[problem]
-    y = np.digitize(signal, [-1.5, 0][: n_classes - 1]) if n_classes else signal
-    train_part, valid = slice(0, N_TRAIN), slice(N_TRAIN, None)
-    categorical = (False,) * n_features
-    return Fold(
-        problem,
-        METRIC_OF[problem],
-        n_classes,
-        categorical,
-        x[train_part],
-        y[train_part],
-        x[valid],
-        y[valid],
-        1.0,
-    )
-
-
-def forever() -> Deadline:
-    return Deadline(WallClock())
+some_fold = partial(make_fold, n_train=N_TRAIN, n_valid=200, numbers=5, categories=0, missing=0.0, noise=0.1)
 
 
 def recipe(**changes: float) -> Recipe:
@@ -140,14 +119,6 @@ def test_without_rows_to_stop_by_all_epochs_are_taken() -> None:
     assert train(Network((5, 4, 4, 1)), head, examples(head), NOTHING, recipe(), 0, forever()) == 5
 
 
-class CountingClock(VirtualClock):
-    """A second passes each time somebody looks."""
-
-    def now(self) -> float:
-        self.account(1.0)
-        return super().now()
-
-
 def test_the_deadline_is_looked_at_before_every_batch() -> None:
     clock, head = CountingClock(), SquaredError()
     train(Network((5, 4, 4, 1)), head, examples(head, 100), NOTHING, recipe(), 0, Deadline(clock))
@@ -183,13 +154,13 @@ def test_training_leaves_tiny_numbers_to_others_as_they_were() -> None:
 
 @pytest.mark.parametrize(("problem", "bound"), [("binary", 0.05), ("multiclass", 0.5), ("regression", 0.15)])
 def test_it_learns_what_is_there_to_be_learned(problem: str, bound: float) -> None:
-    objective = DNN().prepare(make_fold(Problem(problem)), 1, 0)
+    objective = DNN().prepare(some_fold(Problem(problem)), 1, 0)
     result = objective.evaluate(Trial(0, GOOD), forever())
     assert result.loss is not None and result.loss < bound
 
 
 def test_r2_is_that_of_the_original_scale_and_the_network_never_sees_it() -> None:
-    fold = make_fold(Problem.REGRESSION)
+    fold = some_fold(Problem.REGRESSION)
     moved = replace(fold, train_y=1e6 * fold.train_y - 4e8, valid_y=1e6 * fold.valid_y - 4e8)
     first, second = (
         DNN().prepare(one, 1, 0).evaluate(Trial(0, GOOD), forever()).loss for one in (fold, moved)
@@ -198,13 +169,13 @@ def test_r2_is_that_of_the_original_scale_and_the_network_never_sees_it() -> Non
 
 
 def test_a_quantity_that_is_constant_in_the_trials_rows_is_learned_as_that() -> None:
-    fold = make_fold(Problem.REGRESSION)
+    fold = some_fold(Problem.REGRESSION)
     objective = DNN().prepare(replace(fold, train_y=np.full(N_TRAIN, 3.0)), 1, 0)
     assert objective.evaluate(Trial(0, network_start()), forever()).status is Status.OK
 
 
 def test_a_training_that_diverges_fails_its_trial_and_no_other() -> None:
-    objective = DNN().prepare(make_fold(Problem.REGRESSION), 1, 0)
+    objective = DNN().prepare(some_fold(Problem.REGRESSION), 1, 0)
     before = objective.evaluate(Trial(0, network_start()), forever())
     diverged = objective.evaluate(Trial(1, network_start() | {"learning_rate": 1e30}), forever())
     assert (diverged.status, diverged.loss) == (Status.FAILED, None)
@@ -214,7 +185,7 @@ def test_a_training_that_diverges_fails_its_trial_and_no_other() -> None:
 
 def test_rows_to_stop_by_are_taken_from_the_training_part() -> None:
     """They are the last of the shuffled order: what the network is fitted on depends on their share."""
-    fold = make_fold(Problem.BINARY)
+    fold = some_fold(Problem.BINARY)
     losses = {
         DNN(early_stopping_share=share, max_epochs=3)
         .prepare(fold, 1, 0)
@@ -227,7 +198,7 @@ def test_rows_to_stop_by_are_taken_from_the_training_part() -> None:
 
 @pytest.mark.parametrize("n_features", [1, 5000])
 def test_one_feature_and_5000_work(n_features: int) -> None:
-    fold = make_fold(Problem.BINARY, n_features)
+    fold = some_fold(Problem.BINARY, numbers=n_features)
     result = DNN(max_epochs=3).prepare(fold, 1, 0).evaluate(Trial(0, network_start()), forever())
     assert result.status is Status.OK
 
@@ -242,7 +213,7 @@ def test_a_category_of_30000_values_works() -> None:
 
 
 def test_columns_that_are_all_constant_work() -> None:
-    fold = make_fold(Problem.MULTICLASS)
+    fold = some_fold(Problem.MULTICLASS)
     objective = DNN(max_epochs=2).prepare(replace(fold, train_x=np.ones_like(fold.train_x)), 1, 0)
     assert objective.evaluate(Trial(0, network_start()), forever()).status is Status.OK
 

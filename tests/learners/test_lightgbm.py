@@ -4,36 +4,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import metrics as sklearn_metrics
 
 lightgbm = pytest.importorskip("lightgbm")
 
-from cfo_bench.clock import Deadline, VirtualClock, WallClock  # noqa: E402
+from cfo_bench.clock import Deadline  # noqa: E402
 from cfo_bench.learners.lightgbm import LightGBM, LightGBMObjective  # noqa: E402
 from cfo_bench.learners.rows import shuffled_order  # noqa: E402
-from cfo_bench.metrics import METRIC_OF  # noqa: E402
 from cfo_bench.records import Fold, Problem, Status, Trial  # noqa: E402
 from cfo_bench.space import Config  # noqa: E402
+from tests.helpers.clocks import CountingClock, forever  # noqa: E402
+from tests.helpers.folds import make_fold  # noqa: E402
+from tests.helpers.losses import sklearn_loss  # noqa: E402
 
-N_TRAIN, N_VALID = 400, 150
+N_TRAIN = 400
 START = LightGBM().start(LightGBM().space(N_TRAIN))
-
-
-def make_fold(problem: Problem) -> Fold:
-    """Six columns, a tenth of the values missing; the last two columns are codes of categories."""
-    rng = np.random.default_rng(11)
-    n = N_TRAIN + N_VALID
-    x = rng.normal(size=(n, 6)).astype(np.float32)
-    x[:, 4:] = rng.integers(0, 7, size=(n, 2))
-    signal = x[:, 0] + x[:, 1] ** 2 + np.isin(x[:, 4], (1, 4, 5)) + rng.normal(size=n)
-    x[rng.random(x.shape) < 0.1] = np.nan
-    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 4, Problem.REGRESSION: 0}[problem]
-    y = np.digitize(signal, [0, 1, 2][: n_classes - 1]) if n_classes else signal
-    train, valid = slice(0, N_TRAIN), slice(N_TRAIN, n)
-    categorical = (False,) * 4 + (True,) * 2
-    return Fold(
-        problem, METRIC_OF[problem], n_classes, categorical, x[train], y[train], x[valid], y[valid], 1.0
-    )
 
 
 def wrappers_loss(fold: Fold, config: Config, seed: int, rows: Any = slice(None)) -> float:
@@ -43,27 +27,18 @@ def wrappers_loss(fold: Fold, config: Config, seed: int, rows: Any = slice(None)
         **config, subsample_freq=1, seed=seed, n_jobs=1, verbosity=-1, deterministic=True, force_row_wise=True
     )
     model.fit(fold.train_x[rows], fold.train_y[rows], categorical_feature=[4, 5])
-    if regression:
-        return 1 - float(sklearn_metrics.r2_score(fold.valid_y, model.predict(fold.valid_x)))
-    probability = model.predict_proba(fold.valid_x)
-    if fold.problem is Problem.BINARY:
-        return 1 - float(sklearn_metrics.roc_auc_score(fold.valid_y, probability[:, 1]))
-    return float(sklearn_metrics.log_loss(fold.valid_y, probability))
-
-
-def forever() -> Deadline:
-    return Deadline(WallClock())
+    return sklearn_loss(fold, model)
 
 
 @pytest.fixture
 def objective() -> LightGBMObjective:
-    return LightGBM().prepare(make_fold(Problem.BINARY), threads=1, seed=0)
+    return LightGBM().prepare(make_fold(Problem.BINARY, N_TRAIN), threads=1, seed=0)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("problem", Problem)
 def test_losses_are_those_of_lightgbms_own_wrapper_with_scikit_learns_metric(problem: Problem) -> None:
-    learner, fold, rng = LightGBM(), make_fold(problem), np.random.default_rng(0)
+    learner, fold, rng = LightGBM(), make_fold(problem, N_TRAIN), np.random.default_rng(0)
     objective = learner.prepare(fold, threads=1, seed=3)
     space = learner.space(40)  # at most 40 trees: quick
     for number in range(5):
@@ -74,7 +49,7 @@ def test_losses_are_those_of_lightgbms_own_wrapper_with_scikit_learns_metric(pro
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_trial_on_fewer_rows_trains_on_the_first_of_the_shuffled_order() -> None:
-    fold = make_fold(Problem.MULTICLASS)
+    fold = make_fold(Problem.MULTICLASS, N_TRAIN)
     loss = LightGBM().prepare(fold, 1, 5).evaluate(Trial(0, START, rows=200), forever()).loss
     first = shuffled_order(fold, 5)[:200]
     assert loss == pytest.approx(wrappers_loss(fold, START, 5, first), rel=1e-9)
@@ -83,16 +58,7 @@ def test_a_trial_on_fewer_rows_trains_on_the_first_of_the_shuffled_order() -> No
 def test_a_level_of_rows_is_binned_once(objective: LightGBMObjective) -> None:
     for number, rows in enumerate([100, 200, 100, None, N_TRAIN, N_TRAIN + 1]):
         objective.evaluate(Trial(number, START, rows), forever())
-    made = objective._on_first_rows.cache_info()
-    assert (made.misses, made.hits) == (3, 4)
-
-
-class CountingClock(VirtualClock):
-    """A second passes each time somebody looks."""
-
-    def now(self) -> float:
-        self.account(1.0)
-        return super().now()
+    assert objective._train.on(100) is objective._train.on(100)
 
 
 def test_the_deadline_is_looked_at_before_every_round(objective: LightGBMObjective) -> None:

@@ -1,34 +1,21 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
-from sklearn import metrics as sklearn_metrics
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from cfo_bench.clock import Deadline, VirtualClock, WallClock
+from cfo_bench.clock import Deadline
 from cfo_bench.learners.random_forest import RandomForest
-from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import Fold, Problem, Status, Trial
 from cfo_bench.space import Config
+from tests.helpers.clocks import CountingClock, forever
+from tests.helpers.folds import make_fold
+from tests.helpers.losses import sklearn_loss
 
-N_TRAIN, N_VALID = 200, 100
+some_fold = partial(make_fold, n_train=200, n_valid=100, categories=0)
 START = {"n_estimators": 4, "max_leaves": 4, "max_features": 0.1}
-
-
-def make_fold(problem: Problem) -> Fold:
-    rng = np.random.default_rng(11)
-    n = N_TRAIN + N_VALID
-    x = rng.normal(size=(n, 5)).astype(np.float32)
-    signal = x[:, 0] + x[:, 1] ** 2 + rng.normal(size=n)
-    x[rng.random(x.shape) < 0.1] = np.nan
-    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 4, Problem.REGRESSION: 0}[problem]
-    y = np.digitize(signal, [0, 1, 2][: n_classes - 1]) if n_classes else signal
-    train, valid = slice(0, N_TRAIN), slice(N_TRAIN, n)
-    return Fold(
-        problem, METRIC_OF[problem], n_classes, (False,) * 5, x[train], y[train], x[valid], y[valid], 1.0
-    )
 
 
 def scikit_learns_loss(fold: Fold, config: Config, seed: int) -> float:
@@ -39,21 +26,12 @@ def scikit_learns_loss(fold: Fold, config: Config, seed: int) -> float:
         max_features=config["max_features"],
         random_state=seed,
     ).fit(fold.train_x, fold.train_y)
-    if regression:
-        return 1 - float(sklearn_metrics.r2_score(fold.valid_y, model.predict(fold.valid_x)))
-    shares = model.predict_proba(fold.valid_x)
-    if fold.problem is Problem.BINARY:
-        return 1 - float(sklearn_metrics.roc_auc_score(fold.valid_y, shares[:, 1]))
-    return float(sklearn_metrics.log_loss(fold.valid_y, shares))
-
-
-def forever() -> Deadline:
-    return Deadline(WallClock())
+    return sklearn_loss(fold, model)
 
 
 @pytest.mark.parametrize("problem", Problem)
 def test_losses_are_those_of_a_forest_that_scikit_learn_grows_in_one_go(problem: Problem) -> None:
-    fold = make_fold(problem)
+    fold = some_fold(problem)
     objective = RandomForest().prepare(fold, threads=1, seed=3)
     for config in (START, {"n_estimators": 21, "max_leaves": 50, "max_features": 0.7}):
         loss = objective.evaluate(Trial(0, config), forever()).loss
@@ -61,22 +39,14 @@ def test_losses_are_those_of_a_forest_that_scikit_learn_grows_in_one_go(problem:
 
 
 def test_a_class_that_the_trials_rows_lack_has_no_share() -> None:
-    fold = make_fold(Problem.MULTICLASS)
+    fold = some_fold(Problem.MULTICLASS)
     objective = RandomForest().prepare(fold, 1, 0)
     result = objective.evaluate(Trial(0, START, rows=3), forever())
     assert result.status is Status.OK and result.loss is not None and result.loss > 1
 
 
-class CountingClock(VirtualClock):
-    """A second passes each time somebody looks, so that no call is a quick one."""
-
-    def now(self) -> float:
-        self.account(1.0)
-        return super().now()
-
-
 def test_the_deadline_is_looked_at_between_trees() -> None:
-    objective = RandomForest().prepare(make_fold(Problem.BINARY), 1, 0)
+    objective = RandomForest().prepare(some_fold(Problem.BINARY), 1, 0)
     clocks = {trees: CountingClock() for trees in (4, 40)}
     for trees, clock in clocks.items():
         objective.evaluate(Trial(0, START | {"n_estimators": trees}), Deadline(clock))

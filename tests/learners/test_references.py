@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,54 +16,27 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from cfo_bench.clock import Deadline, VirtualClock, WallClock
+from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.learners import REFERENCES
 from cfo_bench.learners.references import BATCH_TREES, ForestObjective, TunedForest, max_features_grid
-from cfo_bench.metrics import METRIC_OF, METRICS, constant_loss
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
 from cfo_bench.space import Space
+from tests.helpers.clocks import forever
+from tests.helpers.folds import make_fold
+from tests.helpers.losses import sklearn_loss
 
 ROOT = Path(__file__).resolve().parents[2]
 START = Trial(0, {})
+some_fold = partial(
+    make_fold, n_train=90, n_valid=40, n_test=40, numbers=4, categories=1, constants=1, empty=1, missing=0.2
+)
 QUICK = {"trees": 6, "grid": 2, "cv_folds": 2, "tuning_share": 0.5}
-
-
-def make_fold(problem: Problem, n_train: int = 90, missing: float = 0.2, seed: int = 1) -> Fold:
-    """Numbers, codes of categories, a constant column and a column without values; a test part."""
-    rng = np.random.default_rng(seed)
-    n = n_train + 80
-    x = rng.normal(size=(n, 7)).astype(np.float32)
-    x[:, 3] = rng.integers(0, 5, n)
-    signal = x[:, 0] - x[:, 1] + 2 * (x[:, 3] == 2) + rng.normal(size=n) / 2
-    x[rng.random(x.shape) < missing] = np.nan
-    x[:, 4] = 7.0
-    x[:, 5] = np.nan if missing else 0.0
-    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 3, Problem.REGRESSION: 0}[problem]
-    y = np.digitize(signal, [-0.5, 1.0][: n_classes - 1]) if n_classes else signal
-    train, valid, test = np.split(np.arange(n), [n_train, n_train + 40])
-    return Fold(
-        problem=problem,
-        metric=METRIC_OF[problem],
-        n_classes=n_classes,
-        categorical=(False, False, False, True, False, False, False),
-        train_x=x[train],
-        train_y=y[train],
-        valid_x=x[valid],
-        valid_y=y[valid],
-        constant_loss=constant_loss(problem, y[train], y[valid], n_classes),
-        test_x=x[test],
-        test_y=y[test],
-    )
 
 
 def forest(fold: Fold, seed: int = 0, threads: int = 1, **options: Any) -> ForestObjective:
     return TunedForest(**{**QUICK, **options}).prepare(fold, threads, seed)
-
-
-def forever() -> Deadline:
-    return Deadline(WallClock())
 
 
 # --- the methods --------------------------------------------------------------------------------
@@ -110,7 +84,7 @@ def test_a_wrong_value_of_an_option_is_refused_in_one_line(option: str, value: o
 def test_the_constant_has_the_loss_of_the_header_and_is_tested_as_the_same_predictor(
     problem: Problem,
 ) -> None:
-    fold = make_fold(problem)
+    fold = some_fold(problem)
     objective = REFERENCES.load("constant")().prepare(fold, 1, 0)
     assert objective.evaluate(START, forever()).loss == fold.constant_loss
     assert fold.test_y is not None
@@ -139,23 +113,19 @@ def test_the_grid_goes_from_one_feature_to_all_with_the_root_first() -> None:
 @pytest.mark.parametrize("problem", Problem)
 def test_its_trees_are_those_of_scikit_learns_forest(problem: Problem, threads: int) -> None:
     """In batches, and with more trees than one batch has."""
-    fold = make_fold(problem, missing=0.0)
+    fold = some_fold(problem, missing=0.0, empty=0)
     trees = 2 * BATCH_TREES + 3
     found = forest(fold, seed=3, threads=threads, trees=trees, grid=1).evaluate(START, forever())
     kind = RandomForestRegressor if problem is Problem.REGRESSION else RandomForestClassifier
-    model = kind(trees, max_features=3, random_state=3).fit(fold.train_x, fold.train_y)
-    predicted = {
-        Problem.BINARY: lambda: model.predict_proba(fold.valid_x)[:, 1],
-        Problem.MULTICLASS: lambda: model.predict_proba(fold.valid_x),
-        Problem.REGRESSION: lambda: model.predict(fold.valid_x),
-    }[problem]()
+    at_each_split = round(fold.train_x.shape[1] ** 0.5)
+    model = kind(trees, max_features=at_each_split, random_state=3).fit(fold.train_x, fold.train_y)
     # The mean of batches is rounded otherwise, and rounding makes ties.
-    assert found.loss == pytest.approx(METRICS[fold.metric].loss(fold.valid_y, predicted), abs=3e-3)
+    assert found.loss == pytest.approx(sklearn_loss(fold, model), abs=3e-3)
 
 
 @pytest.mark.parametrize("problem", Problem)
 def test_it_takes_missing_values_and_is_better_than_the_constant(problem: Problem) -> None:
-    fold = make_fold(problem, n_train=300)
+    fold = some_fold(problem, n_train=300)
     result = forest(fold, trees=30).evaluate(START, forever())
     assert result.status is Status.OK and result.value < fold.constant_loss
     assert result.fit_seconds > 0 and result.validate_seconds > 0
@@ -164,7 +134,7 @@ def test_it_takes_missing_values_and_is_better_than_the_constant(problem: Proble
 
 @pytest.mark.parametrize("problem", Problem)
 def test_the_same_seed_gives_the_same_loss_and_another_gives_another(problem: Problem) -> None:
-    fold = make_fold(problem)
+    fold = some_fold(problem)
     objective = forest(fold, seed=3)
     losses = [objective.evaluate(START, forever()).loss for _ in range(2)]
     assert losses[0] == losses[1] == forest(fold, seed=3).evaluate(START, forever()).loss
@@ -176,7 +146,7 @@ def test_missing_numbers_are_the_training_median_and_missing_categories_the_most
     train = np.array([[1, 2, nan], [nan, 2, nan], [3, 0, nan], [8, nan, nan]], dtype=np.float32)
     valid = np.full((2, 3), nan, dtype=np.float32)
     fold = replace(
-        make_fold(Problem.REGRESSION),
+        some_fold(Problem.REGRESSION),
         categorical=(False, True, False),
         train_x=train,
         train_y=np.arange(4.0),
@@ -197,7 +167,7 @@ def test_max_features_is_tuned_on_the_training_part_alone() -> None:
     x = rng.normal(size=(400, 40)).astype(np.float32)
     y = (x[:, 7] > 0).astype(np.int32)
     fold = replace(
-        make_fold(Problem.BINARY),
+        some_fold(Problem.BINARY),
         categorical=(False,) * 40,
         train_x=x[:300],
         train_y=y[:300],
@@ -212,14 +182,14 @@ def test_max_features_is_tuned_on_the_training_part_alone() -> None:
 
 
 def test_a_class_that_the_training_part_lacks_still_gives_a_loss() -> None:
-    fold = make_fold(Problem.MULTICLASS)
+    fold = some_fold(Problem.MULTICLASS)
     fold = replace(fold, train_y=np.where(fold.train_y == 1, 2, fold.train_y))
     result = forest(fold).evaluate(START, forever())
     assert result.status is Status.OK and math.isfinite(result.value)
 
 
 def test_too_few_rows_to_cross_validate_are_fitted_with_the_root_of_the_features() -> None:
-    fold = make_fold(Problem.BINARY)
+    fold = some_fold(Problem.BINARY)
     few = replace(fold, train_x=fold.train_x[:5], train_y=np.array([0, 1, 0, 1, 1]))
     objective = forest(few)
     assert objective.evaluate(START, forever()).status is Status.OK
@@ -228,7 +198,7 @@ def test_too_few_rows_to_cross_validate_are_fitted_with_the_root_of_the_features
 
 @pytest.mark.parametrize("problem", Problem)
 def test_its_test_loss_is_that_of_the_same_forest_on_the_test_part(problem: Problem) -> None:
-    fold = make_fold(problem)
+    fold = some_fold(problem)
     objective = forest(fold)
     objective.evaluate(START, forever())
     assert fold.test_x is not None and fold.test_y is not None
@@ -245,7 +215,7 @@ class Ticking(VirtualClock):
 
 
 def test_tuning_ends_with_its_share_of_the_time_and_the_forest_is_still_fitted() -> None:
-    objective = forest(make_fold(Problem.BINARY), trees=10, grid=3, cv_folds=2, tuning_share=0.1)
+    objective = forest(some_fold(Problem.BINARY), trees=10, grid=3, cv_folds=2, tuning_share=0.1)
     result = objective.evaluate(START, Deadline(Ticking(), at=60.0))
     assert result.status is Status.OK and objective._max_features == 3  # the first of the grid
 
@@ -253,14 +223,14 @@ def test_tuning_ends_with_its_share_of_the_time_and_the_forest_is_still_fitted()
 def test_no_forest_is_scored_when_the_deadline_has_passed() -> None:
     for name in ("constant", "tuned-rf"):
         options = QUICK if name == "tuned-rf" else {}
-        objective = REFERENCES.load(name)(**options).prepare(make_fold(Problem.BINARY), 1, 0)
+        objective = REFERENCES.load(name)(**options).prepare(some_fold(Problem.BINARY), 1, 0)
         result = objective.evaluate(START, Deadline(VirtualClock(5.0), at=5.0))
         assert (result.status, result.loss) == (Status.TIMEOUT, None)
     assert result.error is not None and "fewer --option tuned-rf.trees" in result.error
 
 
 def test_the_fold_stays_as_it_was() -> None:
-    fold = make_fold(Problem.MULTICLASS)
+    fold = some_fold(Problem.MULTICLASS)
     before = fold.train_x.copy(), fold.valid_x.copy()
     forest(fold).evaluate(START, forever())
     np.testing.assert_array_equal(fold.train_x, before[0])

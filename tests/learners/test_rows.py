@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.learners.rows import KEPT_LEVELS, RowLevels, shuffled_order
 from cfo_bench.records import Fold, Problem
 
 EMPTY = np.empty((0, 0), dtype=np.float32)
@@ -49,3 +49,29 @@ def test_the_order_depends_on_the_seed_and_on_nothing_else(labels: np.ndarray, p
     fold = fold_of(labels, problem)
     assert np.array_equal(shuffled_order(fold, 3), shuffled_order(fold, 3))
     assert not np.array_equal(shuffled_order(fold, 3), shuffled_order(fold, 4))
+
+
+def test_the_data_of_a_number_of_rows_is_built_once_and_that_of_all_rows_before_the_first_trial(
+    labels: np.ndarray,
+) -> None:
+    built: list[int | None] = []
+
+    def build(rows: np.ndarray | None) -> list[int] | None:
+        built.append(None if rows is None else len(rows))
+        return None if rows is None else rows.tolist()
+
+    levels = RowLevels(fold_of(labels), 3, build)
+    assert built == [None]
+    for rows in (100, 200, 100, 200, None, len(labels), len(labels) + 1):
+        levels.on(rows)
+    assert built == [None, 100, 200]
+    assert levels.on(200) == shuffled_order(fold_of(labels), 3)[:200].tolist()
+    assert levels.on(None) is None
+
+
+def test_many_levels_push_out_the_oldest_but_never_all_rows(labels: np.ndarray) -> None:
+    levels = RowLevels(fold_of(labels), 3, lambda rows: object())
+    whole, oldest = levels.on(None), levels.on(1)
+    for rows in range(2, KEPT_LEVELS + 2):
+        levels.on(rows)
+    assert levels.on(None) is whole and levels.on(1) is not oldest

@@ -7,38 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xgboost
-from sklearn import metrics as sklearn_metrics
 
-from cfo_bench.clock import Deadline, VirtualClock, WallClock
+from cfo_bench.clock import Deadline
 from cfo_bench.errors import OptionError
 from cfo_bench.learners.rows import shuffled_order
 from cfo_bench.learners.xgboost import XGBoost, XGBoostObjective
-from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import Fold, Problem, Status, Trial
 from cfo_bench.space import Config
+from tests.helpers.clocks import CountingClock, forever
+from tests.helpers.folds import make_fold
+from tests.helpers.losses import sklearn_loss
 
-N_TRAIN, N_VALID = 400, 150
-
-
-def make_fold(problem: Problem, n_train: int = N_TRAIN) -> Fold:
-    """Six columns, a tenth of the values missing; the last two columns are codes of categories."""
-    rng = np.random.default_rng(11)
-    n = n_train + N_VALID
-    x = rng.normal(size=(n, 6)).astype(np.float32)
-    x[:, 4:] = rng.integers(0, 7, size=(n, 2))
-    signal = x[:, 0] + x[:, 1] ** 2 + np.isin(x[:, 4], (1, 4, 5)) + rng.normal(size=n)
-    x[rng.random(x.shape) < 0.1] = np.nan
-    y = (
-        signal
-        if problem is Problem.REGRESSION
-        else np.digitize(signal, [1.0] if problem is Problem.BINARY else [0, 1, 2])
-    )
-    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 4, Problem.REGRESSION: 0}[problem]
-    train, valid = slice(0, n_train), slice(n_train, n)
-    categorical = (False,) * 4 + (True,) * 2
-    return Fold(
-        problem, METRIC_OF[problem], n_classes, categorical, x[train], y[train], x[valid], y[valid], 1.0
-    )
+N_TRAIN = 400
 
 
 def wrappers_loss(fold: Fold, config: Config, seed: int, categories: str) -> float:
@@ -51,18 +31,8 @@ def wrappers_loss(fold: Fold, config: Config, seed: int, categories: str) -> flo
             "enable_categorical": True,
             "feature_types": ["c" if c else "q" for c in fold.categorical],
         }
-    if fold.problem is Problem.REGRESSION:
-        model = xgboost.XGBRegressor(**options).fit(fold.train_x, fold.train_y)
-        return 1 - sklearn_metrics.r2_score(fold.valid_y, model.predict(fold.valid_x).astype(np.float64))
-    model = xgboost.XGBClassifier(**options).fit(fold.train_x, fold.train_y)
-    probability = model.predict_proba(fold.valid_x)
-    if fold.problem is Problem.BINARY:
-        return 1 - sklearn_metrics.roc_auc_score(fold.valid_y, probability[:, 1])
-    return sklearn_metrics.log_loss(fold.valid_y, probability, labels=range(fold.n_classes))
-
-
-def forever() -> Deadline:
-    return Deadline(WallClock())
+    kind = xgboost.XGBRegressor if fold.problem is Problem.REGRESSION else xgboost.XGBClassifier
+    return sklearn_loss(fold, kind(**options).fit(fold.train_x, fold.train_y))
 
 
 def start() -> Config:
@@ -72,7 +42,7 @@ def start() -> Config:
 
 @pytest.fixture
 def objective() -> XGBoostObjective:
-    return XGBoost().prepare(make_fold(Problem.BINARY), threads=1, seed=0)
+    return XGBoost().prepare(make_fold(Problem.BINARY, N_TRAIN), threads=1, seed=0)
 
 
 @pytest.mark.parametrize("categories", ["codes", "native"])
@@ -80,7 +50,7 @@ def objective() -> XGBoostObjective:
 def test_losses_are_those_of_xgboosts_own_wrapper_with_scikit_learns_metric(
     problem: Problem, categories: str
 ) -> None:
-    learner, fold, seed = XGBoost(categories=categories), make_fold(problem), 3
+    learner, fold, seed = XGBoost(categories=categories), make_fold(problem, N_TRAIN), 3
     objective = learner.prepare(fold, threads=1, seed=seed)
     space = learner.space(150)  # at most 150 trees: quick
     rng = np.random.default_rng(0)
@@ -94,7 +64,10 @@ def test_losses_are_those_of_xgboosts_own_wrapper_with_scikit_learns_metric(
 
 
 def test_native_categories_make_another_model_than_codes() -> None:
-    fold, trial = make_fold(Problem.REGRESSION), Trial(0, start() | {"n_estimators": 40, "max_leaves": 16})
+    fold, trial = (
+        make_fold(Problem.REGRESSION, N_TRAIN),
+        Trial(0, start() | {"n_estimators": 40, "max_leaves": 16}),
+    )
     codes, native = (
         XGBoost(categories=c).prepare(fold, 1, 0).evaluate(trial, forever()) for c in ("codes", "native")
     )
@@ -102,7 +75,7 @@ def test_native_categories_make_another_model_than_codes() -> None:
 
 
 def test_native_categories_may_be_new_in_the_validation_part() -> None:
-    fold = make_fold(Problem.BINARY)
+    fold = make_fold(Problem.BINARY, N_TRAIN)
     unseen = fold.valid_x.copy()
     unseen[:, 4] = 99
     objective = XGBoost(categories="native").prepare(replace(fold, valid_x=unseen), 1, 0)
@@ -126,7 +99,7 @@ def test_trees_and_leaves_are_bounded_by_the_rows_and_by_32768() -> None:
 
 
 def test_a_trial_on_fewer_rows_trains_on_the_first_of_the_shuffled_order() -> None:
-    fold, seed = make_fold(Problem.MULTICLASS), 5
+    fold, seed = make_fold(Problem.MULTICLASS, N_TRAIN), 5
     objective = XGBoost().prepare(fold, threads=1, seed=seed)
     first = shuffled_order(fold, seed)[:120]
     part = replace(fold, train_x=fold.train_x[first], train_y=fold.train_y[first])
@@ -138,16 +111,7 @@ def test_a_trial_on_fewer_rows_trains_on_the_first_of_the_shuffled_order() -> No
 def test_a_level_of_rows_is_binned_once(objective: XGBoostObjective) -> None:
     for number, rows in enumerate([100, 200, 100, 200, 100, None, N_TRAIN, N_TRAIN + 1]):
         objective.evaluate(Trial(number, start(), rows), forever())
-    made = objective._on_first_rows.cache_info()
-    assert (made.misses, made.hits) == (2, 3)
-
-
-class CountingClock(VirtualClock):
-    """A second passes each time somebody looks."""
-
-    def now(self) -> float:
-        self.account(1.0)
-        return super().now()
+    assert objective._train.on(100) is objective._train.on(100)
 
 
 def test_the_deadline_is_checked_before_every_round(objective: XGBoostObjective) -> None:
@@ -173,7 +137,7 @@ def test_a_value_that_xgboost_refuses_fails_the_trial_with_one_line(objective: X
 
 
 def test_a_validation_part_of_one_class_fails_the_trial() -> None:
-    fold = make_fold(Problem.BINARY)
+    fold = make_fold(Problem.BINARY, N_TRAIN)
     objective = XGBoost().prepare(replace(fold, valid_y=np.ones_like(fold.valid_y)), 1, 0)
     result = objective.evaluate(Trial(0, start()), forever())
     assert (result.status, result.error) == (Status.FAILED, "the loss is nan")

@@ -64,17 +64,18 @@ def test_the_forest_takes_one_thread_and_sets_no_memory_aside() -> None:
     assert forest.max_leaf_nodes < 10  # scikit-learn sets memory for as many aside; smac's default is 2**20
 
 
-def test_the_bound_on_leaves_changes_no_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
-    def suggestions() -> list[dict[str, object]]:
-        method = SMAC(SPACE, START, 1, **QUICK)
-        asked = []
-        for _ in range(8):
-            trial = method.ask()
-            asked.append(trial.config)
-            method.tell(trial, Result.ok(abs(trial.config["share"] - 0.8)))
-        return asked
+def test_the_bound_on_leaves_changes_no_suggestion() -> None:
+    class WithSmacsBound(SMAC):
+        def most_leaves(self) -> int:
+            return 2**20
 
-    bounded = suggestions()
-    monkeypatch.setattr("cfo_bench.optimizers.smac_forest.max", lambda *_: 2**20, raising=False)
+    methods = [kind(SPACE, START, 1, **QUICK) for kind in (SMAC, WithSmacsBound)]
 
-    assert suggestions() == bounded
+    for _ in range(8):
+        ours, theirs = (method.ask() for method in methods)
+        assert ours.config == theirs.config
+        for method in methods:
+            method.tell(ours, Result.ok(abs(ours.config["share"] - 0.8)))
+
+    leaves = [method._model._rf.max_leaf_nodes for method in methods]
+    assert leaves[0] <= 8 and leaves[1] == 2**20

@@ -25,8 +25,8 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.records import Problem
-from cfo_bench.report.digest import Digest
-from cfo_bench.report.load import load
+from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.load import load
 from tests.conftest import WriteRun
 from tests.helpers.traces import Trials
 

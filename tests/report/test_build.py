@@ -14,7 +14,7 @@ import pytest
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.records import EndReason
 from cfo_bench.report.build import Built, Request, build
-from cfo_bench.report.load import Selection
+from cfo_bench.report.reading.load import Selection
 
 # Figures take a second each: they are drawn where they are what is tested.
 TEXT = ("html", "csv", "markdown", "latex")

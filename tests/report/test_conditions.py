@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from cfo_bench.report.conditions import unequal_conditions
-from cfo_bench.report.digest import Digest, digest
+from cfo_bench.report.reading.conditions import unequal_conditions
+from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.results.trace import encode
 
 Ran = Callable[..., Digest]

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from cfo_bench.records import EndReason
-from cfo_bench.report.consistency import comparable
-from cfo_bench.report.load import load
+from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.load import load
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 

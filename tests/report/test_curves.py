@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from cfo_bench.report.curves import Curve, curve
-from cfo_bench.report.digest import Digest, Steps
-from cfo_bench.report.scores import score_task
+from cfo_bench.report.numbers.curves import Curve, curve
+from cfo_bench.report.numbers.scores import score_task
+from cfo_bench.report.reading.digest import Digest, Steps
 
 # Student's t at 97.5 % with one degree of freedom, from a printed table.
 T_OF_TWO = 12.706205

@@ -9,7 +9,7 @@ import pytest
 
 from cfo_bench.errors import TraceError
 from cfo_bench.records import EndReason
-from cfo_bench.report.digest import COST_BIN_EDGES, Digest, State, digest
+from cfo_bench.report.reading.digest import COST_BIN_EDGES, Digest, State, digest
 
 
 def digested(path: Path) -> Digest:

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from cfo_bench.records import Problem
-from cfo_bench.report import style
 from cfo_bench.report.contents import Figure, Section
-from cfo_bench.report.digest import Digest, digest
-from cfo_bench.report.results import Results
+from cfo_bench.report.looks import _KNOWN, _OTHER_COLOURS, in_order, look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.reading.digest import Digest, digest
+from cfo_bench.report.rendering import style
 from cfo_bench.report.sections import sections
 from cfo_bench.report.sections.performance import chosen_tasks
 
@@ -24,7 +25,8 @@ def figures(found: list[Section]) -> list[Figure]:
     return [figure for section in found for figure in section.figures]
 
 
-def named(found: list[Section], name: str) -> Figure:
+def named(digests: list[Digest], name: str) -> Figure:
+    found = sections(LearnerResults("xgboost", digests))
     return next(figure for figure in figures(found) if figure.name == name)
 
 
@@ -38,7 +40,10 @@ def test_every_figure_is_drawn_and_has_its_numbers_beside_it(
 ) -> None:
     from matplotlib.image import imread
 
-    for figure in figures(sections("xgboost", many_tasks)):
+    found = figures(sections(LearnerResults("xgboost", many_tasks)))
+
+    assert len(found) > 15
+    for figure in found:
         png(figure, tmp_path / "it.png")
 
         picture = imread(tmp_path / "it.png")
@@ -48,7 +53,7 @@ def test_every_figure_is_drawn_and_has_its_numbers_beside_it(
 
 
 def test_the_paper_s_figures_are_there(many_tasks: list[Digest]) -> None:
-    names = [figure.name for figure in figures(sections("xgboost", many_tasks))]
+    names = [figure.name for figure in figures(sections(LearnerResults("xgboost", many_tasks)))]
 
     assert names[:2] == ["performance", "performance-sheet-1"]
     assert "curves-car" in names and len([name for name in names if name.startswith("curves-")]) == 8
@@ -64,14 +69,14 @@ def test_the_paper_s_figures_are_there(many_tasks: list[Digest]) -> None:
 def test_the_same_runs_give_the_same_png_and_pdf(many_tasks: list[Digest], tmp_path: Path) -> None:
     for name in ("curves-car", "scores-by-task", "critical-difference"):
         for suffix in (".png", ".pdf"):
-            first = png(named(sections("xgboost", many_tasks), name), tmp_path / f"one{suffix}")
-            again = png(named(sections("xgboost", many_tasks[::-1]), name), tmp_path / f"two{suffix}")
+            first = png(named(many_tasks, name), tmp_path / f"one{suffix}")
+            again = png(named(many_tasks[::-1], name), tmp_path / f"two{suffix}")
             assert first == again
             assert b"Date" not in first and b"Matplotlib" not in first
 
 
 def test_a_figure_goes_to_another_process_as_it_is(many_tasks: list[Digest], tmp_path: Path) -> None:
-    figure = named(sections("xgboost", many_tasks), "time-to-best")
+    figure = named(many_tasks, "time-to-best")
 
     sent = pickle.loads(pickle.dumps(figure))
 
@@ -82,18 +87,18 @@ def test_a_figure_goes_to_another_process_as_it_is(many_tasks: list[Digest], tmp
 def test_a_fingerprint_changes_with_the_numbers(many_tasks: list[Digest]) -> None:
     fewer = [one for one in many_tasks if one.fold == 0]
 
-    whole, part = (named(sections("xgboost", found), "performance") for found in (many_tasks, fewer))
+    whole, part = (named(found, "performance") for found in (many_tasks, fewer))
 
     assert whole.fingerprint() != part.fingerprint()
 
 
 def test_the_lines_of_a_figure_are_the_rows_of_its_table(by_hand: list[Digest]) -> None:
-    figure = named(sections("xgboost", by_hand), "curves-alpha")
+    figure = named(by_hand, "curves-alpha")
 
     (axes,) = figure.draw().axes
 
     assert axes.get_xscale() == "log"
-    lines = [line for line in axes.lines if line.get_color() == style.look("cfo").colour]
+    lines = [line for line in axes.lines if line.get_color() == look("cfo").colour]
     assert len(lines) == 1 and lines[0].get_drawstyle() == "steps-post"
     # The curve of the table, and a last point where the budget ends.
     assert np.asarray(lines[0].get_xydata()).tolist() == [[2, 0.40625], [10, 0.25], [20, 0.125], [100, 0.125]]
@@ -102,10 +107,8 @@ def test_the_lines_of_a_figure_are_the_rows_of_its_table(by_hand: list[Digest]) 
 
 
 def test_a_marker_is_coloured_where_the_best_is_reached_and_black_elsewhere(by_hand: list[Digest]) -> None:
-    found = sections("xgboost", by_hand)
-
-    (scores,) = named(found, "scores-by-task").draw().axes
-    (times,) = named(found, "time-to-best").draw().axes
+    (scores,) = named(by_hand, "scores-by-task").draw().axes
+    (times,) = named(by_hand, "time-to-best").draw().axes
 
     dots = {
         (line.get_marker(), round(float(np.asarray(line.get_ydata())[0]))): line.get_color()
@@ -127,13 +130,13 @@ def test_a_marker_is_coloured_where_the_best_is_reached_and_black_elsewhere(by_h
 
 
 def test_the_legend_tells_the_shares(by_hand: list[Digest]) -> None:
-    legend = named(sections("xgboost", by_hand), "scores-by-task").draw().legends[0]
+    legend = named(by_hand, "scores-by-task").draw().legends[0]
 
     assert [text.get_text() for text in legend.get_texts()] == ["RS 67%", "BOHB 0%", "CFO 100%"]
 
 
 def test_a_dollar_in_a_name_is_a_dollar(many_tasks: list[Digest]) -> None:
-    (axes,) = named(sections("xgboost", many_tasks), "curves-<b>$x_1$</b>").draw().axes
+    (axes,) = named(many_tasks, "curves-<b>$x_1$</b>").draw().axes
 
     assert axes.get_title() == r"<b>\$x_1\$</b>, loss = 1 − AUC"
 
@@ -145,23 +148,22 @@ def test_the_six_chosen_tasks_are_the_paper_s_then_the_smallest_and_largest_of_t
     # BNG_pbc, house_16H. Of the paper's six only christine is not there: the smallest binary one left is.
     tasks = sorted({one.task for one in many_tasks})
 
-    chosen = chosen_tasks(Results("xgboost", many_tasks), tasks)
+    chosen = chosen_tasks(LearnerResults("xgboost", many_tasks), tasks)
 
     assert chosen == ["<b>$x_1$</b>", "car", "house_16H", "adult", "shuttle", "poker"]
 
 
 def test_known_methods_have_colours_of_their_own_and_unknown_ones_keep_theirs() -> None:
-    known = [style.look(name) for name in style._KNOWN]
+    known = [look(name) for name in _KNOWN]
 
     assert len({look.colour for look in known}) == len(known)
     assert len({(look.marker, look.dashes) for look in known}) == len(known)
-    assert style.look("mine") == style.look("mine")
-    assert style.look("mine").colour not in {look.colour for look in known}
-    assert style.colours(["cfo", "mine"]) == {"cfo": "#D55E00", "mine": style.look("mine").colour}
+    assert look("mine") == look("mine")
+    assert look("mine").colour not in {look.colour for look in known}
 
 
 def test_methods_stand_in_the_paper_s_order_and_others_after_them() -> None:
-    assert style.in_order(["zeta", "flow2", "cfo", "alpha", "rs", "cfo-0"]) == [
+    assert in_order(["zeta", "flow2", "cfo", "alpha", "rs", "cfo-0"]) == [
         *("rs", "cfo-0", "cfo", "flow2"),
         *("alpha", "zeta"),
     ]
@@ -174,7 +176,7 @@ def luminance(colour: str) -> float:
 
 
 def test_every_colour_can_be_seen_on_white() -> None:
-    colours = {look.colour for look in style._KNOWN.values()} | set(style._OTHER_COLOURS)
+    colours = {look.colour for look in _KNOWN.values()} | set(_OTHER_COLOURS)
 
     assert all(1.05 / (luminance(colour) + 0.05) > 2.0 for colour in colours)
 
@@ -191,7 +193,7 @@ def test_one_run_alone_makes_a_report(write_run: Any, tmp_path: Path) -> None:
     one = digest(write_run("t", "rs", 0, [(1, 0.25, 1)]))
 
     assert one is not None
-    found = sections("xgboost", [one], baseline="cfo")
+    found = sections(LearnerResults("xgboost", [one], baseline="cfo"))
 
     said = [line for section in found for line in section.warnings]
     assert "t: one run a method, so no confidence interval" in said
@@ -204,7 +206,7 @@ def test_a_run_without_any_result_makes_a_report(write_run: Any, tmp_path: Path)
     one = digest(write_run("t", "cfo", 0, [(90, None, 80)]))
 
     assert one is not None
-    found = sections("xgboost", [one])
+    found = sections(LearnerResults("xgboost", [one]))
 
     assert any("no result" in line for section in found for line in section.warnings)
     for figure in figures(found):
@@ -219,7 +221,7 @@ def test_test_scores_stand_beside_validation_scores(write_run: Any) -> None:
         for fold, test in enumerate((0.625, 0.875))
     ]
 
-    found = sections("xgboost", [one for path in runs if (one := digest(path))])
+    found = sections(LearnerResults("xgboost", [one for path in runs if (one := digest(path))]))
 
     table = next(section for section in found if section.name == "holdout").tables[0]
     # AUC 1 - 0.25 on validation; on test the mean of 0.625 and 0.875.
@@ -227,7 +229,7 @@ def test_test_scores_stand_beside_validation_scores(write_run: Any) -> None:
 
 
 def test_without_a_test_part_there_is_no_such_section(by_hand: list[Digest]) -> None:
-    assert "holdout" not in [section.name for section in sections("xgboost", by_hand)]
+    assert "holdout" not in [section.name for section in sections(LearnerResults("xgboost", by_hand))]
 
 
 def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_path: Path) -> None:
@@ -248,7 +250,7 @@ def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_pat
 
     one = digest(path)
     assert one is not None
-    (section,) = sections("knn", [one])
+    section, provenance = sections(LearnerResults("knn", [one]))
 
     assert section.name == "neighbours"
     assert section.tables[0].rows[0][:5] == ["t", 0, 2, 0.25, 2.0]
@@ -258,12 +260,13 @@ def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_pat
         [3, 0.375, 3.0],
     ]
     png(section.figures[0], tmp_path / "it.png")
+    assert provenance.name == "provenance"
 
 
 @pytest.mark.parametrize("text", ["α and 数据", "x" * 200])
 def test_any_name_can_be_drawn(write_run: Any, tmp_path: Path, text: str) -> None:
     paths = [write_run(text[:60], method, 0, [(1, 0.25, 1)]) for method in ("cfo", "rs")]
 
-    found = sections("xgboost", [one for path in paths if (one := digest(path))])
+    found = sections(LearnerResults("xgboost", [one for path in paths if (one := digest(path))]))
 
-    png(figures(found)[0], tmp_path / "it.png")
+    assert png(figures(found)[0], tmp_path / "it.png").startswith(b"\x89PNG")

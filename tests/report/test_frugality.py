@@ -8,13 +8,13 @@ import pytest
 
 from cfo_bench.records import EndReason
 from cfo_bench.report.contents import Table
-from cfo_bench.report.digest import Digest, digest
-from cfo_bench.report.results import Results
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import configurations, frugality
 
 
 def tables(found: list[Digest]) -> dict[str, Table]:
-    return {table.name: table for table in frugality.section(Results("xgboost", found)).tables}
+    return {table.name: table for table in frugality.section(LearnerResults("xgboost", found)).tables}
 
 
 def row(table: Table, **of: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def test_how_exactly_the_budget_was_kept(write_run: Any) -> None:
 
 
 def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Digest]) -> None:
-    found = configurations.section(Results("xgboost", by_hand))
+    found = configurations.section(LearnerResults("xgboost", by_hand))
 
     best = row(found.tables[1], task="alpha", method="cfo", fold=1)
     # The second trial: 8 trees, 16 leaves, 8 s, and half a second of the method.

@@ -7,10 +7,11 @@ import pytest
 
 from cfo_bench.errors import TraceError
 from cfo_bench.records import Status, TrialRecord
-from cfo_bench.report.knn import draw, figure, findings
+from cfo_bench.report.numbers.knn_study import findings
+from cfo_bench.report.sections.neighbours import figure_of, save_beside
 from cfo_bench.results.trace import Trace
 
-HEADER = {"spec": {"task": "mv", "fold": 0}, "metric": "r2"}
+HEADER = {"spec": {"task": "mv", "fold": 0, "seed": 0}, "metric": "r2"}
 
 
 def study(losses: Sequence[float | None], seconds: Sequence[float] | None = None) -> Trace:
@@ -79,13 +80,13 @@ def test_trials_without_a_loss_are_passed_over() -> None:
 
 
 def test_the_figure_has_an_axis_for_the_loss_and_one_for_the_seconds() -> None:
-    left, right = figure(study([9, 1, 2])).axes
+    left, right = figure_of(study([9, 1, 2])).draw().axes
     assert left.get_ylabel() == "validation loss, 1 − r2" and "seconds" in right.get_ylabel()
     assert left.lines[0].get_ydata().tolist() == [9, 1, 2]
     assert right.lines[0].get_ydata().tolist() == [0.5, 1.5, 2.5]
 
 
 def test_it_is_drawn_as_png_and_pdf_beside_the_trace(tmp_path: Path) -> None:
-    png, pdf = draw(study([3, 1, 2]), tmp_path / "fold-0_seed-0.jsonl")
+    png, pdf = save_beside(study([3, 1, 2]), tmp_path / "fold-0_seed-0.jsonl")
     assert (png.name, pdf.name) == ("fold-0_seed-0.png", "fold-0_seed-0.pdf")
     assert png.read_bytes().startswith(b"\x89PNG") and pdf.read_bytes().startswith(b"%PDF")

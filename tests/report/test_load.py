@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.errors import UnknownNameError, UserError
-from cfo_bench.report.load import Selection, load
+from cfo_bench.report.reading.load import Selection, load
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 

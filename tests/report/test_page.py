@@ -11,10 +11,10 @@ import pytest
 
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.contents import Table
-from cfo_bench.report.explorer import dark_colour
-from cfo_bench.report.layout import href, table_file
-from cfo_bench.report.sheet import MOST_ROWS, sheet
-from cfo_bench.report.style import look
+from cfo_bench.report.looks import look
+from cfo_bench.report.rendering.explorer import dark_colour
+from cfo_bench.report.rendering.layout import href, table_file
+from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 SCRIPT = "<script>alert(1)</script>"
@@ -47,10 +47,11 @@ def test_names_that_are_markup_are_shown_as_text(write_run: Any, tmp_path: Path)
 def test_the_page_asks_nothing_of_the_network(by_hand: list[Any], tmp_path: Path) -> None:
     build(Request(tmp_path / "results", tmp_path / "out", formats=("html",)))
 
-    for path in (tmp_path / "out").rglob("*"):
-        if path.suffix in (".html", ".css", ".js"):
-            text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-            assert not re.search(r"https?:|//[a-z]+\.|fetch\(|XMLHttpRequest|import\(", text), path
+    files = [path for path in (tmp_path / "out").rglob("*") if path.suffix in (".html", ".css", ".js")]
+    assert {path.suffix for path in files} == {".html", ".css", ".js"}
+    for path in files:
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?:|//[a-z]+\.|fetch\(|XMLHttpRequest|import\(", text), path
 
 
 def test_cells_of_the_optimality_table_sort_from_the_best_to_the_worst() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cfo_bench.records import Problem
-from cfo_bench.report.digest import Digest, digest
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import Cell, normalised, optimality, score_task, score_tasks
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import Cell, normalised, optimality, score_task, score_tasks
+from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import missing, overall
 from cfo_bench.report.sections import optimality as optimality_section
 from cfo_bench.report.sections.missing import NO_RESULT, NOT_RUN, NOT_SHARED
@@ -92,7 +92,7 @@ def test_a_score_a_hair_below_the_best_reaches_it(write_run: Any) -> None:
 
 
 def test_every_kind_of_cell_is_printed_as_in_the_paper(by_hand: list[Digest]) -> None:
-    table, numbers = optimality_section.section(Results("xgboost", by_hand)).tables
+    table, numbers = optimality_section.section(LearnerResults("xgboost", by_hand)).tables
 
     assert table.columns == ("task", "RS", "BOHB", "CFO")
     assert table.rows == [
@@ -117,7 +117,7 @@ def test_a_method_without_any_result_and_one_that_was_not_run_say_so(write_run: 
         write_run("u", "cfo", 0, [(1, 0.25, 1)]),
     )
 
-    printed, _ = optimality_section.section(Results("xgboost", found)).tables
+    printed, _ = optimality_section.section(LearnerResults("xgboost", found)).tables
 
     assert printed.rows == [["t", "no result", "**0.5000 (1s)**"], ["u", "not run", "**0.5000 (1s)**"]]
 
@@ -175,7 +175,7 @@ def test_a_baseline_that_is_worse_than_the_constant_normalises_nothing(write_run
 
 
 def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand: list[Digest]) -> None:
-    shares, boxes, _ = overall.section(Results("xgboost", by_hand)).tables
+    shares, boxes, _ = overall.section(LearnerResults("xgboost", by_hand)).tables
 
     rows = {row["method"]: row for row in shares.records()}
     # rs: 100, 125, 80; it reaches the best on alpha and beta. bohb: 67, 25, 60. cfo: alpha and gamma.
@@ -193,7 +193,7 @@ def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand:
 
 
 def test_what_is_missing_is_listed(by_hand: list[Digest]) -> None:
-    found = missing.section(Results("xgboost", by_hand))
+    found = missing.section(LearnerResults("xgboost", by_hand))
 
     table, trials = found.tables
     assert [row[:5] for row in table.rows] == [

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.report.digest import Digest, digest
-from cfo_bench.report.results import Results
-from cfo_bench.report.speedup import OWN_FINAL, Factor, factors, summaries
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.running_time import OWN_FINAL, Factor, factors, summaries
+from cfo_bench.report.reading.digest import Digest, digest
 
 FAR = "99% of the way"
 
@@ -18,7 +18,7 @@ def by_place(found: list[Factor]) -> dict[tuple[str, str, str], Factor]:
 
 
 def test_the_time_to_what_another_method_ends_with(by_hand: list[Digest]) -> None:
-    found = by_place(factors(Results("xgboost", by_hand)))
+    found = by_place(factors(LearnerResults("xgboost", by_hand)))
 
     # alpha, to 0.125 on both folds: rs 40 and 80 s; cfo 10 s, and never, which takes its 100 s.
     alpha = found["alpha", "rs", OWN_FINAL]
@@ -36,7 +36,7 @@ def test_the_time_to_what_another_method_ends_with(by_hand: list[Digest]) -> Non
 
 
 def test_the_time_to_a_share_of_the_way_from_the_start_to_the_best(by_hand: list[Digest]) -> None:
-    found = by_place(factors(Results("xgboost", by_hand)))
+    found = by_place(factors(LearnerResults("xgboost", by_hand)))
 
     # alpha: 0.375 - 0.99 · 0.3125 and 0.4375 - 0.99 · 0.3125. rs never, and 80 s; cfo 10 s, and never.
     assert found["alpha", "rs", FAR].factor == pytest.approx(180 / 110)
@@ -46,8 +46,8 @@ def test_the_time_to_a_share_of_the_way_from_the_start_to_the_best(by_hand: list
 
 
 def test_a_target_that_is_never_reached_counts_with_the_bound_it_gives(by_hand: list[Digest]) -> None:
-    against_cfo = by_place(factors(Results("xgboost", by_hand)))
-    against_bohb = by_place(factors(Results("xgboost", by_hand, baseline="bohb")))
+    against_cfo = by_place(factors(LearnerResults("xgboost", by_hand)))
+    against_bohb = by_place(factors(LearnerResults("xgboost", by_hand, baseline="bohb")))
 
     # beta, to 0.38: bohb in neither of its 100 s; cfo 5 s, and never; rs 30 s.
     censored = against_cfo["beta", "bohb", FAR]
@@ -64,13 +64,13 @@ def test_a_target_that_neither_reaches_counts_as_equal(write_run: Any) -> None:
         write_run("t", "bohb", 0, [(1, 0.4, 1), (50, 0.1, 1)]),
     ]
 
-    found = by_place(factors(Results("xgboost", [one for path in runs if (one := digest(path))])))
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
 
     assert (found["t", "rs", FAR].bound, found["t", "rs", FAR].factor) == ("neither", 1.0)
 
 
 def test_factors_are_averaged_over_tasks_and_none_is_dropped(by_hand: list[Digest]) -> None:
-    found = {(one.method, one.target): one for one in summaries(factors(Results("xgboost", by_hand)))}
+    found = {(one.method, one.target): one for one in summaries(factors(LearnerResults("xgboost", by_hand)))}
 
     rs = found["rs", OWN_FINAL]
     assert rs.tasks == 3
@@ -85,7 +85,7 @@ def test_factors_are_averaged_over_tasks_and_none_is_dropped(by_hand: list[Diges
 
 
 def test_the_same_factors_have_the_same_interval(by_hand: list[Digest]) -> None:
-    found = factors(Results("xgboost", by_hand))
+    found = factors(LearnerResults("xgboost", by_hand))
 
     assert summaries(found) == summaries(found)
 
@@ -93,10 +93,10 @@ def test_the_same_factors_have_the_same_interval(by_hand: list[Digest]) -> None:
 def test_one_task_has_a_factor_and_no_interval(by_hand: list[Digest]) -> None:
     alpha = [one for one in by_hand if one.task == "alpha"]
 
-    found = summaries(factors(Results("xgboost", alpha)))
+    found = summaries(factors(LearnerResults("xgboost", alpha)))
 
     assert [(one.tasks, one.low, one.high) for one in found] == [(1, None, None)] * len(found)
 
 
 def test_without_the_baseline_there_are_no_factors(by_hand: list[Digest]) -> None:
-    assert factors(Results("xgboost", by_hand, baseline="smac")) == []
+    assert factors(LearnerResults("xgboost", by_hand, baseline="smac")) == []

@@ -10,7 +10,7 @@ import pytest
 
 from cfo_bench.errors import UserError
 from cfo_bench.records import RunSpec
-from cfo_bench.report.load import trace_files
+from cfo_bench.report.reading.load import trace_files
 from cfo_bench.results import plan
 from cfo_bench.results.trace import path_of, run_id
 

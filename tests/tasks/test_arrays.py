@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cfo_bench.metrics import constant_loss
 from cfo_bench.records import Problem
 from cfo_bench.tasks.arrays import encode
+from cfo_bench.tasks.data_set import Column, DataSet, categories, numbers
 from cfo_bench.tasks.folds import Split, by_seed
-from cfo_bench.tasks.table import Column, Table, categories, numbers
 
 LARGEST = np.finfo(np.float32).max
 
@@ -22,11 +22,11 @@ def texts(values: list[str | None]) -> Column:
     return categories("c", np.array([-1 if v is None else labels.index(v) for v in values]), labels)
 
 
-def table(*features: Column) -> Table:
+def table(*features: Column) -> DataSet:
     n_rows = len(features[0].values)
     renamed = [Column(f"{i}", f.kind, f.values, f.labels) for i, f in enumerate(features)]
     target = numbers("y", np.arange(n_rows) / 8)
-    return Table.of([*renamed, target], "y", Problem.REGRESSION, "data.csv")
+    return DataSet.of([*renamed, target], "y", Problem.REGRESSION, "data.csv")
 
 
 def split(train: list[int], valid: list[int]) -> Split:

@@ -138,7 +138,7 @@ def test_other_code_or_other_packages_find_nothing_of_ours(
     ref: DataRef, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def key() -> str:
-        found = cache.recipe(ref, fold=0)
+        found = cache.cache_key(ref, fold=0)
         assert found is not None
         return found.key
 
@@ -152,7 +152,7 @@ def test_other_code_or_other_packages_find_nothing_of_ours(
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_kept(ref: DataRef, folder: Path) -> None:
-    wanted = cache.recipe(ref, fold=0)
+    wanted = cache.cache_key(ref, fold=0)
 
     def build() -> TaskFacts:
         write(Path(str(ref.path)), seed=1)
@@ -288,7 +288,7 @@ def test_processes_that_ask_at_once_get_the_same_and_one_makes_it(
     import cfo_bench.tasks.loading
 
     made = tmp_path / "made"
-    prepare = cfo_bench.tasks.loading._table
+    prepare = cfo_bench.tasks.loading._data_set
 
     def counted(*args: object) -> object:
         with made.open("a") as file:
@@ -296,7 +296,7 @@ def test_processes_that_ask_at_once_get_the_same_and_one_makes_it(
         time.sleep(0.2)  # so that the others come while it is made
         return prepare(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cfo_bench.tasks.loading, "_table", counted)
+    monkeypatch.setattr(cfo_bench.tasks.loading, "_data_set", counted)
     context = multiprocessing.get_context("fork")
     gate, answers = context.Event(), context.SimpleQueue()
     processes = [context.Process(target=ask, args=(ref, gate, answers)) for _ in range(6)]
@@ -312,7 +312,7 @@ def test_processes_that_ask_at_once_get_the_same_and_one_makes_it(
 
 
 def test_a_process_that_dies_while_it_writes_holds_nobody_up(ref: DataRef, folder: Path) -> None:
-    wanted = cache.recipe(ref, fold=0)
+    wanted = cache.cache_key(ref, fold=0)
     assert wanted is not None
 
     def hang() -> TaskFacts:

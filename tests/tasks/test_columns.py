@@ -14,7 +14,7 @@ import pytest
 
 from cfo_bench.errors import DataError
 from cfo_bench.tasks.columns import from_pandas
-from cfo_bench.tasks.table import Kind
+from cfo_bench.tasks.data_set import Kind
 
 NAN = math.nan
 DAY = datetime.date(1970, 1, 3)

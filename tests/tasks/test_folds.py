@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError, UserError
 from cfo_bench.records import Problem
+from cfo_bench.tasks.data_set import DataSet, numbers
 from cfo_bench.tasks.folds import by_seed, check
-from cfo_bench.tasks.table import Table, numbers
 
 
-def regression(n_rows: int) -> Table:
+def regression(n_rows: int) -> DataSet:
     y = np.linspace(0, 1, n_rows)
-    return Table.of([numbers("a", y), numbers("y", y)], "y", Problem.REGRESSION, "data.csv")
+    return DataSet.of([numbers("a", y), numbers("y", y)], "y", Problem.REGRESSION, "data.csv")
 
 
-def classes(*rows_of_class: int) -> Table:
+def classes(*rows_of_class: int) -> DataSet:
     y = np.repeat(np.arange(len(rows_of_class)), rows_of_class)
     problem = Problem.BINARY if len(rows_of_class) == 2 else Problem.MULTICLASS
-    return Table.of([numbers("a", y), numbers("y", y)], "y", problem, "data.csv")
+    return DataSet.of([numbers("a", y), numbers("y", y)], "y", problem, "data.csv")
 
 
 @given(
@@ -32,7 +32,7 @@ def classes(*rows_of_class: int) -> Table:
     st.integers(2, 10),
     st.integers(0, 2**32 - 1),
 )
-def test_the_folds_partition_the_rows(table: Table, n_folds: int, seed: int) -> None:
+def test_the_folds_partition_the_rows(table: DataSet, n_folds: int, seed: int) -> None:
     splits = [by_seed(table, fold, n_folds, seed) for fold in range(n_folds)]
     validated = np.concatenate([split.valid for split in splits])
     assert sorted(validated) == list(range(len(table.y)))

@@ -14,21 +14,21 @@ from cfo_bench.metrics import constant_loss
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import load_fold
 from cfo_bench.tasks.arrays import encode
+from cfo_bench.tasks.data_set import Column, DataSet, categories, numbers
 from cfo_bench.tasks.folds import by_seed, hold_out
-from cfo_bench.tasks.table import Column, Table, categories, numbers
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def classes(*rows_of_class: int) -> Table:
+def classes(*rows_of_class: int) -> DataSet:
     y = np.repeat(np.arange(len(rows_of_class)), rows_of_class)
     problem = Problem.BINARY if len(rows_of_class) == 2 else Problem.MULTICLASS
-    return Table.of([numbers("a", y), numbers("y", y)], "y", problem, "data.csv")
+    return DataSet.of([numbers("a", y), numbers("y", y)], "y", problem, "data.csv")
 
 
-def regression(n_rows: int, *features: Column) -> Table:
+def regression(n_rows: int, *features: Column) -> DataSet:
     y = np.linspace(0, 1, n_rows)
-    return Table.of([*features, numbers("a", y), numbers("y", y)], "y", Problem.REGRESSION, "data.csv")
+    return DataSet.of([*features, numbers("a", y), numbers("y", y)], "y", Problem.REGRESSION, "data.csv")
 
 
 @given(
@@ -40,7 +40,7 @@ def regression(n_rows: int, *features: Column) -> Table:
     SEEDS,
 )
 def test_the_three_parts_are_all_rows_each_once_and_the_test_part_is_the_folds(
-    table: Table, share: float, seed: int
+    table: DataSet, share: float, seed: int
 ) -> None:
     fold = by_seed(table, 0, 5, seed)
     split = hold_out(table, fold, share, seed)

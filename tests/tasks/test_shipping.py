@@ -98,8 +98,8 @@ def test_a_folder_of_the_store_becomes_one_of_the_other_store(
 ) -> None:
     import numpy as np
 
+    from cfo_bench.tasks.data_set import categories, numbers
     from cfo_bench.tasks.sources.origins import Origin
-    from cfo_bench.tasks.table import categories, numbers
 
     origin = Origin("openml", "5")
     columns = [numbers("x", np.arange(20.0)), categories("y", np.arange(20) % 2, ["no", "yes"])]

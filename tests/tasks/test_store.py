@@ -11,8 +11,8 @@ import pytest
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks import store
+from cfo_bench.tasks.data_set import DataSet, categories, dates, numbers
 from cfo_bench.tasks.sources.origins import Origin
-from cfo_bench.tasks.table import Table, categories, dates, numbers
 
 ORIGIN = Origin("openml", "5")
 
@@ -48,7 +48,7 @@ def test_what_is_stored_has_the_hash_of_what_was_fetched(home: Path) -> None:
     put(given)
     stored = store.find(ORIGIN)
     assert stored is not None and stored.n_folds == 5
-    was, now = (Table.of(columns, "y", None, "t") for columns in (given.columns, stored.columns()))
+    was, now = (DataSet.of(columns, "y", None, "t") for columns in (given.columns, stored.columns()))
     assert was.sha256() == now.sha256() == stored.about["sha256"]
     np.testing.assert_array_equal(stored.fold_of_row(), given.fold_of_row)
     assert sorted(path.name for path in stored.folder.parent.iterdir() if path.is_dir()) == ["task-5"]

@@ -1,18 +1,17 @@
-"""The sections of a report, each a question with the tables and figures that answer it: one a file."""
+"""The sections of a report, one a file: each is a question, with the tables and figures that answer it.
+
+A module here has a function `section(results)`, which gives the section, or None where the results have
+nothing to say about its question. `build.py` calls them all through `sections`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cfo_bench.report.contents import Section
-from cfo_bench.report.digest import Digest
+from cfo_bench.report.numbers.learner_results import LearnerResults
 
 
-def sections(
-    learner: str, digests: Sequence[Digest], baseline: str = "cfo", full_rows_only: bool = False
-) -> list[Section]:
-    """The sections on one learner's runs, the paper's first; nothing is drawn before it is asked for."""
-    from cfo_bench.report.results import Results
+def sections(results: LearnerResults) -> list[Section]:
+    """The sections on one learner's runs, the paper's first. No figure is drawn yet."""
     from cfo_bench.report.sections import (
         configurations,
         frugality,
@@ -23,12 +22,13 @@ def sections(
         overall,
         paper,
         performance,
+        provenance,
         speedup,
         statistics,
     )
 
-    results = Results(learner, digests, baseline, full_rows_only)
-    compared = (
+    # These compare methods: they need runs of one that searches.
+    comparisons = (
         performance,
         optimality,
         overall,
@@ -40,5 +40,5 @@ def sections(
         statistics,
         missing,
     )
-    found = [part.section(results) for part in compared] if results.methods else []
-    return [one for one in (*found, neighbours.section(results)) if one is not None]
+    asked = (*(comparisons if results.methods else ()), neighbours, provenance)
+    return [found for part in asked if (found := part.section(results)) is not None]

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfo_bench.report import style
-from cfo_bench.report.contents import Figure, Section, Table, Value
-from cfo_bench.report.results import Results
-from cfo_bench.report.sections.overall import box, paint_boxes
+from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.rendering import style
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-def section(results: Results) -> Section:
+def section(results: LearnerResults) -> Section:
     names = _cost_related(results)
     best = _best(results, names)
     figures = []
@@ -64,7 +65,7 @@ def section(results: Results) -> Section:
     )
 
 
-def _cost_related(results: Results) -> list[str]:
+def _cost_related(results: LearnerResults) -> list[str]:
     """The learner's cost-related hyperparameters that are numbers, in its order."""
     found = dict.fromkeys(name for one in results.digests for name in one.cost_related)
     configs = [results.steps(one).best_config for runs in results.compared.values() for one in runs]
@@ -80,8 +81,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _best(results: Results, names: Sequence[str]) -> Table:
-    rows: list[list[Value]] = []
+def _best(results: LearnerResults, names: Sequence[str]) -> Table:
+    rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
         for one in runs:
             steps = results.steps(one)
@@ -99,8 +100,8 @@ def _best(results: Results, names: Sequence[str]) -> Table:
     )
 
 
-def _cumulative(results: Results, best: Table, name: str) -> Table:
-    rows: list[list[Value]] = []
+def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         values = np.array(
             [row[name] for row in best.records() if row["method"] == method and row[name] is not None]
@@ -120,8 +121,8 @@ def _cumulative(results: Results, best: Table, name: str) -> Table:
     )
 
 
-def _times(results: Results, best: Table) -> Table:
-    rows: list[list[Value]] = []
+def _times(results: LearnerResults, best: Table) -> Table:
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         seconds = [row["seconds"] for row in best.records() if row["method"] == method and row["seconds"] > 0]
         if seconds:
@@ -132,10 +133,7 @@ def _times(results: Results, best: Table) -> Table:
         "Evaluation time of the best configurations",
         "One row a method, seconds over runs: quartiles, whiskers within 1.5 times the box of the logarithm, "
         "and the geometric mean.",
-        (
-            *("method", "runs", "low_whisker", "quartile_1", "median", "quartile_3", "high_whisker"),
-            "geometric_mean",
-        ),
+        ("method", "runs", *BOX_COLUMNS[:-1], "geometric_mean"),
         rows,
     )
 
@@ -147,7 +145,7 @@ def draw_histograms(tables: Sequence[Table], names: Sequence[str]) -> Canvas:
         records = table.records()
         right = max(row[name] for row in records)
         wide = min(row[name] for row in records) > 0
-        for method in style.in_order({row["method"] for row in records}):
+        for method in in_order({row["method"] for row in records}):
             points = [row for row in records if row["method"] == method]
             x = [points[0][name], *(row[name] for row in points), right]
             y = [0.0, *(row["share"] for row in points), 1.0]
@@ -158,7 +156,7 @@ def draw_histograms(tables: Sequence[Table], names: Sequence[str]) -> Canvas:
         style.dress(axes, x=name, y="share of best configurations" if at == 0 else "")
         if wide:
             style.log_ticks(axes.xaxis)
-    methods = style.in_order({row["method"] for table in tables for row in table.records()})
+    methods = in_order({row["method"] for table in tables for row in table.records()})
     style.legend(canvas, [style.line_handle(method) for method in methods], 7 if len(names) > 1 else 4)
     return canvas
 
@@ -167,9 +165,9 @@ def draw_scatter(best: Table, names: tuple[str, str]) -> Canvas:
     canvas = style.canvas(style.COLUMN + 0.4, 3.2)
     axes = canvas.add_subplot()
     records = [row for row in best.records() if row[names[0]] is not None and row[names[1]] is not None]
-    methods = style.in_order({row["method"] for row in records})
+    methods = in_order({row["method"] for row in records})
     for method in methods:
-        found = style.look(method)
+        found = look(method)
         x, y = ([row[name] for row in records if row["method"] == method] for name in names)
         axes.plot(x, y, linestyle="", marker=found.marker, color=found.colour, markersize=4, alpha=0.65)
     if all(row[name] > 0 for row in records for name in names):
@@ -192,9 +190,7 @@ def draw_times(times: Table, best: Table) -> Canvas:
         row["method"]: [
             run["seconds"]
             for run in best.records()
-            if run["method"] == row["method"]
-            and run["seconds"] > 0
-            and not row["low_whisker"] * (1 - 1e-9) <= run["seconds"] <= row["high_whisker"] * (1 + 1e-9)
+            if run["method"] == row["method"] and run["seconds"] > 0 and is_outlier(row, run["seconds"])
         ]
         for row in records
     }

@@ -8,11 +8,12 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from cfo_bench.records import EndReason
-from cfo_bench.report import style
-from cfo_bench.report.contents import Figure, Section, Table, Value
-from cfo_bench.report.digest import COST_BIN_EDGES
-from cfo_bench.report.results import Results
-from cfo_bench.report.sections.overall import box, paint_boxes
+from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.reading.digest import COST_BIN_EDGES
+from cfo_bench.report.rendering import style
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _COLOURS = {"overhead": "#D55E00", "fit": "#0072B2", "validate": "#56B4E9", "idle": "#DDDDDD"}
 
 
-def section(results: Results) -> Section:
+def section(results: LearnerResults) -> Section:
     costs = _costs(results)
     over_time = _over_time(results, costs)
     by_task = _shares_by_task(results)
@@ -65,9 +66,9 @@ def section(results: Results) -> Section:
     )
 
 
-def _costs(results: Results) -> Table:
+def _costs(results: LearnerResults) -> Table:
     """Runs that have no trial in a bin have no say in it."""
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
         for at, column in enumerate(zip(*(one.cost_bins for one in runs), strict=True)):
             there = [cost for cost in column if cost is not None]
@@ -84,13 +85,13 @@ def _costs(results: Results) -> Table:
     )
 
 
-def _over_time(results: Results, costs: Table) -> Table:
+def _over_time(results: LearnerResults, costs: Table) -> Table:
     groups: dict[tuple[str, float], list[float]] = {}
     for row in costs.records():
         if row["mean_seconds"] > 0:
             share = row["mean_seconds"] / row["budget_seconds"]
             groups.setdefault((row["method"], row["to_share"]), []).append(math.log(share))
-    rows: list[list[Value]] = [
+    rows: list[list[CellValue]] = [
         [method, to_share, math.exp(fmean(logs)), len(logs)]
         for method in results.methods
         for (name, to_share), logs in sorted(groups.items())
@@ -106,8 +107,8 @@ def _over_time(results: Results, costs: Table) -> Table:
     )
 
 
-def _shares_by_task(results: Results) -> Table:
-    rows: list[list[Value]] = []
+def _shares_by_task(results: LearnerResults) -> Table:
+    rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
         whole = [sum(one.spent.values()) for one in runs]
         shares = [
@@ -125,8 +126,8 @@ def _shares_by_task(results: Results) -> Table:
     )
 
 
-def _shares(results: Results, by_task: Table) -> Table:
-    rows: list[list[Value]] = []
+def _shares(results: LearnerResults, by_task: Table) -> Table:
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         own = [row for row in by_task.records() if row["method"] == method]
         if own:
@@ -140,8 +141,8 @@ def _shares(results: Results, by_task: Table) -> Table:
     )
 
 
-def _dearer(results: Results, by_task: Table) -> Table:
-    rows: list[list[Value]] = []
+def _dearer(results: LearnerResults, by_task: Table) -> Table:
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         values = [row["dearer"] for row in by_task.records() if row["method"] == method]
         if values:
@@ -151,13 +152,13 @@ def _dearer(results: Results, by_task: Table) -> Table:
         "Time spent on trials dearer than the best",
         "One row a method, over tasks: the share of the time in trials that cost more than the final "
         "incumbent; quartiles, whiskers within 1.5 times the box, mean.",
-        ("method", "tasks", "low_whisker", "quartile_1", "median", "quartile_3", "high_whisker", "mean"),
+        ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
 
 
-def _budget(results: Results) -> Table:
-    rows: list[list[Value]] = []
+def _budget(results: LearnerResults) -> Table:
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         runs = [one for (_, name), found in results.compared.items() if name == method for one in found]
         full = [one for one in runs if one.end_reason == EndReason.BUDGET]
@@ -181,13 +182,13 @@ def draw_costs(table: Table) -> Canvas:
     axes.set_xscale("log")
     axes.set_yscale("log")
     records = table.records()
-    methods = style.in_order({row["method"] for row in records})
+    methods = in_order({row["method"] for row in records})
     for method in methods:
         points = [row for row in records if row["method"] == method]
         axes.plot(
             [row["to_share"] for row in points],
             [row["cost_share"] for row in points],
-            marker=style.look(method).marker,
+            marker=look(method).marker,
             markersize=2.5,
             **style.line_of(method),
         )
@@ -206,8 +207,7 @@ def draw_dearer(table: Table, by_task: Table) -> Canvas:
         row["method"]: [
             one["dearer"]
             for one in by_task.records()
-            if one["method"] == row["method"]
-            and not row["low_whisker"] <= one["dearer"] <= row["high_whisker"]
+            if one["method"] == row["method"] and is_outlier(row, one["dearer"])
         ]
         for row in records
     }
@@ -228,7 +228,7 @@ def draw_shares(table: Table) -> Canvas:
         for kind, colour in _COLOURS.items():
             axes.barh(at, row[kind], left=left, color=colour, height=0.7)
             left += row[kind]
-    labels = [style.plain(style.shortened(style.look(row["method"]).label, 18)) for row in reversed(records)]
+    labels = [style.plain(style.shortened(look(row["method"]).label, 18)) for row in reversed(records)]
     axes.set_yticks(range(len(records)), labels)
     axes.set_xlim(0, 1)
     style.dress(axes, x="share of the time", grid="")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from statistics import fmean
 
 from cfo_bench.metrics import METRICS
-from cfo_bench.report.contents import Section, Table, Value
-from cfo_bench.report.results import Results
+from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.numbers.learner_results import LearnerResults
 
 
-def section(results: Results) -> Section | None:
+def section(results: LearnerResults) -> Section | None:
     """None when no run has a test score: validation was done on the fold's held-out part itself."""
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for task in results.scores:
         metric = METRICS[task.metric]
         for method in results.methods:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cfo_bench.report.contents import Section, Table, Value
-from cfo_bench.report.digest import Digest
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import NOT_COMPARED
+from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import NOT_COMPARED
+from cfo_bench.report.reading.digest import Digest
 
 NOT_RUN = "not finished, or not run"
 NO_RESULT = "no result: counted as the constant predictor"
@@ -15,14 +15,14 @@ NO_MEAN = "no result on any shared fold"
 NOT_SHARED = "left out of the means: not every method has this fold"
 
 
-def section(results: Results) -> Section:
+def section(results: LearnerResults) -> Section:
     """Expected is every method on every task with every (fold, seed) that any method has on it."""
     runs = {
         (one.task, one.method, one.fold, one.seed): one
         for one in results.digests
         if one.method not in NOT_COMPARED
     }
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for task in results.scores:
         known = sorted({(fold, seed) for name, _, fold, seed in runs if name == task.task})
         shared = set(task.shared)
@@ -53,7 +53,7 @@ def section(results: Results) -> Section:
     )
 
 
-def _verdict(results: Results, one: Digest | None, is_shared: bool) -> tuple[str, str | None]:
+def _verdict(results: LearnerResults, one: Digest | None, is_shared: bool) -> tuple[str, str | None]:
     if one is None:
         return NOT_RUN, None
     if not results.steps(one).seconds:
@@ -67,8 +67,8 @@ def _statuses(one: Digest) -> str:
     return ", ".join(f"{n} {status}" for status, n in one.statuses.items()) or "no trial ended"
 
 
-def _trials(results: Results) -> Table:
-    rows: list[list[Value]] = []
+def _trials(results: LearnerResults) -> Table:
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         own = [one for one in results.digests if one.method == method]
         counts = Counter[str]()

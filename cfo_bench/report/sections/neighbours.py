@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench.errors import TraceError
-from cfo_bench.report import style
-from cfo_bench.report.contents import Figure, Section, Table, Value
-from cfo_bench.report.knn import findings, seconds
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import STUDY
+from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.numbers.knn_study import findings, points
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import STUDY
+from cfo_bench.report.rendering import style
+from cfo_bench.report.sections.performance import LOSS_OF
 from cfo_bench.results import trace
+from cfo_bench.results.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -20,36 +22,23 @@ if TYPE_CHECKING:
 _LOSS, _COST = "#D55E00", "#0072B2"
 
 
-def section(results: Results) -> Section | None:
+def section(results: LearnerResults) -> Section | None:
     """None when there is no study of nearest neighbours among the runs."""
     figures, warnings = [], []
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for one in sorted(results.digests, key=lambda one: (one.task, one.fold, one.seed)):
         if one.method != STUDY or one.learner != "knn":
             continue
-        found = trace.read(Path(one.path))
-        name = f"{one.task}, fold {one.fold}"
+        study = trace.read(Path(one.path))
         try:
-            if found is None:
+            if study is None:
                 raise TraceError("its trace is gone")
-            told = findings(found)
+            found = findings(study)
         except TraceError as error:
-            warnings.append(f"{name}: {error}")
+            warnings.append(f"{one.task}, fold {one.fold}: {error}")
             continue
-        points: list[list[Value]] = [
-            [one.task, one.fold, trial.config["k"], trial.loss, seconds(trial)]
-            for trial in sorted(found.trials, key=lambda trial: trial.config["k"])
-            if trial.loss is not None
-        ]
-        table = Table(
-            f"neighbours-{one.task}-fold-{one.fold}-seed-{one.seed}",
-            f"Loss and cost against K on {name}",
-            "One row a K: the validation loss, and the seconds to train and validate.",
-            ("task", "fold", "k", "loss", "seconds"),
-            points,
-        )
-        rows.append([one.task, one.fold, told.best_k, told.best_loss, told.best_seconds, told.rises_from])
-        figures.append(Figure(table.name, table.title, f"{told}.", (table,), partial(draw, table, name)))
+        rows.append([one.task, one.fold, found.best_k, found.best_loss, found.best_seconds, found.rises_from])
+        figures.append(figure_of(study))
     if not rows and not warnings:
         return None
     best = Table(
@@ -71,7 +60,33 @@ def section(results: Results) -> Section | None:
     )
 
 
-def draw(table: Table, title: str) -> Canvas:
+def figure_of(study: Trace) -> Figure:
+    """Loss and cost of one study, for every K."""
+    spec = study.header["spec"]
+    task, fold = spec["task"], spec["fold"]
+    table = Table(
+        f"neighbours-{task}-fold-{fold}-seed-{spec['seed']}",
+        f"Loss and cost against K on {task}, fold {fold}",
+        "One row a K: the validation loss, and the seconds to train and validate.",
+        ("task", "fold", "k", "loss", "seconds"),
+        [[task, fold, *point] for point in points(study)],
+    )
+    loss = f"validation loss, {LOSS_OF[study.header['metric']]}"
+    drawing = partial(draw, table, f"{task}, fold {fold}", loss)
+    return Figure(table.name, table.title, f"{findings(study)}.", (table,), drawing)
+
+
+def save_beside(study: Trace, path: Path) -> list[Path]:
+    """Writes the figure of a study beside its trace, as PNG and as PDF."""
+    files = [path.with_suffix(suffix) for suffix in (".png", ".pdf")]
+    canvas = figure_of(study).draw()
+    for file in files:
+        style.save(canvas, file)
+    return files
+
+
+def draw(table: Table, title: str, loss: str) -> Canvas:
+    """The loss on the left axis, the seconds on the right."""
     records = table.records()
     canvas = style.canvas(style.COLUMN + 0.6, 2.7)
     left = canvas.add_subplot()
@@ -80,7 +95,7 @@ def draw(table: Table, title: str) -> Canvas:
     marker = "." if len(ks) < 40 else ""
     left.plot(ks, [row["loss"] for row in records], color=_LOSS, linewidth=1.3, marker=marker)
     right.plot(ks, [row["seconds"] for row in records], color=_COST, linewidth=0.9, linestyle=(0, (4, 1.5)))
-    style.dress(left, title, "K, the number of neighbours", "validation loss", grid="x")
+    style.dress(left, title, "K, the number of neighbours", loss, grid="x")
     style.dress(right, y="seconds (dashed)", grid="")
     right.set_ylim(bottom=0)
     right.spines["right"].set_visible(True)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from cfo_bench.report import style
-from cfo_bench.report.contents import Section, Table, Value
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import REACHES, optimality
+from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import REACHES, optimality
 
 
-def section(results: Results) -> Section:
+def section(results: LearnerResults) -> Section:
     cells = {(cell.task, cell.method): cell for task in results.scores for cell in optimality(task)}
-    printed: list[list[Value]] = []
-    numbers: list[list[Value]] = []
+    printed: list[list[CellValue]] = []
+    numbers: list[list[CellValue]] = []
     for task in results.scores:
-        texts: list[Value] = []
+        texts: list[CellValue] = []
         for method in results.methods:
             cell = cells.get((task.task, method))
             if cell is None:
@@ -45,7 +45,7 @@ def section(results: Results) -> Section:
                 "optimality",
                 "Optimality of score and cost",
                 note,
-                ("task", *(style.look(method).label for method in results.methods)),
+                ("task", *(look(method).label for method in results.methods)),
                 printed,
             ),
             Table(
@@ -64,7 +64,7 @@ def section(results: Results) -> Section:
     )
 
 
-def _scales(results: Results) -> tuple[str, ...]:
+def _scales(results: LearnerResults) -> tuple[str, ...]:
     plain = [task.task for task in results.scores if task.scale.by == "a loss of 0"]
     if not plain:
         return ()

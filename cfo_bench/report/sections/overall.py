@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cfo_bench.report import style
-from cfo_bench.report.contents import Figure, Section, Table, Value
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import normalised
+from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import normalised
+from cfo_bench.report.rendering import style
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,11 +23,11 @@ HIGH = 90.0
 _FLOOR = 0.0
 
 
-def section(results: Results) -> Section:
+def section(results: LearnerResults) -> Section:
     cells = _cells(results)
     shares = _shares(results, cells)
     boxes = _boxes(results, cells)
-    base = style.look(results.baseline).label
+    base = look(results.baseline).label
     warnings, figures = [], []
     tasks = {row["task"] for row in cells.records()}
     scored = {row["task"] for row in cells.records() if row["score"] is not None}
@@ -82,8 +81,8 @@ def section(results: Results) -> Section:
     )
 
 
-def _cells(results: Results) -> Table:
-    rows: list[list[Value]] = []
+def _cells(results: LearnerResults) -> Table:
+    rows: list[list[CellValue]] = []
     for number, task in enumerate(results.scores, start=1):
         base = normalised(task, results.baseline)
         rows += [
@@ -101,9 +100,9 @@ def _cells(results: Results) -> Table:
     )
 
 
-def _shares(results: Results, cells: Table) -> Table:
+def _shares(results: LearnerResults, cells: Table) -> Table:
     """Shares are of the tasks on which a method was run and the baseline has a score."""
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         own = [row for row in cells.records() if row["method"] == method]
         scored = {row["task"] for row in cells.records() if row["score"] is not None}
@@ -126,8 +125,8 @@ def _shares(results: Results, cells: Table) -> Table:
     )
 
 
-def _boxes(results: Results, cells: Table) -> Table:
-    rows: list[list[Value]] = []
+def _boxes(results: LearnerResults, cells: Table) -> Table:
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         scores = [
             row["score"] for row in cells.records() if row["method"] == method and row["score"] is not None
@@ -139,58 +138,9 @@ def _boxes(results: Results, cells: Table) -> Table:
         "Boxes of the normalised scores",
         "One row a method, over tasks: quartiles (linear), whiskers at the furthest score within 1.5 times "
         "the box.",
-        ("method", "tasks", "low_whisker", "quartile_1", "median", "quartile_3", "high_whisker", "mean"),
+        ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
-
-
-def box(values: list[float]) -> list[Value]:
-    """Low whisker, quartiles, high whisker, mean."""
-    first, middle, third = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
-    # An interpolated quartile of equal values may be off by its rounding.
-    reach = 1.5 * (third - first) + 1e-12 * max(abs(first), abs(third))
-    return [
-        min(value for value in values if value >= first - reach),
-        *(first, middle, third),
-        max(value for value in values if value <= third + reach),
-        math.fsum(values) / len(values),
-    ]
-
-
-def paint_boxes(axes: Axes, boxes: list[dict[str, Any]], outliers: dict[str, list[float]]) -> None:
-    """Lying boxes, the first on top, each in its method's colour; the row's keys are those of `_boxes`."""
-    for at, row in enumerate(reversed(boxes)):
-        found = style.look(row["method"])
-        axes.bxp(
-            [
-                {
-                    "med": row["median"],
-                    "q1": row["quartile_1"],
-                    "q3": row["quartile_3"],
-                    "whislo": row["low_whisker"],
-                    "whishi": row["high_whisker"],
-                    "fliers": outliers[row["method"]],
-                }
-            ],
-            positions=[at],
-            widths=0.6,
-            orientation="horizontal",
-            patch_artist=True,
-            manage_ticks=False,
-            boxprops={"facecolor": found.colour + "55", "edgecolor": found.colour, "linewidth": 1.0},
-            medianprops={"color": style.INK, "linewidth": 1.4},
-            whiskerprops={"color": found.colour, "linewidth": 1.0},
-            capprops={"color": found.colour, "linewidth": 1.0},
-            flierprops={
-                "marker": "o",
-                "markersize": 2.5,
-                "markerfacecolor": found.colour,
-                "markeredgecolor": "none",
-            },
-        )
-    labels = [style.plain(style.shortened(style.look(row["method"]).label, 18)) for row in reversed(boxes)]
-    axes.set_yticks(range(len(boxes)), labels)
-    axes.set_ylim(-0.6, len(boxes) - 0.4)
 
 
 def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
@@ -203,7 +153,7 @@ def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
             for cell in cells.records()
             if cell["method"] == row["method"]
             and (score := cell["score"]) is not None
-            and not row["low_whisker"] <= score <= row["high_whisker"]
+            and is_outlier(row, score)
         ]
         for row in records
     }
@@ -221,7 +171,7 @@ def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
     canvas, axes = _by_task(cells)
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
     for row in records:
-        found = style.look(row["method"])
+        found = look(row["method"])
         colour = "black" if row["seconds_to_best"] is None else found.colour
         axes.plot(
             max(row["score"], _FLOOR), row["number"], found.marker, color=colour, markersize=4, clip_on=False
@@ -236,7 +186,7 @@ def draw_times(cells: Table, shares: Table) -> Canvas:
     axes.set_xscale("log")
     for row in cells.records():
         if row["seconds_to_best"]:
-            found = style.look(row["method"])
+            found = look(row["method"])
             axes.plot(row["seconds_to_best"], row["number"], found.marker, color=found.colour, markersize=4)
     for budget in sorted({row["budget_seconds"] for row in cells.records()}):
         axes.axvline(budget, color=style.FAINT, linewidth=0.8, zorder=0)
@@ -259,7 +209,7 @@ def _legend(canvas: Canvas, shares: Table, share: str) -> None:
     handles = [
         style.marker_handle(
             row["method"],
-            f"{style.look(row['method']).label} {'–' if row[share] is None else format(row[share], '.0%')}",
+            f"{look(row['method']).label} {'–' if row[share] is None else format(row[share], '.0%')}",
         )
         for row in shares.records()
     ]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from cfo_bench.report import style
-from cfo_bench.report.contents import Section, Table, Value
-from cfo_bench.report.paper import BUDGETS, key, order, printed
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import Cell, optimality
+from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paper_tables import BUDGETS, key, order, printed
+from cfo_bench.report.numbers.scores import Cell, optimality
 
 _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
 
-def section(results: Results) -> Section | None:
+def section(results: LearnerResults) -> Section | None:
     """None for a learner that the paper did not tune, and where no task or method is the paper's."""
     theirs = printed(results.learner)
     ours = {(cell.task, cell.method): cell for task in results.scores for cell in optimality(task)}
@@ -25,7 +25,7 @@ def section(results: Results) -> Section | None:
     if not both:
         return None
     cells = _side_by_side(results, both)
-    base = style.look(results.baseline).label
+    base = look(results.baseline).label
     budgets = sorted({task.budget_seconds for task in results.scores})
     return Section(
         "paper",
@@ -41,15 +41,15 @@ def section(results: Results) -> Section | None:
     )
 
 
-def _side_by_side(results: Results, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
-    rows: list[list[Value]] = []
+def _side_by_side(results: LearnerResults, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
+    rows: list[list[CellValue]] = []
     for task in results.scores:
         base = both.get((task.task, results.baseline))
         for method in results.methods:
             if (task.task, method) not in both:
                 continue
             theirs, ours = both[task.task, method]
-            signs: list[Value] = [None] * 3
+            signs: list[CellValue] = [None] * 3
             if base is not None and method != results.baseline:
                 paper, own = order(theirs, base[0]), order(ours, base[1])
                 signs = [_WORDS[paper], _WORDS[own], paper == own]
@@ -64,9 +64,9 @@ def _side_by_side(results: Results, both: dict[tuple[str, str], tuple[Cell, Cell
     )
 
 
-def _agreement(results: Results, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
+def _agreement(results: LearnerResults, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
     tasks = list(dict.fromkeys(task for task, _ in both))
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         if method != results.baseline:
             rows += _counted(
@@ -88,7 +88,7 @@ def _counted(
     tasks: list[str],
     both: dict[tuple[str, str], tuple[Cell, Cell]],
     pairs: list[tuple[str, str]],
-) -> list[list[Value]]:
+) -> list[list[CellValue]]:
     found = [
         order(both[task, one][0], both[task, other][0]) == order(both[task, one][1], both[task, other][1])
         for task in tasks

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfo_bench.report import style
-from cfo_bench.report.contents import Figure, Section, Table, Value
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import TaskScores
+from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.looks import in_order
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.rendering import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ _SHEET = 12
 _LOG_RANGE = 20.0
 
 
-def section(results: Results) -> Section:
+def section(results: LearnerResults) -> Section:
     curves = {task.task: curve_table(results, task) for task in results.scores}
     titles = {task.task: f"{task.task}, loss = {LOSS_OF[task.metric]}" for task in results.scores}
 
@@ -74,11 +75,11 @@ def curves_name(task: str) -> str:
     return f"curves-{task}"
 
 
-def curve_table(results: Results, task: TaskScores) -> Table:
+def curve_table(results: LearnerResults, task: TaskScores) -> Table:
     """Where the curves step, as far as it can be seen; each ends where the task's last run does."""
     runs = [one for (name, _), found in results.compared.items() if name == task.task for one in found]
     end = min(task.budget_seconds, max((one.elapsed for one in runs), default=0.0))
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for method in results.methods:
         found = task.methods.get(method)
         if found is None or found.curve is None:
@@ -105,7 +106,7 @@ def _band(low: float, high: float) -> tuple[float | None, float | None]:
     return (None, None) if np.isnan(low) else (float(low), float(high))
 
 
-def chosen_tasks(results: Results, tasks: Sequence[str]) -> list[str]:
+def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
     """The paper's six where there are such; for others the smallest or largest of their kind, then any."""
     about = {one.task: (one.problem, one.header["data"].get("rows") or 0) for one in results.digests}
     by_key = {re.sub("[^a-z0-9]", "", task.lower()): task for task in tasks}
@@ -139,7 +140,7 @@ def draw(tables: Sequence[Table], titles: Sequence[str], columns: int) -> Canvas
         style.log_ticks(axes.xaxis)
         if axes.get_yscale() == "log":
             style.log_ticks(axes.yaxis)
-    methods = style.in_order({row["method"] for table in tables for row in table.records()})
+    methods = in_order({row["method"] for table in tables for row in table.records()})
     style.legend(canvas, [style.line_handle(method) for method in methods], 4 if single else 7)
     return canvas
 
@@ -157,7 +158,7 @@ def _paint(axes: Axes, table: Table) -> None:
     else:
         margin = 0.12 * (high - low or abs(high) or 1.0)
         axes.set_ylim(low - margin, high + margin)
-    for method in style.in_order({row["method"] for row in records}):
+    for method in in_order({row["method"] for row in records}):
         points = [row for row in records if row["method"] == method]
         seconds = [row["seconds"] for row in points]
         colours = style.line_of(method)

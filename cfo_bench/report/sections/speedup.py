@@ -5,17 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cfo_bench.report import style
 from cfo_bench.report.contents import Figure, Section, Table
-from cfo_bench.report.results import Results
-from cfo_bench.report.speedup import RESAMPLES, TARGETS, factors, summaries
+from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.running_time import RESAMPLES, TARGETS, factors, summaries
+from cfo_bench.report.rendering import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-def section(results: Results) -> Section:
-    base = style.look(results.baseline).label
+def section(results: LearnerResults) -> Section:
+    base = look(results.baseline).label
     found = factors(results)
     detail = Table(
         "speed-ups-by-task",
@@ -82,7 +83,7 @@ def section(results: Results) -> Section:
 
 def draw(table: Table, base: str) -> Canvas:
     records = table.records()
-    methods = style.in_order({row["method"] for row in records})
+    methods = in_order({row["method"] for row in records})
     canvas = style.canvas(style.PAGE, 0.9 + 0.24 * len(methods))
     first = None
     for at, target in enumerate(TARGETS):
@@ -90,7 +91,7 @@ def draw(table: Table, base: str) -> Canvas:
         axes.set_xscale("log")
         axes.axvline(1, color=style.FAINT, linewidth=0.8, zorder=0)
         for row in (row for row in records if row["target"] == target):
-            found, place = style.look(row["method"]), methods.index(row["method"])
+            found, place = look(row["method"]), methods.index(row["method"])
             bounds = row["only_baseline"] + row["only_method"] + row["neither"]
             if row["ci_low"] is not None:
                 axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=found.colour, linewidth=1.4)
@@ -102,7 +103,7 @@ def draw(table: Table, base: str) -> Canvas:
                 markeredgecolor=found.colour,
                 markerfacecolor="white" if bounds else found.colour,
             )
-        labels = [style.plain(style.shortened(style.look(method).label, 16)) for method in methods]
+        labels = [style.plain(style.shortened(look(method).label, 16)) for method in methods]
         axes.set_yticks(range(len(methods)), labels if at == 0 else [])
         axes.set_ylim(len(methods) - 0.4, -0.6)
         style.dress(axes, target, f"× {base}'s time", grid="x")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.report import style
-from cfo_bench.report.contents import Figure, Section, Table, Value
-from cfo_bench.report.results import Results
-from cfo_bench.report.scores import TaskScores
-from cfo_bench.report.statistics import (
+from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
     cliques,
@@ -23,6 +23,7 @@ from cfo_bench.report.statistics import (
     pairwise,
     ranks,
 )
+from cfo_bench.report.rendering import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -31,7 +32,7 @@ _MOMENTS = 60
 _FIRST_SHARE = 1e-4
 
 
-def section(results: Results) -> Section:
+def section(results: LearnerResults) -> Section:
     methods = results.methods
     tasks = [task for task in results.scores if set(task.methods) >= set(methods)]
     warnings = []
@@ -77,7 +78,7 @@ def section(results: Results) -> Section:
         )
     ]
     test = friedman(final)
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     if test is None:
         warnings.append("no Friedman test: it takes three methods")
     else:
@@ -127,7 +128,7 @@ def _over_time(tasks: Sequence[TaskScores], methods: Sequence[str]) -> Table:
         ),
         default=_FIRST_SHARE,
     )
-    rows: list[list[Value]] = []
+    rows: list[list[CellValue]] = []
     for share in np.geomspace(min(max(begin, _FIRST_SHARE), 0.5), 1.0, _MOMENTS):
         losses = np.array(
             [
@@ -196,7 +197,7 @@ def draw_ranks(table: Table) -> Canvas:
     axes = canvas.add_subplot()
     axes.set_xscale("log")
     records = table.records()
-    methods = style.in_order({row["method"] for row in records})
+    methods = in_order({row["method"] for row in records})
     for method in methods:
         points = [row for row in records if row["method"] == method]
         x, y = ([row[name] for row in points] for name in ("share", "mean_rank"))
@@ -244,7 +245,7 @@ def draw_differences(table: Table) -> Canvas:
         left = at < half
         height = depth + 0.45 * (at if left else n - 1 - at) + 0.2
         side = low - 0.04 * margin if left else high + 0.04 * margin
-        found = style.look(row["method"])
+        found = look(row["method"])
         axes.plot([means[at], means[at], side], [0, height, height], color=found.colour, linewidth=1.0)
         label = style.plain(style.shortened(found.label, 14))
         text = f"{label} {means[at]:.2f}" if left else f"{means[at]:.2f} {label}"

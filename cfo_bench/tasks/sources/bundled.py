@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cfo_bench.records import Problem
 
 if TYPE_CHECKING:
-    from cfo_bench.tasks.table import Table
+    from cfo_bench.tasks.data_set import DataSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ SETS = {
 }
 
 
-def load(name: str) -> Table:
+def load(name: str) -> DataSet:
     import sklearn.datasets
 
-    from cfo_bench.tasks.table import Table, numbers
+    from cfo_bench.tasks.data_set import DataSet, numbers
 
     one = SETS[name]
     data = getattr(sklearn.datasets, one.loader)()
     features = [numbers(str(column), data.data[:, i]) for i, column in enumerate(data.feature_names)]
-    return Table.of([*features, numbers("target", data.target)], "target", one.problem, where=name)
+    return DataSet.of([*features, numbers("target", data.target)], "target", one.problem, where=name)

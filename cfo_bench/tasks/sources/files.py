@@ -17,7 +17,7 @@ import pandas as pd
 
 from cfo_bench.errors import DataError
 from cfo_bench.tasks.columns import from_pandas, joined, labelled
-from cfo_bench.tasks.table import Column, check_names
+from cfo_bench.tasks.data_set import Column, check_names
 
 # A big table is read in pieces of so many cells, so that what a parser needs besides the columns stays small.
 CELLS_AT_ONCE = 200_000

@@ -24,12 +24,12 @@ import requests
 from cfo_bench.errors import DataError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
+from cfo_bench.tasks.data_set import Column, Kind, categories
 from cfo_bench.tasks.sources.files import read_columns
 from cfo_bench.tasks.sources.openml_cache import OpenMLHome, bring, data_file, give_back, look_up
 from cfo_bench.tasks.sources.origins import Origin
 from cfo_bench.tasks.sources.unavailable import Unavailable, patient
 from cfo_bench.tasks.store import Fetched
-from cfo_bench.tasks.table import Column, Kind, categories
 
 TRUE_FALSE = {"true": 1.0, "false": 0.0}
 

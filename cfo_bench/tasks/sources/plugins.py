@@ -14,7 +14,7 @@ from cfo_bench.errors import DataError, UserError
 from cfo_bench.records import DataRef
 
 if TYPE_CHECKING:
-    from cfo_bench.tasks.table import Table
+    from cfo_bench.tasks.data_set import DataSet
 
 GROUP = "cfo_bench.tasks"
 
@@ -29,9 +29,9 @@ def names() -> dict[str, str]:
     }
 
 
-def load(ref: DataRef) -> Table:
+def load(ref: DataRef) -> DataSet:
     from cfo_bench.tasks.columns import from_pandas
-    from cfo_bench.tasks.table import Table
+    from cfo_bench.tasks.data_set import DataSet
 
     where = f"task {ref.task!r} of {ref.source}"
     point = names().get(ref.task)
@@ -42,7 +42,7 @@ def load(ref: DataRef) -> Table:
     except Exception as error:
         raise DataError(f"{where} could not be loaded: {type(error).__name__}: {error}") from None
     columns = [from_pandas(str(name), frame[name], where) for name in frame.columns]
-    return Table.of(columns, target, ref.problem, where)
+    return DataSet.of(columns, target, ref.problem, where)
 
 
 @cache

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError
+from cfo_bench.tasks.data_set import Column, Kind
 from cfo_bench.tasks.sources.files import read_columns
-from cfo_bench.tasks.table import Column, Kind
 
 
 def columns_of(path: Path, content: str | bytes) -> dict[str, Column]:

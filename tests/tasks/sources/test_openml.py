@@ -14,7 +14,7 @@ import pytest
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks import inspect, load_fold, official_folds, resolve, store
-from cfo_bench.tasks.loading import load_table
+from cfo_bench.tasks.loading import load_data_set
 from cfo_bench.tasks.sources.openml import read_splits
 from cfo_bench.tasks.sources.openml_cache import openml_home
 from cfo_bench.tasks.sources.origins import Origin
@@ -60,7 +60,7 @@ def test_the_folds_are_those_of_the_client(
     copy = openml_cache(cache, "test")
     before = bytes_below(copy)
     ref = resolve(f"openml:{task}")
-    table, stored = load_table(ref)
+    table, stored = load_data_set(ref)
 
     assert (len(table.y), len(table.features)) == (rows, features)
     assert official_folds(ref) == n_folds and stored is not None
@@ -162,7 +162,7 @@ def test_row_numbers_and_ignored_attributes_are_dropped_and_odd_labels_kept(open
         )
         + "</oml:data_features>"
     )
-    table, _ = load_table(resolve("openml-data:77"))
+    table, _ = load_data_set(resolve("openml-data:77"))
     assert [column.name for column in table.features] == ["x"]
     assert table.classes == ("0", "a b") and np.isnan(table.features[0].values).sum() == 1
 

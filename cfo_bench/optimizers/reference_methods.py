@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfo_bench.errors import Exhausted, OptionError
-from cfo_bench.optimizers.options import check_count
+from cfo_bench.optimizers.option_checks import check_count
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Space
 
 
-class Constant:
+class ConstantReference:
     """The predictor that has seen no feature: it scores 0."""
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
@@ -30,7 +30,7 @@ class Constant:
         pass
 
 
-class TunedForest(Constant):
+class TunedForestReference(ConstantReference):
     """The random forest that scores 1.
 
     `grid` values of max_features, from one feature to all, are compared by `cv_folds`-fold

@@ -8,12 +8,16 @@ from typing import Any
 
 import orjson
 
-from cfo_bench.report.contents import Section, Table, Value
-from cfo_bench.report.digest import Digest
+from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.reading.digest import Digest
+
+# What the traces say of one thing, by the names of the columns.
+Facts = dict[str, CellValue]
 
 
-def provenance(digests: Sequence[Digest]) -> Section:
-    """The section on what the runs of one learner were run on and with."""
+def section(results: LearnerResults) -> Section:
+    digests = sorted(results.digests, key=lambda one: one.path)
     machines = _counted(digests, _machine)
     versions = _counted(digests, _versions)
     warnings = []
@@ -46,7 +50,7 @@ def provenance(digests: Sequence[Digest]) -> Section:
     )
 
 
-def _machine(one: Digest) -> dict[str, Value]:
+def _machine(one: Digest) -> Facts:
     machine = one.header.get("machine", {})
     return {
         "node": machine.get("node"),
@@ -57,7 +61,7 @@ def _machine(one: Digest) -> dict[str, Value]:
     }
 
 
-def _versions(one: Digest) -> dict[str, Value]:
+def _versions(one: Digest) -> Facts:
     ours = one.header.get("cfo_bench", {})
     commit = ours.get("commit")
     return {
@@ -68,7 +72,7 @@ def _versions(one: Digest) -> dict[str, Value]:
     }
 
 
-def _settings(one: Digest) -> dict[str, Value]:
+def _settings(one: Digest) -> Facts:
     spec = one.header["spec"]
     return {
         "method": one.method,
@@ -85,7 +89,7 @@ def _settings(one: Digest) -> dict[str, Value]:
     }
 
 
-def _data(one: Digest) -> dict[str, Value]:
+def _data(one: Digest) -> Facts:
     data = one.header["data"]
     return {
         "task": one.task,
@@ -104,13 +108,15 @@ def _in_words(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={orjson.dumps(value).decode()}" for key, value in options.items())
 
 
-def _counted(digests: Sequence[Digest], of: Callable[[Digest], dict[str, Value]]) -> list[dict[str, Value]]:
+def _counted(
+    digests: Sequence[Digest], of: Callable[[Digest], dict[str, CellValue]]
+) -> list[dict[str, CellValue]]:
     """Each different answer once, in the order met, with the number of runs that gave it."""
-    counts: Counter[tuple[tuple[str, Value], ...]] = Counter(tuple(of(one).items()) for one in digests)
+    counts: Counter[tuple[tuple[str, CellValue], ...]] = Counter(tuple(of(one).items()) for one in digests)
     return [{**dict(items), "runs": n} for items, n in counts.items()]
 
 
-def _table(name: str, title: str, note: str, rows: Sequence[Mapping[str, Value]]) -> Table:
+def _table(name: str, title: str, note: str, rows: Sequence[Mapping[str, CellValue]]) -> Table:
     # One machine may lack a package that another has: the columns are those of all rows.
     columns = [column for column in dict.fromkeys(key for row in rows for key in row) if column != "runs"]
     columns.append("runs")

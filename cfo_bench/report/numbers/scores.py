@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from cfo_bench.report.curves import Curve, curve
-from cfo_bench.report.digest import Digest, Steps
+from cfo_bench.report.numbers.curves import Curve, curve
+from cfo_bench.report.reading.digest import Digest, Steps
 
 # These scale the scores, or look at every value of a hyperparameter: they search for nothing.
 FOREST, STUDY = "tuned-rf", "study"
@@ -24,7 +24,7 @@ REACHES = 0.9995
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScoreScale:
     """From a loss to a score; `by` says what the 1 is."""
 
     by: str
@@ -66,7 +66,7 @@ class TaskScores:
     problem: str
     metric: str
     budget_seconds: float
-    scale: Scale
+    scale: ScoreScale
     methods: Mapping[str, MethodScores]
     best_score: float | None
     best_method: str | None
@@ -157,17 +157,19 @@ def _constant(one: Digest) -> Steps:
     return Steps([0.0], [one.constant_loss], [None], [0.0], [0.0], {})
 
 
-def _scale(first: Digest, digests: Sequence[Digest], forest: Sequence[Digest], shared: set[int]) -> Scale:
+def _scale(
+    first: Digest, digests: Sequence[Digest], forest: Sequence[Digest], shared: set[int]
+) -> ScoreScale:
     if first.problem == "regression":
-        return Scale("r2", 1.0, 0.0)
+        return ScoreScale("r2", 1.0, 0.0)
     folds = {one.fold: one.constant_loss for one in digests if one.fold in shared or not shared}
     forest_losses = {one.fold: one.steps.losses[-1] for one in forest if one.steps.losses}
     zero = fmean(folds.values())
     if set(forest_losses) >= set(folds):
         one = fmean(forest_losses[fold] for fold in folds)
         if one < zero:
-            return Scale("tuned random forest", zero, one)
-    return Scale("a loss of 0", zero, 0.0)
+            return ScoreScale("tuned random forest", zero, one)
+    return ScoreScale("a loss of 0", zero, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from html import escape
 from pathlib import PurePosixPath
 
 from cfo_bench import __version__
-from cfo_bench.report import layout
-from cfo_bench.report.assets import template
 from cfo_bench.report.contents import Figure, Section, Table
-from cfo_bench.report.explorer import colour_style, explorer
-from cfo_bench.report.overview import Overview
-from cfo_bench.report.scores import TaskScores
-from cfo_bench.report.sheet import sheet
-from cfo_bench.report.style import Look
+from cfo_bench.report.looks import Look
+from cfo_bench.report.numbers.overview import Overview
+from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.rendering import layout
+from cfo_bench.report.rendering.assets import template
+from cfo_bench.report.rendering.explorer import colour_style, explorer
+from cfo_bench.report.rendering.sheet import sheet
 
 # Of a section with more pictures only the first is seen at once; the others are behind a click.
 MOST_FIGURES = 6

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from cfo_bench.report.digest import Digest, State
+from cfo_bench.report.reading.digest import Digest, State
 
 
 @dataclass(frozen=True, slots=True)

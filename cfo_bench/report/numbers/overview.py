@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from cfo_bench.report.contents import Table
-from cfo_bench.report.scores import TaskScores, normalised
+from cfo_bench.report.numbers.scores import TaskScores, normalised
 
 # The moments at which the methods are ranked, as shares of each task's budget.
 MOMENTS = (0.01, 0.1, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +13,10 @@ from typing import Any
 import orjson
 
 from cfo_bench import __version__
+from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
-from cfo_bench.report import digest as digests_module
-from cfo_bench.report.digest import Digest, State, Steps, digest
+from cfo_bench.report.reading import digest as digests_module
+from cfo_bench.report.reading.digest import Digest, State, Steps, digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,7 @@ def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[
 
 def _code() -> str:
     """Which code makes digests here: another version may make others."""
-    source = Path(digests_module.__file__).read_bytes()
-    return f"{__version__} {hashlib.sha256(source).hexdigest()}"
+    return f"{__version__} {code_hash(Path(digests_module.__file__))}"
 
 
 def _from_json(row: dict[str, Any]) -> Digest:

@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 from cfo_bench.metrics import Array
-from cfo_bench.report import layout
-from cfo_bench.report.assets import template
-from cfo_bench.report.scores import MethodScores, TaskScores
-from cfo_bench.report.style import Look
+from cfo_bench.report.looks import Look
+from cfo_bench.report.numbers.scores import MethodScores, TaskScores
+from cfo_bench.report.rendering import layout
+from cfo_bench.report.rendering.assets import template
 
 # Tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4

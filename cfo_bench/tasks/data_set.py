@@ -76,7 +76,7 @@ def label_order(label: str) -> tuple[bool, float, str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class DataSet:
     """`y` is int32 codes of `classes`, or float64 where there are none; `where` names the data in errors."""
 
     features: tuple[Column, ...]
@@ -87,8 +87,8 @@ class Table:
     where: str
 
     @classmethod
-    def of(cls, columns: Sequence[Column], target: str, problem: Problem | None, where: str) -> Table:
-        """The checked table; a problem that was not told is inferred from the target."""
+    def of(cls, columns: Sequence[Column], target: str, problem: Problem | None, where: str) -> DataSet:
+        """The checked data; a problem that is None is inferred from the target."""
         column = _pick(columns, target, where)
         _check_target(column, where)
         features = tuple(other for other in columns if other is not column)

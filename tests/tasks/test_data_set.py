@@ -12,7 +12,7 @@ import pytest
 from cfo_bench.errors import DataError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
-from cfo_bench.tasks.table import Column, Table, categories, dates, infer_problem, numbers
+from cfo_bench.tasks.data_set import Column, DataSet, categories, dates, infer_problem, numbers
 
 
 def texts(name: str, values: list[str | None]) -> Column:
@@ -21,9 +21,9 @@ def texts(name: str, values: list[str | None]) -> Column:
     return categories(name, codes, labels)
 
 
-def table(target: Column, problem: Problem | None = None) -> Table:
+def table(target: Column, problem: Problem | None = None) -> DataSet:
     feature = numbers("a", np.arange(len(target.values)))
-    return Table.of([feature, target], target.name, problem, where="data.csv")
+    return DataSet.of([feature, target], target.name, problem, where="data.csv")
 
 
 def refusal(target: Column, problem: Problem | None = None) -> str:
@@ -39,7 +39,7 @@ def refusal(target: Column, problem: Problem | None = None) -> str:
 def test_a_target_that_is_no_column_is_told_the_nearest_ones() -> None:
     columns = [numbers(name, np.arange(3)) for name in ("age", "Price", "rooms")]
     with pytest.raises(DataError, match=r"data\.csv has no column 'prize' .* 'Price'"):
-        Table.of(columns, "prize", None, where="data.csv")
+        DataSet.of(columns, "prize", None, where="data.csv")
 
 
 @pytest.mark.parametrize("constant", [numbers("y", np.full(9, 2.5)), texts("y", ["b"] * 9)])
@@ -68,13 +68,13 @@ def test_a_table_without_rows_is_refused() -> None:
 
 def test_a_table_without_features_is_refused() -> None:
     with pytest.raises(DataError, match="no column but the target 'y'"):
-        Table.of([numbers("y", np.arange(9))], "y", None, where="data.csv")
+        DataSet.of([numbers("y", np.arange(9))], "y", None, where="data.csv")
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
     columns = [numbers(name, np.arange(3)) for name in ("a", "a", "y")]
     with pytest.raises(DataError, match="column 'a' is there 2 times"):
-        Table.of(columns, "y", None, where="data.csv")
+        DataSet.of(columns, "y", None, where="data.csv")
 
 
 def test_labels_are_no_target_of_a_regression() -> None:
@@ -158,7 +158,7 @@ def test_the_hash_is_the_written_recipe() -> None:
         + b'["y","binary",["no","yes"]]\n'
         + struct.pack("<ii", 0, 1)
     )
-    assert Table.of(columns, "y", None, where="x").sha256() == hashlib.sha256(by_hand).hexdigest()
+    assert DataSet.of(columns, "y", None, where="x").sha256() == hashlib.sha256(by_hand).hexdigest()
 
 
 def test_the_hash_does_not_tell_one_nan_from_another() -> None:
@@ -166,14 +166,14 @@ def test_the_hash_does_not_tell_one_nan_from_another() -> None:
     target = numbers("y", np.array([0.5, 1, 2]))
 
     def digest(missing: float) -> str:
-        return Table.of([numbers("a", np.array([1, missing, 2])), target], "y", None, "x").sha256()
+        return DataSet.of([numbers("a", np.array([1, missing, 2])), target], "y", None, "x").sha256()
 
     assert digest(odd_nan) == digest(math.nan)
 
 
 def test_the_hash_changes_with_a_cell_a_name_a_class_and_the_order_of_rows() -> None:
     def digest(name: str, cells: list[float], labels: list[str | None]) -> str:
-        return Table.of([numbers(name, np.array(cells)), texts("y", labels)], "y", None, "x").sha256()
+        return DataSet.of([numbers(name, np.array(cells)), texts("y", labels)], "y", None, "x").sha256()
 
     digests = {
         digest("a", [1, 2, 3], ["n", "y", "n"]),

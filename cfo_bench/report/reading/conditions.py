@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cfo_bench.report.digest import Digest
+from cfo_bench.report.reading.digest import Digest
 
 # Runs side by side may fill the machine: more than so much above is somebody else's, or too many of our own.
 SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cfo_bench.report.digest import Digest, Steps
-from cfo_bench.report.results import Results
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.reading.digest import Digest, Steps
 
 # Targets: what the other method ends with, and shares of the way from the start's loss to the best of all.
 OWN_FINAL = "its own final loss"
@@ -65,7 +65,7 @@ class Summary:
     neither: int
 
 
-def factors(results: Results) -> list[Factor]:
+def factors(results: LearnerResults) -> list[Factor]:
     """One for each task with the baseline, each other method and each target."""
     found = []
     for task in results.scores:
@@ -102,7 +102,7 @@ def summaries(found: Sequence[Factor]) -> list[Summary]:
     return [_summary(method, target, group) for (method, target), group in groups.items()]
 
 
-def _ways(results: Results, runs: Sequence[Sequence[Digest]]) -> list[tuple[float, float]]:
+def _ways(results: LearnerResults, runs: Sequence[Sequence[Digest]]) -> list[tuple[float, float]]:
     """For each run (fold and seed) of the task, the loss at the start and the best of all methods."""
     ways = []
     for same in zip(*runs, strict=True):
@@ -114,12 +114,12 @@ def _ways(results: Results, runs: Sequence[Sequence[Digest]]) -> list[tuple[floa
     return ways
 
 
-def _final(results: Results, one: Digest) -> float:
+def _final(results: LearnerResults, one: Digest) -> float:
     losses = results.steps(one).losses
     return losses[-1] if losses else one.constant_loss
 
 
-def _running_time(results: Results, runs: Sequence[Digest], goals: Sequence[float]) -> RunningTime:
+def _running_time(results: LearnerResults, runs: Sequence[Digest], goals: Sequence[float]) -> RunningTime:
     times = [_time_to(results.steps(one), goal) for one, goal in zip(runs, goals, strict=True)]
     spent = sum(one.elapsed if time is None else time for one, time in zip(runs, times, strict=True))
     reached = sum(time is not None for time in times)

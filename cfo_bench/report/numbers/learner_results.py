@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cfo_bench.report.digest import Digest, Steps
-from cfo_bench.report.scores import NOT_COMPARED, TaskScores, run_steps, score_tasks
-from cfo_bench.report.style import in_order
+from cfo_bench.report.looks import in_order
+from cfo_bench.report.numbers.scores import NOT_COMPARED, TaskScores, run_steps, score_tasks
+from cfo_bench.report.reading.digest import Digest, Steps
 
 
 @dataclass(frozen=True)
-class Results:
+class LearnerResults:
     """One learner's runs. `baseline` is the method that the others are measured by."""
 
     learner: str

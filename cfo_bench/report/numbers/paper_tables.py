@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 
-from cfo_bench.report.scores import Cell
+from cfo_bench.report.numbers.scores import Cell
 
 # Seconds that the paper gave a run, by learner.
 BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}
@@ -41,7 +41,7 @@ def printed(learner: str) -> dict[tuple[str, str], Cell]:
     """The paper's cells by the key of the task and the method; empty for a learner it did not tune."""
     if learner not in BUDGETS:
         return {}
-    text = files("cfo_bench.report").joinpath(f"paper_{learner}.csv").read_text(encoding="utf-8")
+    text = files("cfo_bench.report.numbers").joinpath(f"paper_{learner}.csv").read_text(encoding="utf-8")
     return {(key(row["task"]), row["method"]): _cell(row) for row in csv.DictReader(text.splitlines())}
 
 

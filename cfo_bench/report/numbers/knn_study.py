@@ -1,4 +1,4 @@
-"""Loss and cost against the number of neighbours: the paper's picture of its Condition 2.
+"""What a study of the number of neighbours K says of the paper's Condition 2.
 
 The condition says that near an optimum, where the cost exceeds the optimum's, the loss does not
 come down again while the cost goes up.
@@ -8,22 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from cfo_bench.errors import TraceError
-from cfo_bench.metrics import METRICS
-from cfo_bench.records import TrialRecord
 from cfo_bench.results.trace import Trace
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # A rank correlation of loss and seconds from which on we say that they rise together.
 MODERATE = 0.5
-
-LOSS_COLOUR, COST_COLOUR = "tab:red", "tab:blue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +49,20 @@ class Findings:
         return f"{rises} {together} (rank correlation {self.rank_correlation:.2f})"
 
 
-def seconds(trial: TrialRecord) -> float:
-    """The cost as the paper counts it: training and validation."""
-    return trial.fit_seconds + trial.validate_seconds
+def points(trace: Trace) -> list[tuple[int, float, float]]:
+    """(K, loss, cost) of the trials that have a loss, by K; the cost is the paper's, fit and validation."""
+    found = sorted(
+        (trial.config["k"], trial.loss, trial.fit_seconds + trial.validate_seconds)
+        for trial in trace.trials
+        if trial.loss is not None
+    )
+    if not found:
+        raise TraceError("no trial of the study has a loss: its trace says why; use --force to run it again")
+    return found
 
 
 def findings(trace: Trace) -> Findings:
-    ks, losses, costs = _curve(trace)
+    ks, losses, costs = (list(values) for values in zip(*points(trace), strict=True))
     best = losses.index(min(losses))
     smooth = [median(losses[max(0, i - 2) : i + 3]) for i in range(len(losses))]
     start: int | None = len(smooth) - 1
@@ -80,47 +78,6 @@ def findings(trace: Trace) -> Findings:
         rises_from=None if start is None else ks[start],
         rank_correlation=None if start is None else _rank_correlation(losses[start:], costs[start:]),
     )
-
-
-def figure(trace: Trace) -> Figure:
-    """Two axes over K: the loss in red on the left, the seconds in blue on the right."""
-    from matplotlib.figure import Figure
-
-    ks, losses, costs = _curve(trace)
-    found, spec = findings(trace), trace.header["spec"]
-    picture = Figure(figsize=(5, 3.5), layout="constrained")
-    left = picture.subplots()
-    right = left.twinx()
-    left.plot(ks, losses, color=LOSS_COLOUR, marker="." if len(ks) < 40 else "")
-    right.plot(ks, costs, color=COST_COLOUR, linewidth=0.8)
-    left.axvline(found.best_k, color="0.7", linestyle=":", zorder=0)
-    left.set_title(f"{spec['task']}, fold {spec['fold']}")
-    left.set_xlabel("K, the number of neighbours")
-    metric = METRICS[trace.header["metric"]]
-    left.set_ylabel(f"validation loss, {'1 − ' * metric.higher_is_better}{metric.name}", color=LOSS_COLOUR)
-    right.set_ylabel("training and validation, seconds", color=COST_COLOUR)
-    right.set_ylim(bottom=0)
-    return picture
-
-
-def draw(trace: Trace, path: Path) -> list[Path]:
-    """Writes the figure beside `path`, as PNG and as PDF."""
-    files = [path.with_suffix(suffix) for suffix in (".png", ".pdf")]
-    picture = figure(trace)
-    for file in files:
-        picture.savefig(file, dpi=150)
-    return files
-
-
-def _curve(trace: Trace) -> tuple[list[int], list[float], list[float]]:
-    """K, loss and seconds of the trials that have a loss, by K."""
-    points = sorted(
-        (trial.config["k"], trial.loss, seconds(trial)) for trial in trace.trials if trial.loss is not None
-    )
-    if not points:
-        raise TraceError("no trial of the study has a loss: its trace says why; use --force to run it again")
-    ks, losses, costs = zip(*points, strict=True)
-    return list(ks), list(losses), list(costs)
 
 
 def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:

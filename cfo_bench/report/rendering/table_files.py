@@ -7,7 +7,7 @@ import io
 import math
 import re
 
-from cfo_bench.report.contents import Table, Value
+from cfo_bench.report.contents import CellValue, Table
 
 # More rows than fit on a page are broken over pages.
 _ROWS_OF_A_PAGE = 60
@@ -91,7 +91,7 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def in_words(value: Value) -> str:
+def in_words(value: CellValue) -> str:
     """A value for people: four digits of a number, a dash for what is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -112,7 +112,7 @@ def _whole(value: str | int | float) -> str:
     return f"{value:.0f}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
-def _plain(value: Value) -> Value:
+def _plain(value: CellValue) -> CellValue:
     if isinstance(value, str):
         return _BOLD.sub(r"\1", value)
     if isinstance(value, bool):
@@ -133,7 +133,7 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 
-def _latex_cell(value: Value) -> str:
+def _latex_cell(value: CellValue) -> str:
     if isinstance(value, str) and (bold := _BOLD.fullmatch(value)):
         return rf"\textbf{{{_latex(bold[1])}}}"
     return _latex(in_words(value))

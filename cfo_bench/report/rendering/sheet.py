@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 
-from cfo_bench.report.contents import Table, Value
-from cfo_bench.report.explorer import colour_style
-from cfo_bench.report.style import Look
-from cfo_bench.report.tables import is_numeric
+from cfo_bench.report.contents import CellValue, Table
+from cfo_bench.report.looks import Look
+from cfo_bench.report.rendering.explorer import colour_style
+from cfo_bench.report.rendering.table_files import is_numeric
 
 # Rows of a table on the page; its files have them all.
 MOST_ROWS = 1000
@@ -53,7 +53,7 @@ def _filter(table: Table, anchor: str) -> str:
     )
 
 
-def _content(table: Table, shown: Sequence[Sequence[Value]], looks: Mapping[str, Look]) -> str:
+def _content(table: Table, shown: Sequence[Sequence[CellValue]], looks: Mapping[str, Look]) -> str:
     numeric = [is_numeric(table, at) for at in range(len(table.columns))]
     write = [_writer(row[at] for row in shown) for at in range(len(table.columns))]
     names = "".join(
@@ -78,7 +78,7 @@ def _name_cell(name: str, is_head: bool, look: Look | None) -> str:
     return f'<th scope="row">{content}</th>' if is_head else f"<td>{content}</td>"
 
 
-def _cell(value: Value, is_number: bool, write: Callable[[float], str]) -> str:
+def _cell(value: CellValue, is_number: bool, write: Callable[[float], str]) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return f'<td class="none{" number" * is_number}" data-v="">–</td>'
     if isinstance(value, bool):
@@ -105,7 +105,7 @@ def _text_cell(text: str) -> str:
     return f"<td {mark}>{escape(text)}</td>"
 
 
-def _writer(values: Iterable[Value]) -> Callable[[float], str]:
+def _writer(values: Iterable[CellValue]) -> Callable[[float], str]:
     """One number of decimals for a whole column."""
     sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
     if not sizes or min(sizes) < 1e-3 or max(sizes) >= 1e6:

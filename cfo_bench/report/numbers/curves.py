@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.digest import Steps
+from cfo_bench.report.reading.digest import Steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)

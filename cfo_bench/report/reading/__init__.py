@@ -1,0 +1,1 @@
+"""From traces to digests: reading them fast, and leaving out, with a warning, what can't be compared."""

@@ -1,0 +1,1 @@
+"""How a report looks: the style of figures, tables as files, the HTML page and its interactive curves."""
