@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "engines": "tasks suite results machine run",
     "report": "results",
     "terminal": "optimizers learners tasks suite results run engines",
+    "testing": "optimizers learners tasks results run engines",
 }
 
 # What the words may load besides the standard library.
