@@ -26,6 +26,8 @@ class CfoBenchError(Exception):
 
 
 class UserError(CfoBenchError):
+    """The user asked for something wrong: one line on stderr, exit code 2."""
+
     exit_code = 2
 
 
@@ -57,15 +59,15 @@ def told_at(place: str) -> Iterator[None]:
 
 
 class OptionError(UserError):
-    pass
+    """An option, or its value, is not one that a method, learner or engine takes."""
 
 
 class SpaceError(UserError):
-    pass
+    """A hyperparameter's bounds make no sense, or a value is outside them."""
 
 
 class DataError(UserError):
-    pass
+    """The data can't be used as a task."""
 
 
 class MissingPackageError(UserError):
@@ -82,4 +84,4 @@ class RunError(CfoBenchError):
 
 
 class Exhausted(CfoBenchError):
-    pass
+    """A method raises it in `ask` when it has nothing new to try: the run ends without an error."""

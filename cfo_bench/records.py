@@ -34,6 +34,8 @@ class EndReason(StrEnum):
 
 
 class Problem(StrEnum):
+    """What a task asks for: one of two classes, one of several, or a number."""
+
     BINARY = "binary"
     MULTICLASS = "multiclass"
     REGRESSION = "regression"

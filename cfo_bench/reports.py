@@ -32,8 +32,8 @@ def write_report(
     Returned are the standings, the warnings and the files.
     """
     from cfo_bench.report.build import Request, build
-    from cfo_bench.report.rendering.layout import FORMATS
     from cfo_bench.report.reading.load import Selection
+    from cfo_bench.report.rendering.layout import FORMATS
 
     for name in formats or ():
         if name not in FORMATS:

@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "run": "optimizers learners tasks suite results machine",
     "engines": "tasks suite results machine run",
     "report": "results",
+    "testing": "optimizers learners tasks results run engines",
 }
 # What people type and see may import every room below it.
 COMMAND_LINE = ("terminal", "cli")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
-import importlib.metadata
 import json
 import os
 import re
@@ -135,24 +133,6 @@ def test_every_declared_package_is_pinned_in_the_lock() -> None:
 def test_the_lock_is_plain_pins() -> None:
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
         assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
-
-
-def test_every_imported_package_is_declared() -> None:
-    extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name != "dev"}
-    declared = {distribution(line) for group in [PROJECT["dependencies"], *extras.values()] for line in group}
-    imported = set()
-    for path in (ROOT / "cfo_bench").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                imported |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-                imported.add(node.module.split(".")[0])
-    others = imported - sys.stdlib_module_names - {"cfo_bench"}
-    homes = importlib.metadata.packages_distributions()
-
-    undeclared = {name for name in others if declared.isdisjoint(map(distribution, homes.get(name, [name])))}
-
-    assert not undeclared, f"imported by cfo_bench and in no list of pyproject.toml: {sorted(undeclared)}"
 
 
 def test_the_citation_names_this_version() -> None:

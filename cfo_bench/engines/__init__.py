@@ -53,7 +53,7 @@ ENGINES = Registry(
             "cfo_bench.engines.dask.driver:DaskEngine",
             "on a Dask cluster: of our own, one that runs, or through a batch system",
             "cluster",
-            ("distributed",),
+            ("dask", "distributed"),
         ),
     },
 )

@@ -19,23 +19,29 @@ class OutOfTime(Exception):
 
 
 def check(deadline: Deadline) -> None:
-    """To be called each round, batch or chunk."""
+    """Raises OutOfTime once the deadline has passed. Call it each round, batch or chunk."""
     if deadline.passed():
         raise OutOfTime
 
 
 class FitAndPredict(ABC, Generic[Model]):
-    """An objective whose trial is two steps, each timed: fit a model, and predict what it is scored on."""
+    """An objective whose trial has two steps, each timed: `_fit` a model, then `_predict` with it.
+
+    A subclass writes these two methods. What they raise becomes a failed trial, a trial without enough
+    memory, or (OutOfTime) a timeout.
+    """
 
     def __init__(self, fold: Fold) -> None:
         self._fold, self._metric = fold, METRICS[fold.metric]
         self._last: Model | None = None
 
     @abstractmethod
-    def _fit(self, trial: Trial, deadline: Deadline) -> Model: ...
+    def _fit(self, trial: Trial, deadline: Deadline) -> Model:
+        """The model of `trial.config`, trained on `trial.rows` rows."""
 
     @abstractmethod
-    def _predict(self, model: Model, x: Any, deadline: Deadline) -> Array: ...
+    def _predict(self, model: Model, x: Any, deadline: Deadline) -> Array:
+        """What the fold's metric takes: scores of class 1, rows of probabilities, or numbers."""
 
     def _valid_x(self, model: Model) -> Any:
         """The features of the validation part, in the form that the model takes."""

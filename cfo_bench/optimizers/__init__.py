@@ -33,7 +33,7 @@ METHODS = Registry(
             "cfo_bench.optimizers.flaml_peers:FlamlCFO",
             "FLAML's own CFO",
             extra="baselines",
-            needs=("flaml",),
+            needs=("flaml", "optuna"),  # optuna: to silence what FLAML has it announce
         ),
         "flow2": Row(
             "cfo_bench.optimizers.flow2:FLOW2", "randomised direct search with a constant step (Alg. 1)"

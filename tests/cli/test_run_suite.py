@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cfo_bench.cli.running import price
 from click.testing import CliRunner
 
 from cfo_bench.cli.main import cli
+from cfo_bench.engines import engine_of
 from cfo_bench.errors import CfoBenchError, UserError
 from cfo_bench.report.numbers.paper_tables import BUDGETS, key, printed
 from cfo_bench.suite.expansion import data_of, specs_of
@@ -115,7 +115,7 @@ def test_a_shipped_suite_costs_what_it_says_on_top(name: str) -> None:
         found, learner_options(found.learners, {}), methods, data_of(found, None, None, None, True)
     )
 
-    hours, at_once = price(found, specs).splitlines()
+    hours, at_once = engine_of(found).price(specs).splitlines()
 
     lines = shipped()[name].read_text().splitlines()
     comment = " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))
@@ -292,8 +292,8 @@ def test_the_cluster_of_the_file_is_kept_where_the_command_line_says_nothing_of_
     ("line", "said"),
     [
         ("--workers 3", "--workers 3 counts the workers of a cluster: give --jobs for runs side by side"),
-        ("--engine local --cluster slurm", "--cluster is for a Dask cluster"),
-        ("--engine local --scheduler x", "--scheduler is for a Dask cluster"),
+        ("--engine local --cluster slurm", "--cluster slurm is for a Dask cluster"),
+        ("--engine local --scheduler x", "--scheduler x is for a Dask cluster"),
         ("--cluster-option a=1", "--cluster-option is for a Dask cluster"),
         ("--cluster slurm --scheduler x", "--scheduler joins a cluster, --cluster slurm starts one"),
         ("--engine dask --jobs 2", "--jobs 2 counts runs side by side on this machine"),

@@ -1,22 +1,30 @@
-"""Tasks of installed packages: entry points of the group `cfo_bench.tasks`.
-
-Each names a class with two methods: `names()`, the tasks that it has, and `load(name)`, which gives a
-pandas DataFrame and the name of its target column. Only `load` should import anything heavy.
-"""
+"""Tasks of installed packages: each entry point of the group `cfo_bench.tasks` names a `TaskSource`."""
 
 from __future__ import annotations
 
 import importlib.metadata
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from cfo_bench.errors import DataError, UserError
-from cfo_bench.records import DataRef
+from cfo_bench.records import DataRef, Problem
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cfo_bench.tasks.data_set import DataSet
 
 GROUP = "cfo_bench.tasks"
+
+
+class TaskSource(Protocol):
+    """Tasks that a package brings: a class that is built without arguments."""
+
+    def names(self) -> list[str]:
+        """The names of its tasks. Every listing asks for them: import nothing heavy here."""
+
+    def load(self, name: str) -> tuple[pd.DataFrame, str]:
+        """The data of one task, and the name of the column to predict."""
 
 
 @cache
@@ -30,26 +38,32 @@ def names() -> dict[str, str]:
 
 
 def load(ref: DataRef) -> DataSet:
-    from cfo_bench.tasks.columns import from_pandas
-    from cfo_bench.tasks.data_set import DataSet
-
     where = f"task {ref.task!r} of {ref.source}"
     point = names().get(ref.task)
     if point is None:
         raise UserError(f"{where} is not there any more: is its package still installed?")
+    return read(_source(point), ref.task, ref.problem, where)
+
+
+def read(source: TaskSource, task: str, problem: Problem | None, where: str) -> DataSet:
+    """The task as a checked data set; `where` names it in errors."""
+    from cfo_bench.tasks.columns import from_pandas
+    from cfo_bench.tasks.data_set import DataSet
+
     try:
-        frame, target = _source(point).load(ref.task)
+        frame, target = source.load(task)
     except Exception as error:
         raise DataError(f"{where} could not be loaded: {type(error).__name__}: {error}") from None
     columns = [from_pandas(str(name), frame[name], where) for name in frame.columns]
-    return DataSet.of(columns, target, ref.problem, where)
+    return DataSet.of(columns, target, problem, where)
 
 
 @cache
-def _source(point: str) -> Any:
+def _source(point: str) -> TaskSource:
     (found,) = importlib.metadata.entry_points(group=GROUP, name=point)
     try:
-        return found.load()()
+        source: TaskSource = found.load()()
+        return source
     except Exception as error:
         raise UserError(
             f"the tasks of plug-in {point!r} ({found.value}) can't be loaded: "

@@ -1,0 +1,250 @@
+"""What every learner keeps to, whoever wrote it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from cfo_bench.clock import Deadline, VirtualClock, WallClock
+from cfo_bench.learners import LEARNERS
+from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.metrics import METRIC_OF, Array
+from cfo_bench.records import Fold, Learner, Objective, Problem, Result, Status, Trial
+from cfo_bench.space import Config
+
+N_TRAIN, N_VALID, SEED = 60, 40, 2
+# The large fold of a model that is to give up: so many rows, and a deadline after so many seconds.
+N_LARGE, SECONDS, MOST_SECONDS = 20_000, 0.1, 10.0
+
+
+class LearnerContract:
+    """The checks of one learner, on folds of 60 rows and one of 16,000: subclass it and name the `learner`.
+
+    `fine` are changes to the learner's start with which a model of 40 rows depends on each of them. It is
+    needed where the start is so cheap that every model is the same.
+    """
+
+    learner: ClassVar[str]
+    options: ClassVar[Mapping[str, Any]] = {}
+    fine: ClassVar[Config] = {}
+
+    @pytest.fixture
+    def built(self) -> Learner:
+        built: Learner = LEARNERS.load(self.learner)(**LEARNERS.options(self.learner, self.options))
+        return built
+
+    @pytest.fixture(params=Problem)
+    def fold(self, request: pytest.FixtureRequest, built: Learner) -> Fold:
+        if request.param not in built.problems:
+            pytest.skip(f"the learner does not take {request.param} problems")
+        return small_fold(request.param)
+
+    # --- the space ----------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("n_rows", [1, 3, 4, 5, 60, 30_000, 5_000_000])
+    def test_the_start_is_a_configuration_of_the_space_for_any_number_of_rows(
+        self, built: Learner, n_rows: int
+    ) -> None:
+        space = built.space(n_rows)
+        start = built.start(space)
+
+        assert space.check(start) == start
+        assert list(start) == [param.name for param in space]
+
+    def test_cost_related_hyperparameters_are_some_of_the_space(self, built: Learner) -> None:
+        assert built.cost_related
+        assert set(built.cost_related) <= {param.name for param in built.space(N_TRAIN)}
+
+    # --- results ------------------------------------------------------------------------------
+
+    def test_the_start_trains_and_its_seconds_are_counted(self, built: Learner, fold: Fold) -> None:
+        result = evaluate(built, prepare(built, fold), start_trial(built))
+
+        assert result.status is Status.OK
+        assert result.error is None
+        assert result.fit_seconds > 0
+        assert result.validate_seconds > 0
+
+    def test_any_configuration_of_the_space_trains_or_fails_cleanly(self, built: Learner, fold: Fold) -> None:
+        objective, space, rng = prepare(built, fold), built.space(N_TRAIN), np.random.default_rng(SEED)
+
+        for number in range(15):
+            result = evaluate(built, objective, Trial(number, space.sample(rng)))
+            if result.status is Status.OK:
+                assert result.loss is not None and math.isfinite(result.loss) and result.error is None
+            else:
+                assert result.status in (Status.FAILED, Status.MEMORY) and result.loss is None
+                assert result.error and "\n" not in result.error
+
+    def test_results_are_plain_python_numbers(self, built: Learner, fold: Fold) -> None:
+        objective = prepare(built, fold)
+
+        for rows in (None, 30):
+            result = evaluate(built, objective, start_trial(built, rows))
+            numbers = (result.loss, result.fit_seconds, result.validate_seconds)
+            assert {type(number) for number in numbers} == {float}
+            assert type(result.status) is Status
+
+    def test_the_same_seed_gives_the_same_loss_whatever_was_trained_before(
+        self, built: Learner, fold: Fold
+    ) -> None:
+        space, rng = built.space(N_TRAIN), np.random.default_rng(SEED)
+        trials = [Trial(number, space.sample(rng), rows) for number, rows in enumerate([None, 30, None, 45])]
+        objective = prepare(built, fold)
+
+        in_turn = [evaluate(built, objective, trial).loss for trial in trials]
+        backwards = [evaluate(built, objective, trial).loss for trial in reversed(trials)]
+        alone = [loss_of(built, fold, trial) for trial in trials]
+
+        assert in_turn == backwards[::-1] == alone
+
+    def test_several_threads_train_too(self, built: Learner, fold: Fold) -> None:
+        objective = built.prepare(fold, threads=2, seed=SEED)
+
+        result = evaluate(built, objective, start_trial(built))
+
+        prepare(built, fold)  # some set the number of threads of the whole process
+        assert result.status is Status.OK
+
+    def test_the_model_that_was_evaluated_last_is_tested(self, built: Learner, fold: Fold) -> None:
+        if built.virtual:
+            pytest.skip("a formula has no test part")
+        objective = prepare(built, replace(fold, test_x=fold.valid_x, test_y=fold.valid_y))
+
+        for trial in (start_trial(built), self._fine_trial(built)):
+            assert evaluate(built, objective, trial).loss == objective.test_loss()
+
+    def test_training_leaves_the_fold_as_it_was(self, built: Learner, fold: Fold) -> None:
+        arrays = (fold.train_x, fold.train_y, fold.valid_x, fold.valid_y)
+        before = [array.copy() for array in arrays]
+        objective = prepare(built, fold)
+
+        for rows in (None, 30):
+            evaluate(built, objective, start_trial(built, rows))
+
+        for array, copy in zip(arrays, before, strict=True):
+            assert np.array_equal(array, copy, equal_nan=True)
+
+    # --- rows ---------------------------------------------------------------------------------
+
+    def test_as_many_rows_as_there_are_is_the_same_as_all(self, built: Learner, fold: Fold) -> None:
+        whole = loss_of(built, fold, start_trial(built))
+
+        for rows in (N_TRAIN, N_TRAIN + 1):
+            assert loss_of(built, fold, start_trial(built, rows)) == whole
+
+    def test_a_trial_on_fewer_rows_sees_the_first_of_the_shuffled_order_and_no_other(
+        self, built: Learner, fold: Fold
+    ) -> None:
+        trial = self._fine_trial(built)
+        order = shuffled_order(fold, SEED)
+        loss = loss_of(built, fold, trial)
+
+        assert loss_of(built, spoilt(fold, order[trial.rows :]), trial) == loss
+        if not built.virtual:  # a formula sees no data at all
+            assert loss_of(built, spoilt(fold, order[: trial.rows]), trial) != loss
+
+    @pytest.mark.parametrize("rows", [1, 2, 3])
+    def test_a_handful_of_rows_trains_or_fails_cleanly(self, built: Learner, fold: Fold, rows: int) -> None:
+        objective = prepare(built, fold)
+
+        few = evaluate(built, objective, start_trial(built, rows))
+        all_rows = evaluate(built, objective, start_trial(built))
+
+        assert few.status in (Status.OK, Status.FAILED)
+        assert all_rows.status is Status.OK
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def test_no_trial_is_scored_when_the_deadline_has_passed(self, built: Learner, fold: Fold) -> None:
+        objective = prepare(built, fold)
+
+        for at in (5.0, 4.0):
+            result = objective.evaluate(start_trial(built), Deadline(VirtualClock(5.0), at=at))
+            assert (result.status, result.loss, result.validate_seconds) == (Status.TIMEOUT, None, 0.0)
+            assert result.fit_seconds >= 0
+
+    def test_the_dearest_model_gives_up_soon_after_its_deadline(self, built: Learner) -> None:
+        if built.virtual:
+            pytest.skip("a formula takes no time")
+        fold = large_fold(built.problems[-1])
+        config = {param.name: param.at(1 - 1e-9) for param in built.space(fold.n_rows)}
+        objective, clock = prepare(built, fold), WallClock()
+        deadline = Deadline(clock, at=clock.now() + SECONDS)
+
+        result = objective.evaluate(Trial(0, config), deadline)
+
+        # What is left after the deadline is one round, batch or chunk, on a busy machine.
+        assert clock.now() < MOST_SECONDS
+        if deadline.passed():
+            assert (result.status, result.loss) == (Status.TIMEOUT, None)
+
+    def _fine_trial(self, built: Learner) -> Trial:
+        start = start_trial(built, rows=40)
+        return replace(start, config=start.config | self.fine)
+
+
+def prepare(learner: Learner, fold: Fold) -> Objective:
+    return learner.prepare(fold, threads=1, seed=SEED)
+
+
+def evaluate(learner: Learner, objective: Objective, trial: Trial) -> Result:
+    """The result of a trial that has all the time it wants."""
+    return objective.evaluate(trial, Deadline(VirtualClock() if learner.virtual else WallClock()))
+
+
+def loss_of(learner: Learner, fold: Fold, trial: Trial) -> float | None:
+    """The loss of a trial that is the first of its objective."""
+    return evaluate(learner, prepare(learner, fold), trial).loss
+
+
+def start_trial(learner: Learner, rows: int | None = None) -> Trial:
+    return Trial(0, learner.start(learner.space(N_TRAIN)), rows)
+
+
+def small_fold(problem: Problem) -> Fold:
+    """Numbers, codes of categories, a constant column and a column without values; some values missing."""
+    rng = np.random.default_rng(1)
+    n = N_TRAIN + N_VALID
+    x = rng.normal(size=(n, 6)).astype(np.float32)
+    x[:, 3] = rng.integers(0, 5, n)
+    signal = x[:, 0] - x[:, 1] + (x[:, 3] == 2) + rng.normal(size=n)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    x[:, 4] = 7.0
+    x[:, 5] = np.nan
+    return _fold(problem, (False, False, False, True, False, False), x, signal, N_TRAIN)
+
+
+def large_fold(problem: Problem) -> Fold:
+    """Noise of which four fifths are training rows."""
+    rng = np.random.default_rng(4)
+    x, signal = rng.normal(size=(N_LARGE, 10)).astype(np.float32), rng.normal(size=N_LARGE)
+    return _fold(problem, (False,) * 10, x, signal, N_LARGE * 4 // 5)
+
+
+def _fold(problem: Problem, categorical: tuple[bool, ...], x: Array, signal: Array, n_train: int) -> Fold:
+    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 3, Problem.REGRESSION: 0}[problem]
+    y = np.digitize(signal, [-0.5, 1.0][: n_classes - 1]) if n_classes else signal
+    return Fold(
+        problem=problem,
+        metric=METRIC_OF[problem],
+        n_classes=n_classes,
+        categorical=categorical,
+        train_x=x[:n_train],
+        train_y=y[:n_train],
+        valid_x=x[n_train:],
+        valid_y=y[n_train:],
+        constant_loss=1.0,
+    )
+
+
+def spoilt(fold: Fold, rows: Array) -> Fold:
+    """The fold with other numbers in these training rows."""
+    train_x = fold.train_x.copy()
+    train_x[rows, :3] = 1e6
+    return replace(fold, train_x=train_x)

@@ -1,0 +1,73 @@
+"""The contracts are worth something: each of their checks fails for a plug-in that breaks it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from cfo_bench.testing import EngineContract, LearnerContract, MethodContract, TaskSourceContract
+
+ROOT = Path(__file__).resolve().parents[2]
+BROKEN = Path(__file__).parent / "broken"
+
+# A contract, the attribute that names the plug-in, and the file of plug-ins.
+CONTRACTS = [
+    pytest.param(MethodContract, "method", "methods.py", id="methods"),
+    pytest.param(LearnerContract, "learner", "learners.py", id="learners"),
+    pytest.param(EngineContract, "engine", "engines.py", id="engines"),
+    pytest.param(TaskSourceContract, "source", "task_sources.py", id="task sources"),
+]
+
+
+def failed_checks(folder: Path, test_file: str, wanted: list[str]) -> set[tuple[str, str]]:
+    """The class and the name of each check that failed among those wanted, by a pytest of its own."""
+    (folder / "test_all.py").write_text(test_file, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=report.xml"]
+    done = subprocess.run(
+        [*command, f"--rootdir={folder}", *(f"test_all.py::{name}" for name in wanted)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    return {
+        (case.attrib["classname"].rpartition(".")[2], case.attrib["name"].partition("[")[0])
+        for case in ElementTree.parse(folder / "report.xml").iter("testcase")
+        if case.find("failure") is not None or case.find("error") is not None
+    }
+
+
+@pytest.mark.parametrize(("contract", "attribute", "file"), CONTRACTS)
+def test_every_check_sees_what_it_is_there_to_see(
+    tmp_path: Path, contract: type, attribute: str, file: str
+) -> None:
+    """An honest plug-in passes all of them; a broken one fails the check that it breaks."""
+    plugins = {
+        name: found
+        for name, found in runpy.run_path(str(BROKEN / file)).items()
+        if inspect.isclass(found) and hasattr(found, "breaks")
+    }
+    classes = [
+        f"class Test{name}({contract.__name__}):\n"
+        f"    {attribute} = '{BROKEN / file}:{name}'\n"
+        f"    patience_seconds = {getattr(found, 'patience_seconds', None)}\n"
+        for name, found in plugins.items()
+    ]
+    broken = {(f"Test{name}", found.breaks) for name, found in plugins.items() if found.breaks}
+
+    failed = failed_checks(
+        tmp_path,
+        f"from cfo_bench.testing import {contract.__name__}\n\n\n" + "\n\n".join(classes),
+        ["TestHonest", *(f"{name}::{check}" for name, check in broken)],
+    )
+
+    assert failed == broken
+    assert {check for _, check in broken} == {name for name in dir(contract) if name.startswith("test_")}
