@@ -30,7 +30,7 @@ _THRESHOLDS: dict[Threshold, Callable[[int], int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class StepSettings:
     """The options of Algorithm 2, checked, for a space of d dimensions."""
 
     delta_init: float
@@ -48,7 +48,7 @@ class Settings:
         stall: Stall,
         delta_lower: DeltaLower,
         redraw: bool,
-    ) -> Settings:
+    ) -> StepSettings:
         check_length("delta_init", delta_init)
         check_choice("stall", stall, get_args(Stall))
         check_choice("delta_lower", delta_lower, get_args(DeltaLower))
@@ -65,7 +65,7 @@ class Settings:
 class CFOThread(FLOW2Thread):
     """Algorithm 2. Its k' is `k_best`, its l^r-best `round_best_loss` at the point `round_best`."""
 
-    def __init__(self, settings: Settings, *args: Any) -> None:
+    def __init__(self, settings: StepSettings, *args: Any) -> None:
         super().__init__(settings.delta_init, *args)
         self.settings = settings
         self.r = self.n = 0
@@ -169,10 +169,10 @@ class CFO(LocalSearch[CFOThread]):
                 f"mode {mode!r}: this method is CFO's mode {self._mode!r}; cfo is paper, cfo-tuned is tuned"
             )
         geometry = Geometry(space, scale, linear_span)
-        settings = Settings.of(geometry.d, delta_init, n_threshold, stall, delta_lower, redraw)
+        settings = StepSettings.of(geometry.d, delta_init, n_threshold, stall, delta_lower, redraw)
         super().__init__(space, start, seed, parallel, geometry, lambda *args: self._thread(settings, *args))
 
-    def _thread(self, settings: Settings, *args: Any) -> CFOThread:
+    def _thread(self, settings: StepSettings, *args: Any) -> CFOThread:
         return CFOThread(settings, *args)
 
 

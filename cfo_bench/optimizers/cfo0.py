@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Generator, Mapping
 from typing import Any, Literal, get_args
 
-from cfo_bench.optimizers.cfo import CFO, CFOThread, Settings
+from cfo_bench.optimizers.cfo import CFO, CFOThread, StepSettings
 from cfo_bench.optimizers.geometry import Point
 from cfo_bench.optimizers.option_checks import check_choice
 from cfo_bench.space import Space
@@ -19,7 +19,7 @@ Step = Literal["rms", "literal", "sign"]
 
 
 class CFO0Thread(CFOThread):
-    def __init__(self, rule: str, settings: Settings, *args: Any) -> None:
+    def __init__(self, rule: str, settings: StepSettings, *args: Any) -> None:
         super().__init__(settings, *args)
         self.rule = rule
         self.slopes: deque[float] = deque(maxlen=32)
@@ -75,5 +75,5 @@ class CFO0(CFO):
         self._step = step
         super().__init__(space, start, seed, **options)
 
-    def _thread(self, settings: Settings, *args: Any) -> CFO0Thread:
+    def _thread(self, settings: StepSettings, *args: Any) -> CFO0Thread:
         return CFO0Thread(self._step, settings, *args)

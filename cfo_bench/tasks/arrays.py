@@ -13,7 +13,7 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_OF, constant_loss
 from cfo_bench.records import Fold
-from cfo_bench.tasks.data_set import Column, DataSet, Kind
+from cfo_bench.tasks.data_set import Column, ColumnKind, DataSet
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array
@@ -26,7 +26,9 @@ def encode(data: DataSet, split: Split) -> Fold:
     parts = [split.train, split.valid] if split.test is None else [split.train, split.valid, split.test]
     matrices = [np.empty((len(rows), len(data.features)), dtype=np.float32) for rows in parts]
     for i, column in enumerate(data.features):
-        values = _category_ranks(column, split.train) if column.kind is Kind.CATEGORY else _numbers(column)
+        values = (
+            _category_ranks(column, split.train) if column.kind is ColumnKind.CATEGORY else _numbers(column)
+        )
         for matrix, rows in zip(matrices, parts, strict=True):
             matrix[:, i] = values[rows]
     train_y, valid_y = data.y[split.train], data.y[split.valid]
@@ -34,7 +36,7 @@ def encode(data: DataSet, split: Split) -> Fold:
         problem=data.problem,
         metric=METRIC_OF[data.problem],
         n_classes=len(data.classes),
-        categorical=tuple(column.kind is Kind.CATEGORY for column in data.features),
+        categorical=tuple(column.kind is ColumnKind.CATEGORY for column in data.features),
         train_x=matrices[0],
         train_y=train_y,
         valid_x=matrices[1],

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.data_set import Column, Kind, categories, dates, numbers
+from cfo_bench.tasks.data_set import Column, ColumnKind, categories, dates, numbers
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array
@@ -53,12 +53,12 @@ def from_pandas(name: str, series: pd.Series[Any], where: str) -> Column:
 def joined(pieces: Sequence[Column]) -> Column | None:
     """One column of all their rows; None if they are of several kinds. What has no value is of any kind."""
     name = pieces[0].name
-    empty = [piece.kind is Kind.NUMBER and bool(np.isnan(piece.values).all()) for piece in pieces]
+    empty = [piece.kind is ColumnKind.NUMBER and bool(np.isnan(piece.values).all()) for piece in pieces]
     kinds = {piece.kind for piece, is_empty in zip(pieces, empty, strict=True) if not is_empty}
     if len(kinds) > 1:
         return None
-    if kinds != {Kind.CATEGORY}:
-        kind = kinds.pop() if kinds else Kind.NUMBER
+    if kinds != {ColumnKind.CATEGORY}:
+        kind = kinds.pop() if kinds else ColumnKind.NUMBER
         return Column(name, kind, np.concatenate([piece.values for piece in pieces]))
     code_of: dict[str, int] = {}
     codes = [

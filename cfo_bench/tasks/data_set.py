@@ -30,7 +30,7 @@ ROWS_PER_CLASS = 20
 HASHED_AT_ONCE = 2**16  # rows
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     NUMBER = "number"
     CATEGORY = "category"
     DATE = "date"
@@ -42,17 +42,17 @@ class Column:
     of `labels`, -1 when missing, every label used and in order."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     values: Array
     labels: tuple[str, ...] = ()
 
 
 def numbers(name: str, values: Array) -> Column:
-    return Column(name, Kind.NUMBER, np.ascontiguousarray(values, dtype=np.float64))
+    return Column(name, ColumnKind.NUMBER, np.ascontiguousarray(values, dtype=np.float64))
 
 
 def dates(name: str, days: Array) -> Column:
-    return Column(name, Kind.DATE, np.ascontiguousarray(days, dtype=np.float64))
+    return Column(name, ColumnKind.DATE, np.ascontiguousarray(days, dtype=np.float64))
 
 
 def categories(name: str, codes: Array, labels: Sequence[str]) -> Column:
@@ -64,7 +64,7 @@ def categories(name: str, codes: Array, labels: Sequence[str]) -> Column:
     recoded = np.full(len(labels) + 1, -1, dtype=np.int32)
     for code in used:
         recoded[code] = rank_of[labels[code]]
-    return Column(name, Kind.CATEGORY, recoded[codes], ordered)
+    return Column(name, ColumnKind.CATEGORY, recoded[codes], ordered)
 
 
 def label_order(label: str) -> tuple[bool, float, str]:
@@ -98,13 +98,13 @@ class DataSet:
             )
         problem = problem or infer_problem(column)
         if problem is Problem.REGRESSION:
-            if column.kind is Kind.CATEGORY:
+            if column.kind is ColumnKind.CATEGORY:
                 raise DataError(
                     f"{where}: target {target!r} holds labels such as {column.labels[0]!r}, "
                     "regression needs numbers: name another target or another --problem"
                 )
             return cls(features, target, column.values, (), problem, where)
-        coded = column if column.kind is Kind.CATEGORY else _as_categories(column)
+        coded = column if column.kind is ColumnKind.CATEGORY else _as_categories(column)
         n_classes = len(coded.labels)
         if (problem is Problem.BINARY) != (n_classes == 2):
             rule = "exactly 2" if problem is Problem.BINARY else "3 or more"
@@ -137,7 +137,7 @@ class DataSet:
 
 def infer_problem(target: Column) -> Problem:
     """Labels are classes, and so are a few whole numbers that come back often; the rest is regression."""
-    if target.kind is Kind.CATEGORY:
+    if target.kind is ColumnKind.CATEGORY:
         n_classes = len(target.labels)
     else:
         distinct = np.unique(target.values)
@@ -182,9 +182,9 @@ def _pick(columns: Sequence[Column], target: str, where: str) -> Column:
 
 def _check_target(column: Column, where: str) -> None:
     name, values = column.name, column.values
-    if column.kind is Kind.DATE:
+    if column.kind is ColumnKind.DATE:
         raise DataError(f"{where}: target {name!r} holds dates: name a column of numbers or of classes")
-    missing = values < 0 if column.kind is Kind.CATEGORY else np.isnan(values)
+    missing = values < 0 if column.kind is ColumnKind.CATEGORY else np.isnan(values)
     for what, wrong in (("missing", missing), ("infinite", np.isinf(values))):
         if wrong.any():
             raise DataError(
@@ -192,7 +192,7 @@ def _check_target(column: Column, where: str) -> None:
                 f"(first in row {int(np.argmax(wrong)) + 1}): drop or mend them"
             )
     if (values == values[0]).all():
-        value = column.labels[0] if column.kind is Kind.CATEGORY else _number_label(values[0])
+        value = column.labels[0] if column.kind is ColumnKind.CATEGORY else _number_label(values[0])
         raise DataError(f"{where}: target {name!r} is {value!r} in every row: there is nothing to learn")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks.data_set import Kind
+from cfo_bench.tasks.data_set import ColumnKind
 from cfo_bench.tasks.loading import inspect, load_data_set
 from cfo_bench.tasks.sources import synthetic
 
@@ -21,7 +21,9 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
     data, stored = load_data_set(ref)
     kinds = [column.kind for column in data.features]
     missing = [
-        int((column.values < 0).sum() if column.kind is Kind.CATEGORY else np.isnan(column.values).sum())
+        int(
+            (column.values < 0).sum() if column.kind is ColumnKind.CATEGORY else np.isnan(column.values).sum()
+        )
         for column in data.features
     ]
     n_folds = n_folds or (stored.n_folds if stored else None) or 10
@@ -40,7 +42,7 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
         "target": data.target,
         "rows": len(data.y),
         "features": len(data.features),
-        "types": {kind.value: kinds.count(kind) for kind in Kind if kind in kinds},
+        "types": {kind.value: kinds.count(kind) for kind in ColumnKind if kind in kinds},
         "missing": {"cells": sum(missing), "columns": sum(count > 0 for count in missing)},
         "classes": by_class,
         "target_min_median_max": target_range,

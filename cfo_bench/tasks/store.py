@@ -227,15 +227,15 @@ def _write_table(columns: Sequence[Column], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cfo_bench.tasks.data_set import Kind
+    from cfo_bench.tasks.data_set import ColumnKind
 
     arrays = []
     for column in columns:
         values = column.values
-        if column.kind is Kind.CATEGORY:
+        if column.kind is ColumnKind.CATEGORY:
             codes = pa.array(values, mask=values < 0)
             arrays.append(pa.DictionaryArray.from_arrays(codes, pa.array(column.labels, pa.string())))
-        elif column.kind is Kind.DATE:
+        elif column.kind is ColumnKind.DATE:
             absent = np.isnan(values)
             microseconds = np.where(absent, 0, np.round(values * 86_400e6)).astype(np.int64)
             arrays.append(pa.array(microseconds, mask=absent).cast(pa.timestamp("us")))

@@ -14,7 +14,7 @@ import pytest
 
 from cfo_bench.errors import DataError
 from cfo_bench.tasks.columns import from_pandas
-from cfo_bench.tasks.data_set import Kind
+from cfo_bench.tasks.data_set import ColumnKind
 
 NAN = math.nan
 DAY = datetime.date(1970, 1, 3)
@@ -24,25 +24,25 @@ NOON = pd.Timestamp("1970-01-02 12:00")
 @pytest.mark.parametrize(
     ("values", "kind", "expected"),
     [
-        (pd.array([1, None], dtype="Int64"), Kind.NUMBER, [1, NAN]),
-        (pd.array([1.5, None], dtype="Float64"), Kind.NUMBER, [1.5, NAN]),
-        (pd.array([True, None], dtype="boolean"), Kind.NUMBER, [1, NAN]),
-        (pd.array([2, None], dtype=pd.ArrowDtype(pa.int8())), Kind.NUMBER, [2, NAN]),
-        (np.array([1, 2], dtype=np.uint64), Kind.NUMBER, [1, 2]),
-        (np.array([True, False]), Kind.NUMBER, [1, 0]),
-        (np.array([True, None], dtype=object), Kind.NUMBER, [1, NAN]),
-        (np.array([decimal.Decimal("0.5"), None], dtype=object), Kind.NUMBER, [0.5, NAN]),
-        (np.array([None, None], dtype=object), Kind.NUMBER, [NAN, NAN]),
-        (pd.array([None, None], dtype="str"), Kind.NUMBER, [NAN, NAN]),
-        (pd.to_timedelta(["1h", None]), Kind.NUMBER, [3600, NAN]),
-        (pd.DatetimeIndex([NOON, None]), Kind.DATE, [1.5, NAN]),
-        (pd.DatetimeIndex([NOON, None]).tz_localize("Asia/Tokyo"), Kind.DATE, [1.5 - 9 / 24, NAN]),
-        (np.array([DAY, None], dtype=object), Kind.DATE, [2, NAN]),
-        (["1970-01-03", None], Kind.DATE, [2, NAN]),
-        (["1970-01-02T12:00:00Z", "1970-01-02 12:00:00+12:00"], Kind.DATE, [1.5, 1.0]),
+        (pd.array([1, None], dtype="Int64"), ColumnKind.NUMBER, [1, NAN]),
+        (pd.array([1.5, None], dtype="Float64"), ColumnKind.NUMBER, [1.5, NAN]),
+        (pd.array([True, None], dtype="boolean"), ColumnKind.NUMBER, [1, NAN]),
+        (pd.array([2, None], dtype=pd.ArrowDtype(pa.int8())), ColumnKind.NUMBER, [2, NAN]),
+        (np.array([1, 2], dtype=np.uint64), ColumnKind.NUMBER, [1, 2]),
+        (np.array([True, False]), ColumnKind.NUMBER, [1, 0]),
+        (np.array([True, None], dtype=object), ColumnKind.NUMBER, [1, NAN]),
+        (np.array([decimal.Decimal("0.5"), None], dtype=object), ColumnKind.NUMBER, [0.5, NAN]),
+        (np.array([None, None], dtype=object), ColumnKind.NUMBER, [NAN, NAN]),
+        (pd.array([None, None], dtype="str"), ColumnKind.NUMBER, [NAN, NAN]),
+        (pd.to_timedelta(["1h", None]), ColumnKind.NUMBER, [3600, NAN]),
+        (pd.DatetimeIndex([NOON, None]), ColumnKind.DATE, [1.5, NAN]),
+        (pd.DatetimeIndex([NOON, None]).tz_localize("Asia/Tokyo"), ColumnKind.DATE, [1.5 - 9 / 24, NAN]),
+        (np.array([DAY, None], dtype=object), ColumnKind.DATE, [2, NAN]),
+        (["1970-01-03", None], ColumnKind.DATE, [2, NAN]),
+        (["1970-01-02T12:00:00Z", "1970-01-02 12:00:00+12:00"], ColumnKind.DATE, [1.5, 1.0]),
     ],
 )
-def test_numbers_and_dates_become_float64(values: Any, kind: Kind, expected: list[float]) -> None:
+def test_numbers_and_dates_become_float64(values: Any, kind: ColumnKind, expected: list[float]) -> None:
     column = from_pandas("a", pd.Series(values), "data.csv")
     assert column.kind is kind and column.values.dtype == np.float64
     np.testing.assert_allclose(column.values, expected, rtol=1e-12)
@@ -63,7 +63,7 @@ def test_numbers_and_dates_become_float64(values: Any, kind: Kind, expected: lis
 )
 def test_text_becomes_codes_of_its_ordered_labels(values: Any, labels: Any, codes: list[int]) -> None:
     column = from_pandas("a", pd.Series(values), "data.csv")
-    assert column.kind is Kind.CATEGORY and column.values.dtype == np.int32
+    assert column.kind is ColumnKind.CATEGORY and column.values.dtype == np.int32
     assert column.labels == labels and column.values.tolist() == codes
 
 

@@ -24,7 +24,7 @@ import requests
 from cfo_bench.errors import DataError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
-from cfo_bench.tasks.data_set import Column, Kind, categories
+from cfo_bench.tasks.data_set import Column, ColumnKind, categories
 from cfo_bench.tasks.sources.files import read_columns
 from cfo_bench.tasks.sources.openml_cache import OpenMLHome, bring, data_file, give_back, look_up
 from cfo_bench.tasks.sources.origins import Origin
@@ -159,7 +159,7 @@ def _names(given: str | Sequence[str] | None, known: Sequence[str]) -> list[str]
 
 def _as_declared(column: Column, feature: Any) -> Column:
     """Parquet files hold some nominal columns as numbers or booleans: back to the labels that ARFF has."""
-    if feature.data_type != "nominal" or column.kind is not Kind.NUMBER:
+    if feature.data_type != "nominal" or column.kind is not ColumnKind.NUMBER:
         return column
     label_of: dict[float, str] = {}
     for label in feature.nominal_values or ():

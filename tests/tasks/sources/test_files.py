@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.data_set import Column, Kind
+from cfo_bench.tasks.data_set import Column, ColumnKind
 from cfo_bench.tasks.sources.files import read_columns
 
 
@@ -78,11 +78,11 @@ def test_csv_columns_are_typed_by_what_they_hold(tmp_path: Path) -> None:
     )
     kinds = {name: column.kind for name, column in columns.items()}
     assert kinds == {
-        "whole": Kind.NUMBER,
-        "real": Kind.NUMBER,
-        "flag": Kind.NUMBER,
-        "text": Kind.CATEGORY,
-        "day": Kind.DATE,
+        "whole": ColumnKind.NUMBER,
+        "real": ColumnKind.NUMBER,
+        "flag": ColumnKind.NUMBER,
+        "text": ColumnKind.CATEGORY,
+        "day": ColumnKind.DATE,
     }
     np.testing.assert_array_equal(columns["whole"].values, [1, math.nan, 3])
     np.testing.assert_array_equal(columns["real"].values, [0.5, -1000, math.nan])
@@ -238,7 +238,7 @@ def test_categories_of_numbers_stay_categories_in_parquet(tmp_path: Path) -> Non
     path = tmp_path / "data.parquet"
     pd.DataFrame({"zip": pd.Categorical([10, None, 9])}).to_parquet(path)
     (column,) = read_columns(path)
-    assert column.kind is Kind.CATEGORY
+    assert column.kind is ColumnKind.CATEGORY
     assert column.labels == ("9", "10") and column.values.tolist() == [1, -1, 0]
 
 
