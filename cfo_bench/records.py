@@ -94,6 +94,7 @@ class RunSpec(Settings, RunKey):
     The `spec` in the header of a trace has these fields.
     """
 
+    # A suite may leave these two open, a run has them.
     n_folds: int = DEFAULT_N_FOLDS
     budget_seconds: float = 3600.0
     options: Mapping[str, Any] = field(default_factory=dict)  # of the method

@@ -20,7 +20,7 @@ VALIDATIONS = ("fold", "holdout")
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known of a setting: made by `setting`, listed by `settings_of`."""
+    """What is declared of a setting. `setting` makes it, `settings_of` lists it."""
 
     kind: Kind  # which values it takes
     help: str  # what it is for: one sentence, for `--help`
@@ -48,8 +48,8 @@ class Setting:
         words = f" By default {self.by_default}." if self.by_default else ""
         plain = None if self.by_default else self.kind.plain(self.default)
         return {
-            **self.kind.reference(),
             "description": f"{self.in_file or self.help}{words}",
+            **self.kind.reference(),
             **({} if plain is None else {"default": plain}),
         }
 
@@ -60,7 +60,7 @@ class Setting:
             schema = {**schema, "enum": [*schema["enum"], None]}
         elif may_be_null:
             schema = {**schema, "type": [schema["type"], "null"]}
-        return {**schema, "description": self.in_trace or self.help}
+        return {"description": self.in_trace or self.help, **schema}
 
 
 def setting(
@@ -108,7 +108,8 @@ class Settings:
     )
     budget_seconds: float | None = setting(
         None, Duration(), "Wall-clock time of a run: seconds, or 1h30m.",
-        key="budget", in_trace="Seconds of the run's clock.",
+        key="budget", in_file="Wall-clock time of each run: seconds, or 90s, 10m, 1h30m, 2d.",
+        in_trace="Seconds of the run's clock.",
     )
     max_trials: int | None = setting(
         None, Count(), "End a run after so many trials.", in_trace="The most trials; null: no limit."
@@ -122,6 +123,7 @@ class Settings:
     memory_mb: int | None = setting(
         None, Memory(), "What each trial at once may take: megabytes, or 4GB.",
         key="memory", by_default="a fair share of the machine",
+        in_file="What each trial at once may take: megabytes, or 512MB, 4GB.",
         in_trace="Megabytes that each trial at once could take.",
     )
     validation: str = setting(

@@ -53,7 +53,7 @@ class Marked:
 
     def shown(self) -> str:
         """For an error message: on one line, and not too much of it."""
-        text = repr(self.plain())
+        text = repr(self.plain()).replace("\n", " ")
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
     def wrong(self, what: str, rule: str) -> UserError:

@@ -13,9 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
+from cfo_bench.errors import UserError
 from cfo_bench.kinds import Count, OneOf
 from cfo_bench.settings import Setting, Settings, setting, settings_of
+from cfo_bench.yaml_file import mark
 
 ROOT = Path(__file__).resolve().parents[1]
 LAST_LINE = '    clock: str = setting("wall", OneOf(CLOCKS), "virtual: analytic'
@@ -113,6 +118,32 @@ def test_a_setting_is_called_like_its_field_unless_it_says_otherwise() -> None:
 
     assert (known["max_trials"].key, known["max_trials"].flags) == ("max_trials", ["--max-trials"])
     assert (known["budget_seconds"].key, known["budget_seconds"].flags) == ("budget", ["--budget"])
+
+
+SCALARS = (
+    st.sampled_from(["1h30m", "4GB", "1e-3", "1e4", "0", "wall", "virtual", "fold", "holdout", ""])
+    | st.integers(-2, 2**40)
+    | st.floats()
+    | st.booleans()
+    | st.none()
+)
+
+
+@pytest.mark.parametrize("one", settings_of(Settings), ids=lambda one: one.name)
+@given(SCALARS)
+def test_what_is_read_is_right_in_a_trace_and_can_be_read_again(one: Setting, written: object) -> None:
+    try:
+        value = one.kind.read(one.key, mark(written))
+    except UserError:
+        return
+
+    assert Draft202012Validator(one.trace_schema(may_be_null=False)).is_valid(value)
+    assert one.kind.read(one.key, mark(value)) == value
+
+
+@pytest.mark.parametrize("one", settings_of(Settings), ids=lambda one: one.name)
+def test_a_default_is_a_value_that_one_could_write(one: Setting) -> None:
+    assert one.default is None or one.kind.read(one.key, mark(one.default)) == one.default
 
 
 @pytest.mark.parametrize(

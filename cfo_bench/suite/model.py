@@ -16,6 +16,8 @@ from cfo_bench.yaml_file import mark
 
 __all__ = ["CLUSTER_KINDS", "DEFAULTS", "Choice", "Cluster", "Pick", "Suite"]
 
+_NO_CLUSTER = Cluster()  # the one that nobody asked for
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
@@ -79,7 +81,7 @@ class Suite(Settings, Grid):
     )
     jobs: int = setting(1, Count(), "Runs side by side on this machine.", flag="-j --jobs")
     cluster: Cluster = setting(
-        Cluster(), ClusterKeys(),
+        _NO_CLUSTER, ClusterKeys(),
         "Where the Dask engine finds its workers: kind, scheduler, workers, options (see docs/cluster.md).",
         flag=None,
     )
@@ -102,12 +104,13 @@ class Suite(Settings, Grid):
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        is_cluster_given = self.cluster is not _NO_CLUSTER
         for one in settings_of(type(self)):
             value = getattr(self, one.name)
-            if value or value != one.default:  # an empty default stands for "not given"
+            if value is not one.default:
                 object.__setattr__(self, one.name, one.kind.read(one.name, mark(value)))
         if not self.engine:
-            object.__setattr__(self, "engine", "local" if self.cluster == Cluster() else "dask")
+            object.__setattr__(self, "engine", "dask" if is_cluster_given else "local")
 
 
 DEFAULTS = Suite()

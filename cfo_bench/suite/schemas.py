@@ -55,7 +55,7 @@ def table_of_keys() -> str:
     rows = ["| key | default | |", "| --- | --- | --- |"]
     for one in settings_of(Suite):
         default = one.default_in_words()
-        if not one.by_default and default:
+        if default and " " not in default:
             default = f"`{default}`"
         rows.append(f"| `{one.key}` | {default} | {one.in_file or one.help} |".replace("|  |", "| |"))
     return "".join(f"{row}\n" for row in rows)

@@ -137,6 +137,7 @@ def test_one_alone_needs_no_list(written: Callable[[str], Path]) -> None:
 
 def test_a_cluster_is_of_the_dask_engine_unless_told_otherwise(written: Callable[[str], Path]) -> None:
     assert read(written("cluster: {workers: 2}\n")).engine == "dask"
+    assert read(written("cluster: {kind: local}\n")).engine == "dask"
     assert read(written("cluster: {workers: 2}\nengine: local\n")).engine == "local"
 
 
@@ -254,6 +255,16 @@ def test_the_example_of_the_docs_is_a_suite(written: Callable[[str], Path]) -> N
         "adult", "bng_*", "bundled", ("paper", "binary"), "openml:3",
     ]  # fmt: skip
     assert VALIDATOR.is_valid(yaml_file.parse(example, "suites.md").plain())
+
+
+def test_the_example_in_python_makes_a_suite() -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+
+    exec(example, names)
+
+    assert names["suite"].methods == (Choice("rs"), Choice("cfo", {"scale": "ln"}))
+    assert names["suite"].budget_seconds == 600.0
 
 
 # --- the schema says the same -----------------------------------------------------------------

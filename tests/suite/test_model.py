@@ -65,6 +65,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ({"folds": "0..3"}, "folds is '0..3': write all, 0, 0-4 or 0,3"),
         ({"folds": [0.5]}, "folds is 0.5: write a whole number from 0 to"),
         ({"seeds": "0"}, "seeds is '0': write a whole number from 0 to 4294967295"),
+        ({"seeds": np.zeros((3, 3))}, "seeds is array([[0., 0., 0.],        [0."),
         ({"results": 3}, "results is 3: write some text"),
         ({"cluster": {"kind": "slrm"}}, "unknown cluster.kind 'slrm' (did you mean 'slurm'?)"),
         ({"cluster": {"wrkers": 1}}, "unknown key 'cluster.wrkers'"),
@@ -82,7 +83,9 @@ def test_a_mistake_is_one_line_with_value_and_rule(given: dict[str, Any], said: 
 
 def test_a_cluster_means_the_dask_engine_unless_an_engine_is_named() -> None:
     assert (DEFAULTS.engine, Suite(cluster={"workers": 2}).engine) == ("local", "dask")
+    assert (Suite(cluster=Cluster()).engine, Suite(cluster={"kind": "local"}).engine) == ("dask", "dask")
     assert Suite(cluster=Cluster("slurm"), engine="local").engine == "local"
+    assert replace(Suite(cluster=Cluster("slurm"), engine="local"), jobs=2).engine == "local"
 
 
 def test_a_copy_with_a_change_is_checked_and_keeps_the_rest() -> None:
@@ -90,6 +93,7 @@ def test_a_copy_with_a_change_is_checked_and_keeps_the_rest() -> None:
 
     assert replace(suite, budget_seconds=60.0) == suite
     assert replace(suite, jobs=3).tasks == suite.tasks
+    assert replace(suite, tasks=(), exclude=()).tasks == ()
     with pytest.raises(UserError, match="jobs is 0"):
         replace(suite, jobs=0)
 
