@@ -46,7 +46,10 @@ def constructors(cls: type[Any]) -> list[Callable[..., None]]:
 
 
 def fits(value: object, hint: Any) -> bool:
-    """A whole number is a number, and true is neither. What the hint leaves open fits."""
+    """Whether a value fits a type. A whole number is a number, and true is neither.
+
+    A type that can't be checked, such as a Protocol, fits anything.
+    """
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return any(fits(value, one) for one in get_args(hint))
@@ -57,12 +60,12 @@ def fits(value: object, hint: Any) -> bool:
     kind = origin or hint
     try:
         return not isinstance(kind, type) or isinstance(value, kind)
-    except TypeError:  # Any, a Protocol: types that nothing can be checked against
+    except TypeError:  # Any, a Protocol: these can't be checked
         return True
 
 
 def in_words(hint: Any) -> str:
-    """What fits, for a person: `float | None` is "a number or null"."""
+    """A type for people: `float | None` is "a number or null"."""
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(in_words(one) for one in get_args(hint))
     if get_origin(hint) is Literal:

@@ -1,8 +1,8 @@
 """The only place that reads the time.
 
-A run's clock starts at 0 when the method is first asked. The wall clock is the machine's
-monotonic clock, which all its processes share, so that a supervisor can read off the moment
-`zero` when the budget of another process ends. The virtual clock moves only when it is told to.
+A run's clock starts at 0 when the method is first asked. The wall clock counts from `zero`, a moment of
+the machine's monotonic clock. All processes of a machine share that clock, so a supervisor knows when
+the budget of another process ends. The virtual clock moves only when it is told to.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
     def account(self, seconds: float) -> None:
-        """Seconds that an evaluation says it took: they have passed already, or pass now."""
+        """An evaluation took so many seconds: the virtual clock moves on by them, the wall clock has already."""
 
     def rewind(self, moment: float) -> None:
-        """Go on from an earlier moment: what passed since is charged to nobody."""
+        """Set the clock back to an earlier moment, so that the time since then does not count."""
 
 
 class WallClock:
-    """Real seconds since the clock's start; `elapsed` is where a resumed run stood."""
+    """Real seconds; a resumed run starts at the seconds that had `elapsed`."""
 
     def __init__(self, elapsed: float = 0.0) -> None:
         self.zero = time.perf_counter() - elapsed
@@ -42,7 +42,7 @@ class WallClock:
 
 
 class VirtualClock:
-    """Seconds that pass when an evaluation says so: hours in milliseconds, the same everywhere."""
+    """Seconds pass only when an evaluation says so: hours in milliseconds, the same on every machine."""
 
     def __init__(self, elapsed: float = 0.0) -> None:
         self._now = elapsed
@@ -59,7 +59,7 @@ class VirtualClock:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment of a run's clock, as a learner sees it: check `passed()` each round or batch."""
+    """When a trial has to end, on the run's clock. A learner checks `passed()` each round or batch."""
 
     clock: Clock
     at: float = float("inf")
@@ -81,7 +81,7 @@ def sleep(seconds: float) -> None:
 
 
 def unix_now() -> float:
-    """Seconds on the scale that files are stamped with."""
+    """Seconds since 1970, as in the modification times of files."""
     return time.time()
 
 

@@ -1,6 +1,6 @@
 """Metrics in numpy, and the one place where a metric becomes a loss.
 
-scikit-learn's metrics give the same numbers but take longer than a whole cheap trial.
+scikit-learn's metrics give the same numbers, but take longer than a whole cheap trial.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def r2(truth: Array, prediction: Array) -> float:
     """Share of the variance explained; a constant truth gives 1 when hit exactly, else 0."""
     truth = truth.astype(np.float64)
     residual = truth - prediction
-    # Counted from the first value, a constant truth has a variance of exactly 0 whatever the mean's rounding.
+    # Relative to the first value a constant truth has a variance of exactly 0, without rounding errors.
     centred = truth - truth[0]
     centred -= centred.mean()
     residual_sum, total_sum = float(residual @ residual), float(centred @ centred)
@@ -78,7 +78,7 @@ METRIC_OF = {Problem.BINARY: "auc", Problem.MULTICLASS: "log_loss", Problem.REGR
 
 
 def constant_loss(problem: Problem, train_y: Array, valid_y: Array, n_classes: int) -> float:
-    """The loss of the predictor that has seen no feature: class priors, or the mean."""
+    """The loss of a predictor that ignores the features: class priors, or the mean of the target."""
     metric = METRICS[METRIC_OF[problem]]
     if problem is Problem.BINARY:
         return 0.5

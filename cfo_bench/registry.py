@@ -1,8 +1,8 @@
-"""Names to classes, as data: a table can be printed without importing what it names.
+"""Names of methods and learners, and the classes behind them: a list of names imports no class.
 
-A row is added by an installed package through an entry point, or for one command by
-`path/to/file.py:Class`. The options of a class are its constructor's keyword-only parameters; a
-constructor that takes `**options` and passes them on also has those of the class it extends.
+An installed package adds a row by an entry point. `path/to/file.py:Class` names a class without a row.
+The options of a class are its constructor's keyword-only parameters; a constructor that takes `**options`
+and passes them on also has those of the class it extends.
 """
 
 from __future__ import annotations
@@ -23,20 +23,17 @@ from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError,
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`target` is "module:Class"; `needs` are the packages it imports, which the `extra` brings.
+    """One name of a registry."""
 
-    A method that is a reference names the `learner` of its own that it is run with.
-    """
-
-    target: str
+    target: str  # "module:Class"
     summary: str
-    extra: str | None = None
-    needs: tuple[str, ...] = ()
-    learner: str | None = None
+    extra: str | None = None  # the extra of cfo-bench that installs the packages it needs
+    needs: tuple[str, ...] = ()  # the packages that the module imports
+    learner: str | None = None  # of a reference method: the learner that it is run with
 
     @property
     def missing(self) -> str | None:
-        """The first package it needs and does not have."""
+        """The first package that is needed and not installed."""
         return next((name for name in self.needs if importlib.util.find_spec(name) is None), None)
 
     @property
@@ -129,7 +126,7 @@ def default_options(cls: type[Any]) -> dict[str, Any]:
 
 
 def label(name: str) -> str:
-    """A name as it stands in tables and folders: `path/to/mine.py:Mine` is called `Mine`."""
+    """The name in tables and folders: `path/to/mine.py:Mine` is called `Mine` there."""
     return name.rpartition(":")[2] if ".py:" in name else name
 
 

@@ -1,7 +1,7 @@
-"""A YAML file as values that know their line. Whatever its bytes are, nothing in it is executed.
+"""Reads a YAML file into values that know their line, for error messages. Nothing in it is executed.
 
-Read are mappings, lists, text, numbers, true, false and null. What only a program would write (tags,
-anchors and aliases, nesting without end) is refused by name, and so is a key that is there twice.
+A file may hold mappings, lists, text, numbers, true, false and null. Tags, anchors, aliases, deep nesting
+and a key that is there twice are refused, each with an error that names it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Marked:
         return None
 
     def plain(self) -> Any:
-        """Without the lines."""
+        """The value alone, without lines."""
         if isinstance(self.value, Mapping):
             return {key: one.plain() for key, one in self.value.items()}
         items = self.items()
@@ -71,7 +71,7 @@ def mark(value: object) -> Marked:
 
 
 def read(path: Path) -> Marked:
-    """The one document of a file; an empty one is null."""
+    """The content of a file, one document; an empty file is null."""
     return parse(_text(path), str(path))
 
 
@@ -115,7 +115,7 @@ def _text(path: Path) -> str:
 
 
 def _refuse_what_is_not_data(text: str, where: str) -> None:
-    """Before anything is built, since building is what aliases and deep nesting make dear."""
+    """Looks at the events only: with aliases or deep nesting, building the values could take for ever."""
     import yaml
 
     depth = 0
@@ -162,13 +162,13 @@ def _mapping(loader: Any, node: Any, where: str) -> dict[str, Marked]:
 
 
 def _scalar(loader: Any, node: Any) -> str | int | float | bool | None:
-    """As YAML reads it, but dates stay text, and so does 24:00:00, which would be a number to base 60."""
+    """A scalar as YAML reads it. But dates stay text, and so does 24:00:00: YAML would read it to base 60."""
     kind = node.tag.rpartition(":")[2]
     if kind not in ("null", "bool", "int", "float") or ":" in node.value:
         text: str = node.value
         return text
     try:
         value: int | float | bool | None = loader.construct_object(node)
-    except ValueError:  # a number only at first sight, such as 0x_
+    except ValueError:  # it only looks like a number, such as 0x_
         return str(node.value)
     return value

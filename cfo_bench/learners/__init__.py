@@ -1,4 +1,16 @@
-"""Learners, one a file: the space for n rows, the low-cost start, fit and validate."""
+"""The learners, one a file: models to tune.
+
+A learner gives its space for n rows and its low-cost start, and prepares a fold to be fitted and validated
+on. Learners import only the words. `run/` builds them through LEARNERS, which also lists those of installed
+packages.
+
+xgboost, lightgbm, random_forest, dnn (with network), knn
+                real models
+synthetic       formulas, for the virtual clock
+references      the models of the reference methods
+attempt         how a training ends: with a loss, out of time or memory, or failed
+rows, dense     what several learners do with their data: fewer rows, matrices without gaps
+"""
 
 from cfo_bench.registry import Registry, Row
 
@@ -44,7 +56,7 @@ LEARNERS = Registry(
     },
 )
 
-# What the reference methods are run with, whichever learner the others tune.
+# The reference methods are run with these, whatever learner the other methods tune.
 REFERENCES = Registry(
     "reference",
     "cfo_bench.references",

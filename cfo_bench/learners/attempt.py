@@ -1,4 +1,4 @@
-"""What can come of training in a trial, whichever library trains: a loss, no time, no memory, a failure."""
+"""How a training ends, whatever library trains: with a loss, out of time, out of memory, or failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Model = TypeVar("Model")
 
 
 class OutOfTime(Exception):
-    """The deadline came before the model."""
+    """The deadline passed before the model was ready."""
 
 
 def check(deadline: Deadline) -> None:
@@ -69,7 +69,7 @@ class FitAndPredict(ABC, Generic[Model]):
 
 
 def attempt(fit_and_validate: Callable[[], Result], deadline: Deadline) -> Result:
-    """The result of a training; whatever it raises is a result too, never a crash of the run."""
+    """The result of a training. An exception becomes a result too, so that it never ends the run."""
     started = deadline.now()
     try:
         return fit_and_validate()
@@ -80,13 +80,13 @@ def attempt(fit_and_validate: Callable[[], Result], deadline: Deadline) -> Resul
 
 
 def status_of(error: Exception) -> Status:
-    # C++ says "std::bad_alloc", xgboost "bad_malloc: Failed to allocate", torch "can't allocate memory".
+    # C++ raises "std::bad_alloc", xgboost "bad_malloc: Failed to allocate", torch "can't allocate memory".
     starved = isinstance(error, MemoryError) or re.search(r"bad_m?alloc|memory", str(error), re.IGNORECASE)
     return Status.MEMORY if starved else Status.FAILED
 
 
 def one_line(error: Exception) -> str:
-    """The reason, without a library's time of day, source file and stack trace."""
+    """The first line of an error, without the time and source file that some libraries put before it."""
     first = next((line for line in str(error).splitlines() if line.strip()), "")
     reason = re.sub(r"^\[[^\]]*\] (\S+:\d+: )?", "", first.strip())
     return f"{type(error).__name__}: {reason}" if reason else type(error).__name__

@@ -1,11 +1,10 @@
-"""From a fold to matrices without gaps, for models that take distances or weighted sums.
+"""A fold as matrices without gaps, for models that need distances or weighted sums.
 
-A number is standardised; a missing one becomes the median; what lies more than ten standard
-deviations out is drawn in to ten, so that one stray value decides nothing. A category becomes a
-column of zeros and ones for each of its values; of a category with many values the most frequent
-ones have a column each and the others share some. A missing category, and one that training rows
-do not have, is a row of zeros. A column that never changes is left out. All of this is fitted on
-the training rows of the trial, and on no others.
+A number is standardised. A missing number becomes the median. A number more than ten standard deviations
+from the mean is set to ten, so that a single outlier has little weight. A category becomes a column of
+zeros and ones for each of its values; if it has many values, the most frequent ones have a column each
+and the others share some. A category that is missing, or that the training rows don't have, is a row of
+zeros. A column that never changes is left out. All of this is fitted on the trial's training rows only.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from cfo_bench.metrics import Array
 from cfo_bench.records import Fold
 
 FURTHEST = 10.0
-# Columns that a category may become: this many, or fewer where all together would exceed the total.
+# The most columns that one category may become, and that all may become together.
 MOST_COLUMNS, MOST_COLUMNS_IN_ALL = 64, 4096
 
 # Columns that are copied at a time, so that a wide matrix is read along its rows.
@@ -31,7 +30,7 @@ _STRIPE = 64
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A column of numbers: what it is shifted and scaled by, and what stands for a missing one."""
+    """A column of numbers: `mean` and `deviation` standardise it, `median` replaces a missing value."""
 
     source: int
     mean: float
@@ -56,7 +55,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Category:
-    """A column of codes: `column_of[code]` is the output column, -1 for none."""
+    """A column of category codes: `column_of[code]` is the output column, -1 for none."""
 
     source: int
     width: int
@@ -90,7 +89,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """What was fitted: the columns that are kept, in order. There is always one, if only of zeros."""
+    """The fitted columns that are kept, in order. The matrix always has one column, if only of zeros."""
 
     columns: tuple[Number | Category, ...]
 
@@ -122,7 +121,7 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseRows:
-    """The first training rows of a fold in their shuffled order, and its validation part."""
+    """The dense matrices of some training rows of a fold, and of its validation part."""
 
     encoder: Encoder
     train_x: Array
@@ -172,6 +171,6 @@ def _columns(x: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _buckets(codes: Array, n_buckets: int) -> Array:
-    """A bucket for each code, the same everywhere, and neighbours far apart (Knuth's multiplicative hash)."""
+    """A bucket for each code, the same on every machine: Knuth's multiplicative hash."""
     buckets: Array = (codes * 2654435761 % 2**32) * n_buckets // 2**32
     return buckets

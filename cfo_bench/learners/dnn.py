@@ -1,6 +1,6 @@
 """The paper's network: fully connected, ReLU, two hidden layers, five hyperparameters.
 
-torch is imported when a fold is prepared, since a synthetic learner shares the space.
+torch is imported only when a fold is prepared: a synthetic learner shares the space, and needs no torch.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def network_start() -> Config:
 
 
 class DNN:
-    """How long a network trains is no hyperparameter of the paper's: see docs/learners.md.
+    """The paper doesn't say how long a network trains; these options do (docs/learners.md says why).
 
-    `early_stopping_share` of the training rows are set aside to stop by. After each epoch the loss
-    on them is taken; when it has not come down by the share `min_improvement` for `patience` epochs,
-    or after `max_epochs`, the network with the lowest such loss is the model.
+    `early_stopping_share` of the training rows are set aside. After each epoch the loss on them is
+    computed. Training stops when that loss has not improved by the share `min_improvement` for
+    `patience` epochs, or after `max_epochs`. The model is the network with the lowest such loss.
     """
 
     problems = tuple(Problem)
@@ -99,7 +99,7 @@ class DNN:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """A trained network, with what leads from a fold's rows to its inputs and back from its outputs."""
+    """A trained network, its training rows, and the mean and deviation of a numeric target."""
 
     network: Network
     rows: DenseRows
@@ -117,7 +117,7 @@ class DNNObjective(DenseObjective[_Model]):
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """Torch sets up much at its first operations, which is nothing that a trial should pay for."""
+        """The first operations of torch are slow: they are done here, so that no trial pays for them."""
         rows = self._dense.on(None)
         few = DenseRows(rows.encoder, rows.train_x[:8], rows.train_y[:8], rows.valid_x[:8])
         deadline = Deadline(WallClock())

@@ -15,14 +15,14 @@ from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Int, Space
 
 MOST_NEIGHBOURS = 1024
-# Rows whose neighbours are looked up between two looks at the deadline.
+# Rows that are predicted between two checks of the deadline.
 _CHUNK_ROWS = 256
 
 
 class KNN:
     """scikit-learn's nearest neighbours by Euclidean distance, each with the same vote.
 
-    A trial on fewer rows than K takes all of them for neighbours.
+    In a trial on fewer rows than K, all rows are neighbours.
     """
 
     problems = tuple(Problem)
@@ -50,7 +50,7 @@ class _Model:
 
 class KNNObjective(DenseObjective[_Model]):
     def __init__(self, fold: Fold, threads: int, seed: int, algorithm: str) -> None:
-        import sklearn.neighbors  # noqa: F401  takes seconds, which are not the method's
+        import sklearn.neighbors  # noqa: F401  slow to import: before the clock starts
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(threads)  # scikit-learn's distances take as many threads as OpenMP gives them

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LightGBM:
-    """Categories are split as sets of categories, LightGBM's own way."""
+    """LightGBM splits categories as sets of categories."""
 
     problems = tuple(Problem)
     cost_related = ("n_estimators", "num_leaves", "min_child_samples")
@@ -88,7 +88,7 @@ class LightGBMObjective(FitAndPredict["lightgbm.Booster"]):
 
 
 def _parameters(config: Config) -> dict[str, Any]:
-    """A configuration in LightGBM's words; the number of trees is ours to count."""
+    """A configuration under LightGBM's names, without the number of trees: the loop counts those."""
     return {
         "num_leaves": config["num_leaves"],
         "min_data_in_leaf": config["min_child_samples"],
@@ -113,9 +113,9 @@ def _fixed_parameters(fold: Fold, threads: int, seed: int) -> dict[str, Any]:
         "seed": seed,
         "verbosity": -1,
         "min_sum_hessian_in_leaf": 1e-3,
-        # Else the data would be binned for one min_data_in_leaf, and the others refused.
+        # Otherwise the data is binned for one min_data_in_leaf, and LightGBM refuses any other.
         "feature_pre_filter": False,
-        # Else it times itself at the first round to choose a layout, and the loss depends on the choice.
+        # Otherwise LightGBM times itself to choose a layout, and the loss depends on that choice.
         "deterministic": True,
         "force_row_wise": True,
     }

@@ -1,10 +1,10 @@
 """A network of two hidden ReLU layers, trained by Adam with backpropagation written out by hand.
 
-Two small layers on a batch of 128 rows take microseconds to multiply, so that a loop over a
-DataLoader with autograd and an optimizer spends most of its time on itself. Here all parameters
-are one flat tensor, and so are their gradients: each layer is a view, Adam is one call, and every
-product is written where it belongs. Rows are gathered, and random bits for dropout are drawn, for
-many batches at a time. All random numbers come from one numpy generator.
+Multiplying two small layers with a batch of 128 rows takes microseconds; the usual loop with a DataLoader,
+autograd and an optimizer would spend most of its time on overhead. Here all parameters are one flat
+tensor, and so are the gradients: each layer is a view of it, and Adam is one call. Rows are gathered and
+random bits for dropout are drawn for many batches at a time. All random numbers come from one numpy
+generator.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 # Numbers that are gathered and drawn at a time: as much as stays in a core's cache.
 _BLOCK_NUMBERS = 2**18
-# Multiplications between two looks at the deadline while predicting: some 30 ms on one core.
+# Multiplications between two checks of the deadline while predicting: some 30 ms on one core.
 _CHUNK_PRODUCTS = 2**29
 
 
 class DivergedError(Exception):
-    """The training left the finite numbers."""
+    """A weight or a loss is no longer a finite number."""
 
 
 class Head(Protocol):
@@ -78,7 +78,7 @@ class Softmax:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Rows of features, and a column of what is to be learned of them."""
+    """Rows of features, and a column of targets."""
 
     x: Tensor
     y: Tensor
@@ -91,8 +91,8 @@ class Examples:
 class Recipe:
     """How a network is trained, and for how long: see docs/learners.md for why.
 
-    After each epoch the loss on the stopping examples is taken; when it has not come down by the
-    share `min_improvement` for `patience` epochs, or after `max_epochs`, the best network is kept.
+    After each epoch the loss on the stopping examples is computed. Training stops when it has not improved
+    by the share `min_improvement` for `patience` epochs, or after `max_epochs`; the best network is kept.
     """
 
     batch_size: int
@@ -161,9 +161,9 @@ def train(
     seed: int,
     deadline: Deadline,
 ) -> int:
-    """Brings a network to its parameters, and says after how many epochs. Raises OutOfTime or DivergedError.
+    """Trains a network and returns the number of epochs it took. Raises OutOfTime or DivergedError.
 
-    Without stopping examples it takes all epochs.
+    Without stopping examples it trains for all epochs.
     """
     with torch.inference_mode(), _denormals_flushed():
         return _train(network, head, fitting, stopping, recipe, np.random.default_rng(seed), deadline)
@@ -202,7 +202,9 @@ def _train(
 
 @contextmanager
 def _denormals_flushed() -> Iterator[None]:
-    """Moments of weights that no longer learn sink below 1e-38, where a core is a hundred times slower."""
+    """Tiny numbers become 0: moments of weights that no longer learn fall below 1e-38, where a core computes a
+    hundred times slower.
+    """
     torch.set_flush_denormal(True)
     try:
         yield
@@ -282,7 +284,7 @@ class _Stepper:
         torch.addmm(dw3, h2.t(), out, beta=0, alpha=scale, out=dw3)
         torch.sum(out, 0, out=db3)
         torch.addmm(e2, out, w3.t(), beta=0, alpha=scale, out=e2)
-        e2.mul_(torch.sign(h2, out=a2))  # ReLU and dropout let through what they let through before
+        e2.mul_(torch.sign(h2, out=a2))  # the gradient passes where ReLU and dropout let the value pass
         torch.addmm(dw2, h1.t(), e2, beta=0, alpha=scale, out=dw2)
         torch.sum(e2, 0, out=db2)
         torch.addmm(e1, e2, w2.t(), beta=0, alpha=scale, out=e1)

@@ -1,4 +1,4 @@
-"""scikit-learn's random forest, grown a few trees at a time so that it can be told to stop."""
+"""scikit-learn's random forest, grown a few trees at a time so that it can stop at the deadline."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cfo_bench.space import Config, Float, Int, Space
 if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-# Each call of `fit` takes some milliseconds besides its trees: call it for more of them while that is quick.
+# A call of `fit` takes some milliseconds besides its trees: grow more trees a call while calls are quick.
 _FIRST_TREES, _QUICK_SECONDS = 4, 0.05
-# Rows that are predicted between two looks at the deadline.
+# Rows that are predicted between two checks of the deadline.
 _CHUNK_ROWS = 4096
 
 
 class RandomForest:
-    """A category's code is taken for a number; a missing value goes the way that splits better."""
+    """Category codes are used as numbers. Missing values go to the side that splits better."""
 
     problems = tuple(Problem)
     cost_related = ("n_estimators", "max_leaves", "max_features")
@@ -49,7 +49,7 @@ class RandomForest:
 
 class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForestRegressor"]):
     def __init__(self, fold: Fold, threads: int, seed: int) -> None:
-        import sklearn.ensemble  # noqa: F401  takes seconds, which are not the method's
+        import sklearn.ensemble  # noqa: F401  slow to import: before the clock starts
 
         super().__init__(fold)
         self._threads, self._seed = threads, seed
@@ -65,7 +65,7 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             max_features=config["max_features"],
             random_state=self._seed,
             n_jobs=self._threads,
-            warm_start=True,  # `fit` adds trees to those that are there, the ones a single call would grow
+            warm_start=True,  # `fit` adds to the trees there are, the same ones that a single call would grow
         )
         grown, batch = 0, _FIRST_TREES
         while grown < config["n_estimators"]:
@@ -91,5 +91,7 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             predicted: Array = forest.predict(x)
             return predicted
         shares = np.zeros((len(x), self._fold.n_classes))
-        shares[:, forest.classes_] = forest.predict_proba(x)  # a class that fewer rows lack has a share of 0
+        shares[:, forest.classes_] = forest.predict_proba(
+            x
+        )  # a class that the trial's rows lack has a share of 0
         return shares[:, 1] if self._fold.problem is Problem.BINARY else shares

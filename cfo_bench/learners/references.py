@@ -1,8 +1,8 @@
-"""The learners of the reference methods: nothing of theirs is searched by a method, so their space is empty.
+"""The learners of the reference methods. They have nothing to tune, so their space is empty.
 
-The forest grows in batches that are thrown away once they have voted: its memory is that of a few
-trees, and the deadline is looked at between two batches. The trees are those that scikit-learn's
-forest of the same seed would have.
+The forest grows in batches of trees. A batch predicts and is dropped, so that the memory is that of a few
+trees; the deadline is checked between batches. The trees are the same that a forest of scikit-learn
+with this seed would have.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class ForestObjective:
         cv_folds: int,
         tuning_share: float,
     ) -> None:
-        import sklearn.ensemble  # noqa: F401  takes seconds, which are not the method's
+        import sklearn.ensemble  # noqa: F401  slow to import: before the clock starts
 
         self._fold = _without_missing(fold)
         self._threads, self._seed = threads, seed
         self._trees, self._tuning_share = trees, tuning_share
         self._grid = max_features_grid(fold.train_x.shape[1], grid)
         order = shuffled_order(fold, seed)
-        # Any stretch of the order holds each class in its share.
+        # Any consecutive part of the shuffled order has each class in its share.
         self._parts = np.array_split(order, cv_folds) if fold.n_rows >= 2 * cv_folds else []
         self._metric = METRICS[fold.metric]
         self._max_features = self._grid[0]
@@ -100,7 +100,7 @@ class ForestObjective:
         self._validate_seconds = 0.0
         try:
             self._max_features = self._tuned(deadline)
-            self._validate_seconds = 0.0  # what was predicted so far belongs to the fit
+            self._validate_seconds = 0.0  # the predictions so far were for tuning: they count as fitting
             prediction = self._prediction(self._fold, self._max_features, deadline)
         except OutOfTime:
             return Result(
@@ -123,7 +123,7 @@ class ForestObjective:
         return self._metric.loss(fold.test_y, prediction)
 
     def _tuned(self, deadline: Deadline) -> int:
-        """The max_features of the lowest loss among those that there was time for; the first if for none."""
+        """The best max_features of those there was time to try; the first of the grid if there was none."""
         now = deadline.now()
         until = Deadline(deadline.clock, now + self._tuning_share * (deadline.at - now))
         losses: dict[int, float] = {}
@@ -151,10 +151,10 @@ class ForestObjective:
         return self._metric.loss(fold.train_y[np.concatenate(self._parts)], np.concatenate(predictions))
 
     def _prediction(self, fold: Fold, max_features: int, deadline: Deadline) -> Array:
-        """What the forest says of the validation part; of two classes, the probability of the second."""
+        """The forest's prediction for the validation part; for two classes, the probability of the second."""
         from sklearn.utils import check_random_state
 
-        random_state = check_random_state(self._seed)  # one stream for all batches, as one forest draws
+        random_state = check_random_state(self._seed)  # one for all batches, as in one forest
         shape = (len(fold.valid_x), fold.n_classes) if fold.n_classes else (len(fold.valid_x),)
         votes = np.zeros(shape)
         grown = 0
@@ -165,7 +165,7 @@ class ForestObjective:
             fitted = deadline.now()
             if fold.problem is Problem.REGRESSION:
                 votes += batch * forest.predict(fold.valid_x)
-            else:  # a class that this training part lacks gets no vote
+            else:  # a class that these training rows lack gets no vote
                 votes[:, forest.classes_] += batch * forest.predict_proba(fold.valid_x)
             self._validate_seconds += deadline.now() - fitted
             grown += batch

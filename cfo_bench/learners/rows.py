@@ -39,7 +39,7 @@ class RowLevels(Generic[Data]):
 def shuffled_order(fold: Fold, seed: int) -> Array:
     """Indices of all training rows, the same for the same fold and seed.
 
-    The first r rows, for any r, hold each class in its share of the whole, give or take a few rows.
+    For any r, the first r rows have each class in about the share that it has of all rows.
     """
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(fold.n_rows)

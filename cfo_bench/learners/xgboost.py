@@ -1,8 +1,8 @@
 """XGBoost with the paper's nine hyperparameters.
 
-A cheap trial lasts about a millisecond, so whatever does not depend on the configuration is made
-once per fold: the binned training matrix, the validation matrix, the fixed parameters. xgboost
-itself is imported when a fold is prepared, since a synthetic learner shares the space.
+A cheap trial takes about a millisecond, so whatever does not depend on the configuration is made once
+for a fold: the binned training matrix, the validation matrix, the fixed parameters. xgboost itself is
+imported only when a fold is prepared: a synthetic learner shares the space, and needs no xgboost.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def boosting_start() -> Config:
 class XGBoost:
     """Histogram trees grown leaf by leaf.
 
-    `categories`: "codes" takes a category's code for a number, "native" splits on sets of categories.
+    `categories`: "codes" uses category codes as numbers, "native" splits on sets of categories.
     """
 
     problems = tuple(Problem)
@@ -151,7 +151,7 @@ def _fixed_parameters(fold: Fold, threads: int, seed: int) -> list[tuple[str, An
         ("nthread", threads),
         ("seed", seed),
         ("verbosity", 0),
-        # Names are checked by the space; a check in every trial is a tenth of a cheap one.
+        # The space has checked the names; checking them again would take a tenth of a cheap trial.
         ("validate_parameters", False),
     ]
     if fold.problem is Problem.MULTICLASS:
@@ -164,9 +164,9 @@ def _quick_booster() -> type[xgboost.Booster]:
     import xgboost
 
     class QuickBooster(xgboost.Booster):
-        """A booster that does not fetch and compare the features' names at every round.
+        """A booster that doesn't compare the names of the features at every round.
 
-        All its matrices come from one fold. A round of four leaves on little data is a seventh faster.
+        All its matrices come from one fold, so they can't differ. A small round is a seventh faster.
         """
 
         def _assign_dmatrix_features(self, data: xgboost.DMatrix) -> None:

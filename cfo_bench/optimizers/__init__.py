@@ -1,4 +1,15 @@
-"""Methods, one a file, with `ask` and `tell`; they know nothing of tasks, files or time."""
+"""The methods that are compared, one a file: each is a class with `ask` and `tell`.
+
+A method is given a space, a start and a seed. It knows nothing of tasks, files or time, and imports only
+the words. `run/` builds methods through METHODS, which also lists those of installed packages.
+
+cfo, cfo0, flow2       the paper's algorithms, on local_search (ask and tell) and geometry (the vectors)
+random_search          random search
+bandster, smac_forest, gaussian_process, hyperopt_tpe, optuna_tpe, flaml_peers
+                       methods of other packages, on packaged
+reference_methods      the constant predictor and the tuned forest, which scale the scores
+study                  every value of one hyperparameter
+"""
 
 from cfo_bench.registry import Registry, Row
 

@@ -1,7 +1,7 @@
 """BOHB and Hyperband: hpbandster's generators and successive halvings, without its name server and workers.
 
-The resource is the number of training rows: from `min_rows` to all of them, each level `eta` times
-the one below. Where all rows are not more than `min_rows`, or their number is not known, all is one level.
+The resource is the number of training rows: all of them, an `eta`-th, and so on, down to `min_rows`. With
+fewer than `eta` times `min_rows` rows, or if their number isn't known, the only level is all rows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cfo_bench.space import Space
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One configuration of one successive halving on one level."""
+class HalvingRun:
+    """One configuration of a successive halving, to be trained on as many rows as `budget` says."""
 
     halving: Any
     id: tuple[int, int, int]
@@ -34,7 +34,7 @@ class Run:
     budget: float
 
 
-class Hyperband(Packaged[Run]):
+class Hyperband(Packaged[HalvingRun]):
     """Random configurations, the better ones of each level promoted to the next."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Hyperband(Packaged[Run]):
         self._levels = levels(n_rows, min_rows, eta)
         self._halvings: list[Any] = []
         self._halvings_begun = 0
-        # hpbandster draws from numpy's global generator, which gets a state of ours while it is at work.
+        # hpbandster draws from numpy's global generator. While it does, that generator has this state.
         self._global_state: Any = np.random.RandomState(seed_of(seed)).get_state()
         if self.searched:
             with silence():
@@ -69,32 +69,32 @@ class Hyperband(Packaged[Run]):
 
         return RandomSampling(space, logger=_strict_logger())
 
-    def begin(self) -> Run:
+    def begin(self) -> HalvingRun:
         first = self._begin_halving()
         config = dict(configuration(self._space, self.searched, self.start))
         first.add_configuration(config=config, config_info={})
         return self._next_run()
 
-    def suggest(self) -> tuple[Mapping[str, Any], Run]:
+    def suggest(self) -> tuple[Mapping[str, Any], HalvingRun]:
         run = self._next_run()
         return run.config, run
 
-    def learn(self, token: Run, result: Result) -> None:
+    def learn(self, token: HalvingRun, result: Result) -> None:
         from hpbandster.core.dispatcher import Job
 
         job = Job(token.id, config=token.config, budget=token.budget)
-        # None is hpbandster's word for a crash: a bad configuration that is never promoted.
+        # To hpbandster None is a crash: a bad configuration that is never promoted.
         job.result = {"loss": result.value, "info": None} if math.isfinite(result.value) else None
         job.timestamps, job.exception = {}, None
         with self._own_randomness():
             token.halving.register_result(job)
             self._generator.new_result(job)
 
-    def rows_of(self, token: Run) -> int | None:
+    def rows_of(self, token: HalvingRun) -> int | None:
         return None if token.budget == self._levels[-1] else round(token.budget)
 
-    def _next_run(self) -> Run:
-        """The first run that a halving has to offer; a further halving where all of them wait for results."""
+    def _next_run(self) -> HalvingRun:
+        """The next run of the first halving that has one. If all wait for results, a new halving begins."""
         with self._own_randomness():
             for halving in self._halvings:
                 if (run := halving.get_next_run()) is not None:
@@ -103,7 +103,7 @@ class Hyperband(Packaged[Run]):
                 halving = self._begin_halving()
                 run = halving.get_next_run()
         self._halvings = [one for one in self._halvings if not one.is_finished]
-        return Run(halving, *run)
+        return HalvingRun(halving, *run)
 
     def _begin_halving(self) -> Any:
         """The brackets of Hyperband take turns: many configurations on few rows, …, few on all rows."""
@@ -189,10 +189,10 @@ def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
 
 
 def truncated_normal(a: float, b: float, loc: float, scale: float) -> float:
-    """What `scipy.stats.truncnorm.rvs` draws for a ≤ 0 ≤ b, of the same random number.
+    """The same draw as `scipy.stats.truncnorm.rvs` for a ≤ 0 ≤ b, only faster.
 
-    BOHB draws one for each hyperparameter of each sample, and scipy's way through arrays of one
-    number takes most of a suggestion.
+    BOHB draws one for each hyperparameter of each sample. scipy's code is made for arrays; with one
+    number in each it takes most of the time of a suggestion.
     """
     from scipy.special import ndtr, ndtri
     from scipy.stats import truncnorm
@@ -203,7 +203,9 @@ def truncated_normal(a: float, b: float, loc: float, scale: float) -> float:
 
 
 class _Raise(logging.Handler):
-    """hpbandster's BOHB answers an error in its model with a random configuration and a line in its log."""
+    """Turns a silent fallback into an error: if BOHB's model fails, hpbandster only logs a line, and draws
+    a random configuration.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
@@ -215,7 +217,7 @@ class _Raise(logging.Handler):
 
 
 def _strict_logger() -> logging.Logger:
-    """A logger of nobody else's: what tells of a fallback is raised, the rest goes nowhere."""
+    """A logger for hpbandster alone: a message about a fallback raises, all others are dropped."""
     logger = logging.Logger("cfo_bench.bohb", logging.DEBUG)
     logger.addHandler(_Raise())
     return logger

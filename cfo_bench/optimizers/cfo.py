@@ -1,7 +1,7 @@
 """CFO: FLOW² with an adaptive step and randomised restarts (Algorithms 2 and 3).
 
-The paper leaves gaps. Each is closed by a named option whose default is the paper's reading;
-our own settings are a method of their own, `CFOTuned`, and never go by the paper's name.
+The paper leaves some choices open. Each is a named option, and its default is what the paper's text
+says (docs/readings.md). Our own settings are another method, `CFOTuned`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CFOThread(FLOW2Thread):
         self.r = self.n = 0
 
     def begin_round(self) -> None:
-        # k' and the incumbent too: where all of a round fails, the last round's would be left standing.
+        # k' and the round's best are reset too: a round whose trials all fail must not keep the last one's.
         self.k = self.k_best = 0
         self.round_best, self.round_best_loss = self.x, math.inf
 
@@ -82,7 +82,7 @@ class CFOThread(FLOW2Thread):
         if self.geometry.d == 0:
             raise Exhausted("every hyperparameter has a single value: there is nothing to search")
         barren_rounds, evaluated_before = 0, 0
-        while True:  # line 3: whether the budget allows is the caller's business
+        while True:  # line 3; the caller checks the budget
             improved = yield from self.step()  # lines 4-9
             if not improved:
                 self.n += 1
@@ -128,11 +128,11 @@ class CFO(LocalSearch[CFOThread]):
     """Cost-frugal optimisation, as the paper reads.
 
     mode          `paper`; `tuned` is the method `cfo-tuned`
-    parallel       search threads, each with one trial at a time
+    parallel      search threads, each with one trial at a time
     scale         `log2` or `ln`: the space of x and δ
     delta_init    the first step; None: √d
     n_threshold   iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
-    stall         those iterations are `consecutive`, or `cumulative` as the pseudocode's letter has it
+    stall         those iterations are `consecutive`, or `cumulative`, as the pseudocode says literally
     delta_lower   `alg3`, or `unit_consistent`: √d times the finest step
     redraw        draw a restart point again when it was evaluated before
     linear_span   length given to the range of a linear dimension; None: as it is

@@ -1,4 +1,4 @@
-"""CFO-0: the frame of CFO around ZOGD, the zeroth-order gradient step, in place of FLOW².
+"""CFO-0: CFO with ZOGD, the zeroth-order gradient step, in place of FLOW².
 
 The paper names neither its smoothing μ nor its step h; here μ is δ, and `step` says how h follows.
 """
@@ -43,7 +43,7 @@ class CFO0Thread(CFOThread):
     def length(self, loss_plus: float) -> float:
         """h·g, the signed length of the move against u."""
         slope = (loss_plus - self.loss) / self.delta
-        if self.rule == "sign" or math.isinf(slope):  # infinite where f(x) failed: the lower side is known
+        if self.rule == "sign" or math.isinf(slope):  # infinite if f(x) failed: then the lower side is known
             return math.copysign(self.delta, slope) if slope else 0.0
         if self.rule == "literal":
             return self.delta * slope

@@ -1,4 +1,4 @@
-"""A space in the words of the ConfigSpace package, for SMAC and hpbandster."""
+"""A space as the ConfigSpace package describes it, for SMAC and hpbandster."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from cfo_bench.space import Categorical, Int, Param
 
 
 def configuration_space(params: Sequence[Param], seed: int) -> Any:
-    """Categorical values are the indices of the choices; an ordered one is a range of integers,
-    which hpbandster asks for and SMAC takes as well.
+    """The value of a categorical is the index of its choice. An ordered one is a range of integers:
+    hpbandster needs that, and SMAC takes it too.
     """
     from ConfigSpace import ConfigurationSpace
 

@@ -1,4 +1,4 @@
-"""FLAML's own CFO and BlendSearch, so that they stand beside ours on one plot."""
+"""FLAML's own CFO and BlendSearch, to compare with ours."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cfo_bench.optimizers.packaged import Packaged, encoded, seed_of, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
-# `suggest` gives None for a configuration met again and for a search that has converged. After as many in
-# a row FLAML's own `tune.run` gives up too.
+# `suggest` gives None for a configuration it has suggested before, and when the search has converged.
+# After this many in a row the method is exhausted; FLAML's own `tune.run` gives up then, too.
 _PATIENCE = 100
 
 
@@ -38,10 +38,10 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                 metric="loss",
                 mode="min",
                 space={param.name: _domain(param) for param in self.searched},
-                # FLAML starts from the low-cost values, which is all of the start.
+                # FLAML starts from the low-cost values: here, from the whole start.
                 low_cost_partial_config=first,
                 seed=seed_of(seed),
-                # Not time_total_s: with that name FLAML reads the clock, and would not ask the same again.
+                # Not time_total_s: under that name FLAML reads the clock, and no run could be replayed.
                 cost_attr="seconds",
                 **settings,
             )
@@ -87,8 +87,8 @@ def _domain(param: Param) -> Any:
 
     if isinstance(param, Categorical):
         domain = choice(range(len(param.choices)))
-        domain.ordered = param.ordered  # left open, FLAML would take numbers for ordered
+        domain.ordered = param.ordered  # if not set, FLAML takes numbers for ordered
         return domain
-    if isinstance(param, Int):  # the upper bound is left out
+    if isinstance(param, Int):  # FLAML excludes the upper bound
         return (lograndint if param.log else randint)(param.low, param.high + 1)
     return (loguniform if param.log else uniform)(param.low, param.high)

@@ -47,7 +47,7 @@ class FLOW2Thread(SearchThread):
 class FLOW2(LocalSearch[FLOW2Thread]):
     """Algorithm 1.
 
-    parallel       search threads, each with one trial at a time
+    parallel      search threads, each with one trial at a time
     step          μ, the constant step; None: √d, the step that CFO starts with
     scale         `log2` or `ln`: the space of x and μ
     linear_span   length given to the range of a linear dimension; None: as it is

@@ -15,10 +15,10 @@ from cfo_bench.space import Categorical, Int, Param, Space
 
 SkoptPoint = list[Any]
 
-# Its square is a number too.
+# The largest loss that is told: its square is still a finite number.
 LARGEST_LOSS = 1e100
 SHORTEST_SECONDS = 1e-9
-# Below the logarithm of the shortest seconds.
+# Less than the logarithm of the shortest seconds.
 BELOW_ALL_LOGARITHMS = -30.0
 
 
@@ -26,7 +26,7 @@ class GPEI(Packaged[SkoptPoint]):
     """Expected improvement.
 
     `n_initial_points` random configurations come before the model, the start included. `xi` is the
-    improvement that is asked for, `acq_optimizer` how the most promising point is looked for:
+    least improvement that counts; `acq_optimizer` says how the most promising point is found:
     "lbfgs" from `n_restarts` of `n_candidates` random points, or "sampling", the best of these.
     """
 

@@ -1,4 +1,4 @@
-"""TPE by hyperopt, the first of its kind."""
+"""TPE by hyperopt, the package that had it first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cfo_bench.space import Categorical, Int, Param, Space
 class HyperoptTPE(Packaged[int]):
     """`n_startup_jobs` random configurations come before the model, the start among them.
 
-    `gamma` times the square root of the trials told are good ones.
+    `gamma` times the square root of the number of results are the good trials of the model.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class HyperoptTPE(Packaged[int]):
         from hyperopt import JOB_STATE_DONE, STATUS_OK
 
         document = self._documents.pop(token)
-        # Losses are ranked only. A failed trial, without a loss, is ranked last, as one under way is.
+        # hyperopt only ranks losses. A failed trial has no loss and ranks last, as does one that is running.
         document["result"] = {"status": STATUS_OK, "loss": result.value}
         document["state"] = JOB_STATE_DONE
 
@@ -94,7 +94,7 @@ class HyperoptTPE(Packaged[int]):
 
 
 def _node(param: Param) -> Any:
-    """hyperopt's ranges of integers know no logarithm: those are a rounded real number, half a step wider."""
+    """hyperopt has no integers on a log scale: they are rounded reals, half a step wider at both ends."""
     from hyperopt import hp
 
     if isinstance(param, Categorical):

@@ -68,11 +68,11 @@ class SearchThread:
         return point
 
     def is_stuck(self, n_threshold: int) -> bool:
-        """Whether 10·N repeats came in a row; N = 2^(d-1) is capped, or d = 20 would spin for minutes."""
+        """Whether 10·N repeats came in a row. N is capped: 2^(d-1) at d = 20 would loop for minutes."""
         return self.repeats >= 10 * min(n_threshold, 1024)
 
     def next_point(self) -> Point:
-        """The next point whose loss nobody knows yet."""
+        """The next point that is not in the cache: what is there is answered at once."""
         point = next(self._proposals) if self._told is None else self._proposals.send(self._told)
         while (known := self.cache.get(point.values)) is not None:
             self.repeats += 1
@@ -93,8 +93,8 @@ class LocalSearch(Generic[Thread]):
     """`ask` and `tell` over one search thread, or over `parallel` of them for as many trials at once.
 
     The first thread starts from `start`, every other from a point of its own around it; they share
-    the cache. Asked again while every thread waits for a result, it gives the same trial. A thread
-    that is exhausted drops out; Exhausted while others wait means that the next trial needs a result.
+    the cache. `ask` gives the same trial again while every thread waits for a result. A thread that is
+    exhausted is asked no more; if the others wait, `ask` raises Exhausted until one of them has a result.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Checks of option values, which come from a command line or a file: one clear line for a wrong one."""
+"""Checks of option values. A wrong one raises OptionError with a line that names it and the rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPE by optuna: what a user would pick instead."""
+"""TPE by optuna."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class OptunaTPE(Packaged[Any]):
         return trial.params, trial
 
     def learn(self, token: Any, result: Result) -> None:
-        # TPE looks at ranks only, and leaves trials out that are told to have failed: an infinite
-        # loss is the worst, and keeps it away from there.
+        # TPE only ranks losses, and ignores trials that are told as failed. An infinite loss ranks last and
+        # keeps TPE away from that region.
         self._study.tell(token, result.value)
 
 
 @contextmanager
 def no_announcements() -> Iterator[None]:
-    """optuna tells of every new study on stderr. Its level is the whole process's, so it is put back."""
+    """optuna logs every new study on stderr. Its log level is global, so it is set back afterwards."""
     import optuna
 
     level = optuna.logging.get_verbosity()

@@ -1,7 +1,7 @@
-"""What methods on other people's packages share: the start first, plain values, numbers, silence.
+"""What all methods of other packages share: the start comes first, values become plain, warnings are off.
 
-The method proposes configurations of the hyperparameters that have more than one value; those with
-a single one are left out of what the package sees and put back here.
+A package sees only the hyperparameters that have more than one value. Those with a single value are
+left out of its space and added to its configurations here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cfo_bench.space import Categorical, Config, Int, Param, Space
 
 Token = TypeVar("Token")
 
-# Packages add 1 and more to a seed, and hand it to generators that take 32 bits.
+# Packages add to the seed and pass it to generators that take 32 bits: leave some room.
 SEED_LIMIT = 2**31
 
 
@@ -34,7 +34,7 @@ class Packaged(ABC, Generic[Token]):
 
     @abstractmethod
     def begin(self) -> Token:
-        """The start is about to be evaluated: the package is to know of it."""
+        """Tells the package that the start is evaluated first; the start's token."""
 
     @abstractmethod
     def suggest(self) -> tuple[Mapping[str, Any], Token]:
@@ -65,7 +65,7 @@ class Packaged(ABC, Generic[Token]):
                 self.learn(self._under_way.pop(trial.number), result)
 
     def rows_of(self, token: Token) -> int | None:
-        """The rows to train on, where a method has a say in that."""
+        """The number of rows to train on, for methods that choose it; None is all rows."""
         return None
 
     def _config(self, values: Mapping[str, Any]) -> Config:
@@ -74,7 +74,7 @@ class Packaged(ABC, Generic[Token]):
 
 
 def plain(param: Param, value: Any) -> Any:
-    """A package's number, of whatever type and a rounding error out of bounds, as the space wants it."""
+    """A package's value as the space has it: of a plain type, and within the bounds despite rounding."""
     if isinstance(param, Categorical):
         return param.choices[min(max(round(float(value)), 0), len(param.choices) - 1)]
     number = round(float(value)) if isinstance(param, Int) else float(value)
@@ -82,14 +82,14 @@ def plain(param: Param, value: Any) -> Any:
 
 
 def index_of(param: Categorical, value: Any) -> int:
-    """Where a value stands among the choices; 1 is not True."""
+    """The index of a choice; 1 is not True."""
     return next(
         i for i, choice in enumerate(param.choices) if type(choice) is type(value) and choice == value
     )
 
 
 def encoded(param: Param, value: Any) -> Any:
-    """A value of a configuration as a package gets it."""
+    """A value as a package gets it: a choice as its index, a number as it is."""
     return index_of(param, value) if isinstance(param, Categorical) else value
 
 
@@ -98,10 +98,10 @@ def seed_of(seed: int) -> int:
 
 
 class FiniteLosses(Generic[Token]):
-    """For models that need a number: a trial that gave none counts as the worst seen so far.
+    """For models that need a finite loss: a trial without one counts as the worst loss so far.
 
-    Until there is one, such trials are held back: nothing is known that they could be as bad as.
-    No number is larger than `largest`, so that the model's arithmetic stays finite.
+    Until there is a first loss such trials are held back. Losses are cut to ±`largest`, so that the
+    model's arithmetic stays finite.
     """
 
     def __init__(self, largest: float) -> None:
@@ -110,7 +110,7 @@ class FiniteLosses(Generic[Token]):
         self._held: list[Token] = []
 
     def admit(self, token: Token, result: Result) -> list[tuple[Token, float]]:
-        """What is to be told now, in order."""
+        """The tokens and losses to tell the package now, in order."""
         if math.isinf(result.value):
             if math.isinf(self._worst):
                 self._held.append(token)
@@ -124,7 +124,7 @@ class FiniteLosses(Generic[Token]):
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Warnings of a package about its own inner life reach nobody who could do something about them."""
+    """Hides the warnings of a package about its own internals: a user can't do anything about them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

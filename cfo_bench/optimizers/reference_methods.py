@@ -1,7 +1,7 @@
-"""References that a score is measured by: one trial each, of a learner of their own.
+"""The reference methods, which define the scores 0 and 1. Each asks for one trial.
 
-The row of such a method in METHODS names that learner. It is built with the method's options, so
-that they are given, checked and recorded like any other method's.
+They are run with learners of their own (learners/references.py), which their rows in METHODS name. Such
+a learner is built with the method's options, so that these are checked and recorded as usual.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cfo_bench.space import Space
 
 
 class ConstantReference:
-    """The predictor that has seen no feature: it scores 0."""
+    """The predictor that ignores all features: its score is 0."""
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
         self._trials = [Trial(0, space.check(start))]
@@ -31,7 +31,7 @@ class ConstantReference:
 
 
 class TunedForestReference(ConstantReference):
-    """The random forest that scores 1.
+    """The random forest whose score is 1.
 
     `grid` values of max_features, from one feature to all, are compared by `cv_folds`-fold
     cross-validation within the `tuning_share` of the budget; then `trees` trees are fitted. (The

@@ -15,9 +15,9 @@ from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, seed_of, silen
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Space
 
-# smac wants a number; runs end by their own limits.
+# smac needs a limit; runs end by their own.
 _NO_LIMIT = 10**9
-# smac takes logarithms of losses less their least, kept above 0 by 1e-10: no digit of a larger loss.
+# smac takes log(loss - least + 1e-10). A float has no digits left for the 1e-10 if the loss is larger.
 LARGEST_LOSS = 1e5
 
 
@@ -58,11 +58,11 @@ class SMAC(Packaged[Any]):
             from smac import Scenario
             from smac.main.config_selector import ConfigSelector
 
-        # Its warnings stay with those who listen: without a handler of its own, Python puts them on stderr.
+        # Without a handler, Python prints smac's warnings on stderr.
         if not logging.getLogger("smac").handlers:
             logging.getLogger("smac").addHandler(logging.NullHandler())
         self._space = configuration_space(self.searched, seed_of(seed))
-        # smac writes files when it is built, even if it is never told to save anything.
+        # smac writes files when it is built, even if it never saves anything.
         with silence(), tempfile.TemporaryDirectory() as folder:
             scenario = Scenario(
                 self._space,
@@ -72,7 +72,7 @@ class SMAC(Packaged[Any]):
                 output_directory=Path(folder),
             )
             self._model = Facade.get_model(scenario, n_trees=n_trees)
-            # Threads for ten trees of some hundred rows cost more than they bring.
+            # For ten trees on some hundred rows, starting threads takes longer than they save.
             self._model._rf_opts["n_jobs"] = 1
             maximizer = Facade.get_acquisition_maximizer(
                 scenario, challengers=challengers, local_search_iterations=local_search_iterations
@@ -119,9 +119,10 @@ class SMAC(Packaged[Any]):
 
 
 def _keep_order(local_search: Any) -> None:
-    """Local searches start from points out of a `set`, in an order that differs from process to process.
+    """Sorts the starting points of the local searches, so that the same seed asks the same in any process.
 
-    It decides which random numbers each search gets. Sorted, the same seed asks the same everywhere.
+    They come from a `set`, whose order differs between processes and decides which random numbers each
+    search gets.
     """
     from_set = local_search._get_init_points_from_previous_configs
     local_search._get_init_points_from_previous_configs = lambda *args: sorted(from_set(*args), key=repr)

@@ -1,4 +1,4 @@
-"""No search: every listed value of one hyperparameter in turn, to see how loss and cost depend on it."""
+"""No search: tries every value of one hyperparameter, to see how loss and cost depend on it."""
 
 from __future__ import annotations
 
