@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cfo_bench.engines.drive import Active, Progress
 from cfo_bench.results import plan
-from cfo_bench.run.runner import Job
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 
 

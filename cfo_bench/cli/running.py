@@ -16,8 +16,9 @@ from cfo_bench.engines.dask.clusters import need_packages
 from cfo_bench.records import DataRef, EndReason, RunSpec
 from cfo_bench.results import plan
 from cfo_bench.results.trace import ends, path_of
+from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
-from cfo_bench.run.runner import Job, reproducing_command
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict, fork_server
 from cfo_bench.suite.model import Suite
 from cfo_bench.suite.quantities import duration
