@@ -1,15 +1,15 @@
 """Every exception that cfo-bench raises on purpose.
 
 CfoBenchError
-├── UserError            something asked for is wrong: one line on stderr, exit code 2
-│   ├── UnknownNameError a method, learner or task that nobody knows
-│   ├── OptionError      an option, or its value, that nobody knows
-│   ├── SpaceError       a hyperparameter, or a value of it, out of its rule
-│   ├── DataError        data that can't be a task
-│   ├── MissingPackageError a package that is not installed
-│   └── TraceError       a trace that can't be gone on with
-├── RunError             a run that could not go on: one line, exit code 1
-└── Exhausted            a method has nothing new left to ask for; the run ends cleanly
+├── UserError                the user asked for something wrong: one line on stderr, exit code 2
+│   ├── UnknownNameError     there is no such method, learner or task
+│   ├── OptionError          there is no such option, or its value is wrong
+│   ├── SpaceError           a hyperparameter, or its value, breaks a rule of the search space
+│   ├── DataError            the data can't be used as a task
+│   ├── MissingPackageError  a package is not installed
+│   └── TraceError           a trace can't be read, written or resumed
+├── RunError                 a run failed, or could not start: one line on stderr, exit code 1
+└── Exhausted                a method has nothing new to ask for: its run ends, without an error
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 
 
 class CfoBenchError(Exception):
-    """The root: its text is one line that names the value, the rule and the remedy."""
+    """The root of all. The text is one line that names the value, the rule and the remedy."""
 
     exit_code = 1
 
@@ -42,14 +42,14 @@ class UnknownNameError(UserError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The nearest right word as a remark in an error's text; nothing where none is near."""
+    """A remark for an error's text that names the most similar known word; empty where none is similar."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 @contextmanager
 def told_at(place: str) -> Iterator[None]:
-    """The user's mistake is told with the place in a file where it was made; `""` is no file."""
+    """Puts the place in a file before a user's error that is raised inside; `""`: there is no file."""
     try:
         yield
     except UserError as error:
@@ -85,3 +85,11 @@ class RunError(CfoBenchError):
 
 class Exhausted(CfoBenchError):
     """A method raises it in `ask` when it has nothing new to try: the run ends without an error."""
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line; the type is named unless the exception is one of ours."""
+    text = " ".join(str(error).split())
+    if isinstance(error, CfoBenchError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

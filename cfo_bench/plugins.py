@@ -47,7 +47,7 @@ from cfo_bench.tasks.sources.plugins import TaskSource
 
 if TYPE_CHECKING:
     from cfo_bench.engines.drive import Active, Interrupted, Progress, signals_into
-    from cfo_bench.run.runner import Job
+    from cfo_bench.run.job import Job
     from cfo_bench.run.supervisor import Outcome, Stop, Verdict, already_done, supervise
 
 # Where the names for engines are: these modules load everything that a run needs.

@@ -1,4 +1,4 @@
-"""The words everybody speaks: frozen, and as they stand in a trace."""
+"""The records that all parts of cfo-bench exchange: frozen, and with the names that a trace uses."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """How a trial ended; only `ok` has a loss that counts."""
+    """How a trial ended; only an `ok` one has a loss."""
 
     OK = "ok"
-    FAILED = "failed"
-    TIMEOUT = "timeout"
-    MEMORY = "memory"
+    FAILED = "failed"  # it raised, its process died, or its loss is no finite number
+    TIMEOUT = "timeout"  # it was not done at its deadline
+    MEMORY = "memory"  # it asked for more memory than it may have
 
 
 class EndReason(StrEnum):
+    """Why a run ended; an `interrupted` one can be resumed."""
+
     BUDGET = "budget"
     MAX_TRIALS = "max_trials"
     EXHAUSTED = "exhausted"
@@ -43,23 +45,27 @@ class Problem(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One configuration to evaluate. `rows` is the resource (None: all training rows)."""
+    """One configuration that a method asks to have evaluated."""
 
-    number: int
+    number: int  # the method's count of the trials that it asked for, from 0
     config: Config
-    rows: int | None = None
-    thread: int = 0
+    rows: int | None = None  # how many training rows to use; None: all
+    thread: int = 0  # which of the method's searches asked for it, where it runs several side by side
 
 
 class Result(NamedTuple):
-    """What came of a trial. A tuple, as is its record: several are made for each trial, on the run's time."""
+    """What came of a trial.
+
+    A tuple, since it is faster to make than a dataclass: several are made for each trial, while the
+    run's clock is running.
+    """
 
     status: Status
-    loss: float | None = None
+    loss: float | None = None  # None unless the status is `ok`
     fit_seconds: float = 0.0
     validate_seconds: float = 0.0
-    peak_memory_mb: float | None = None
-    error: str | None = None
+    peak_memory_mb: float | None = None  # the most that the process has held so far; None: not measured
+    error: str | None = None  # one line
 
     @classmethod
     def ok(cls, loss: float, fit_seconds: float = 0.0, validate_seconds: float = 0.0) -> Result:
@@ -70,7 +76,7 @@ class Result(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The loss as a method sees it: +inf for whatever did not end well."""
+        """The loss as a method sees it: +inf for a trial that is not `ok`."""
         if self.status is not Status.OK or self.loss is None or not math.isfinite(self.loss):
             return math.inf
         return self.loss
@@ -101,29 +107,41 @@ class RunSpec(Settings, RunKey):
     learner_options: Mapping[str, Any] = field(default_factory=dict)
 
 
+class StartedTrial(NamedTuple):
+    """A trial that is being evaluated: it has no result yet."""
+
+    trial: Trial
+    started: float  # when its evaluation started, in seconds of the run's clock
+    ask_seconds: float  # how long the method took to ask for it
+
+
 class TrialRecord(NamedTuple):
-    """A `kind: trial` line. `started` and `ended` enclose the evaluation, on the run's clock.
+    """A trial with its result: a `kind: trial` line of a trace."""
 
-    Where several trials are under way at once, `asked` says how many the method had been asked for when
-    it was told of this one: a replay asks and tells in the same order.
-    """
-
+    # Of the trial that the method asked for: see Trial.
     number: int
     config: Config
     rows: int | None
     thread: int
+    # Of its result: see Result. `score` is the loss as people read it: the metric itself.
     status: Status
     loss: float | None
     score: float | None
+    # When its evaluation started and ended, in seconds of the run's clock.
     started: float
     ended: float
+    # How long the method took to ask for it, and the learner to evaluate it.
     ask_seconds: float
     fit_seconds: float
     validate_seconds: float
+    # How long the method took to learn of the result; None: it was not told, or failed when it was.
     tell_seconds: float | None = None
     peak_memory_mb: float | None = None
     error: str | None = None
+    # Of the best trial so far, with `validation: holdout`: its score on the test part.
     test_score: float | None = None
+    # With several trials at once: how many the method had been asked for when it was told of this one.
+    # A replay asks and tells in the same order.
     asked: int | None = None
 
     def result(self) -> Result:
@@ -133,99 +151,134 @@ class TrialRecord(NamedTuple):
         )
 
 
+def record_of(
+    begun: StartedTrial,
+    result: Result,
+    score: float | None,
+    ended: float,
+    tell_seconds: float | None = None,
+    test_score: float | None = None,
+    asked: int | None = None,
+) -> TrialRecord:
+    """The record of a trial that was evaluated."""
+    trial, started, ask_seconds = begun
+    status, loss, fit_seconds, validate_seconds, peak_memory_mb, error = result
+    # Not by name: that takes three times as long, and a cheap trial has few microseconds to spare.
+    return TrialRecord._make(
+        (
+            trial.number,
+            trial.config,
+            trial.rows,
+            trial.thread,
+            status,
+            loss,
+            score,
+            started,
+            ended,
+            ask_seconds,
+            fit_seconds,
+            validate_seconds,
+            tell_seconds,
+            peak_memory_mb,
+            error,
+            test_score,
+            asked,
+        )
+    )
+
+
+def better(best: TrialRecord | None, record: TrialRecord) -> TrialRecord | None:
+    """The best trial so far, once `record` is known: the first of those with the lowest loss."""
+    if record.loss is None:
+        return best
+    return record if best is None or best.loss is None or record.loss < best.loss else best
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRecord:
-    """A `kind: end` line: why the run ended, and what it came to.
-
-    `cut_ask_seconds` went into a suggestion that was not done when the budget was over. `load` and
-    `steal_percent` are the machine's, at the end and since the run began or was last taken up; none
-    on the virtual clock.
-    """
+    """A `kind: end` line of a trace: why the run ended, and what it came to."""
 
     kind: str = "end"
     reason: EndReason
-    elapsed: float
+    elapsed: float  # where the run's clock stood
+    # Of the whole run, the part before a resume included; the best are None where no trial was `ok`.
     trials: int
     best_loss: float | None
     best_score: float | None
     best_number: int | None
-    error: str | None = None
-    cut_ask_seconds: float = 0.0
-    load: float | None = None
-    steal_percent: float | None = None
+    error: str | None = None  # one line, where the reason is `error`
+    cut_ask_seconds: float = 0.0  # spent in an ask that was not done when the budget ended
+    # How busy the machine was; None on the virtual clock.
+    load: float | None = None  # processes that ran or waited to, on average over the last minute
+    steal_percent: float | None = None  # time the hypervisor gave to others since the run's start or resume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRecord:
-    """A `kind: resume` line: the run was taken up again on `node`, its clock standing at `elapsed`."""
+    """A `kind: resume` line of a trace: from here on the run was resumed."""
 
     kind: str = "resume"
-    elapsed: float
-    trials: int
-    utc: str
-    why: str
-    node: str | None = None
+    elapsed: float  # from where the run's clock goes on
+    trials: int  # how many were replayed
+    utc: str  # when it was resumed
+    why: str  # what had ended the run before
+    node: str | None = None  # the name of the machine that resumed it
 
 
 @dataclass(frozen=True, slots=True)
 class DataRef:
-    """Where a task's data is to be had: enough to load it again in another process.
+    """Where a task's data comes from: enough to load it again in another process."""
 
-    `folder` is the one whose index named the file, `table` the user's own YAML that names the task.
-    What is no file has `origins` (`openml:3`, `pmlb:adult`), to be tried in this order, and never over
-    the network when `offline`.
-    """
-
-    task: str
-    source: str
-    path: str | None = None
-    target: str | None = None
-    problem: Problem | None = None
-    folder: str | None = None
-    origins: tuple[str, ...] = ()
-    table: str | None = None
-    offline: bool = False
+    task: str  # its name
+    source: str  # the kind of source, such as `file`, `bundled` or `synthetic`
+    path: str | None = None  # of the file, where it is one
+    target: str | None = None  # the column to predict, where the user named it
+    problem: Problem | None = None  # where the user named it
+    folder: str | None = None  # the data folder whose index names the file
+    origins: tuple[str, ...] = ()  # what to fetch, such as `openml:3`: each is tried in this order
+    table: str | None = None  # the user's own YAML file that names the task
+    offline: bool = False  # never fetch over the network
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What is known of a task once its data was looked at."""
+    """What is known of a task once its data was read."""
 
     name: str
     problem: Problem
     metric: str
     n_rows: int
     n_features: int
-    n_classes: int
-    source: str
-    sha256: str
-    folds_source: str
+    n_classes: int  # 0 for regression
+    source: str  # in words
+    sha256: str  # of the table
+    folds_source: str  # who made the folds, and how, in words
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One fold, ready for a learner: float32 features, classes as 0…k-1, missing as NaN.
+    """One fold, ready for a learner: float32 features, classes as 0…k-1, missing values as NaN.
 
-    A `categorical` column holds the codes of its categories. Whatever was fitted to make the
-    arrays was fitted on the training part only. There is a test part when validation is not done
-    on the fold's held-out rows but on rows split off its training rows.
+    The preprocessing was fitted on the training part only.
     """
 
     problem: Problem
     metric: str
     n_classes: int
-    categorical: tuple[bool, ...]
+    categorical: tuple[bool, ...]  # for each column whether it holds the codes of categories
     train_x: np.ndarray[Any, Any]
     train_y: np.ndarray[Any, Any]
     valid_x: np.ndarray[Any, Any]
     valid_y: np.ndarray[Any, Any]
-    constant_loss: float
+    constant_loss: float  # of a predictor that sees no feature, on the validation rows
+    # With `validation: holdout` only: the fold's held-out rows. The validation rows are then split off
+    # its training rows.
     test_x: np.ndarray[Any, Any] | None = None
     test_y: np.ndarray[Any, Any] | None = None
 
     @property
     def n_rows(self) -> int:
-        """Training rows: what bounds of hyperparameters and the resource are counted in."""
+        """The number of training rows, on which bounds of hyperparameters depend."""
         return len(self.train_y)
 
 
@@ -238,20 +291,20 @@ class Optimizer(Protocol):
 
 
 class Objective(Protocol):
-    """One fold of one learner: what a trial is evaluated on."""
+    """A learner with the data of one fold: it evaluates trials."""
 
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result: ...
 
     def test_loss(self) -> float:
-        """The loss on the fold's test part of the model that was evaluated last."""
+        """The loss on the fold's test part, of the model that was evaluated last."""
 
 
 class Learner(Protocol):
     """A model to tune: built as Learner(**options)."""
 
-    problems: tuple[Problem, ...]
-    cost_related: tuple[str, ...]
-    virtual: bool  # its seconds are analytic: for `clock: virtual` only
+    problems: tuple[Problem, ...]  # that it can be trained for
+    cost_related: tuple[str, ...]  # the hyperparameters that drive the cost of a trial
+    virtual: bool  # it computes its seconds instead of spending them: for `clock: virtual` only
 
     def space(self, n_rows: int) -> Space: ...
 

@@ -18,8 +18,9 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, EndReason, RunSpec
 from cfo_bench.results import plan, trace
 from cfo_bench.run.fork_server import fork_server
+from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
-from cfo_bench.run.runner import Job, reproducing_command
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read

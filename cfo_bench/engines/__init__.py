@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cfo_bench.engines.drive import Progress
     from cfo_bench.records import RunSpec
-    from cfo_bench.run.runner import Job
+    from cfo_bench.run.job import Job
     from cfo_bench.run.supervisor import Verdict
     from cfo_bench.suite.model import Suite
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import Snapshot
-from cfo_bench.run.runner import Job
 from cfo_bench.run.supervisor import Verdict
 
 

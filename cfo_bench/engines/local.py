@@ -13,11 +13,11 @@ from multiprocessing.context import ForkServerContext
 from cfo_bench.clock import monotonic
 from cfo_bench.engines import capacity
 from cfo_bench.engines.drive import Active, Interrupted, Progress, signals_into
+from cfo_bench.errors import describe
 from cfo_bench.records import RunSpec
 from cfo_bench.results.folder import is_held
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
-from cfo_bench.run.runner import Job
-from cfo_bench.run.search import describe
 from cfo_bench.run.supervisor import Outcome, Stop, Verdict, already_done, supervise
 
 TICK_SECONDS = 0.2

@@ -202,8 +202,9 @@ def _train(
 
 @contextmanager
 def _denormals_flushed() -> Iterator[None]:
-    """Tiny numbers become 0: moments of weights that no longer learn fall below 1e-38, where a core computes a
-    hundred times slower.
+    """Tiny numbers become 0.
+
+    Moments of weights that no longer learn fall below 1e-38, where a core computes a hundred times slower.
     """
     torch.set_flush_denormal(True)
     try:

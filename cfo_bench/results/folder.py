@@ -1,20 +1,18 @@
-"""A results folder: the files that its runs leave, and whether somebody is at one of them."""
+"""A results folder: which runs have files in it, and whether a process is working on one of them."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from cfo_bench.errors import UserError
-
-# A run's trace, and the page of memory that its supervisor holds while it is at it.
-TRACE, PAGE = ".jsonl", ".live"
+from cfo_bench.locks import is_locked
+from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, page_path
 
 
 def run_files(results: Path) -> dict[str, set[str]]:
-    """The suffixes of the files of each run, by its id: where they lie in the folder, without the suffix."""
+    """The suffixes of each run's trace and page, by the run's id: their path without the suffix."""
     if not results.is_dir():
         raise UserError(f"no folder {str(results)!r}: give the --results folder of cfo-bench run")
     try:
@@ -33,27 +31,11 @@ def _run_files(folder: str, prefix: str) -> Iterator[tuple[str, set[str]]]:
                 yield from _run_files(entry.path, f"{prefix}{entry.name}/")
                 continue
             stem, suffix = os.path.splitext(entry.name)
-            if suffix in (TRACE, PAGE):
+            if suffix in (TRACE_SUFFIX, PAGE_SUFFIX):
                 found.setdefault(f"{prefix}{stem}", set()).add(suffix)
     yield from found.items()
 
 
 def is_held(trace_path: Path) -> bool:
-    """Whether somebody is at this run: holds the page beside its trace, or writes the trace."""
-    return any(_is_locked(path) for path in (trace_path.with_suffix(PAGE), trace_path))
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks
-        return False
-    finally:
-        os.close(fd)
-    return False
+    """Whether a process is working on this run: it holds the page beside the trace, or writes the trace."""
+    return is_locked(page_path(trace_path)) or is_locked(trace_path)

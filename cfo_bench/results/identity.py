@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
+from pathlib import Path
 from typing import Any
 
+from cfo_bench.errors import TraceError
 from cfo_bench.records import RunSpec
+from cfo_bench.results.trace import SCHEMA_VERSION
+
+
+def spec_header(spec: RunSpec) -> dict[str, Any]:
+    """The part of a header that is known before the data is loaded."""
+    return {"kind": "run", "schema": SCHEMA_VERSION, "spec": asdict(spec)}
+
+
+def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Only the very run that a trace is of may resume it; `old` is the trace's header."""
+    differing = [f"{what} {there} there, {here} here" for what, there, here in differences(old, new)]
+    if differing:
+        raise TraceError(
+            f"{path} is of another run ({'; '.join(differing)}): "
+            "use another --results, or --force to run it again"
+        )
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """What tells the runs of two headers apart: what it is called, and either's value in words.
+    """What differs between the runs of two headers: its name, the old value and the new one, as text.
 
-    What an older version did not know has its default, a header without `data` any data. The memory
-    that a run may take is no part of what it is.
+    A setting that an older version did not know has its default. A header without `data` fits any
+    data. Runs with another memory limit are the same run.
     """
     there, here = ({**_SPEC_DEFAULTS, **_flat(header.get("spec", {}))} for header in (old, new))
     found = [
@@ -34,7 +52,7 @@ _SPEC_DEFAULTS = {one.name: one.default for one in fields(RunSpec) if one.defaul
 
 
 def _flat(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A spec with its options laid out beside the rest."""
+    """A spec in one level: each option of the method and the learner is a key of its own."""
     options = {
         f"option {key}": value
         for name in ("options", "learner_options")

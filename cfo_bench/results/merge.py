@@ -12,7 +12,8 @@ from typing import Any
 from cfo_bench.errors import RunError, TraceError, UserError
 from cfo_bench.registry import label
 from cfo_bench.results import plan, trace
-from cfo_bench.results.folder import PAGE, TRACE, is_held, run_files
+from cfo_bench.results.files import INTERRUPTED_SUFFIX, TRACE_SUFFIX, interrupted_path, page_path, stamp
+from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.identity import differences
 
 # What is written and has not got its name yet: no reader takes it for a trace.
@@ -72,7 +73,7 @@ def merge(folders: Sequence[Path], out: Path, skip_running: bool = False) -> Mer
     chosen: dict[str, _Copy] = {}
     for run_id in sorted({run_id for found in files.values() for run_id in found}):
         try:
-            held = [folder for folder in sources if is_held(folder / f"{run_id}{TRACE}")]
+            held = [folder for folder in sources if is_held(folder / f"{run_id}{TRACE_SUFFIX}")]
             if held and not skip_running:
                 raise RunError(
                     f"{run_id} is running in {held[0]}: wait for its end, or leave it out with --skip-running"
@@ -80,7 +81,7 @@ def merge(folders: Sequence[Path], out: Path, skip_running: bool = False) -> Mer
             merged.notes += [f"{run_id} is running in {folder}: left out" for folder in held]
             if out in held:
                 continue
-            having = [folder for folder in sources if TRACE in files[folder].get(run_id, ())]
+            having = [folder for folder in sources if TRACE_SUFFIX in files[folder].get(run_id, ())]
             copies = [copy for folder in having if folder not in held and (copy := _read(folder, run_id))]
             if copies:
                 chosen[run_id] = _choose(run_id, copies)
@@ -118,8 +119,8 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
 
 def _read(folder: Path, run_id: str) -> _Copy | None:
     """None for a run that never began: its trace has no header. Every line is checked."""
-    path = folder / f"{run_id}{TRACE}"
-    stamp = _stamp(path)
+    path = folder / f"{run_id}{TRACE_SUFFIX}"
+    stamp_before = stamp(path)
     found = trace.read(path)
     if found is None:
         return None
@@ -128,7 +129,7 @@ def _read(folder: Path, run_id: str) -> _Copy | None:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         is_torn = file.read() != b"\n"
-    return _Copy(folder, path, found.header, found.is_finished, len(found.trials), is_torn, stamp)
+    return _Copy(folder, path, found.header, found.is_finished, len(found.trials), is_torn, stamp_before)
 
 
 def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
@@ -232,7 +233,7 @@ def _write(
     out.mkdir(parents=True, exist_ok=True)
     plan.note(out, _plans(sources))
     for run_id, copy in chosen.items():
-        target = out / f"{run_id}{TRACE}"
+        target = out / f"{run_id}{TRACE_SUFFIX}"
         is_own = copy.path == target
         if copy.is_torn:
             merged.notes.append(f"{run_id}: its last line was torn in {copy.folder}, mended in {out}")
@@ -240,7 +241,7 @@ def _write(
             merged.there_before += 1
             continue
         lines = copy.lines()
-        has_changed = _stamp(copy.path) != copy.stamp or is_held(target)
+        has_changed = stamp(copy.path) != copy.stamp or is_held(target)
         if has_changed or (run_id not in before and target.exists()):
             raise RunError(f"{run_id} was gone on with meanwhile: give the same command again")
         if target.is_file() and target.read_bytes() == lines:
@@ -249,13 +250,13 @@ def _write(
         _put(target, lines)
         merged.copied[str(copy.folder)] += 1
         if not is_own:
-            _put_page(copy, target.with_suffix(PAGE))
+            _put_page(copy, page_path(target))
     _keep_interrupted(sources, out)
 
 
 def _put_page(copy: _Copy, target: Path) -> None:
     """What a killed run was at belongs to its trace, and to no other."""
-    page = copy.path.with_suffix(PAGE)
+    page = page_path(copy.path)
     if page.is_file() and not copy.is_finished:
         _put(target, page.read_bytes())
     else:
@@ -276,7 +277,7 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
     """All of them, numbered where folders have different ones under the same name."""
     contents: dict[Path, set[bytes]] = {}
     for folder in sources:
-        for path in folder.rglob(f"*{trace.KEPT}"):
+        for path in folder.rglob(f"*{INTERRUPTED_SUFFIX}"):
             contents.setdefault(path.relative_to(folder), set()).add(path.read_bytes())
     for name, different in contents.items():
         taken = 0
@@ -284,7 +285,7 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
             target = out / name
             while target.is_file() and target.read_bytes() != content:
                 taken += 1
-                target = (out / name).with_name(f"{name.stem}-{taken + 1}{trace.KEPT}")
+                target = interrupted_path(out / name, taken + 1)
             if not target.is_file():
                 _put(target, content)
 
@@ -298,8 +299,3 @@ def _put(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(path)
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns

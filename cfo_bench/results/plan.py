@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import orjson
 
+from cfo_bench.locks import lock
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
 from cfo_bench.run_id import run_id
@@ -74,7 +75,7 @@ def _planned(spec: RunSpec, error: str | None = None) -> Planned:
 def _locked(results: Path) -> Iterator[BinaryIO]:
     results.mkdir(parents=True, exist_ok=True)
     with (results / FILE_NAME).open("ab+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file.fileno(), patience_seconds=math.inf)
         yield file
 
 

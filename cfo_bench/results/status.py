@@ -14,7 +14,8 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
 from cfo_bench.results import plan
-from cfo_bench.results.folder import PAGE, TRACE, is_held, run_files
+from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, stamp
+from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.trace import SCHEMA_VERSION, ends
 
 
@@ -108,17 +109,17 @@ class Watch:
         runs: list[RunStatus] = []
         unreadable: list[str] = []
         for run_id, suffixes in sorted(found_files.items()):
-            path = results / f"{run_id}{TRACE}"
+            path = results / f"{run_id}{TRACE_SUFFIX}"
             try:
-                found = self._of_trace(path) if TRACE in suffixes else None
+                found = self._of_trace(path) if TRACE_SUFFIX in suffixes else None
             except (ValueError, KeyError, TypeError, OSError) as error:
                 unreadable.append(f"{path} can't be read as a trace ({error}): move it away")
                 continue
             is_over = found is not None and found.progress is not Progress.INTERRUPTED
-            is_running = (PAGE in suffixes or not is_over) and is_held(path)
+            is_running = (PAGE_SUFFIX in suffixes or not is_over) and is_held(path)
             if found is not None:
                 runs.append(_running(found, self._written_at(path)) if is_running else found)
-            elif (is_running or TRACE in suffixes) and (begun := _of_path(path, is_running)):
+            elif (is_running or TRACE_SUFFIX in suffixes) and (begun := _of_path(path, is_running)):
                 asked = planned.get(run_id)
                 runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
             else:
@@ -129,16 +130,15 @@ class Watch:
 
     def _of_trace(self, path: Path) -> RunStatus | None:
         """What stands in a trace, of a run that nobody is at; None without a whole header."""
-        stat = path.stat()
-        stamp = (stat.st_size, stat.st_mtime_ns)
+        stamp_now = stamp(path)
         known = self._known.get(str(path))
-        if known is not None and known[0] == stamp:
+        if known is not None and known[0] == stamp_now:
             return known[1]
         lines = ends(path)
         if lines is None:
             return None
         found = _of_lines(path, *lines)
-        self._known[str(path)] = stamp, found
+        self._known[str(path)] = stamp_now, found
         return found
 
     def _written_at(self, path: Path) -> float:

@@ -1,13 +1,12 @@
-"""A run's trace on disk: JSONL, one line a record, one writer at a time.
+"""A run's trace on disk: JSONL, one line for each record, one writer at a time.
 
-Lines are appended with one write, and never changed. What a kill may leave is a torn last line:
-it is cut off, or completed when only its end of line is missing. Anything else that is not a
+Lines are appended with one write, and never changed. A kill can leave a torn last line: the next
+writer cuts it off, or completes it when only its end of line is missing. Anything else that is not a
 record makes the trace unreadable, and it is left as it is.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -18,26 +17,26 @@ from typing import Any, Self
 
 import orjson
 
-from cfo_bench.clock import monotonic, sleep
 from cfo_bench.errors import RunError, TraceError
+from cfo_bench.locks import lock
 from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunSpec, Status, TrialRecord
+from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path
 from cfo_bench.run_id import run_id
 
 SCHEMA_VERSION = 1
+# How long a writer waits for the lock: the last one may be a killed process that takes a moment to die.
 LOCK_PATIENCE_SECONDS = 10.0
-# The suffix of a trace that was cut off and could not be gone on with, when its run began anew.
-KEPT = ".interrupted"
 
 Record = Mapping[str, Any] | TrialRecord | EndRecord | ResumeRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace as read: `end` is the last word, None while the run is under way or was cut off."""
+    """A trace as read."""
 
     header: dict[str, Any]
     trials: list[TrialRecord]
-    end: EndRecord | None
+    end: EndRecord | None  # the last line; None while the run is under way, or if its process was killed
 
     @property
     def best(self) -> TrialRecord | None:
@@ -47,27 +46,34 @@ class Trace:
 
     @property
     def elapsed(self) -> float:
-        """Where the clock stood when the last trial ended."""
+        """Where the run's clock stood when the method had been told of the last trial."""
         return max((trial.ended + (trial.tell_seconds or 0.0) for trial in self.trials), default=0.0)
 
     @property
     def is_finished(self) -> bool:
+        """An interrupted run is not: it can be resumed."""
         return self.end is not None and self.end.reason is not EndReason.INTERRUPTED
 
 
 def path_of(results: Path, spec: RunSpec) -> Path:
     """results/<learner>/<task>/<method>/fold-<f>_seed-<s>.jsonl"""
-    return results / f"{run_id(spec)}.jsonl"
+    return results / f"{run_id(spec)}{TRACE_SUFFIX}"
 
 
 def encode(record: Record) -> bytes:
+    """The line of a record; a trial has the key `asked` only where it has a value."""
     if isinstance(record, TrialRecord):
-        record = {"kind": "trial", **record._asdict()}
+        keys = _TRIAL_KEYS_BUT_ASKED if record.asked is None else _TRIAL_KEYS
+        record = dict(zip(keys, ("trial", *record), strict=False))
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
 
 
+_TRIAL_KEYS = ("kind", *TrialRecord._fields)
+_TRIAL_KEYS_BUT_ASKED = _TRIAL_KEYS[: _TRIAL_KEYS.index("asked")]
+
+
 def read(path: Path) -> Trace | None:
-    """The trace in a file; None without a file or a whole header. A torn last line is passed over."""
+    """The trace in a file; None without a file or a whole header. A torn last line is ignored."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -85,9 +91,9 @@ def read(path: Path) -> Trace | None:
             if header is None:
                 header = _checked_header(path, row)
             elif kind == "trial":
-                trials.append(trial_record(row))
+                trials.append(parse_trial(row))
             elif kind == "end":
-                end = end_record(row)
+                end = parse_end(row)
             elif kind == "resume":
                 end = None
             else:
@@ -101,7 +107,7 @@ def read(path: Path) -> Trace | None:
 
 
 def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The first and the last whole line, read without what is between them; None where there is none."""
+    """The first and the last whole line, read without the lines between; None where there is none."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         block = _BLOCK
@@ -112,7 +118,7 @@ def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
         while True:
             file.seek(begin)
             whole, _ = split_torn(file.read())
-            # The block may begin in the middle of a line: the last one needs a line's end before it.
+            # The block may start in the middle of a line: the last one is whole if another ends before it.
             if whole.rstrip(b"\n").count(b"\n") or begin == 0:
                 break
             begin = max(begin - _BLOCK, 0)
@@ -120,15 +126,17 @@ def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     if not last:
         return None
     header = orjson.loads(split_torn(first)[0].partition(b"\n")[0] or last)
+    if not isinstance(header, dict):
+        raise ValueError("its first line is no header")
     return with_current_names(header), orjson.loads(last)
 
 
-# A header or a trial is a few kB; this is read from either end of a trace.
+# How much of a trace is read at once from either end; a header or a trial is a few kB.
 _BLOCK = 1 << 16
 
 
-def trial_record(row: Mapping[str, Any]) -> TrialRecord:
-    """A trial line as a record; keys of a newer version are passed over."""
+def parse_trial(row: Mapping[str, Any]) -> TrialRecord:
+    """A trial line as a record; keys of a newer version are ignored."""
     status = _STATUSES[row["status"]]
     record = TrialRecord._make((*_UP_TO_STATUS(row), status, *_AFTER_STATUS(row), *map(row.get, _OPTIONAL)))
     if type(record.number) is not int or not 0.0 <= record.started <= record.ended:
@@ -136,16 +144,13 @@ def trial_record(row: Mapping[str, Any]) -> TrialRecord:
     return record
 
 
-def end_record(row: Mapping[str, Any]) -> EndRecord:
-    """An end line as a record; keys of a newer version are passed over."""
-    return EndRecord(**{**_known(row, _END_KEYS), "reason": EndReason(row["reason"])})
+def parse_end(row: Mapping[str, Any]) -> EndRecord:
+    """An end line as a record; keys of a newer version are ignored."""
+    known = {key: row[key] for key in _END_KEYS if key in row}
+    return EndRecord(**{**known, "reason": EndReason(row["reason"])})
 
 
-def _known(row: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    return {key: row[key] for key in keys if key in row}
-
-
-# A suite's traces have millions of trials: each is read without a loop over its keys.
+# The traces of a suite have millions of trials: each is parsed without a loop over its keys.
 _OPTIONAL = tuple(TrialRecord._field_defaults)
 _NEEDED = TrialRecord._fields[: -len(_OPTIONAL)]
 _UP_TO_STATUS = itemgetter(*_NEEDED[: _NEEDED.index("status")])
@@ -157,8 +162,8 @@ _END_KEYS = tuple(field.name for field in fields(EndRecord))
 def split_torn(data: bytes) -> tuple[bytes, bytes]:
     """Whole lines, and the torn rest. A last line that lacks only its end of line is whole.
 
-    Torn is the beginning of a record, and the zeros that a power cut leaves in its place; other
-    bytes were not written by us, and stay to be complained of.
+    The beginning of a record is torn, and so are the zeros that a power cut leaves in its place. Other
+    bytes were not written by us: they are left where they are, for `read` to complain of.
     """
     cut = data.rfind(b"\n") + 1
     rest = data[cut:]
@@ -171,7 +176,7 @@ def split_torn(data: bytes) -> tuple[bytes, bytes]:
     return data + b"\n", b""
 
 
-# Every record begins with these bytes.
+# Every record starts with these bytes.
 _BEGINNING = b'{"kind":"'
 
 
@@ -187,7 +192,7 @@ def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
-    """A header as this version writes it: older ones call the number of trials at once `workers`."""
+    """A header with the names that this version uses: older ones call `parallel` `workers`."""
     spec = header.get("spec")
     if not isinstance(spec, dict) or "workers" not in spec:
         return dict(header)
@@ -199,16 +204,16 @@ def with_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def set_aside(path: Path) -> Path:
-    """Keeps a trace that can't be gone on with under another name, which no report takes for a run."""
-    kept, number = path.with_suffix(KEPT), 2
-    while kept.exists():
-        kept, number = path.with_name(f"{path.stem}-{number}{KEPT}"), number + 1
+    """Renames a trace that can't be resumed, so that no reader takes it for a run; returns the new path."""
+    number = 1
+    while (kept := interrupted_path(path, number)).exists():
+        number += 1
     path.rename(kept)
     return kept
 
 
 class TraceWriter:
-    """The one writer of a trace: holds its lock, mends its torn end, appends whole lines."""
+    """The one writer of a trace: holds its lock, repairs its torn end, appends whole lines."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -217,11 +222,13 @@ class TraceWriter:
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
             raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
-        _lock(self._fd, path)
+        if not lock(self._fd, LOCK_PATIENCE_SECONDS):
+            os.close(self._fd)
+            raise TraceError(f"{path} is being written by another process: wait for it, or stop it")
         self._size = os.fstat(self._fd).st_size
 
     def mend(self) -> int:
-        """Cuts off or completes a torn last line; how many bytes were cut."""
+        """Cuts off or completes a torn last line; returns how many bytes were cut."""
         whole, torn = split_torn(self.path.read_bytes())
         if torn:
             os.ftruncate(self._fd, len(whole))
@@ -231,27 +238,28 @@ class TraceWriter:
         return len(torn)
 
     def clear(self) -> None:
+        """Removes everything from the trace."""
         os.ftruncate(self._fd, 0)
         self._size = 0
 
     def append(self, record: Record) -> None:
         self.write(encode(record))
 
-    def write(self, line: bytes) -> None:
-        """One whole line, or nothing."""
+    def write(self, lines: bytes) -> None:
+        """Appends whole lines: all of them, or nothing."""
         try:
-            written = os.write(self._fd, line)
-            if written < len(line):  # a disk that fills up takes what it can
-                written += os.write(self._fd, line[written:])
-            if written < len(line):
+            written = os.write(self._fd, lines)
+            if written < len(lines):  # a disk that fills up takes what it can
+                written += os.write(self._fd, lines[written:])
+            if written < len(lines):
                 raise OSError(0, "the disk took only a part of a line")
         except OSError as error:
             os.ftruncate(self._fd, self._size)
             raise RunError(
                 f"can't write {self.path}: {error.strerror}; what was written before is kept: "
-                "make room, then run the same command to go on"
+                "make room, then run the same command to resume"
             ) from None
-        self._size += len(line)
+        self._size += len(lines)
 
     def sync(self) -> None:
         try:
@@ -269,19 +277,3 @@ class TraceWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _lock(fd: int, path: Path) -> None:
-    """Waits for a writer that is about to die; one that lives on is an error."""
-    give_up_at = monotonic() + LOCK_PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except OSError:
-            if monotonic() > give_up_at:
-                os.close(fd)
-                raise TraceError(
-                    f"{path} is being written by another process: wait for it, or stop it"
-                ) from None
-            sleep(0.02)

@@ -1,4 +1,4 @@
-"""The process that runs are forked from: kept running, and known when it died."""
+"""The process that runs are forked from: it is started when needed, and a death of it is noticed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.machine.signals import STOP_SIGNALS
 
-# One thread a run: set before numpy is first imported, or its BLAS has started its own.
+# One thread for each run. Set before numpy is imported, since its BLAS starts its threads then.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# How long a process may take from closing its pipes to being gone, and how often we look.
+# How long a process may take from closing its pipes to its end, and how often we look.
 DYING_SECONDS, LOOK_SECONDS = 1.0, 0.01
 
 
 def fork_server(preload: Sequence[str]) -> ForkServerContext:
-    """Where runs are forked from: a process that has loaded what they need and has started no thread.
+    """Starts the process that runs are forked from: it has imported what they need, and has no threads.
 
-    It is deaf to Ctrl-C and SIGTERM from the start, and ends with the process that calls this.
+    It blocks Ctrl-C and SIGTERM, and ends with the process that calls this.
     """
     for variable in THREAD_VARIABLES:
         os.environ[variable] = "1"
@@ -35,8 +35,8 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
 
 
 def running_server() -> int:
-    """The process id of the fork server, which is started anew if somebody killed it."""
-    resource_tracker.ensure_running()  # on its own, since it unblocks signals when it has started
+    """The process id of the fork server, which is started again if it was killed."""
+    resource_tracker.ensure_running()  # first, and alone: it unblocks signals when it has started
     with _stop_signals_blocked():  # which the server inherits
         forkserver.ensure_running()
     server: Any = forkserver._forkserver
@@ -45,7 +45,7 @@ def running_server() -> int:
 
 
 def is_gone(server: int) -> bool:
-    """Whether that fork server died: its pipes are closed a moment before the system says so."""
+    """Whether that fork server died. Waits a moment, since its pipes are closed before the system says so."""
     give_up_at = monotonic() + DYING_SECONDS
     while running_server() == server:
         if monotonic() > give_up_at:

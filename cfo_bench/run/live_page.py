@@ -1,40 +1,47 @@
-"""What a run is doing right now: a page of memory that it shares with its supervisor.
+"""The live page: a file that a run's process and its supervisor both map into memory.
 
-The page is a file beside the trace, mapped by both, so that telling costs the run no system call
-and wakes nobody, and what it says outlives the kill of either. It holds the line of the trial under
-way as far as it is known: without a status while it is evaluated, whole while the method is told; and
-the lines of the newest cheap trials, which are written to the trace together.
-Its lock says that the run has an owner. Two slots are written in turn, so that a reader, or a kill
-in the middle of a write, always finds a whole one.
+The run's process says there which trials are under way, how far it is, and when its clock started.
+That costs it no system call, and what it said can still be read after either process was killed.
+The page lies beside the trace. Its lock shows that somebody works on the run.
+
+A trial's way over the page: `began` stores it without a result, `evaluated` with one. When the method
+has been told, its line is written to the trace, or stored here with `keep` to be written together with
+the lines of other cheap trials. After that, `remove` takes the trial off.
+
+The trials under way are written to two slots in turn, so that a reader always finds a whole slot, also
+after a kill in the middle of a write.
 """
 
 from __future__ import annotations
 
-import fcntl
 import math
 import mmap
 import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import orjson
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import Result, Status, Trial, TrialRecord
+from cfo_bench.locks import open_locked
+from cfo_bench.records import Result, StartedTrial, Status, Trial, TrialRecord, record_of
+from cfo_bench.results.trace import parse_trial
 
-# magic, turn of the slots, zero of the clock, trials told, best loss
+# At the top: magic, turn of the slots, zero of the clock, number of trials, best loss. The last slot
+# that was written is number `turn % 2`.
 _HEAD = struct.Struct("<8sqdqd")
-_MAGIC = b"cfolive5"
+_MAGIC = b"cfolive6"
 _TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
 _TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
-# loss, score, ended, fit and validate seconds, peak memory; last, since it makes them count, their turn
-_FOUND, _FOUND_AT = struct.Struct("<6dq"), 64
+# The result of the only trial in a slot: loss, score, ended, fit and validate seconds, peak memory. Last
+# comes the turn of that slot, which makes the result valid.
+_RESULT, _RESULT_AT = struct.Struct("<6dq"), 64
+# A slot: the length of its content, and the trials under way as JSON arrays.
 _LENGTH = struct.Struct("<q")
 _SLOT_AT, _SLOT_SIZE = 128, 128 * 1024
-# After the slots: the length of the lines that wait, and the lines.
+# After the slots: the length of the lines that wait to be written, and the lines.
 _KEPT_AT = _SLOT_AT + 2 * _SLOT_SIZE
 _LINES_AT = _KEPT_AT + _LENGTH.size
 _SIZE = _KEPT_AT + 64 * 1024
@@ -42,33 +49,51 @@ _SIZE = _KEPT_AT + 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`zero` is where on the machine's monotonic clock the run's clock stands at 0; None before it starts."""
+    """How far a run is."""
 
+    # Where the machine's monotonic clock stood when the run's clock was at 0; None: it is not running.
     zero: float | None
-    trials: int
-    best_loss: float | None
+    trials: int  # in the trace, or kept to be written to it
+    best_loss: float | None  # of these
+
+
+@dataclass(frozen=True, slots=True)
+class TrialsOnPage:
+    """The trials that a page holds. The trace may have some of the evaluated ones already."""
+
+    evaluated: list[TrialRecord]
+    started: list[StartedTrial]  # without a result
+
+
+class BusyError(RunError):
+    """Another process works on this run."""
 
 
 class LivePage:
-    """The shared page; the run's process is its `Watcher`, the supervisor reads it."""
+    """The page. The run's process writes it, but for `clear`; the supervisor reads it."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd = fd
         self._map = mmap.mmap(fd, _SIZE)
         self._turn = self._kept = 0
-        self._published = 0  # trials in the slot that was written last
-        self._begun: dict[int, bytes] = {}  # the lines of the trials under way, up to their evaluation
-        self._whole: dict[int, bytes] = {}  # and of those among several that were evaluated
+        self._rows: dict[int, bytes] = {}  # the trials under way, by number, as JSON
+        self._in_slot = 0  # how many of them are in the slot that was written last
 
     @classmethod
     def own(cls, path: Path) -> LivePage:
-        """The page, locked for one supervisor.
+        """The page, locked for one supervisor; BusyError if another one has it.
 
-        What a killed predecessor left on it stands there until it is cleared: first it has to be safe in
-        the trace.
+        It still holds what a killed predecessor left, until it is cleared.
         """
-        fd = _open_locked(path)
+        try:
+            fd = open_locked(path)
+        except OSError as error:
+            raise TraceError(
+                f"can't write {path.parent}: {error.strerror}; choose another --results"
+            ) from None
+        if fd is None:
+            raise BusyError(f"{path} is locked: another cfo-bench is at this run")
         try:
             # Room for the whole page now: a write to a mapped page that the disk can't hold is fatal.
             os.posix_fallocate(fd, 0, _SIZE)
@@ -82,14 +107,23 @@ class LivePage:
 
     @classmethod
     def join(cls, path: Path) -> LivePage:
-        """The page as the run's own process sees it."""
+        """The page as the run's own process opens it, without the lock."""
         return cls(path, os.open(path, os.O_RDWR))
 
+    def close(self, remove: bool = False) -> None:
+        self._map.close()
+        if remove:
+            self.path.unlink(missing_ok=True)
+        os.close(self._fd)
+
     def clear(self) -> None:
+        """Removes everything from the page."""
         self._map[:_SLOT_AT] = _HEAD.pack(_MAGIC, 0, math.nan, 0, math.nan).ljust(_SLOT_AT, b"\0")
         for slot in (0, 1):
             _LENGTH.pack_into(self._map, _SLOT_AT + slot * _SLOT_SIZE, 0)
-        self.let_go()
+        self.drop_kept()
+
+    # --- how far the run is ---
 
     def start_clock(self, zero: float) -> None:
         """From now on the run's deadlines hold."""
@@ -102,56 +136,64 @@ class LivePage:
     def tally(self, trials: int, best_loss: float | None) -> None:
         _TALLY.pack_into(self._map, _TALLY_AT, trials, math.nan if best_loss is None else best_loss)
 
-    def began(self, trial: Trial, started: float, ask_seconds: float) -> None:
-        line = {
-            "kind": "trial",
-            "number": trial.number,
-            "config": trial.config,
-            "rows": trial.rows,
-            "thread": trial.thread,
-            "started": started,
-            "ask_seconds": ask_seconds,
-        }
-        self._begun[trial.number] = orjson.dumps(line)
-        self._publish()
+    def snapshot(self) -> Snapshot:
+        _, _, zero, trials, best = _HEAD.unpack_from(self._map)
+        return Snapshot(None if math.isnan(zero) else zero, trials, None if math.isnan(best) else best)
 
-    def evaluated(self, trial: Trial, result: Result, score: float | None, ended: float) -> None:
-        """Known from now on, whatever happens while the method is told.
+    # --- the trials under way ---
 
-        For the only trial on the page that ended well, as most do, six numbers say it all: this is on
-        the clock of every trial.
+    def began(self, begun: StartedTrial) -> None:
+        trial, started, ask_seconds = begun
+        self._rows[trial.number] = orjson.dumps(
+            (trial.number, trial.config, trial.rows, trial.thread, started, ask_seconds)
+        )
+        self._write_slot()
+
+    def evaluated(self, record: TrialRecord) -> None:
+        """From now on the trial counts, whatever happens while the method is told.
+
+        Six numbers are enough for an `ok` trial that is alone in its slot, as most are. They are
+        faster to write than the slot, and the run's clock is running.
         """
-        if result.status is Status.OK and self._published == 1:
-            _, loss, fit_seconds, validate_seconds, peak, _ = result
-            peak = math.nan if peak is None else peak
-            _FOUND.pack_into(
-                self._map, _FOUND_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
+        if record.status is Status.OK and record.asked is None and self._in_slot == 1:
+            peak = record.peak_memory_mb
+            _RESULT.pack_into(
+                self._map,
+                _RESULT_AT,
+                record.loss,
+                record.score,
+                record.ended,
+                record.fit_seconds,
+                record.validate_seconds,
+                math.nan if peak is None else peak,
+                self._turn,
             )
         else:
-            begun = self._begun[trial.number]
-            self._whole[trial.number] = _joined(begun, _outcome(result, score, ended))
-            self._publish()
+            self._rows[record.number] = orjson.dumps(tuple(record))
+            self._write_slot()
 
-    def line(self, record: TrialRecord) -> bytes:
-        """The line of the trace for a trial that was just told: what the page has of it, gone on with."""
-        outcome = {
-            "status": record.status,
-            "loss": record.loss,
-            "score": record.score,
-            "ended": record.ended,
-            "fit_seconds": record.fit_seconds,
-            "validate_seconds": record.validate_seconds,
-            "peak_memory_mb": record.peak_memory_mb,
-            "error": record.error,
-            "tell_seconds": record.tell_seconds,
-            "test_score": record.test_score,
-        }
-        if record.asked is not None:
-            outcome["asked"] = record.asked
-        return _joined(self._begun[record.number], outcome, orjson.OPT_APPEND_NEWLINE)
+    def remove(self, number: int) -> None:
+        """The trial's line is in the trace, or kept for it.
+
+        The slot is not written again for that: a reader knows by its number that a trial was written.
+        """
+        del self._rows[number]
+
+    def _write_slot(self) -> None:
+        rows = b",".join(self._rows.values())
+        payload = _LENGTH.pack(len(rows)) + rows
+        if len(payload) > _SLOT_SIZE:
+            raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")
+        self._turn += 1
+        self._in_slot = len(self._rows)
+        at = _SLOT_AT + (self._turn % 2) * _SLOT_SIZE
+        self._map[at : at + len(payload)] = payload
+        _TURN.pack_into(self._map, _TURN_AT, self._turn)
+
+    # --- the lines that wait to be written to the trace ---
 
     def keep(self, line: bytes) -> bool:
-        """Holds a line that the trace is to get, as safe from a kill as there; False if there is no room."""
+        """Stores a line for the trace, as safe from a kill as there; False if there is no room."""
         first = _LINES_AT + self._kept
         last = first + len(line)
         if last > _SIZE:
@@ -165,131 +207,71 @@ class LivePage:
         """The lines that wait."""
         return self._map[_LINES_AT : _LINES_AT + self._kept]
 
-    def let_go(self) -> None:
-        """They stand in the trace now."""
+    def drop_kept(self) -> None:
+        """They are in the trace now."""
         self._kept = 0
         self._map[_KEPT_AT:_LINES_AT] = _LENGTH.pack(0)
 
-    def told(self, number: int, trials: int, best_loss: float | None) -> None:
-        """Its line is safe now, which is what counts: no need to publish.
+    # --- what a reader finds ---
 
-        It is one of so many `trials` in all.
-        """
-        del self._begun[number]
-        if self._whole:
-            self._whole.pop(number, None)
-        self.tally(trials, best_loss)
+    def trials(self) -> TrialsOnPage:
+        """The trials whose lines wait, and those in the slot that was written last.
 
-    def _publish(self) -> None:
-        lines = {**self._begun, **self._whole} if self._whole else self._begun
-        rows = b",".join(lines.values())
-        payload = _LENGTH.pack(len(rows)) + rows
-        if len(payload) > _SLOT_SIZE:
-            raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")
-        self._turn += 1
-        self._published = len(self._begun)
-        at = _SLOT_AT + (self._turn % 2) * _SLOT_SIZE
-        self._map[at : at + len(payload)] = payload
-        _TURN.pack_into(self._map, _TURN_AT, self._turn)
-
-    def snapshot(self) -> Snapshot:
-        _, _, zero, trials, best = _HEAD.unpack_from(self._map)
-        return Snapshot(None if math.isnan(zero) else zero, trials, None if math.isnan(best) else best)
-
-    def under_way(self) -> list[dict[str, Any]]:
-        """The trials whose lines wait, and those that were under way when the page was last written.
-
-        Empty when it holds nothing readable.
+        None where the page can't be read.
         """
         while True:
             magic, turn, *_ = _HEAD.unpack_from(self._map)
             if magic != _MAGIC:
-                return []
+                return TrialsOnPage([], [])
             at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
             (length,) = _LENGTH.unpack_from(self._map, at)
             payload = self._map[at + _LENGTH.size : at + _LENGTH.size + max(length, 0)]
-            *found, found_turn = _FOUND.unpack_from(self._map, _FOUND_AT)
+            *numbers, result_turn = _RESULT.unpack_from(self._map, _RESULT_AT)
             (turn_by_now,) = _TURN.unpack_from(self._map, _TURN_AT)
             if turn_by_now == turn:  # else the slot may have been written again while it was read
                 break
-        waiting = self._waiting()
+        evaluated = self._kept_trials()
         if not 0 < length <= _SLOT_SIZE - _LENGTH.size:
-            return waiting
+            return TrialsOnPage(evaluated, [])
         try:
-            rows: list[dict[str, Any]] = orjson.loads(b"[%b]" % payload)
-        except ValueError:
-            return waiting
-        if found_turn == turn and len(rows) == 1:
-            loss, score, ended, fit_seconds, validate_seconds, peak = found
-            result = Result(
-                Status.OK, loss, fit_seconds, validate_seconds, None if math.isnan(peak) else peak
-            )
-            rows[0] |= _outcome(result, score, ended)
-        told = {row["number"] for row in waiting}
-        return waiting + [row for row in rows if row["number"] not in told]
+            found = [_trial(row) for row in orjson.loads(b"[%b]" % payload)]
+        except (ValueError, TypeError):
+            return TrialsOnPage(evaluated, [])
+        if result_turn == turn and len(found) == 1 and isinstance(found[0], StartedTrial):
+            found = [_with_result(found[0], *numbers)]
+        known = {record.number for record in evaluated}
+        evaluated += [one for one in found if isinstance(one, TrialRecord) and one.number not in known]
+        started = [one for one in found if isinstance(one, StartedTrial) and one.trial.number not in known]
+        return TrialsOnPage(evaluated, started)
 
-    def _waiting(self) -> list[dict[str, Any]]:
+    def _kept_trials(self) -> list[TrialRecord]:
         (length,) = _LENGTH.unpack_from(self._map, _KEPT_AT)
         if not 0 < length <= _SIZE - _LINES_AT:
             return []
+        lines = self._map[_LINES_AT : _LINES_AT + length].splitlines()
         try:
-            return [orjson.loads(line) for line in self._map[_LINES_AT : _LINES_AT + length].splitlines()]
-        except ValueError:
+            return [parse_trial(orjson.loads(line)) for line in lines]
+        except (ValueError, TypeError, KeyError):
             return []
 
-    def close(self, remove: bool = False) -> None:
-        self._map.close()
-        if remove:
-            self.path.unlink(missing_ok=True)
-        os.close(self._fd)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+def _trial(row: list[Any]) -> StartedTrial | TrialRecord:
+    """A trial in a slot: six values without a result, and a whole record with one."""
+    if len(row) == 6:
+        *trial, started, ask_seconds = row
+        return StartedTrial(Trial(*trial), started, ask_seconds)
+    record = TrialRecord._make(row)
+    return record._replace(status=Status(record.status))
 
 
-def _outcome(result: Result, score: float | None, ended: float) -> dict[str, Any]:
-    """The part of a trial's line that is known once it was evaluated."""
-    return {
-        "status": result.status,
-        "loss": result.loss,
-        "score": score,
-        "ended": ended,
-        "fit_seconds": result.fit_seconds,
-        "validate_seconds": result.validate_seconds,
-        "peak_memory_mb": result.peak_memory_mb,
-        "error": result.error,
-    }
-
-
-def _joined(begun: bytes, more: dict[str, Any], option: int | None = None) -> bytes:
-    return b"%b,%b" % (begun[:-1], orjson.dumps(more, option=option)[1:])
-
-
-class BusyError(RunError):
-    """Somebody else is at this run."""
-
-
-def _open_locked(path: Path) -> int:
-    while True:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise TraceError(
-                f"can't write {path.parent}: {error.strerror}; choose another --results"
-            ) from None
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(fd), os.stat(path)):
-                return fd
-        except BlockingIOError:
-            os.close(fd)
-            raise BusyError(f"{path} is locked: another cfo-bench is at this run") from None
-        except FileNotFoundError:
-            pass
-        os.close(fd)  # its owner removed the file between our open and our lock: try the new one
+def _with_result(
+    begun: StartedTrial,
+    loss: float,
+    score: float,
+    ended: float,
+    fit_seconds: float,
+    validate_seconds: float,
+    peak: float,
+) -> TrialRecord:
+    result = Result(Status.OK, loss, fit_seconds, validate_seconds, None if math.isnan(peak) else peak)
+    return record_of(begun, result, score, ended)

@@ -1,4 +1,4 @@
-"""Several trials of one run at once: the loop of `search`, with evaluators beside the method."""
+"""Several trials of one run at once: the loop of `search`, with processes that evaluate beside the method."""
 
 from __future__ import annotations
 
@@ -13,8 +13,17 @@ from typing import Protocol, runtime_checkable
 from cfo_bench.clock import Clock, Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.machine.signals import die_with_parent, signal_name
-from cfo_bench.records import EndReason, Objective, Optimizer, Result, Status, Trial
-from cfo_bench.run.search import Records, Referee, Watcher, record_of
+from cfo_bench.records import (
+    EndReason,
+    Objective,
+    Optimizer,
+    Result,
+    StartedTrial,
+    Status,
+    Trial,
+    record_of,
+)
+from cfo_bench.run.search import Records, Referee, Watcher
 
 # How long past its deadline an evaluator may take to give up by itself, before it is killed.
 GRACE_SECONDS = 0.05
@@ -22,14 +31,17 @@ GRACE_SECONDS = 0.05
 
 @runtime_checkable
 class Pool(Protocol):
-    """Evaluators: a trial is submitted where there is room; only `next_done` waits."""
+    """Evaluates several trials at once; only `next_done` waits."""
 
     def has_room(self) -> bool: ...
 
     def submit(self, trial: Trial, started: float) -> None: ...
 
     def next_done(self) -> tuple[Trial, Result, float] | None:
-        """(trial, result, ended) of the first to end; None if there is room, or no time left, before that."""
+        """(trial, result, ended) of the first trial to end.
+
+        None if, before that, there is room for another trial or the budget is spent.
+        """
 
 
 def search_parallel(
@@ -39,15 +51,17 @@ def search_parallel(
     referee: Referee,
     watcher: Watcher | None = None,
     done: int = 0,
-    waiting: Sequence[tuple[Trial, float]] = (),
+    untold: Sequence[tuple[Trial, float]] = (),
 ) -> Records:
-    """As many trials at a time as the pool takes, until a limit is met.
+    """As many trials at a time as the pool takes, until a limit is met; returns the reason.
 
-    `waiting` ones were asked for before a resume: real ones begin again, virtual ones began back then.
+    A resumed run has `done` trials already. It had asked for the `untold` ones, each at this second of
+    the run's clock, and got no result: on the wall clock they start again, on the virtual clock they
+    started back then.
     """
     limits = referee.limits
-    under_way: dict[int, tuple[float, float]] = {}
-    queue = list(waiting)
+    under_way: dict[int, StartedTrial] = {}
+    queue = list(untold)
     reason: EndReason | None = None
     while True:
         while reason is None:
@@ -67,10 +81,10 @@ def search_parallel(
                     reason = EndReason.EXHAUSTED
                     continue
                 started = since if isinstance(clock, VirtualClock) else clock.now()
-                ask_seconds = max(started - asked_at, 0.0)
-                under_way[trial.number] = (started, ask_seconds)
+                begun = StartedTrial(trial, started, max(started - asked_at, 0.0))
+                under_way[trial.number] = begun
                 if watcher:
-                    watcher.began(trial, started, ask_seconds)
+                    watcher.began(begun)
                 pool.submit(trial, started)
         if not under_way and reason is not None:
             return reason
@@ -78,26 +92,26 @@ def search_parallel(
         if ended_one is None:
             continue
         trial, result, ended = ended_one
-        started, ask_seconds = under_way.pop(trial.number)
-        result = referee.judge(result, referee.limits.trial_ends_at(started), ended)
+        begun = under_way.pop(trial.number)
+        result = referee.judge(result, limits.trial_ends_at(begun.started), ended)
         score, asked = referee.score(result.loss), done + len(under_way) + len(queue) + 1
         if watcher:
-            watcher.evaluated(trial, result, score, ended)
+            watcher.evaluated(record_of(begun, result, score, ended, asked=asked))
         telling_at = clock.now()
         try:
             referee.tell(optimizer, trial, result)
         except RunError:
-            yield record_of(trial, result, score, started, ended, ask_seconds, None, asked=asked)
+            yield record_of(begun, result, score, ended, asked=asked)
             raise
         tell_seconds = clock.now() - telling_at
         done += 1
-        yield record_of(trial, result, score, started, ended, ask_seconds, tell_seconds, asked=asked)
+        yield record_of(begun, result, score, ended, tell_seconds, asked=asked)
         if reason is EndReason.EXHAUSTED:
-            reason = None  # what was just told may open a way on
+            reason = None  # now that it was told of one more, the method may have something to ask for
 
 
 class VirtualPool:
-    """Evaluators on the virtual clock: trials end in the order of their analytic seconds."""
+    """Evaluates on the virtual clock: trials end in the order of the seconds that the learner computes."""
 
     def __init__(self, objective: Objective, clock: VirtualClock, parallel: int, referee: Referee) -> None:
         self._objective, self._clock, self._parallel, self._referee = objective, clock, parallel, referee
@@ -129,7 +143,7 @@ class _Evaluator:
         theirs.close()
         self.is_ready = False
         self.trial: Trial | None = None
-        self.started, self.axe_at = 0.0, math.inf
+        self.started, self.kill_at = 0.0, math.inf
 
     def stop(self) -> None:
         self.process.kill()
@@ -138,9 +152,9 @@ class _Evaluator:
 
 
 class ProcessPool:
-    """Evaluators as processes: each prepares its own objective, and is killed past a trial's deadline.
+    """Evaluates in processes: each prepares its own objective, and is killed past a trial's deadline.
 
-    They are forked from the method's process, which never trains and so has no threads to lose.
+    They are forked from the method's process. That is safe since it never trains, and has no threads.
     """
 
     def __init__(
@@ -182,19 +196,19 @@ class ProcessPool:
         evaluator = next(one for one in self._evaluators if one.is_ready and one.trial is None)
         assert self._clock is not None
         deadline = Deadline(self._clock, self._referee.limits.trial_ends_at(started))
-        evaluator.trial, evaluator.started, evaluator.axe_at = trial, started, deadline.at + GRACE_SECONDS
-        with suppress(ConnectionError):  # it is dead, which next_done will see
+        evaluator.trial, evaluator.started, evaluator.kill_at = trial, started, deadline.at + GRACE_SECONDS
+        with suppress(ConnectionError):  # the process is dead: next_done will notice
             evaluator.pipe.send((trial, deadline))
 
     def next_done(self) -> tuple[Trial, Result, float] | None:
         assert self._clock is not None
-        first = min(self._evaluators, key=lambda one: one.axe_at)
-        over = min(first.axe_at, self._referee.limits.budget_seconds + GRACE_SECONDS)
-        heard = [one for one in self._evaluators if one.trial is not None or not one.is_ready]
-        ready = wait([one.pipe for one in heard], max(over - self._clock.now(), 0.0))
+        first = min(self._evaluators, key=lambda one: one.kill_at)
+        over = min(first.kill_at, self._referee.limits.budget_seconds + GRACE_SECONDS)
+        busy = [one for one in self._evaluators if one.trial is not None or not one.is_ready]
+        ready = wait([one.pipe for one in busy], max(over - self._clock.now(), 0.0))
         if not ready:
             return None if first.trial is None else self._replace(first, Status.TIMEOUT)
-        evaluator = next(one for one in heard if one.pipe is ready[0])
+        evaluator = next(one for one in busy if one.pipe is ready[0])
         try:
             message = evaluator.pipe.recv()
         except (EOFError, ConnectionError):
@@ -212,7 +226,10 @@ class ProcessPool:
     def _replace(
         self, evaluator: _Evaluator, status: Status, error: str | None = None
     ) -> tuple[Trial, Result, float]:
-        """Another evaluator in its place, which can take a trial when its data is built."""
+        """Kills the evaluator and starts another one, which can take a trial once its data is built.
+
+        Returns the trial that was being evaluated, with this status.
+        """
         assert self._clock is not None
         now = self._clock.now()
         evaluator.stop()
@@ -223,7 +240,7 @@ class ProcessPool:
 
     @staticmethod
     def _release(evaluator: _Evaluator) -> Trial:
-        trial, evaluator.trial, evaluator.axe_at = evaluator.trial, None, math.inf
+        trial, evaluator.trial, evaluator.kill_at = evaluator.trial, None, math.inf
         assert trial is not None
         return trial
 

@@ -1,4 +1,4 @@
-"""Imported by the process that runs are forked from: what each would have to load or look up again."""
+"""Imported by the fork server, so that no run has to load it: modules, and the plug-ins' registries."""
 
 # ruff: noqa: F401
 from __future__ import annotations
@@ -8,6 +8,6 @@ from cfo_bench.optimizers import METHODS
 from cfo_bench.tasks import arrays, cache, folds
 from cfo_bench.tasks.sources import synthetic
 
-# The plug-ins of all installed packages: 20 ms in an environment with some hundred of them.
+# This looks for plug-ins in all installed packages: 20 ms where there are some hundred packages.
 for registry in (LEARNERS, METHODS):
     registry.rows()

@@ -1,4 +1,4 @@
-"""The run's own process: method and training together, writing the trace as it goes."""
+"""The run's own process: the method and the training together, writing the trace as they go."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from cfo_bench.errors import CfoBenchError
+from cfo_bench.errors import CfoBenchError, describe
 from cfo_bench.machine.signals import die_with_parent, leave_stopping_to_others
-from cfo_bench.records import TrialRecord
+from cfo_bench.records import TrialRecord, better
 from cfo_bench.results import trace
+from cfo_bench.results.trace import Record, Trace, TraceWriter
 from cfo_bench.run import runner
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
-from cfo_bench.run.search import describe
 
 # Trials that end within so long of each other are written at once: a write takes a quarter of all that is
 # done for a trial of a millisecond.
 TOGETHER_SECONDS = 0.01
 
 
-def main(job: runner.Job, live_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
-    """Runs the job and answers (exit code, message) when it could not; `fresh` starts its trace anew."""
+def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
+    """Does the run; a `fresh` one starts its trace again, another one resumes it.
+
+    Sends (exit code, message) to `answer` if that fails. `why` says what ended the run before.
+    """
     die_with_parent()
     leave_stopping_to_others()
     try:
         _redirect_output(log_path)
         past = None if fresh else trace.read(job.trace_path)
-        with LivePage.join(live_path) as live, closing(runner.run(job, past, live, why)) as records:
-            first = next(records)  # whatever stood there goes only now that there is something in its place
-            with trace.TraceWriter(job.trace_path) as writer:
+        with closing(LivePage.join(page_path)) as page, closing(runner.run(job, past, page, why)) as records:
+            first = next(records)  # an old trace is removed only now that there is something in its place
+            with TraceWriter(job.trace_path) as writer:
                 if past is None:
                     writer.clear()
-                writer.append(first)
-                lines = _Lines(writer, live)
+                output = Output(writer, page, past)
+                output.write(first)
                 for record in records:
-                    if isinstance(record, TrialRecord):
-                        lines.add(live.line(record), record.ended)
-                    else:
-                        lines.write(trace.encode(record))
+                    output.write(record)
                 writer.sync()
     except CfoBenchError as error:
         log_path.unlink(missing_ok=True)
@@ -49,22 +50,42 @@ def main(job: runner.Job, live_path: Path, log_path: Path, answer: Connection, f
         raise
 
 
-class _Lines:
-    """Brings the cheapest trials to the trace together; until then the page keeps them safe from a kill."""
+class Output:
+    """Brings a run's records to its trace; from then on the live page has done with a trial.
 
-    def __init__(self, writer: trace.TraceWriter, live: LivePage) -> None:
-        self._writer, self._live = writer, live
+    Cheap trials are written several at a time. Until then the page keeps their lines safe from a kill.
+    """
+
+    def __init__(self, writer: TraceWriter, page: LivePage, past: Trace | None = None) -> None:
+        self._writer, self._page = writer, page
         self._written_at = -math.inf
+        self._trials = len(past.trials) if past else 0
+        self._best = past.best if past else None
+        self._tally()
 
-    def add(self, line: bytes, now: float) -> None:
-        if now - self._written_at >= TOGETHER_SECONDS or not self._live.keep(line):
-            self.write(line)
-            self._written_at = now
+    def write(self, record: Record) -> None:
+        line = trace.encode(record)
+        if not isinstance(record, TrialRecord):
+            self._write(line)
+            return
+        if record.ended - self._written_at >= TOGETHER_SECONDS or not self._page.keep(line):
+            self._write(line)
+            self._written_at = record.ended
+        self._page.remove(record.number)
+        self._trials += 1
+        self._best = better(self._best, record)
+        self._tally()
 
-    def write(self, line: bytes) -> None:
-        """This line, after those that wait. If a kill comes before they are let go of, their numbers tell."""
-        self._writer.write(self._live.kept() + line)
-        self._live.let_go()
+    def _write(self, line: bytes) -> None:
+        """This line, after those that wait.
+
+        After a kill between the two steps both files have the same trials, which their numbers tell.
+        """
+        self._writer.write(self._page.kept() + line)
+        self._page.drop_kept()
+
+    def _tally(self) -> None:
+        self._page.tally(self._trials, self._best.loss if self._best else None)
 
 
 def _redirect_output(log_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""After the death of a run's process: what its trace still lacks is written, from the page that it left.
+"""After the death of a run's process: the trials that its trace lacks are written, from the live page.
 
-Everything here is done by the run's supervisor, the trace's one writer while the process is dead: it
-waits for the trace's lock first, since a process that was orphaned may take a moment to die.
+The run's supervisor does all of this: while the run's process is dead, it is the trace's one writer. It
+waits for the trace's lock first, since an orphaned process may take a moment to die.
 """
 
 from __future__ import annotations
@@ -11,62 +11,62 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.machine.contention import Ticks
 from cfo_bench.machine.signals import signal_name
-from cfo_bench.records import EndReason, Status, TrialRecord
+from cfo_bench.records import EndReason, Result, StartedTrial, Status, TrialRecord, record_of
 from cfo_bench.results import trace
+from cfo_bench.results.files import log_path
+from cfo_bench.results.identity import check_same_run, spec_header
 from cfo_bench.results.trace import Trace, TraceWriter
-from cfo_bench.run.live_page import LivePage
-from cfo_bench.run.runner import Job, check_same_run, end_record, spec_header
+from cfo_bench.run.ending import end_record
+from cfo_bench.run.job import Job
+from cfo_bench.run.live_page import LivePage, TrialsOnPage
 
 # What others end a process with: the kernel short of memory, a batch system, a person.
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
-CANT_REPLAY = "its method says that it can't be replayed"
+CANT_RESUME = "its method says that it can't be resumed"
 
 
 class KilledError(RunError):
-    """The run's process was killed from outside: another try is worth it, from where it `has_begun`."""
+    """The run's process was killed from outside, so that another attempt is worth it."""
 
     def __init__(self, text: str, has_begun: bool) -> None:
         super().__init__(text)
-        self.has_begun = has_begun
+        self.has_begun = has_begun  # its trace has a first line: the next attempt resumes it
 
 
 class Fate(StrEnum):
     """What ended a process of the run."""
 
-    EXIT = "exit"
-    BUDGET = "budget"
-    TRIAL_TIMEOUT = "trial timeout"
-    STOP = "stop"
+    EXIT = "exit"  # it ended by itself, or by a signal that was not ours
+    BUDGET = "budget"  # we killed it: the budget was spent
+    TRIAL_TIMEOUT = "trial timeout"  # we killed it: its trial took too long
+    STOP = "stop"  # we killed it: everything is to stop
     LOST = "the process that it was forked from died"
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """`at` is when, on the machine's clock; `last_words` is the end of what the process printed.
-
-    `began` is how the machine's ticks stood when the process started, on the wall clock.
-    """
+    """How a process of the run ended."""
 
     by: Fate
-    at: float
-    exit_code: int = 0
-    last_words: str = ""
-    began: Ticks | None = None
+    at: float  # when, on the machine's monotonic clock
+    exit_code: int = 0  # negative: the signal that killed it
+    last_words: str = ""  # the end of what it printed
+    began: Ticks | None = None  # the machine's ticks when it started; None on the virtual clock
 
     @property
     def is_from_outside(self) -> bool:
+        """Neither we nor the run's own code ended it."""
         return self.by is Fate.LOST or (self.by is Fate.EXIT and -self.exit_code in _SENT_BY_OTHERS)
 
     @property
     def is_for_memory(self) -> bool:
-        """A C++ library that can't allocate aborts with these words."""
+        """A C++ library that can't allocate memory aborts with these words."""
         return self.exit_code == -signal.SIGABRT and "bad_alloc" in self.last_words
 
     def __str__(self) -> str:
@@ -78,13 +78,8 @@ class Death:
         return f"{how}: {last_line}" if last_line else how
 
 
-def log_path(job: Job) -> Path:
-    """Where the run's process prints to."""
-    return job.trace_path.with_suffix(".log")
-
-
-def pick_up(job: Job, page: LivePage, say: Callable[[str], None]) -> Trace | None:
-    """The trace that an earlier command left, mended; None when the run has to start anew."""
+def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> Trace | None:
+    """The trace that an earlier command left, repaired; None when the run has to start from the beginning."""
     path = job.trace_path
     past = trace.read(path)
     if past is None:
@@ -99,54 +94,54 @@ def pick_up(job: Job, page: LivePage, say: Callable[[str], None]) -> Trace | Non
         past = _reread(path)
         if past.is_finished:
             return past
-        _log_under_way(job, writer, past, page.under_way(), None)
+        _log_missing(job, writer, past, page.trials(), None)
         past = _reread(path)
         if past.trials and not job.replays:
-            say(f"{path}: {CANT_REPLAY}: it starts anew, what it had is kept as {trace.set_aside(path).name}")
+            kept = trace.set_aside(path).name
+            say(f"{path}: {CANT_RESUME}: it starts again, and what it had is kept as {kept}")
             return None
-    say(f"{path}: goes on after {len(past.trials)} trials, at {past.elapsed:.1f} s of its clock")
+    say(f"{path}: resumed after {len(past.trials)} trials, at {past.elapsed:.1f} s of its clock")
     return past
 
 
-def set_right(job: Job, page: LivePage, death: Death, has_begun: bool) -> Trace:
-    """The trace after a death, with the trial under way logged and, if that was all, the end.
+def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> Trace:
+    """The trace after a death: the trial under way is logged and, unless the run is to be resumed, the end.
 
-    A death from outside that no trial can be blamed for leaves the run to be gone on with. A run that
-    has not begun may have an older trace in its place, which stays as it is.
+    A death from outside is KilledError, unless it can be blamed on a trial. A run that has not
+    begun may have an older trace in its place, which stays as it is.
     """
     path, spec, zero = job.trace_path, job.spec, page.snapshot().zero
     if not has_begun or trace.read(path) is None:
         if death.by is Fate.STOP:
             return Trace({}, [], end_record(EndReason.INTERRUPTED, 0.0, 0, None))
-        message = f"{path}: the run's process died before its first line: {death}; more in {log_path(job)}"
+        log = log_path(path)
+        message = f"{path}: the run's process died before its first line: {death}; more in {log}"
         raise KilledError(message, has_begun=False) if death.is_from_outside else RunError(message)
     with TraceWriter(path) as writer:
         writer.mend()
         past = _reread(path)
         if past.is_finished or (past.end is not None and death.by is Fate.STOP):
             return past
-        under_way = page.under_way()
-        # A clock that stands still has not gone past the last thing it was read for.
-        stood_at = max([past.elapsed, *(row.get("ended", row["started"]) for row in under_way)])
-        elapsed = stood_at if zero is None else death.at - zero
-        is_to_go_on = death.by in (Fate.STOP, Fate.LOST)
-        logged = _log_under_way(job, writer, past, under_way, None if is_to_go_on else (elapsed, death))
+        found = page.trials()
+        elapsed = _stood_at(past, found) if zero is None else death.at - zero
+        is_to_resume = death.by in (Fate.STOP, Fate.LOST)
+        logged = _log_missing(job, writer, past, found, None if is_to_resume else (elapsed, death))
         after = _reread(path)
         error = None
         if death.by is Fate.STOP:
-            reason, elapsed = EndReason.INTERRUPTED, after.elapsed  # from there it will go on
-        elif death.by is Fate.BUDGET or (elapsed >= spec.budget_seconds and not is_to_go_on):
+            reason, elapsed = EndReason.INTERRUPTED, after.elapsed  # the clock goes on from there
+        elif death.by is Fate.BUDGET or (elapsed >= spec.budget_seconds and not is_to_resume):
             reason = EndReason.BUDGET
         elif spec.max_trials is not None and len(after.trials) >= spec.max_trials:
             reason = EndReason.MAX_TRIALS
-        elif death.is_from_outside and (is_to_go_on or not logged):
+        elif death.is_from_outside and (is_to_resume or not logged):
             raise KilledError(
                 f"{path}: the run's process died after {len(after.trials)} trials: {death}", has_begun=True
             )
         elif logged and job.replays:
             return after
         elif logged:
-            reason, error = EndReason.ERROR, f"a trial ended the process ({death}), and {CANT_REPLAY}"
+            reason, error = EndReason.ERROR, f"a trial ended the process ({death}), and {CANT_RESUME}"
         else:  # it died in the method, and would again
             reason, error = EndReason.ERROR, f"the process died outside of a trial: {death}"
         cut_ask = elapsed - after.elapsed if reason is EndReason.BUDGET and not logged else 0.0
@@ -157,16 +152,16 @@ def set_right(job: Job, page: LivePage, death: Death, has_begun: bool) -> Trace:
         return _reread(path)
 
 
-def owes_a_trial(job: Job, page: LivePage) -> bool:
-    """Whether the page holds a finished trial that could not be written, on a full disk for one."""
-    finished = {row["number"] for row in page.under_way() if "status" in row}
-    if not finished or job.spec.clock == "virtual":
+def has_unwritten_trial(job: Job, page: LivePage) -> bool:
+    """Whether the page holds an evaluated trial that the trace lacks, for example since the disk is full."""
+    evaluated = {record.number for record in page.trials().evaluated}
+    if not evaluated or job.spec.clock == "virtual":
         return False
     try:
         past = trace.read(job.trace_path)
     except TraceError:
         return True
-    return past is not None and not finished <= {record.number for record in past.trials}
+    return past is not None and not evaluated <= {record.number for record in past.trials}
 
 
 def _reread(path: Path) -> Trace:
@@ -175,52 +170,34 @@ def _reread(path: Path) -> Trace:
     return found
 
 
-def _log_under_way(
-    job: Job,
-    writer: TraceWriter,
-    past: Trace,
-    rows: list[dict[str, Any]],
-    cut_at: tuple[float, Death] | None,
-) -> int:
-    """Appends what the page says of trials that the trace lacks; how many.
+def _stood_at(past: Trace, found: TrialsOnPage) -> float:
+    """Where a clock stood that was not running: at the last moment that anything says."""
+    evaluated = [record.ended for record in found.evaluated]
+    return max([past.elapsed, *evaluated, *(begun.started for begun in found.started)])
 
-    A trial that was evaluated counts as it is. One that was cut off is logged as such if
-    `cut_at` says so; otherwise (an interruption) it will be asked for again, and so is an
+
+def _log_missing(
+    job: Job, writer: TraceWriter, past: Trace, found: TrialsOnPage, cut_off: tuple[float, Death] | None
+) -> int:
+    """Writes the trials of the page that the trace lacks, and returns how many.
+
+    An evaluated trial counts as it is. One without a result was cut off: with `cut_off`, the time and
+    the death, it is logged as such; without, it will be asked for again after the resume. So will an
     evaluated one on the virtual clock, where it comes out the same.
     """
     known = {record.number for record in past.trials}
-    logged = 0
-    for row in rows:
-        if row["number"] in known:
-            continue
-        if "status" in row and (cut_at is not None or job.spec.clock == "wall"):
-            writer.append(trace.trial_record(row))
-        elif cut_at is not None:
-            writer.append(_cut_off(row, *cut_at))
-        else:
-            continue
-        logged += 1
-    return logged
+    missing = []
+    if cut_off is not None or job.spec.clock == "wall":
+        missing += [record for record in found.evaluated if record.number not in known]
+    if cut_off is not None:
+        missing += [_cut_off(begun, *cut_off) for begun in found.started if begun.trial.number not in known]
+    for record in missing:
+        writer.append(record)
+    return len(missing)
 
 
-def _cut_off(row: dict[str, Any], ended: float, death: Death) -> TrialRecord:
+def _cut_off(begun: StartedTrial, ended: float, death: Death) -> TrialRecord:
     status, error = Status.TIMEOUT, None
     if death.by is Fate.EXIT:
         status, error = Status.MEMORY if death.is_for_memory else Status.FAILED, str(death)
-    return TrialRecord(
-        number=row["number"],
-        config=row["config"],
-        rows=row["rows"],
-        thread=row["thread"],
-        status=status,
-        loss=None,
-        score=None,
-        started=row["started"],
-        ended=ended,
-        ask_seconds=row["ask_seconds"],
-        fit_seconds=ended - row["started"],
-        validate_seconds=0.0,
-        tell_seconds=None,
-        peak_memory_mb=None,
-        error=error,
-    )
+    return record_of(begun, Result(status, fit_seconds=ended - begun.started, error=error), None, ended)

@@ -1,4 +1,4 @@
-"""The loop of one run on its clock: ask, evaluate, tell, yield."""
+"""The loop of one run: ask, evaluate, tell, and yield a record, until the budget is spent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cfo_bench.clock import Clock, Deadline
-from cfo_bench.errors import CfoBenchError, Exhausted, RunError
-from cfo_bench.records import EndReason, Objective, Optimizer, Result, Status, Trial, TrialRecord
+from cfo_bench.errors import Exhausted, RunError, describe
+from cfo_bench.records import (
+    EndReason,
+    Objective,
+    Optimizer,
+    Result,
+    StartedTrial,
+    Status,
+    Trial,
+    TrialRecord,
+    record_of,
+)
 from cfo_bench.space import Space
 
 Records = Generator[TrialRecord, None, EndReason]
@@ -17,37 +27,42 @@ Records = Generator[TrialRecord, None, EndReason]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends a run (`budget_seconds`, `max_trials`) and what ends a trial."""
+    """What ends a run, and what ends a trial; None is no limit."""
 
-    budget_seconds: float
-    max_trials: int | None = None
-    trial_timeout_seconds: float | None = None
+    budget_seconds: float  # of the whole run
+    max_trials: int | None = None  # of the whole run
+    trial_timeout_seconds: float | None = None  # of each trial
 
     def trial_ends_at(self, started: float) -> float:
+        """The deadline of a trial, in seconds of the run's clock."""
         if self.trial_timeout_seconds is None:
             return self.budget_seconds
         return min(self.budget_seconds, started + self.trial_timeout_seconds)
 
 
 class Watcher(Protocol):
-    """Is told of each trial before it is evaluated and before it is told to the method."""
+    """Hears of each trial when its evaluation starts, and when it has a result."""
 
-    def began(self, trial: Trial, started: float, ask_seconds: float) -> None: ...
+    def began(self, begun: StartedTrial) -> None: ...
 
-    def evaluated(self, trial: Trial, result: Result, score: float | None, ended: float) -> None: ...
+    def evaluated(self, record: TrialRecord) -> None:
+        """The method has not been told of it yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Referee:
-    """The rules that are the same for one trial at a time and for several: what counts, and how it reads."""
+    """Calls the method and the objective, and decides what counts.
 
-    space: Space
+    The rules are the same for one trial at a time and for several.
+    """
+
+    space: Space  # every configuration has to lie in it
     limits: Limits
-    to_score: Callable[[float], float] = float
-    peak_memory_mb: Callable[[float], float | None] = lambda now: None
+    to_score: Callable[[float], float] = float  # a loss as people read it
+    peak_memory_mb: Callable[[float], float | None] = lambda now: None  # takes the seconds of a clock
 
     def ask(self, optimizer: Optimizer, number: int) -> Trial:
-        """The method's next trial, which must have that number and lie in the space."""
+        """The method's next trial: it has to have this number, and lie in the space."""
         try:
             trial = optimizer.ask()
             self.space.check(trial.config)
@@ -66,7 +81,7 @@ class Referee:
             raise RunError(f"the method failed in tell: {describe(error)}") from error
 
     def evaluate(self, objective: Objective, trial: Trial, deadline: Deadline) -> Result:
-        """The objective's result; whatever it raises, or a loss that is no number, is a failed trial."""
+        """The objective's result. If it raises, or the loss is no finite number, the trial has failed."""
         began = deadline.now()
         try:
             status, loss, fit_seconds, validate_seconds, _, error = objective.evaluate(trial, deadline)
@@ -102,10 +117,10 @@ def search(
     best_loss: float = math.inf,
     test: Callable[[], float | None] = lambda: None,
 ) -> Records:
-    """One trial after the other until a limit is met; returns which.
+    """One trial after the other until a limit is met; returns the reason.
 
-    `done` trials were told before, the best of them with `best_loss`. Each new incumbent is put to
-    the `test`, off the clock.
+    A resumed run has `done` trials already, the best of them with `best_loss`. `test` gives the test
+    loss of each new best model; it stops the clock meanwhile.
     """
     limits = referee.limits
     deadline = Deadline(clock, limits.budget_seconds)
@@ -120,8 +135,9 @@ def search(
         except Exhausted:
             return EndReason.EXHAUSTED
         started = clock.now()
+        begun = StartedTrial(trial, started, started - asked_at)
         if watcher:
-            watcher.began(trial, started, started - asked_at)
+            watcher.began(begun)
         if limits.trial_timeout_seconds is not None:
             deadline = Deadline(clock, limits.trial_ends_at(started))
         result = referee.evaluate(objective, trial, deadline)
@@ -130,8 +146,8 @@ def search(
         result = referee.judge(result, deadline.at, ended)
         score = referee.score(result.loss)
         if watcher:
-            # A trial that ended in time counts, even if the method does not survive being told.
-            watcher.evaluated(trial, result, score, ended)
+            # A trial that ended in time counts, even if the method fails when it is told.
+            watcher.evaluated(record_of(begun, result, score, ended))
         test_score = None
         if result.loss is not None and result.loss < best_loss:
             best_loss = result.loss
@@ -140,52 +156,8 @@ def search(
         try:
             referee.tell(optimizer, trial, result)
         except RunError:
-            yield record_of(trial, result, score, started, ended, started - asked_at, None, test_score)
+            yield record_of(begun, result, score, ended, None, test_score)
             raise
         tell_seconds = clock.now() - telling_at
         done += 1
-        yield record_of(trial, result, score, started, ended, started - asked_at, tell_seconds, test_score)
-
-
-def record_of(
-    trial: Trial,
-    result: Result,
-    score: float | None,
-    started: float,
-    ended: float,
-    ask_seconds: float,
-    tell_seconds: float | None,
-    test_score: float | None = None,
-    asked: int | None = None,
-) -> TrialRecord:
-    status, loss, fit_seconds, validate_seconds, peak_memory_mb, error = result
-    # Not by name: that takes three times as long, and a cheap trial has few microseconds to spare.
-    return TrialRecord._make(
-        (
-            trial.number,
-            trial.config,
-            trial.rows,
-            trial.thread,
-            status,
-            loss,
-            score,
-            started,
-            ended,
-            ask_seconds,
-            fit_seconds,
-            validate_seconds,
-            tell_seconds,
-            peak_memory_mb,
-            error,
-            test_score,
-            asked,
-        )
-    )
-
-
-def describe(error: BaseException) -> str:
-    """An exception in one line."""
-    text = " ".join(str(error).split())
-    if isinstance(error, CfoBenchError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        yield record_of(begun, result, score, ended, tell_seconds, test_score)

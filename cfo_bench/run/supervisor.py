@@ -1,7 +1,7 @@
-"""Holds the axe over one run: starts its process, sleeps until the deadline, sees to what is left.
+"""Supervises one run: starts its process, kills it at the deadline, and completes its trace.
 
-After a death in the middle of the budget it logs the trial that was under way and starts a new
-process, which is brought to the same state by replay; the clock goes on from where it stood.
+If the process dies in the middle of the budget, the trial under way is logged, and a new process
+resumes the run: it is brought to the same state by replay, and the clock goes on from where it stood.
 """
 
 from __future__ import annotations
@@ -22,52 +22,54 @@ from cfo_bench.errors import CfoBenchError
 from cfo_bench.machine import contention
 from cfo_bench.records import EndReason, EndRecord
 from cfo_bench.results import trace
-from cfo_bench.run import process, recovery
+from cfo_bench.results.files import log_path, page_path, stamp
+from cfo_bench.results.identity import check_same_run, spec_header
+from cfo_bench.run import recovery
+from cfo_bench.run.entry import run_job
 from cfo_bench.run.fork_server import fork_server as fork_server  # who starts runs finds all for it here
 from cfo_bench.run.fork_server import is_gone, running_server
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import BusyError, LivePage
 from cfo_bench.run.recovery import Death, Fate, KilledError
-from cfo_bench.run.runner import Job, check_same_run, spec_header
 
 # How long past the deadline a process may take to end by itself, before it is killed.
 GRACE_SECONDS = 0.05
-# How often the clock is looked for while a process loads its data, and the trace is brought to disk:
-# the run's own write has to wait meanwhile.
-LOADING_TICK_SECONDS, SYNC_SECONDS = 0.01, 5.0
+# While a process loads its data: how often we look whether its clock has started.
+LOADING_TICK_SECONDS = 0.01
+# How often the trace is synced to disk. The run's own writes have to wait meanwhile.
+SYNC_SECONDS = 5.0
 
-# The exit code that multiprocessing makes up for a process whose fork server can't tell it any more.
+# The exit code that multiprocessing makes up for a process whose fork server has died.
 _UNKNOWN_EXIT_CODE = 255
-# In multiprocessing, starting a process also reaps others, and a code that is reaped twice is lost.
-_reaping = threading.Lock()
+# In multiprocessing, starting a process also collects the exit codes of others, and a code that two
+# threads collect at once is lost.
+_collecting = threading.Lock()
 
 
 class Outcome(StrEnum):
-    """How a run left its supervisor."""
+    """What came of a supervised run."""
 
     DONE = "done"
-    ALREADY_DONE = "already done"
-    BUSY = "busy"
-    INTERRUPTED = "interrupted"
+    ALREADY_DONE = "already done"  # an earlier command finished it
+    BUSY = "busy"  # another command works on it
+    INTERRUPTED = "interrupted"  # it was stopped, and can be resumed
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`outside`: the failure came from outside, such as a kill, so that another try is worth it.
-
-    If the run `has_begun` by then, that try goes on with its trace, also where it was forced.
-    """
+    """What came of a supervised run, with all that an engine has to know of it."""
 
     outcome: Outcome
-    exit_code: int = 0
-    message: str | None = None
-    end: EndRecord | None = None
-    outside: bool = False
-    has_begun: bool = False
+    exit_code: int = 0  # that the command should have because of this run
+    message: str | None = None  # for a person, where there is something to say
+    end: EndRecord | None = None  # the last line of the trace; None where the run has not ended
+    outside: bool = False  # it failed for a reason from outside, such as a kill: another attempt is worth it
+    has_begun: bool = False  # with `outside`: the trace has a first line, so that the next attempt resumes it
 
 
 class Stop:
-    """Wakes every supervisor that waits, once and for all."""
+    """Tells every supervisor to stop its run; it can't be taken back."""
 
     def __init__(self) -> None:
         self.fd, self._write = os.pipe()
@@ -81,21 +83,24 @@ class Stop:
 
 
 def already_done(job: Job) -> Verdict | None:
-    """The verdict on a run that ended before, by its first and its last line; None: look at it as a whole."""
-    if job.trace_path.with_suffix(".live").exists():  # somebody is at it, or was killed at it
+    """The verdict on a run that is finished, by the first and last line of its trace.
+
+    None if it is not, or if that takes a closer look.
+    """
+    if page_path(job.trace_path).exists():  # another command works on the run, or was killed at it
         return None
     end = _end_on_disk(job)
     return None if end is None else _ended(end, Outcome.ALREADY_DONE)
 
 
 def _end_on_disk(job: Job) -> EndRecord | None:
-    """The end of the trace of just this run, if that is its last word and well-formed as its header is."""
+    """The last line of the trace, if it is the end of just this run; None also for an interrupted run."""
     try:
         found = trace.ends(job.trace_path)
         if found is None or found[1]["kind"] != "end" or found[0]["schema"] != trace.SCHEMA_VERSION:
             return None
         check_same_run(job.trace_path, found[0], spec_header(job.spec))
-        end = trace.end_record(found[1])
+        end = trace.parse_end(found[1])
     except (OSError, ValueError, KeyError, TypeError, CfoBenchError):  # a full reading says what is wrong
         return None
     return None if end.reason is EndReason.INTERRUPTED else end
@@ -109,9 +114,13 @@ def supervise(
     say: Callable[[str], None],
     show: Callable[[LivePage], None],
 ) -> Verdict:
-    """One run from start, or from where it was cut off, to its end. `say` gets what a person should know."""
+    """Does one run to its end, from the start or from where it was interrupted.
+
+    `force` starts it again, whatever there is of it. `say` is called with what a person should know, and
+    `show` with the live page, once the run is about to start.
+    """
     try:
-        page = LivePage.own(job.trace_path.with_suffix(".live"))
+        page = LivePage.own(page_path(job.trace_path))
     except BusyError as error:
         return Verdict(Outcome.BUSY, 0, str(error))
     except CfoBenchError as error:
@@ -126,7 +135,7 @@ def supervise(
     except CfoBenchError as error:
         return Verdict(Outcome.FAILED, error.exit_code, str(error))
     finally:
-        page.close(remove=has_ended or not recovery.owes_a_trial(job, page))
+        page.close(remove=has_ended or not recovery.has_unwritten_trial(job, page))
 
 
 class _Supervisor:
@@ -141,27 +150,27 @@ class _Supervisor:
     ) -> None:
         self._job, self._context, self._stop, self._page = job, context, stop, page
         self._say, self._show = say, show
-        self._log_path = recovery.log_path(job)
+        self._log_path = log_path(job.trace_path)
 
     def run(self, force: bool) -> Verdict:
-        past = None if force else recovery.pick_up(self._job, self._page, self._say)
+        past = None if force else recovery.prepare_to_resume(self._job, self._page, self._say)
         if past is not None and past.end is not None and past.is_finished:
-            self._log_path.unlink(missing_ok=True)  # of a command that was killed before it could
+            self._log_path.unlink(missing_ok=True)  # an earlier command was killed before it could do so
             return _ended(past.end, Outcome.ALREADY_DONE)
         fresh, why = past is None, "it was interrupted"
         self._page.clear()
         self._show(self._page)
         while True:
-            before = _stamp(self._job.trace_path)
+            before = _stamp_if_there(self._job.trace_path)
             death, answer = self._one_process(fresh, why)
             if answer is not None:
                 exit_code, message = answer
                 return Verdict(Outcome.FAILED, exit_code, message)
-            # Until a fresh process has its first line, the trace that it is to replace stands there.
-            has_begun = not fresh or _stamp(self._job.trace_path) != before
+            # Until a fresh process has written its first line, the trace that it will replace is there.
+            has_begun = not fresh or _stamp_if_there(self._job.trace_path) != before
             end = _end_on_disk(self._job) if has_begun else None
             if end is None:
-                after = recovery.set_right(self._job, self._page, death, has_begun)
+                after = recovery.complete_trace(self._job, self._page, death, has_begun)
                 end = after.end
             if end is not None:
                 self._log_path.unlink(missing_ok=True)
@@ -170,20 +179,20 @@ class _Supervisor:
                 return _ended(end, Outcome.DONE)
             fresh, why = False, str(death)
             self._say(
-                f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}), goes on"
+                f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}); resumed"
             )
 
     def _one_process(self, fresh: bool, why: str) -> tuple[Death, tuple[int, str] | None]:
-        """How the process died, and what it answered if it could not run the job."""
+        """How the process died, and its (exit code, message) if it could not do the job."""
         self._page.clear()
         began = contention.ticks() if self._job.spec.clock == "wall" else None
         ours, theirs = self._context.Pipe(duplex=False)
         child = self._context.Process(
-            target=process.main,
+            target=run_job,
             args=(self._job, self._page.path, self._log_path, theirs, fresh, why),
         )
         try:
-            with _reaping:
+            with _collecting:
                 server = running_server()
                 child.start()
         except (OSError, EOFError):  # the server was killed while it was asked
@@ -199,7 +208,7 @@ class _Supervisor:
                 child.kill()
             wait([child.sentinel])
             died_at = monotonic()
-            with _reaping:
+            with _collecting:
                 child.join()
         exit_code = child.exitcode or 0
         if fate is Fate.EXIT and exit_code == _UNKNOWN_EXIT_CODE and is_gone(server):
@@ -210,37 +219,38 @@ class _Supervisor:
         """Sleeps until the process ends, its time is over, or everything is to stop."""
         synced_at = monotonic()
         while True:
-            axe_at, _ = self._axe()
-            pause = LOADING_TICK_SECONDS if math.isinf(axe_at) and self._is_loading() else SYNC_SECONDS
-            ready = wait([child.sentinel, self._stop.fd], max(min(axe_at - monotonic(), pause), 0.0))
+            kill_at, _ = self._kill_time()
+            pause = LOADING_TICK_SECONDS if math.isinf(kill_at) and self._is_loading() else SYNC_SECONDS
+            ready = wait([child.sentinel, self._stop.fd], max(min(kill_at - monotonic(), pause), 0.0))
             if child.sentinel in ready:
                 return Fate.EXIT
             if self._stop.fd in ready:
                 return Fate.STOP
-            axe_at, fate = self._axe()
-            if monotonic() >= axe_at:
+            kill_at, fate = self._kill_time()
+            if monotonic() >= kill_at:
                 return fate
-            # A slow disk may take its time for this: not when the axe is about to fall.
-            if monotonic() - synced_at >= SYNC_SECONDS and axe_at - monotonic() > SYNC_SECONDS:
+            # A slow disk may take long for this: not when the process is about to be killed.
+            if monotonic() - synced_at >= SYNC_SECONDS and kill_at - monotonic() > SYNC_SECONDS:
                 _sync(self._job.trace_path)
-                _sync(self._page.path)  # where the newest lines may wait
+                _sync(self._page.path)  # it may have the newest lines
                 synced_at = monotonic()
 
     def _is_loading(self) -> bool:
         return self._job.spec.clock == "wall" and self._page.snapshot().zero is None
 
-    def _axe(self) -> tuple[float, Fate]:
-        """When the process has to be killed, on the machine's clock, and for what."""
+    def _kill_time(self) -> tuple[float, Fate]:
+        """When the process has to be killed, on the machine's monotonic clock, and for what."""
         spec, zero = self._job.spec, self._page.snapshot().zero
         if zero is None:
             return math.inf, Fate.BUDGET
         over = zero + spec.budget_seconds + GRACE_SECONDS, Fate.BUDGET
-        if spec.trial_timeout_seconds is None or spec.parallel > 1:  # then the run's own process sees to it
+        if spec.trial_timeout_seconds is None or spec.parallel > 1:  # then the run's own process does that
             return over
-        started = [row["started"] for row in self._page.under_way() if "status" not in row]
-        if not started:  # between two trials: look again before one could be over
+        under_way = self._page.trials().started
+        if not under_way:  # between two trials: look again before one could be over
             return min(over, (monotonic() + spec.trial_timeout_seconds, Fate.TRIAL_TIMEOUT))
-        return min(over, (zero + started[0] + spec.trial_timeout_seconds + GRACE_SECONDS, Fate.TRIAL_TIMEOUT))
+        ends_at = zero + under_way[0].started + spec.trial_timeout_seconds
+        return min(over, (ends_at + GRACE_SECONDS, Fate.TRIAL_TIMEOUT))
 
 
 def _ended(end: EndRecord, outcome: Outcome) -> Verdict:
@@ -262,13 +272,11 @@ def _answer(pipe: Connection) -> tuple[int, str] | None:
     return None
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """Another one when the file was written to."""
+def _stamp_if_there(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        return stamp(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
 
 
 def _sync(path: Path) -> None:
@@ -279,7 +287,7 @@ def _sync(path: Path) -> None:
     try:
         os.fsync(fd)
     except OSError:
-        pass  # the run's process meets the same error when it brings its last line to disk, and says so
+        pass  # the run's process meets the same error when it syncs its last line, and reports it
     finally:
         os.close(fd)
 

@@ -12,7 +12,6 @@ to $CFO_BENCH_CACHE_GB (10): those that were not used for longest go first; 0 is
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import math
@@ -31,6 +30,7 @@ import numpy as np
 
 from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import UserError
+from cfo_bench.locks import has_name, open_locked
 from cfo_bench.metrics import Array
 from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
 from cfo_bench.tasks.store import sha256
@@ -143,7 +143,8 @@ def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEnt
     found = _read(path)
     if found is not None:
         return found
-    with _sole_writer(path.with_suffix(".part")) as part:
+    part_path = path.with_suffix(".part")
+    with _sole_writer(part_path) as part:
         found = _read(path) if part else None  # somebody made it while we waited
         if found is not None:
             return found
@@ -151,7 +152,7 @@ def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEnt
         if part and wanted.holds() and _size(built) <= limit:
             with suppress(OSError):  # a full disk, most likely
                 _write(part, built)
-                os.replace(part.name, path)
+                part_path.replace(path)
                 _make_room(folder, limit, keep=path)
                 return _read(path, verify=False) or built
         return built
@@ -205,51 +206,30 @@ def _read(path: Path, verify: bool = True) -> CacheEntry | None:
 @contextmanager
 def _sole_writer(path: Path) -> Iterator[IO[bytes] | None]:
     """The file to write an entry to, held by this process alone; None where that can't be had."""
-    file = _locked(path)
+    file = _locked(path, math.inf)
     try:
         yield file
     finally:
         if file is not None:
             with suppress(OSError):  # it bears the entry's name now, unless it was not finished
-                if _is_at(file, path):
+                if has_name(file.fileno(), path):
                     path.unlink()
             file.close()
 
 
-def _locked(path: Path, wait: bool = True) -> IO[bytes] | None:
-    while True:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = open(path, "r+b", opener=_open_or_create)  # noqa: SIM115  the caller closes it
-        except OSError:
-            return None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
-            file.close()
-            return None
-        if _is_at(file, path):
-            return file
-        file.close()  # who held it before has renamed or removed it: take the next one
-
-
-def _open_or_create(path: str, flags: int) -> int:
-    """Not emptied, as "w" would: it may be another's that is being written."""
-    return os.open(path, flags | os.O_CREAT, 0o666)
-
-
-def _is_at(file: IO[bytes], path: Path) -> bool:
+def _locked(path: Path, patience_seconds: float) -> IO[bytes] | None:
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
+        fd = open_locked(path, patience_seconds)
+    except OSError:
+        return None
+    return None if fd is None else open(fd, "r+b")
 
 
 def _make_room(folder: Path, limit: int, keep: Path) -> None:
     """Removes what was not used for longest; processes that have it mapped go on undisturbed."""
     for left in folder.glob("*.part"):  # of a process that died while it wrote
         with suppress(OSError):
-            file = _locked(left, wait=False)
+            file = _locked(left, 0.0)
             if file is not None:
                 left.unlink()
                 file.close()

@@ -7,7 +7,6 @@ appears all at once, by one rename, and is never changed: it can be copied to an
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -16,10 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from cfo_bench.clock import sleep
 from cfo_bench.errors import DataError
+from cfo_bench.locks import lock
 from cfo_bench.records import Problem
 from cfo_bench.tasks.sources.openml_cache import openml_home
 from cfo_bench.tasks.sources.origins import SUITE, Origin
@@ -147,9 +147,9 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
     work = target.parent / f".{target.name}.work"
     with writing():
         target.parent.mkdir(parents=True, exist_ok=True)
-        lock = (target.parent / f".{target.name}.lock").open("w")
-    with lock:  # let go when the process ends, however it ends
-        while not _has_locked(lock):
+        file = (target.parent / f".{target.name}.lock").open("w")
+    with file:  # let go when the process ends, however it ends
+        while not lock(file.fileno()):
             pause()
         with writing():
             shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
@@ -158,14 +158,6 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
             yield work
         finally:
             shutil.rmtree(work, ignore_errors=True)
-
-
-def _has_locked(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:

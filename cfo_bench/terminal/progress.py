@@ -15,7 +15,7 @@ from cfo_bench.metrics import METRICS
 from cfo_bench.quantities import duration
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
-from cfo_bench.run.runner import Job
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 from cfo_bench.suite_runs import Event, Note, Prepared, Preparing, RunFinished, RunsStarted, RunsUnderWay
 from cfo_bench.terminal.forecast import Forecast

@@ -18,7 +18,7 @@ from cfo_bench.engines.drive import Active, Interrupted
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.results.trace import path_of
 from cfo_bench.run.fork_server import fork_server
-from cfo_bench.run.runner import Job
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
 
 TASK = "synthetic-1k"

@@ -23,7 +23,7 @@ import json, sys, time
 from pathlib import Path
 from cfo_bench.engines import capacity, local
 from cfo_bench.records import DataRef, RunSpec
-from cfo_bench.run.runner import Job
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import fork_server
 from cfo_bench.results.trace import path_of
 

@@ -124,7 +124,7 @@ def test_a_forced_run_that_is_killed_keeps_what_it_did(bench, faulty):
 
     result = bench.run(*words, "--force")
     assert result.returncode == 0 and "tried again (2 of 3)" in result.stderr
-    assert "goes on after 4 trials" in result.stderr
+    assert "resumed after 4 trials" in result.stderr
     assert not set(old) & set(bench.trial_lines())  # measured anew, every one
     assert [trial.number for trial in bench.trace().trials] == list(range(9))
 

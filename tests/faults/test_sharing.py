@@ -77,7 +77,7 @@ def test_what_a_stopped_command_lets_go_of_is_taken_up_by_the_other(bench, fault
     os.killpg(first.pid, signal.SIGINT)
     assert first.wait(timeout=60) == 130
     told = second.communicate(timeout=60)[1]
-    assert second.returncode == 0 and "goes on after" in told
+    assert second.returncode == 0 and "resumed after" in told
     assert [trial.number for trial in bench.trace().trials] == list(range(30))
     bench.assert_nothing_is_left()
 

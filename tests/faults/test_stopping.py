@@ -164,7 +164,7 @@ def test_a_method_that_can_not_be_replayed_starts_anew_and_its_trace_is_kept(ben
 
     assert again.returncode == 0
     assert (
-        "can't be replayed: it starts anew, what it had is kept as fold-0_seed-0-2.interrupted"
+        "can't be resumed: it starts again, and what it had is kept as fold-0_seed-0-2.interrupted"
         in again.stderr
     )
     aside = bench.trace_path().with_name("fold-0_seed-0-2.interrupted").read_bytes().splitlines()
@@ -177,6 +177,6 @@ def test_a_method_that_can_not_be_replayed_starts_anew_and_its_trace_is_kept(ben
 def test_a_method_that_can_not_be_replayed_ends_with_the_process_that_a_trial_killed(bench, faulty, methods):
     ended = bench.run(*faulty("segfaults", budget=60, at=4, method=methods("Forgetful")))
 
-    assert ended.returncode == 1 and "can't be replayed" in ended.stderr
+    assert ended.returncode == 1 and "can't be resumed" in ended.stderr
     end = bench.trace().end
     assert end is not None and end.reason is EndReason.ERROR and end.trials == 5

@@ -20,8 +20,9 @@ from cfo_bench.results import plan
 from cfo_bench.results.merge import MergeConflict, merge
 from cfo_bench.results.trace import encode, path_of, split_torn
 from cfo_bench.results.trace import run_id as id_of
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
-from cfo_bench.run.runner import Job, run
+from cfo_bench.run.runner import run
 
 SPECS = [
     RunSpec("synthetic", "synthetic-1k", method, fold, max_trials=4, clock="virtual")

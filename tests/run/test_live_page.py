@@ -5,141 +5,148 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import Result, Status, Trial
-from cfo_bench.results.trace import trial_record
+from cfo_bench.records import Result, StartedTrial, Status, Trial, TrialRecord, record_of
+from cfo_bench.results.trace import encode
 from cfo_bench.run import live_page
-from cfo_bench.run.live_page import BusyError, LivePage, Snapshot
-from cfo_bench.run.search import record_of
+from cfo_bench.run.live_page import BusyError, LivePage, Snapshot, TrialsOnPage
 
 fork = multiprocessing.get_context("fork")
+NOTHING = TrialsOnPage([], [])
 
 
 @pytest.fixture
-def page(tmp_path: Path):
+def page(tmp_path: Path) -> Iterator[LivePage]:
     page = LivePage.own(tmp_path / "t.live")
-    left = page.under_way()
-    assert left == []
+    assert page.trials() == NOTHING
     page.clear()
     yield page
     page.close(remove=True)
 
 
-def numbers(rows: list[dict[str, Any]]) -> list[int]:
-    return [row["number"] for row in rows]
+def started(number: int, config: dict[str, Any] | None = None) -> StartedTrial:
+    return StartedTrial(Trial(number, {"x": number} if config is None else config), float(number), 0.125)
 
 
-def test_a_fresh_page_says_nothing(page: LivePage):
-    assert page.under_way() == []
+def evaluated(number: int, loss: float = 0.5, **more: Any) -> TrialRecord:
+    result = Result(Status.OK, loss, 0.25, 0.125, 99.0)
+    return record_of(started(number), result, 1 - loss, number + 0.5, **more)
+
+
+def numbers(page: LivePage) -> tuple[list[int], list[int]]:
+    """Of the evaluated trials, and of those without a result."""
+    found = page.trials()
+    return [one.number for one in found.evaluated], [one.trial.number for one in found.started]
+
+
+def test_a_fresh_page_says_nothing(page: LivePage) -> None:
+    assert page.trials() == NOTHING
     assert page.snapshot() == Snapshot(None, 0, None)
 
 
-def test_a_trial_under_way_has_no_status_until_it_is_evaluated(page: LivePage):
-    trial = Trial(7, {"x": 1, "name": "ü"}, rows=100, thread=2)
-    page.began(trial, 1.5, 0.25)
-    [row] = page.under_way()
-    assert "status" not in row
-    assert (row["number"], row["config"], row["started"]) == (7, trial.config, 1.5)
-    page.evaluated(trial, Result(Status.OK, 0.25, 2.0, 0.5, 99.0), 0.75, 4.0)
-    record = trial_record(page.under_way()[0])
-    assert (record.number, record.config, record.rows, record.thread) == (7, trial.config, 100, 2)
-    assert (record.status, record.loss, record.score) == (Status.OK, 0.25, 0.75)
-    assert (record.started, record.ended, record.ask_seconds) == (1.5, 4.0, 0.25)
-    assert (record.fit_seconds, record.validate_seconds, record.tell_seconds) == (2.0, 0.5, None)
-    assert (record.peak_memory_mb, record.error) == (99.0, None)
+RESULTS = [
+    Result(Status.OK, 0.25, 2.0, 0.5, 99.0),
+    Result(Status.OK, 0.25, 2.0, 0.5, None),
+    Result(Status.FAILED, None, 2.0, error="ü\nb"),
+    Result(Status.TIMEOUT),
+]
 
 
-def test_what_was_found_for_one_trial_is_not_taken_for_the_next_ones(page: LivePage):
+@pytest.mark.parametrize("asked", [None, 5])
+@pytest.mark.parametrize("result", RESULTS)
+def test_a_trial_has_no_result_until_it_is_evaluated(
+    page: LivePage, result: Result, asked: int | None
+) -> None:
+    begun = StartedTrial(Trial(7, {"x": 1.5, "name": "ü"}, rows=100, thread=2), 1.5, 0.25)
+    page.began(begun)
+    assert page.trials() == TrialsOnPage([], [begun])
+    record = record_of(begun, result, result.loss, 4.0, asked=asked)
+    page.evaluated(record)
+    assert page.trials() == TrialsOnPage([record], [])
+    [found] = page.trials().evaluated
+    assert isinstance(found.status, Status)
+
+
+def test_the_result_of_one_trial_is_not_taken_for_the_next_ones(page: LivePage) -> None:
     for number in range(3):
-        page.began(Trial(number, {}), float(number), 0.0)
-        assert ["status" in row for row in page.under_way()] == [False]
-        page.evaluated(Trial(number, {}), Result(Status.OK, 0.5), 0.5, number + 0.5)
-        assert [(row["number"], row["ended"]) for row in page.under_way()] == [(number, number + 0.5)]
-        page.told(number, 0, None)
+        page.began(started(number))
+        assert numbers(page) == ([], [number])
+        page.evaluated(evaluated(number, 1 / (1 + number)))
+        assert page.trials() == TrialsOnPage([evaluated(number, 1 / (1 + number))], [])
+        page.remove(number)
 
 
-@pytest.mark.parametrize("result", [Result(Status.OK, 0.5, 1.0, 2.0, 3.0), Result(Status.FAILED, error="no")])
-def test_the_line_of_a_trial_is_its_record(page: LivePage, result: Result):
-    trial = Trial(3, {"x": 1.5}, rows=10, thread=0)
-    page.began(trial, 1.0, 0.125)
-    score = result.loss
-    page.evaluated(trial, result, score, 4.0)
-    record = record_of(trial, result, score, 1.0, 4.0, 0.125, 0.25, 0.75, asked=5)
-    line = page.line(record)
-    assert line.endswith(b"}\n") and line.count(b"\n") == 1
-    assert trial_record(orjson.loads(line)) == record
-
-
-def test_a_told_trial_goes_with_the_next_one(page: LivePage):
+def test_a_removed_trial_goes_when_the_next_one_comes(page: LivePage) -> None:
     for number in range(3):
-        page.began(Trial(number, {}), 0.0, 0.0)
-    page.told(1, 0, None)
-    page.began(Trial(3, {}), 0.0, 0.0)
-    assert numbers(page.under_way()) == [0, 2, 3]
+        page.began(started(number))
+    page.remove(1)
+    assert numbers(page) == ([], [0, 1, 2])
+    page.began(started(3))
+    assert numbers(page) == ([], [0, 2, 3])
 
 
-def test_the_last_of_several_trials_is_known_once_it_is_evaluated(page: LivePage):
+def test_the_last_of_several_trials_is_known_once_it_is_evaluated(page: LivePage) -> None:
     for number in range(2):
-        page.began(Trial(number, {}), 0.0, 0.0)
-    page.evaluated(Trial(0, {}), Result(Status.OK, 0.5), 0.5, 1.0)
-    page.told(0, 0, None)
-    page.evaluated(Trial(1, {}), Result(Status.OK, 0.25), 0.25, 2.0)
-    assert [row["loss"] for row in page.under_way() if row["number"] == 1] == [0.25]
+        page.began(started(number))
+    page.evaluated(evaluated(0))
+    page.remove(0)
+    page.evaluated(evaluated(1, 0.25))
+    assert evaluated(1, 0.25) in page.trials().evaluated and page.trials().started == []
 
 
-def line(page: LivePage, number: int, loss: float) -> bytes:
-    """A trial from its beginning to the line that the trace is to get."""
-    trial, result = Trial(number, {"x": number}), Result(Status.OK, loss)
-    page.began(trial, float(number), 0.0)
-    page.evaluated(trial, result, loss, number + 0.5)
-    whole = page.line(record_of(trial, result, loss, float(number), number + 0.5, 0.0, 0.0))
-    page.told(number, number + 1, loss)
-    return whole
+def line(page: LivePage, number: int, loss: float = 0.5) -> bytes:
+    """A trial from its start to the line that the trace is to get."""
+    page.began(started(number))
+    page.evaluated(evaluated(number, loss))
+    page.remove(number)
+    return encode(evaluated(number, loss, tell_seconds=0.0))
 
 
-def test_lines_that_wait_are_seen_by_the_other_side_until_they_are_let_go_of(page: LivePage):
-    with LivePage.join(page.path) as run:
-        lines = [line(run, number, 0.5) for number in range(3)]
+def test_lines_that_wait_are_seen_by_the_other_side_until_they_are_dropped(page: LivePage) -> None:
+    with closing(LivePage.join(page.path)) as run:
+        lines = [line(run, number) for number in range(3)]
         for one in lines[:2]:
             assert run.keep(one)
         assert run.kept() == b"".join(lines[:2])
-        # The third was evaluated, but its line was not kept yet.
-        assert [(row["number"], row["status"]) for row in page.under_way()] == [(n, "ok") for n in range(3)]
+        assert numbers(page) == ([0, 1, 2], []), "the line of the third is not kept yet, the slot has it"
+        assert [one.tell_seconds for one in page.trials().evaluated] == [0.0, 0.0, None]
         run.keep(lines[2])
-        assert numbers(page.under_way()) == [0, 1, 2], "the slot has the third one too"
-        run.let_go()
-        assert numbers(page.under_way()) == [2] and run.kept() == b""
+        assert numbers(page) == ([0, 1, 2], []), "the slot still has the third one too"
+        assert [one.tell_seconds for one in page.trials().evaluated] == [0.0, 0.0, 0.0]
+        run.drop_kept()
+        assert numbers(page) == ([2], []) and run.kept() == b""
 
 
-def test_a_line_that_was_being_kept_when_the_kill_came_does_not_count(page: LivePage):
-    page.keep(line(page, 0, 0.5))
+def test_a_line_that_was_being_kept_when_the_kill_came_does_not_count(page: LivePage) -> None:
+    page.keep(line(page, 0))
     half = line(page, 1, 0.25)[:40]
     page._map[live_page._LINES_AT + page._kept : live_page._LINES_AT + page._kept + 40] = half
-    assert [(row["number"], row["loss"]) for row in page.under_way()] == [(0, 0.5), (1, 0.25)]
+    assert [(one.number, one.loss) for one in page.trials().evaluated] == [(0, 0.5), (1, 0.25)]
     page.clear()
-    assert page.under_way() == []
+    assert page.trials() == NOTHING
 
 
-def test_a_page_without_room_for_a_line_says_so_and_keeps_the_others(page: LivePage):
+def test_a_page_without_room_for_a_line_says_so_and_keeps_the_others(page: LivePage) -> None:
     kept = 0
-    while page.keep(line(page, kept, 0.5)):
+    while page.keep(line(page, kept)):
         kept += 1
     assert kept > 100 and page.kept().count(b"\n") == kept
-    assert numbers(page.under_way()) == [*range(kept), kept]
-    page.let_go()
-    assert page.keep(line(page, kept, 0.5))
+    assert numbers(page) == ([*range(kept), kept], [])
+    page.drop_kept()
+    assert page.keep(line(page, kept))
 
 
-def test_the_clock_and_the_tally_are_seen_by_the_other_side(page: LivePage):
-    with LivePage.join(page.path) as run:
+def test_the_clock_and_the_tally_are_seen_by_the_other_side(page: LivePage) -> None:
+    with closing(LivePage.join(page.path)) as run:
         run.tally(5, 0.125)
         run.start_clock(1234.5)
         assert page.snapshot() == Snapshot(1234.5, 5, 0.125)
@@ -147,41 +154,69 @@ def test_the_clock_and_the_tally_are_seen_by_the_other_side(page: LivePage):
         assert page.snapshot() == Snapshot(None, 5, 0.125)
 
 
-def test_clearing_forgets_everything(page: LivePage):
-    page.began(Trial(0, {}), 0.0, 0.0)
+def test_clearing_forgets_everything(page: LivePage) -> None:
+    page.keep(line(page, 0))
+    page.began(started(1))
     page.start_clock(1.0)
+    page.tally(1, 0.5)
     page.clear()
-    assert page.under_way() == [] and page.snapshot() == Snapshot(None, 0, None)
+    assert page.trials() == NOTHING and page.snapshot() == Snapshot(None, 0, None)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(position=st.integers(0, 600), junk=st.binary(min_size=1, max_size=80))
-def test_a_write_that_was_cut_off_leaves_the_slot_before_it(page: LivePage, position: int, junk: bytes):
+def test_a_write_that_was_cut_off_leaves_the_slot_before_it(
+    page: LivePage, position: int, junk: bytes
+) -> None:
     page.clear()
-    page._begun.clear()
+    page._rows.clear()
     page._turn = 0
-    page.began(Trial(0, {"x": 1}), 0.0, 0.0)
+    page.began(started(0))
     # The next write goes to the other slot, and dies before it says that it is done.
     at = live_page._SLOT_AT + ((page._turn + 1) % 2) * live_page._SLOT_SIZE + position
     page._map[at : at + len(junk)] = junk
-    assert numbers(page.under_way()) == [0]
+    assert page.trials() == TrialsOnPage([], [started(0)])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(position=st.integers(0, 200), junk=st.binary(min_size=1, max_size=80))
-def test_a_page_full_of_junk_is_read_as_rows_or_as_nothing(page: LivePage, position: int, junk: bytes):
-    page.began(Trial(0, {"x": 1}), 0.0, 0.0)
+# The head, the six numbers, the slots and the lines that wait.
+PLACES = st.one_of(
+    st.integers(0, 200),
+    st.integers(0, 200).map(lambda n: live_page._SLOT_AT + live_page._SLOT_SIZE + n),
+    st.integers(0, 400).map(lambda n: live_page._KEPT_AT + n),
+)
+BYTES = st.binary(min_size=1, max_size=80)
+JSON = st.sampled_from([b"[1],", b"null", b"[]", b'{"a":1}', b'"x"', b"true", b"0", b",", b"[", b"]"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(position=PLACES, junk=st.one_of(BYTES, st.lists(JSON, min_size=1).map(b"".join)))
+def test_a_page_full_of_junk_is_read_as_trials_or_as_nothing(
+    page: LivePage, position: int, junk: bytes
+) -> None:
+    page.clear()
+    page._rows.clear()
+    page._turn = 0
+    page.keep(line(page, 0))
+    page.began(started(1))
     page._map[position : position + len(junk)] = junk
-    assert isinstance(page.under_way(), list)
+    found = page.trials()
+    assert all(isinstance(one, TrialRecord) for one in found.evaluated)
+    assert all(isinstance(one, StartedTrial) for one in found.started)
     page.snapshot()
 
 
-def test_a_configuration_too_large_for_the_page_is_an_error(page: LivePage):
+def test_a_page_of_another_version_is_read_as_nothing(page: LivePage) -> None:
+    page.keep(line(page, 0))
+    page._map[:8] = b"cfolive5"
+    assert page.trials() == NOTHING
+
+
+def test_a_configuration_too_large_for_the_page_is_an_error(page: LivePage) -> None:
     with pytest.raises(RunError, match="a configuration has to be smaller"):
-        page.began(Trial(0, {"x": "long" * 50_000}), 0.0, 0.0)
+        page.began(started(0, {"x": "long" * 50_000}))
 
 
-def test_what_was_under_way_outlives_a_kill(tmp_path: Path):
+def test_what_was_under_way_outlives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "t.live"
     ready = fork.Event()
     process = fork.Process(target=_own_and_wait, args=(path, ready))
@@ -193,13 +228,12 @@ def test_what_was_under_way_outlives_a_kill(tmp_path: Path):
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     page = LivePage.own(path)
-    left = page.under_way()
-    assert numbers(left) == [4, 5] and ["status" in row for row in left] == [True, False]
+    left = page.trials()
+    assert left == TrialsOnPage([evaluated(4)], [started(5)])
     # Until it is cleared, the next owner would find the same.
     page.close()
     page = LivePage.own(path)
-    again = page.under_way()
-    assert again == left
+    assert page.trials() == left
     page.close(remove=True)
     assert not path.exists()
 
@@ -207,14 +241,14 @@ def test_what_was_under_way_outlives_a_kill(tmp_path: Path):
 def _own_and_wait(path: Path, ready: Any) -> None:
     page = LivePage.own(path)
     page.clear()
-    page.began(Trial(4, {}), 0.0, 0.0)
-    page.began(Trial(5, {}), 0.0, 0.0)
-    page.evaluated(Trial(4, {}), Result(Status.OK, 0.5), 0.5, 1.0)
+    page.began(started(4))
+    page.began(started(5))
+    page.evaluated(evaluated(4))
     ready.set()
     signal.pause()
 
 
-def test_many_owners_one_after_another_never_hold_it_at_once(tmp_path: Path):
+def test_many_owners_one_after_another_never_hold_it_at_once(tmp_path: Path) -> None:
     """Each removes the file as it leaves: who waits at the lock of a removed file must take the new one."""
     path, held = tmp_path / "t.live", tmp_path / "held"
     owners = [fork.Process(target=_own_in_turn, args=(path, held)) for _ in range(4)]
@@ -238,16 +272,16 @@ def _own_in_turn(path: Path, held: Path) -> None:
         turns += 1
 
 
-def test_a_reader_never_sees_half_of_a_write(page: LivePage):
-    """While another process writes as fast as it can, every look finds a whole row."""
+def test_a_reader_never_sees_half_of_a_write(page: LivePage) -> None:
+    """While another process writes as fast as it can, every look finds a whole trial."""
     writer = fork.Process(target=_write_for_ever, args=(page.path,), daemon=True)
     writer.start()
     seen = set()
     try:
         for _ in range(200_000):
-            for row in page.under_way():
-                assert set(row["config"].values()) == {row["number"]}
-                seen.add(row["number"])
+            for trial, begun_at, _ in page.trials().started:
+                assert set(trial.config.values()) == {trial.number} and begun_at == trial.number
+                seen.add(trial.number)
             if len(seen) > 500:
                 break
     finally:
@@ -260,12 +294,12 @@ def _write_for_ever(path: Path) -> None:
     page = LivePage.join(path)
     number = 0
     while True:
-        page.began(Trial(number, {f"x{i}": number for i in range(60)}), 0.0, 0.0)
-        page.told(number, 0, None)
+        page.began(started(number, {f"x{i}": number for i in range(60)}))
+        page.remove(number)
         number += 1
 
 
-def test_a_folder_that_can_not_be_written_is_an_error_with_a_remedy(tmp_path: Path):
+def test_a_folder_that_can_not_be_written_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(TraceError, match=r"can't write .*choose another --results"):
         LivePage.own(tmp_path / "file" / "t.live")

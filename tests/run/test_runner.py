@@ -14,8 +14,9 @@ from cfo_bench.records import DataRef, EndReason, EndRecord, ResumeRecord, RunSp
 from cfo_bench.results import trace
 from cfo_bench.results.trace import Trace
 from cfo_bench.run import runner
+from cfo_bench.run.header import method_seed
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
-from cfo_bench.run.runner import Job
 
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
 
@@ -47,8 +48,14 @@ def live(tmp_path: Path):
 
 
 def run(wanted: RunSpec, live: LivePage, past: Trace | None = None) -> list[Any]:
+    """The records of a run; each trial is taken off the page, as who writes the trace does."""
     job = Job(wanted, DataRef("synthetic-1k", "synthetic"), Path("t.jsonl"), {"machine": {"cpu": "of here"}})
-    return list(runner.run(job, past, live, "it was interrupted"))
+    records = []
+    for record in runner.run(job, past, live, "it was interrupted"):
+        if isinstance(record, TrialRecord):
+            live.remove(record.number)
+        records.append(record)
+    return records
 
 
 def test_a_run_is_a_header_its_trials_and_an_end(live: LivePage):
@@ -68,7 +75,7 @@ def test_a_run_is_a_header_its_trials_and_an_end(live: LivePage):
 def test_the_header_says_what_is_needed_to_run_it_again(live: LivePage):
     header = run(spec(), live)[0]
     assert header["schema"] == trace.SCHEMA_VERSION
-    assert header["method_seed"] == runner.method_seed(spec())
+    assert header["method_seed"] == method_seed(spec())
     assert header["spec"]["options"] == spec().options
     assert len(header["space"]) == 9 and header["start"]["n_estimators"] == 4
     assert header["data"]["rows"] == 1000 and len(header["data"]["sha256"]) == 64
@@ -82,8 +89,8 @@ def test_a_run_repeats_byte_for_byte(live: LivePage):
 
 
 def test_folds_draw_different_numbers():
-    assert runner.method_seed(spec(fold=0)) != runner.method_seed(spec(fold=1))
-    assert runner.method_seed(spec(seed=0)) != runner.method_seed(spec(seed=1))
+    assert method_seed(spec(fold=0)) != method_seed(spec(fold=1))
+    assert method_seed(spec(seed=0)) != method_seed(spec(seed=1))
 
 
 @pytest.mark.parametrize(
@@ -155,9 +162,13 @@ def test_a_method_that_fails_ends_the_run_with_its_reason(live: LivePage):
     assert end.reason is EndReason.ERROR and "RuntimeError: no idea" in end.error
 
 
-def test_the_page_is_told_of_the_tally(live: LivePage):
-    *_, end = run(spec(), live)
-    assert (live.snapshot().trials, live.snapshot().best_loss) == (60, end.best_loss)
+def test_a_trial_is_on_the_page_with_its_result_when_its_record_comes(live: LivePage):
+    job = Job(spec(), DataRef("synthetic-1k", "synthetic"), Path("t.jsonl"))
+    for record in runner.run(job, None, live):
+        if isinstance(record, TrialRecord):
+            untold = record._replace(tell_seconds=None)
+            assert (live.trials().evaluated, live.trials().started) == ([untold], [])
+            live.remove(record.number)
 
 
 def test_a_learner_with_analytic_seconds_needs_the_virtual_clock_and_no_other_may_have_it(live: LivePage):

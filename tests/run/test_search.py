@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from cfo_bench.clock import Deadline, VirtualClock
-from cfo_bench.errors import Exhausted, RunError, SpaceError
-from cfo_bench.records import EndReason, Result, Status, Trial, TrialRecord
-from cfo_bench.run.search import Limits, Referee, describe, search
+from cfo_bench.errors import Exhausted, RunError
+from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial, TrialRecord
+from cfo_bench.run.search import Limits, Referee, search
 from cfo_bench.space import Float, Int, Space
 
 SPACE = Space([Int("x", 0, 100), Float("y", 0.0, 1.0)])
@@ -238,11 +238,11 @@ def test_a_watcher_hears_of_each_trial_before_it_is_evaluated_and_before_it_is_t
     heard: list[Any] = []
 
     class Watches:
-        def began(self, trial: Trial, started: float, ask_seconds: float) -> None:
-            heard.append(("began", trial.number, started))
+        def began(self, begun: StartedTrial) -> None:
+            heard.append(("began", begun.trial.number, begun.started))
 
-        def evaluated(self, trial: Trial, result: Result, score: float | None, ended: float) -> None:
-            heard.append(("evaluated", trial.number, result.loss, score, ended))
+        def evaluated(self, record: TrialRecord) -> None:
+            heard.append(("evaluated", record.number, record.loss, record.score, record.ended))
 
     class Tells(Counting):
         def tell(self, trial: Trial, result: Result) -> None:
@@ -270,9 +270,3 @@ def test_each_new_incumbent_is_tested_and_no_other():
     referee = Referee(SPACE, Limits(1e9, max_trials=5), lambda loss: 1 - loss)
     records = list(search(Counting(), Listed(), VirtualClock(), referee, test=test))
     assert [one.test_score for one in records] == [0.75, None, None, 0.75, None]
-
-
-def test_an_error_of_ours_is_described_by_its_text_and_any_other_by_its_kind_too():
-    assert describe(SpaceError("x = 7")) == "x = 7"
-    assert describe(ValueError("a\n  b")) == "ValueError: a b"
-    assert describe(ValueError()) == "ValueError"

@@ -11,8 +11,8 @@ import pytest
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.drive import Active
 from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import Snapshot
-from cfo_bench.run.runner import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 from cfo_bench.suite_runs import RunsStarted
 from cfo_bench.terminal.forecast import Forecast

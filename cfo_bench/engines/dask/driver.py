@@ -29,7 +29,7 @@ from cfo_bench.errors import CfoBenchError, RunError
 from cfo_bench.records import RunSpec
 from cfo_bench.results.folder import is_held
 from cfo_bench.run.inspection import packages
-from cfo_bench.run.runner import Job
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict, already_done
 from cfo_bench.suite.model import Cluster
 

@@ -12,10 +12,11 @@ from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.records import EndRecord
 from cfo_bench.results import trace
+from cfo_bench.results.files import log_path, page_path
 from cfo_bench.run import recovery
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import BusyError, LivePage, Snapshot
 from cfo_bench.run.recovery import Death, Fate
-from cfo_bench.run.runner import Job
 from cfo_bench.run.supervisor import SYNC_SECONDS, Outcome, Verdict, already_done
 
 
@@ -31,17 +32,17 @@ class Mirror:
     def open(cls, job: Job, force: bool, say: Callable[[str], None]) -> Mirror | Verdict:
         """The copy with what an earlier command left, mended; a verdict where there is nothing to be done."""
         try:
-            page = LivePage.own(job.trace_path.with_suffix(".live"))
+            page = LivePage.own(page_path(job.trace_path))
         except BusyError as error:
             return Verdict(Outcome.BUSY, 0, str(error))
         except CfoBenchError as error:
             return Verdict(Outcome.FAILED, error.exit_code, str(error))
         try:
-            past = None if force else recovery.pick_up(job, page, say)
+            past = None if force else recovery.prepare_to_resume(job, page, say)
             page.clear()
             mirror = cls(job, page, 0 if past is None else job.trace_path.stat().st_size)
         except CfoBenchError as error:
-            page.close(remove=not recovery.owes_a_trial(job, page))
+            page.close(remove=not recovery.has_unwritten_trial(job, page))
             return Verdict(Outcome.FAILED, error.exit_code, str(error))
         if past is None or not past.is_finished:
             return mirror
@@ -84,7 +85,7 @@ class Mirror:
     def interrupt(self) -> None:
         """The end that a worker could not write any more."""
         if self.size:
-            recovery.set_right(self._job, self._page, Death(Fate.STOP, monotonic()), has_begun=True)
+            recovery.complete_trace(self._job, self._page, Death(Fate.STOP, monotonic()), has_begun=True)
 
     def end(self) -> EndRecord | None:
         """The last word of the trace, brought to disk."""
@@ -93,12 +94,12 @@ class Mirror:
         with trace.TraceWriter(self._job.trace_path) as writer:
             writer.sync()
         ends = trace.ends(self._job.trace_path)
-        return trace.end_record(ends[1]) if ends is not None and ends[1]["kind"] == "end" else None
+        return trace.parse_end(ends[1]) if ends is not None and ends[1]["kind"] == "end" else None
 
     def log(self, text: bytes) -> None:
         """What a run printed that died of it stays beside its trace."""
         with suppress(OSError):
-            recovery.log_path(self._job).write_bytes(text)
+            log_path(self._job.trace_path).write_bytes(text)
 
     def close(self) -> None:
         self._page.close(remove=True)

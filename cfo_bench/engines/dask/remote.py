@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.dask.answers import Again, Answer, Halt, Past, Piece
-from cfo_bench.errors import CfoBenchError
+from cfo_bench.errors import CfoBenchError, describe
 from cfo_bench.records import DataRef
+from cfo_bench.results.files import log_path
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage, Snapshot
-from cfo_bench.run.runner import Job
-from cfo_bench.run.search import describe
 from cfo_bench.run.supervisor import Outcome, Stop, Verdict, fork_server, supervise
 from cfo_bench.tasks.shipping import Item, Parcel, at_hand, unpack
 
@@ -105,7 +105,7 @@ class _Attempt:
         self._ticket, self._worker, self._scratch, self._inbox = ticket, worker, scratch, inbox
         self._address = worker.address  # which a worker that is closing can't tell any more
         self._trace = scratch / ticket.job.trace_path.name
-        self._log = self._trace.with_suffix(".log")
+        self._log = log_path(self._trace)
         self._page: LivePage | None = None
         self._seen = Snapshot(None, 0, None)
         self._sent = 0

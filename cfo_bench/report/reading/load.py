@@ -17,6 +17,7 @@ from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
 from cfo_bench.report.reading import digest as digests_module
 from cfo_bench.report.reading.digest import Digest, State, Steps, digest
+from cfo_bench.results.files import TRACE_SUFFIX, stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def load(
     paths = trace_files(results, passed_over)
     known = _read_cache(cache_file)
     # Taken before the reading: a trace that grows meanwhile is read again the next time.
-    stamps = {path: _stamp(path) for path in paths}
+    stamps = {path: list(stamp(path)) for path in paths}
     found = {path: known[path][1] for path in paths if path in known and known[path][0] == stamps[path]}
     fresh = [path for path in paths if path not in found]
     unreadable: list[str] = []
@@ -90,7 +91,7 @@ def trace_files(results: Path, passed_over: Path | None = None) -> list[str]:
         raise UserError(f"no folder {str(results)!r}: give the --results folder of cfo-bench run")
     paths = sorted(
         str(path)
-        for path in results.rglob("*.jsonl")
+        for path in results.rglob(f"*{TRACE_SUFFIX}")
         if path.is_file() and not (passed_over and path.is_relative_to(passed_over))
     )
     if not paths:
@@ -123,11 +124,6 @@ def _digest_or_error(path: str) -> Digest | str | None:
         return str(error)
     except (OSError, KeyError, TypeError, ValueError) as error:
         return f"{path} can't be read as a trace ({type(error).__name__}: {error}): move it away"
-
-
-def _stamp(path: str) -> list[int]:
-    stat = os.stat(path)
-    return [stat.st_size, stat.st_mtime_ns]
 
 
 def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]:

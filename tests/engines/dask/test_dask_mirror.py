@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from cfo_bench.engines.dask.mirror import Mirror
 from cfo_bench.records import DataRef, EndReason, RunSpec, Status, TrialRecord
 from cfo_bench.results import trace
-from cfo_bench.run.runner import Job, end_record, spec_header
+from cfo_bench.results.identity import spec_header
+from cfo_bench.run.ending import end_record
+from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0)
@@ -74,7 +76,7 @@ def test_what_an_earlier_command_left_is_mended_and_gone_on_with(tmp_path: Path)
     mirror = Mirror.open(job(tmp_path), False, said.append)
     assert isinstance(mirror, Mirror)
     assert mirror.past() == b"".join(lines(3, is_over=False))
-    assert any("goes on after 3 trials" in text for text in said)
+    assert any("resumed after 3 trials" in text for text in said)
     mirror.close()
 
 

@@ -1,0 +1,79 @@
+"""Locks on files: one process at a time. A lock is released when its process ends, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+from pathlib import Path
+
+from cfo_bench.clock import monotonic, sleep
+
+# How often a lock that another process holds is tried again.
+_RETRY_SECONDS = 0.02
+
+
+def lock(fd: int, patience_seconds: float = 0.0) -> bool:
+    """Locks an open file; False if another process still holds the lock after `patience_seconds`.
+
+    Raises OSError where the file system has no locks.
+    """
+    if patience_seconds == math.inf:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return True
+    give_up_at = monotonic() + patience_seconds
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() >= give_up_at:
+                return False
+            sleep(_RETRY_SECONDS)
+        else:
+            return True
+
+
+def open_locked(path: Path, patience_seconds: float = 0.0) -> int | None:
+    """The file, opened for reading and writing and locked; None if another process keeps the lock.
+
+    The file is created where it is missing, and never emptied. Its last owner may have removed or
+    renamed it while we waited for the lock: then the file that has the name now is opened instead.
+    """
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            is_ours = lock(fd, patience_seconds)
+            if is_ours and has_name(fd, path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+        if not is_ours:
+            return None
+
+
+def has_name(fd: int, path: Path) -> bool:
+    """Whether the open file is the one at `path`: it may have been removed, renamed or replaced."""
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of this file; False where there is no file, or no locks."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return False

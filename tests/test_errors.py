@@ -1,0 +1,43 @@
+"""Errors as a user reads them: one line each."""
+
+from __future__ import annotations
+
+import pytest
+
+from cfo_bench.errors import (
+    RunError,
+    SpaceError,
+    UnknownNameError,
+    UserError,
+    describe,
+    did_you_mean,
+    told_at,
+)
+
+
+def test_an_error_of_ours_is_described_by_its_text_and_any_other_by_its_kind_too() -> None:
+    assert describe(SpaceError("x = 7")) == "x = 7"
+    assert describe(ValueError("a\n  b")) == "ValueError: a b"
+    assert describe(ValueError()) == "ValueError"
+
+
+def test_a_similar_word_is_suggested_and_a_strange_one_is_not() -> None:
+    assert did_you_mean("cfoo", ["rs", "cfo"]) == " (did you mean 'cfo'?)"
+    assert did_you_mean("zzz", ["rs", "cfo"]) == ""
+
+
+def test_an_unknown_name_lists_what_there_is_and_few_of_very_many() -> None:
+    assert str(UnknownNameError("method", "cfoo", ["rs", "cfo"])) == (
+        "unknown method 'cfoo' (did you mean 'cfo'?): choose from cfo, rs"
+    )
+    many = UnknownNameError("task", "zzz", [f"task-{n:03}" for n in range(200)])
+    assert str(many).endswith("choose from task-000, task-001, task-002, task-003, task-004 or 195 others")
+
+
+def test_a_users_error_is_told_with_its_place_and_any_other_error_as_it_is() -> None:
+    with pytest.raises(UserError, match=r"^suite\.yaml:3: no such thing$"), told_at("suite.yaml:3"):
+        raise UserError("no such thing")
+    with pytest.raises(UserError, match=r"^no such thing$"), told_at(""):
+        raise UserError("no such thing")
+    with pytest.raises(RunError, match=r"^it died$"), told_at("suite.yaml:3"):
+        raise RunError("it died")
