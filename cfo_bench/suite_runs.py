@@ -30,8 +30,7 @@ from cfo_bench.suite.options import method_options as options_of_methods
 from cfo_bench.tasks import is_stored
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerContext
-
+    from cfo_bench.processes import ForkServerContext
     from cfo_bench.result_frames import ResultFrames
 
 

@@ -13,9 +13,8 @@ from cfo_bench.errors import told_at
 from cfo_bench.registry import Registry, Row
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerContext
-
     from cfo_bench.engines.drive import Progress
+    from cfo_bench.processes import ForkServerContext
     from cfo_bench.records import RunSpec
     from cfo_bench.run.job import Job
     from cfo_bench.run.supervisor import Verdict

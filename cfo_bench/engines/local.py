@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from multiprocessing.context import ForkServerContext
 
 from cfo_bench.clock import monotonic
 from cfo_bench.engines import capacity
 from cfo_bench.engines.drive import Active, Interrupted, Progress, signals_into
 from cfo_bench.errors import describe
+from cfo_bench.processes import ForkServerContext
 from cfo_bench.records import RunSpec
 from cfo_bench.results.folder import is_held
 from cfo_bench.run.job import Job

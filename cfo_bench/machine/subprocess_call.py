@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkContext, ForkServerContext, SpawnContext
+from multiprocessing.context import ForkContext
 from typing import Any
 
 from cfo_bench.errors import CfoBenchError, RunError, UserError, describe
 from cfo_bench.machine.signals import STOP_SIGNALS, die_with_parent
+from cfo_bench.processes import ForkServerContext, SpawnContext
 
 
 def call_in_subprocess(

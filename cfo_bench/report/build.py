@@ -8,13 +8,13 @@ import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 
 import orjson
 
 from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.processes import ForkServerContext
 from cfo_bench.report.contents import Figure, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
@@ -289,7 +289,7 @@ def _draw(
             progress("drawing figures", done, total)
         return total, kept
     # Not forked from this process, where polars has started threads; loaded once for all that draw.
-    context = get_context("forkserver")
+    context = ForkServerContext()
     context.set_forkserver_preload(_DRAWING)
     with ProcessPoolExecutor(
         min(cores, 4), mp_context=context, initializer=_leave_ctrl_c_to_the_parent

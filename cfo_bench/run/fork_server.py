@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
-from multiprocessing.context import ForkServerContext
 from typing import Any
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.machine.signals import STOP_SIGNALS
+from cfo_bench.processes import ForkServerContext, without_main_module
 
 # One thread for each run. Set before numpy is imported, since its BLAS starts its threads then.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -25,10 +24,8 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
 
     It blocks Ctrl-C and SIGTERM, and ends with the process that calls this.
     """
-    for variable in THREAD_VARIABLES:
-        os.environ[variable] = "1"
-    context = multiprocessing.get_context("forkserver")
-    always = ("__main__", "cfo_bench.run.process", "cfo_bench.run.preloaded", "numpy.random")
+    context = ForkServerContext()
+    always = ("cfo_bench.run.process", "cfo_bench.run.preloaded", "numpy.random")
     context.set_forkserver_preload([*always, *preload])
     running_server()
     return context
@@ -37,7 +34,8 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
 def running_server() -> int:
     """The process id of the fork server, which is started again if it was killed."""
     resource_tracker.ensure_running()  # first, and alone: it unblocks signals when it has started
-    with _stop_signals_blocked():  # which the server inherits
+    # The server inherits the blocked signals and the environment.
+    with _stop_signals_blocked(), _one_thread_each(), without_main_module():
         forkserver.ensure_running()
     server: Any = forkserver._forkserver
     pid: int = server._forkserver_pid
@@ -61,3 +59,18 @@ def _stop_signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Only for the server and what it forks: the environment of whoever calls us stays as it is."""
+    before = {variable: os.environ.get(variable) for variable in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    try:
+        yield
+    finally:
+        for variable, value in before.items():
+            if value is None:
+                del os.environ[variable]
+            else:
+                os.environ[variable] = value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from multiprocessing.context import ForkContext, ForkServerContext, SpawnContext
+from multiprocessing.context import ForkContext
 from typing import Any
 
 from cfo_bench import tasks
@@ -11,6 +11,7 @@ from cfo_bench.errors import CfoBenchError, RunError, UserError, describe, told_
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine.subprocess_call import call_in_subprocess
 from cfo_bench.optimizers import METHODS
+from cfo_bench.processes import ForkServerContext, SpawnContext
 from cfo_bench.records import DataRef, Learner, RunSpec, TaskFacts
 from cfo_bench.suite.checks import check_clock, check_problem, learner_of
 

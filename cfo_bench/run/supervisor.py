@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.machine import contention
+from cfo_bench.processes import ForkServerContext
 from cfo_bench.records import EndReason, EndRecord
 from cfo_bench.results import trace
 from cfo_bench.results.files import log_path, page_path, stamp

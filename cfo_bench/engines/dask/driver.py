@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from multiprocessing.context import ForkServerContext
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines import capacity
@@ -26,6 +25,7 @@ from cfo_bench.engines.dask.mirror import Mirror
 from cfo_bench.engines.dask.post import News, Over, Post, Wake
 from cfo_bench.engines.drive import Interrupted, Progress, signals_into
 from cfo_bench.errors import CfoBenchError, RunError
+from cfo_bench.processes import ForkServerContext
 from cfo_bench.records import RunSpec
 from cfo_bench.results.folder import is_held
 from cfo_bench.run.inspection import packages

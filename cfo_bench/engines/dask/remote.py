@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.dask.answers import Again, Answer, Halt, Past, Piece
 from cfo_bench.errors import CfoBenchError, describe
+from cfo_bench.processes import ForkServerContext
 from cfo_bench.records import DataRef
 from cfo_bench.results.files import log_path
 from cfo_bench.run.job import Job

@@ -1,0 +1,52 @@
+"""Ways to start a process that don't run the user's own script again.
+
+multiprocessing imports the main module in every process that it starts, since a function may be defined
+there. What we start is always defined in this package, and a script that calls `run_suite` would run its
+suite again, in every process, unless its author knew to protect it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import context
+from types import ModuleType
+from typing import Any
+
+
+@contextmanager
+def without_main_module() -> Iterator[None]:
+    """While a process is started, multiprocessing finds an empty main module."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+class _ForkServerProcess(context.ForkServerProcess):
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        with without_main_module():
+            return context.ForkServerProcess._Popen(process_obj)
+
+
+class _SpawnProcess(context.SpawnProcess):
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        with without_main_module():
+            return context.SpawnProcess._Popen(process_obj)
+
+
+class ForkServerContext(context.ForkServerContext):
+    """Processes that are forked from a server, which has imported what they need."""
+
+    Process = _ForkServerProcess
+
+
+class SpawnContext(context.SpawnContext):
+    """Processes that start with nothing loaded."""
+
+    Process = _SpawnProcess
