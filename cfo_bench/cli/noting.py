@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cfo_bench.engines.drive import Active, Progress
+from cfo_bench.engines.listener import Active, Listener
 from cfo_bench.results import plan
 from cfo_bench.run.runner import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
@@ -14,7 +14,7 @@ from cfo_bench.run.supervisor import Outcome, Verdict
 class NotingFailures:
     """Shows the progress to `shown`, and notes why a run failed that has no end in its trace."""
 
-    def __init__(self, results: Path, shown: Progress) -> None:
+    def __init__(self, results: Path, shown: Listener) -> None:
         self._results, self._shown = results, shown
 
     def tick(self, active: Sequence[Active]) -> None:

@@ -27,7 +27,7 @@ from cfo_bench.terminal.progress import looking_ahead, progress
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
 
-    from cfo_bench.engines.drive import Progress
+    from cfo_bench.engines.listener import Listener
 
 
 def fetch_missing(data: Mapping[str, DataRef], quiet: bool) -> None:
@@ -137,7 +137,7 @@ def _run_on(
     context: ForkServerContext,
     force: bool,
     oversubscribe: bool,
-    shown: Progress,
+    shown: Listener,
 ) -> list[Verdict]:
     if suite.engine == "dask":
         from cfo_bench.engines.dask import driver

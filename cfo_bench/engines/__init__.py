@@ -14,7 +14,7 @@ from cfo_bench.registry import Registry, Row
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
 
-    from cfo_bench.engines.drive import Progress
+    from cfo_bench.engines.listener import Listener
     from cfo_bench.records import RunSpec
     from cfo_bench.run.runner import Job
     from cfo_bench.run.supervisor import Verdict
@@ -33,7 +33,7 @@ class Engine(Protocol):
         """What these runs take of cores and memory, for `--dry-run`: one line."""
 
     def run(
-        self, jobs: Sequence[Job], progress: Progress, *, force: bool, context: ForkServerContext
+        self, jobs: Sequence[Job], listener: Listener, *, force: bool, context: ForkServerContext
     ) -> list[Verdict]:
         """Every job's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
 

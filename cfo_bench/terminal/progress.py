@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfo_bench.clock import monotonic
-from cfo_bench.engines.drive import Active
+from cfo_bench.engines.listener import Active
 from cfo_bench.metrics import METRICS
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
