@@ -9,6 +9,7 @@ CfoBenchError
 │   ├── MissingPackageError  a package is not installed
 │   └── TraceError           a trace can't be read, written or resumed
 ├── RunError                 a run failed, or could not start: one line on stderr, exit code 1
+├── Interrupted              Ctrl-C or SIGTERM ended the runs: exit code 130 or 143
 └── Exhausted                a method has nothing new to ask for: its run ends, without an error
 """
 
@@ -81,6 +82,14 @@ class TraceError(UserError):
 
 class RunError(CfoBenchError):
     pass
+
+
+class Interrupted(CfoBenchError):
+    """Ctrl-C or SIGTERM ended the runs of a suite; the same call or command resumes them."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__("stopped: run the same command to resume")
+        self.exit_code = 128 + signal_number
 
 
 class Exhausted(CfoBenchError):

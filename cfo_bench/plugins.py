@@ -14,7 +14,7 @@ numpy and nothing heavier; the names for engines are loaded at first use.
   `check_deadline`, `FitAndPredict`, `DenseRows`, `dense_levels` and `DenseObjective`. `Array` is a
   numpy array.
 - A task source is a `TaskSource`.
-- An engine is an `Engine`. Its help: `RunSpec`, `Job`, `Verdict`, `Outcome`, `Progress`, `Active`, `Stop`,
+- An engine is an `Engine`. Its help: `RunSpec`, `Job`, `Verdict`, `Outcome`, `Listener`, `Active`, `Stop`,
   `Interrupted`, `signals_into`, `already_done` and `supervise`.
 """
 
@@ -46,21 +46,23 @@ from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
 from cfo_bench.tasks.sources.plugins import TaskSource
 
 if TYPE_CHECKING:
-    from cfo_bench.engines.drive import Active, Interrupted, Progress, signals_into
+    from cfo_bench.engines.interrupts import signals_into
+    from cfo_bench.engines.listener import Active, Listener
+    from cfo_bench.errors import Interrupted
     from cfo_bench.run.job import Job
     from cfo_bench.run.supervisor import Outcome, Stop, Verdict, already_done, supervise
 
 # Where the names for engines are: these modules load everything that a run needs.
 _LOADED_AT_FIRST_USE = {
-    "Active": "cfo_bench.engines.drive",
-    "Interrupted": "cfo_bench.engines.drive",
+    "Active": "cfo_bench.engines.listener",
+    "Interrupted": "cfo_bench.errors",
     "Job": "cfo_bench.run.runner",
     "Outcome": "cfo_bench.run.supervisor",
-    "Progress": "cfo_bench.engines.drive",
+    "Listener": "cfo_bench.engines.listener",
     "Stop": "cfo_bench.run.supervisor",
     "Verdict": "cfo_bench.run.supervisor",
     "already_done": "cfo_bench.run.supervisor",
-    "signals_into": "cfo_bench.engines.drive",
+    "signals_into": "cfo_bench.engines.interrupts",
     "supervise": "cfo_bench.run.supervisor",
 }
 
@@ -83,6 +85,7 @@ __all__ = [
     "Interrupted",
     "Job",
     "Learner",
+    "Listener",
     "Metric",
     "Objective",
     "Optimizer",
@@ -91,7 +94,6 @@ __all__ = [
     "Outcome",
     "Param",
     "Problem",
-    "Progress",
     "Result",
     "RunSpec",
     "Space",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfo_bench import machine
 from cfo_bench.engines import Engine, engine_of
-from cfo_bench.engines.drive import Active
+from cfo_bench.engines.listener import Active
 from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, EndReason, RunSpec
 from cfo_bench.results import plan, trace

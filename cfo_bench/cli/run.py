@@ -60,6 +60,7 @@ def run(
 
     A run that is there already is not run again; one that was interrupted is resumed.
     """
+    from cfo_bench.engines import interrupts
     from cfo_bench.run_id import run_id
     from cfo_bench.suite.expansion import parse_shard
     from cfo_bench.suite_runs import OwnFile, run_suite, runs_of
@@ -68,6 +69,7 @@ def run(
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary
 
+    interrupts.exits_at_once = True
     part = parse_shard(shard) if shard is not None else None
     asked = suite_of(suite, {**keys, "data_file": data_file})
     with progress(quiet or dry_run or list_runs) as show:

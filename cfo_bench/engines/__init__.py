@@ -13,7 +13,7 @@ from cfo_bench.errors import told_at
 from cfo_bench.registry import Registry, Row
 
 if TYPE_CHECKING:
-    from cfo_bench.engines.drive import Progress
+    from cfo_bench.engines.listener import Listener
     from cfo_bench.processes import ForkServerContext
     from cfo_bench.records import RunSpec
     from cfo_bench.run.job import Job
@@ -34,7 +34,7 @@ class Engine(Protocol):
         """What these runs take of cores and memory, for `--dry-run`: one line."""
 
     def run(
-        self, jobs: Sequence[Job], progress: Progress, *, force: bool, context: ForkServerContext
+        self, jobs: Sequence[Job], listener: Listener, *, force: bool, context: ForkServerContext
     ) -> list[Verdict]:
         """Every job's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
 

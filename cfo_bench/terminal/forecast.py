@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cfo_bench.engines.drive import Active
+from cfo_bench.engines.listener import Active
 from cfo_bench.records import RunSpec
 
 

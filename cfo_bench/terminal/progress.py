@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from cfo_bench.clock import monotonic
-from cfo_bench.engines.drive import Active
+from cfo_bench.engines.listener import Active
 from cfo_bench.metrics import METRICS
 from cfo_bench.quantities import duration
 from cfo_bench.records import RunSpec

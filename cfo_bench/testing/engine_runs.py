@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.engines import ENGINES, Engine
-from cfo_bench.engines.drive import Active, Interrupted
+from cfo_bench.engines.listener import Active
+from cfo_bench.errors import Interrupted
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.results.trace import path_of
 from cfo_bench.run.fork_server import fork_server
@@ -28,7 +29,7 @@ FAILING_FOLD = 1
 
 
 @dataclass
-class Listener:
+class RecordingListener:
     """Keeps what an engine reports."""
 
     finished_folds: list[int] = field(default_factory=list)
@@ -68,7 +69,7 @@ def jobs(results: Path, specs: Sequence[RunSpec]) -> list[Job]:
 def do(engine: Engine, todo: Sequence[Job], force: bool) -> dict[str, Any]:
     """What the engine answers, and what it reports meanwhile."""
     engine.check()
-    listener = Listener()
+    listener = RecordingListener()
     verdicts = engine.run(todo, listener, force=force, context=fork_server([]))
     return {
         "outcomes": [verdict.outcome for verdict in verdicts],

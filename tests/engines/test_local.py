@@ -21,7 +21,7 @@ SCRIPT = """
 from dataclasses import replace
 import json, sys, time
 from pathlib import Path
-from cfo_bench.engines import capacity, local
+from cfo_bench.engines import capacity, local, loop
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import fork_server
@@ -29,7 +29,7 @@ from cfo_bench.results.trace import path_of
 
 heard = []
 
-class Progress:
+class Listener:
     most = 0
     def tick(self, active): self.most = max(self.most, len(active))
     def said(self, text): heard.append(text)
@@ -42,7 +42,7 @@ def spec(fold, **changes):
 
 def go(specs, side_by_side, oversubscribe=False):
     jobs = [Job(one, DataRef("synthetic-1k", "synthetic"), path_of(Path("results"), one)) for one in specs]
-    shown = Progress()
+    shown = Listener()
     verdicts = local.run_jobs(jobs, side_by_side, fork_server([]), False, shown, oversubscribe)
     print(json.dumps({{"outcomes": [one.outcome for one in verdicts],
                        "codes": [one.exit_code for one in verdicts], "most": shown.most, "heard": heard}}))
@@ -107,7 +107,7 @@ def test_a_supervisor_that_does_not_answer_is_given_up_on_and_the_next_run_is_do
         f"        time.sleep(600)\n"
     )
     body = """
-    local.GIVE_UP_SECONDS = 0.5
+    loop.GIVE_UP_SECONDS = 0.5
     go([spec(0, learner="stuck.py:Stuck", learner_options={}), spec(1, max_trials=3)], 1)
     """
     found = run(tmp_path, textwrap.dedent(body).strip())

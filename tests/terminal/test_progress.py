@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.clock import monotonic
-from cfo_bench.engines.drive import Active
+from cfo_bench.engines.listener import Active
 from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import Snapshot

@@ -1,17 +1,22 @@
-"""The way to a Dask cluster: one of our own on this machine or through a batch system, or one to join."""
+"""Starts a Dask cluster on this machine or through a batch system, or joins one that runs already."""
 
 from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench import machine
+from cfo_bench.engines.capacity import Capacity
+from cfo_bench.engines.dask import worker
+from cfo_bench.engines.dask.worker import Message
 from cfo_bench.errors import MissingPackageError, UserError
 from cfo_bench.machine.signals import STOP_SIGNALS
 from cfo_bench.suite.model import Cluster
@@ -34,7 +39,7 @@ BATCH_SYSTEMS = {
 }
 
 # An idle worker took 4 % of a core, ten times what it takes with these: it samples its threads every
-# 10 ms and its event loop every 20. Its memory is watched by our own caps, and there is nothing to steal.
+# 10 ms and its event loop every 20. Runs have memory limits of their own, and stay on their workers.
 FRUGAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.target": False,
@@ -46,7 +51,18 @@ FRUGAL: Mapping[str, Any] = {
     "distributed.admin.system-monitor.interval": "2s",
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.active-memory-manager.start": False,
+    # A task carries the trace that its run resumes from, which may be large.
+    "distributed.admin.large-graph-warning-threshold": "1GiB",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The workers that there are, by their addresses."""
+
+    folders: dict[str, str]  # of all: a worker that is started again may get its address, not its folder
+    rooms: dict[str, Capacity]  # what those that can be used offer to runs
+    unusable: dict[str, str]  # why others can't
 
 
 class Link:
@@ -73,17 +89,35 @@ class Link:
         found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)
         return found
 
-    def workers(self) -> dict[str, str] | None:
-        """The folder of the worker at each address; None when the scheduler that we knew is gone.
+    def set_up(self, receive: Callable[[Message], None]) -> None:
+        """From now on `receive` gets every message, and every worker offers what it has for runs."""
+        client = self.client
 
-        A worker that is started again may get the same address, but never the same folder.
-        """
+        def register() -> None:
+            with suppress(Exception):  # a lost scheduler, or a worker that is ending
+                client.register_plugin(worker.plugin())
+            receive({"kind": "joined"})
+
+        client.subscribe_topic(worker.TOPIC, lambda event: receive(event[1]))
+        # It returns when every worker has answered: in a thread of its own, since one may hang.
+        threading.Thread(target=register, daemon=True).start()
+
+    def workers(self) -> Found | None:
+        """None when the scheduler that we knew is gone."""
         if self.client.status != "running":
             return None
         identity = self._identity()
         if identity.get("id") != self._scheduler_id:
             return None
-        return {address: about["local_directory"] for address, about in identity["workers"].items()}
+        found = Found({}, {}, {})
+        for address, about in identity["workers"].items():
+            found.folders[address] = about["local_directory"]
+            offer, metrics = about["resources"], about["metrics"]
+            if worker.THREADS in offer:
+                found.rooms[address] = Capacity(int(offer[worker.THREADS]), int(offer[worker.MEMORY]))
+            elif worker.UNUSABLE in metrics:
+                found.unusable[address] = metrics[worker.UNUSABLE]
+        return found
 
     def reconnect(self) -> bool:
         """Whether there is a scheduler again, at the same address or at that of a new scheduler file."""
@@ -96,7 +130,7 @@ class Link:
         return True
 
     def refill(self) -> None:
-        """A batch system's job in the place of each that ended; nothing elsewhere."""
+        """Replaces the jobs of a batch system that ended; does nothing for other clusters."""
         if self._cluster.kind in BATCH_SYSTEMS:
             self._ours.scale(jobs=self._cluster.workers or 1)
 
@@ -111,7 +145,7 @@ class Link:
 
 
 def need_packages(cluster: Cluster) -> None:
-    """Says what to install where something is missing, before anything is started."""
+    """Raises an error that names what to install, if a package is missing."""
     for package in ("distributed", *(["dask_jobqueue"] if cluster.kind in BATCH_SYSTEMS else [])):
         if find_spec(package) is None:
             raise MissingPackageError("--engine dask", package, "pip install 'cfo-bench[cluster]'")
@@ -119,12 +153,12 @@ def need_packages(cluster: Cluster) -> None:
 
 @contextmanager
 def linked(cluster: Cluster, threads: int) -> Iterator[Link]:
-    """A link to the cluster, started first where that is asked for, with workers of so many threads."""
+    """A link to the cluster. One that we start gets workers of so many threads, and ends with the link."""
     need_packages(cluster)
     import dask
     import distributed  # noqa: F401  it sets up its logging when it is first imported
 
-    # What matters of what Dask would log we say ourselves, each in one line.
+    # The driver tells the user in one line each what matters of Dask's logs.
     for name in ("distributed", "distributed.client", "distributed.scheduler", "distributed.nanny"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with dask.config.set(FRUGAL):
@@ -154,7 +188,7 @@ def _join(cluster: Cluster) -> Link:
 
 
 def _start(cluster: Cluster, threads: int) -> Link:
-    with _deaf_children():
+    with _children_without_ctrl_c():
         if cluster.kind == "local":
             from distributed import LocalCluster
 
@@ -207,12 +241,12 @@ def _is_address(scheduler: str) -> bool:
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Workers that are started here, now or later, don't hear the terminal's Ctrl-C: it is ours to answer.
+def _children_without_ctrl_c() -> Iterator[None]:
+    """Workers that are started here don't get the terminal's Ctrl-C: the driver ends them.
 
-    The thread that starts them inherits what is blocked now, and so do they.
+    The thread that starts them, now or later, inherits what is blocked now, and so do they.
     """
-    resource_tracker.ensure_running()  # on its own, since it unblocks signals when it has started
+    resource_tracker.ensure_running()  # before, since it unblocks signals when it has started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield

@@ -1,0 +1,41 @@
+"""How long does a suite of 60 short runs take on a Dask cluster of two workers on this machine?
+
+    python benchmarks/cluster_suite.py
+
+Each run does 5 trials on the virtual clock, so that what is measured is the engine: starting the cluster,
+handing out runs, and receiving what they send. Prints the seconds of the whole command.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RUNS, WORKERS = 60, 2
+
+
+def command(folder: Path) -> list[str]:
+    words = [sys.executable, "-m", "cfo_bench", "run", "--task", "synthetic-30k", "--learner", "synthetic"]
+    words += ["--method", "rs", "--folds", "0-9", "--seeds", f"0-{RUNS // 10 - 1}"]
+    words += ["--clock", "virtual", "--budget", "1e9", "--max-trials", "5"]
+    return [*words, "--engine", "dask", "--workers", str(WORKERS), "--results", str(folder)]
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        done = subprocess.run(command(Path(folder)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        seconds = time.monotonic() - began
+        finished = sum(b'"kind":"end"' in path.read_bytes() for path in Path(folder).rglob("*.jsonl"))
+    if done.returncode or finished != RUNS:
+        sys.stderr.buffer.write(done.stderr)
+        return 1
+    print(f"{RUNS} runs on {WORKERS} workers: {seconds:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

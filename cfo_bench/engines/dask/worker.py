@@ -1,0 +1,315 @@
+"""What happens on a worker: it offers its threads and memory to runs, and makes attempts at runs.
+
+An attempt is one Dask task: a supervisor as on any machine, whose trace is in the worker's own folder.
+Every new line of that trace is sent to the driver, as an event of Dask's.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import queue
+import shutil
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfo_bench import __version__, machine
+from cfo_bench.clock import monotonic, sleep
+from cfo_bench.errors import CfoBenchError, describe
+from cfo_bench.processes import ForkServerContext
+from cfo_bench.records import DataRef
+from cfo_bench.run.job import Job
+from cfo_bench.run.live_page import LivePage, Snapshot
+from cfo_bench.run.supervisor import Outcome, Stop, Verdict, fork_server, supervise
+from cfo_bench.tasks.shipping import Item, Parcel, at_hand, unpack
+
+if TYPE_CHECKING:
+    from distributed import Queue, Worker, WorkerPlugin
+
+# One topic for all drivers, since a scheduler keeps the last 1,000 messages of each topic for ever.
+TOPIC = f"cfo-bench-{__version__}"
+# The resources that runs reserve. A worker with another version of cfo-bench does not offer them.
+THREADS, MEMORY = f"cfo_threads_{__version__}", f"cfo_memory_mb_{__version__}"
+# What a worker that can't be used says of itself, among the metrics that it sends to the scheduler.
+UNUSABLE = f"cfo_bench_{__version__}_unusable"
+# What is kept of a worker's memory for the worker itself.
+SPARE_PERCENT = 10
+
+# How often an attempt looks whether it is still wanted, how often it sends new lines, and how often at
+# least the driver hears of it.
+LOOK_SECONDS, FOLLOW_SECONDS, BEAT_SECONDS = 0.1, 0.5, 5.0
+# The most lines in one message: with the 1,000 that a scheduler keeps, this bounds its memory.
+MESSAGE_BYTES = 2**15
+# Pieces of a file that the scheduler may hold on their way to a worker.
+PIECES_ON_THE_WAY = 2
+
+Message = dict[str, Any]
+
+
+# --- what the driver sends to the cluster --------------------------------------------------------
+
+# Classes and functions inside of functions are pickled as code, not by name: the scheduler needs no
+# cfo-bench to pass them on, and a worker without it can tell so.
+
+
+def plugin() -> WorkerPlugin:
+    """Dask sets it up on every worker, also on those that join later."""
+    from distributed import WorkerPlugin
+
+    version, metric = __version__, UNUSABLE
+
+    class CfoBench(WorkerPlugin):
+        name = f"cfo-bench-{version}"
+
+        async def setup(self, worker: Any) -> None:
+            try:
+                from cfo_bench import __version__ as found
+                from cfo_bench.engines.dask.worker import offer
+            except ImportError as error:
+                why = f"can't import cfo-bench ({error})"
+            else:
+                if found == version:
+                    await offer(worker)
+                    return
+                why = f"has cfo-bench {found}"
+            worker.metrics[metric] = lambda worker: why
+
+    return CfoBench()
+
+
+def task() -> Callable[[bytes], None]:
+    """What a worker calls for a pickled Assignment."""
+
+    def cfo_bench_run(assignment: bytes) -> None:
+        from cfo_bench.engines.dask.worker import attempt
+
+        attempt(assignment)
+
+    return cfo_bench_run
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """All that an attempt has to know."""
+
+    token: str  # the attempt's name, and the key of its Dask task
+    folder: str  # of the worker that the driver chose
+    job: Job
+    past: bytes  # the trace so far, compressed: of no bytes where the run starts from the beginning
+    data: Parcel | None  # the files that the node needs, and may have
+    preload: tuple[str, ...]  # the packages that the run's process needs
+
+
+# --- on the worker -------------------------------------------------------------------------------
+
+
+async def offer(worker: Worker) -> None:
+    """Makes known to Dask what the worker has for runs."""
+    limit = worker.memory_manager.memory_limit
+    total_mb = limit // 2**20 if limit else machine.total_memory_mb()
+    if THREADS not in worker.state.total_resources:  # else another driver did it, and its runs hold some
+        memory_mb = total_mb * (100 - SPARE_PERCENT) // 100
+        await worker.set_resources(**{THREADS: worker.state.nthreads, MEMORY: memory_mb})
+
+
+def attempt(pickled: bytes) -> None:
+    from distributed import get_worker
+
+    worker, assignment = get_worker(), pickle.loads(pickled)
+    if worker.local_directory != assignment.folder:
+        return  # started again at the same address: Dask repeats a task whose past may be too old by now
+    scratch = Path(worker.local_directory) / "cfo-bench" / assignment.token
+    try:
+        _Attempt(assignment, worker, scratch).run()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _Unwanted(Exception):
+    """The driver does not wait for this attempt any more."""
+
+
+class _Attempt:
+    def __init__(self, assignment: Assignment, worker: Worker, scratch: Path) -> None:
+        self._assignment, self._job, self._worker = assignment, assignment.job, worker
+        self._address = worker.address  # a worker that is closing has none
+        self._scratch = scratch
+        self._trace = scratch / self._job.trace_path.name
+        self._inbox: Queue | None = None  # where the driver's pieces of files arrive
+        self._page: LivePage | None = None
+        self._seen = Snapshot(None, 0, None)
+        self._sent = 0  # bytes of the trace that the driver has
+        self._reported_at = self._followed_at = monotonic()
+
+    def run(self) -> None:
+        """From the first message to the one with the verdict."""
+        self._report("beat")
+        try:
+            data = self._data()
+            self._scratch.mkdir(parents=True)
+            if past := zlib.decompress(self._assignment.past):
+                self._sent = self._trace.write_bytes(past)
+            verdict = self._supervised(data)
+        except _Unwanted:
+            verdict = Verdict(Outcome.INTERRUPTED)
+        except Exception as error:
+            verdict = _failure(error)
+        log = self._trace.with_suffix(".log")
+        last_words = log.read_bytes()[-MESSAGE_BYTES:] if log.exists() else b""
+        if verdict.message is not None:
+            verdict = replace(verdict, message=self._with_the_users_paths(verdict.message))
+        self._report("verdict", verdict=pickle.dumps(verdict), size=self._sent, log=last_words)
+
+    def _supervised(self, data: DataRef) -> Verdict:
+        """Runs the job in a thread, and sends the lines of its trace meanwhile."""
+        provenance = {**self._job.provenance, **machine.provenance()}  # of this machine, not the driver's
+        job = replace(
+            self._job, data=data, given=self._job.data, trace_path=self._trace, provenance=provenance
+        )
+        context, stop = _fork_server(self._assignment.preload), Stop()
+        found: queue.SimpleQueue[Verdict] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                found.put(supervise(job, context, stop, False, self._say, self._show))
+            except Exception as error:  # a defect of ours must not leave the driver without an answer
+                found.put(_failure(error))
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while True:
+                with suppress(queue.Empty):
+                    verdict = found.get(timeout=LOOK_SECONDS)
+                    self._send_lines()
+                    return verdict
+                if not self._is_wanted():
+                    stop.set()
+                if monotonic() - self._followed_at >= FOLLOW_SECONDS:
+                    self._send_lines()
+        finally:
+            stop.set()  # also where sending failed
+            thread.join()
+            stop.close()
+
+    def _is_wanted(self) -> bool:
+        """Not if the task was cancelled, its driver is gone, or the worker lost its scheduler.
+
+        Dask can't stop a thread: it only changes the state of the task.
+        """
+        from distributed.core import Status
+
+        task = self._worker.state.tasks.get(self._assignment.token)
+        is_running = self._worker.status in (Status.running, Status.paused, Status.closing_gracefully)
+        return is_running and task is not None and task.state in ("executing", "long-running")
+
+    # --- data -----------------------------------------------------------------------------------
+
+    def _data(self) -> DataRef:
+        """The data as this node has it; the driver sends what the node lacks."""
+        ref, parcel = self._job.data, self._assignment.data
+        found = at_hand(ref, parcel)
+        if found is not None or parcel is None:
+            return found or ref
+        try:
+            return unpack(ref, parcel, self._receive, self._wait_for_others)
+        finally:
+            if self._inbox is not None:
+                self._inbox.close()
+
+    def _receive(self, item: Item) -> Iterator[bytes]:
+        from distributed import Queue
+
+        if self._inbox is None:
+            self._inbox = Queue(self._assignment.token, maxsize=PIECES_ON_THE_WAY)
+            self._report("needs data")
+        left = item.size
+        while left > 0:
+            self._check()
+            try:
+                piece: bytes = self._inbox.get(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                continue
+            left -= len(piece)
+            yield piece
+
+    def _wait_for_others(self) -> None:
+        """While another attempt on this node receives the data."""
+        sleep(LOOK_SECONDS)
+        self._check()
+
+    def _check(self) -> None:
+        if not self._is_wanted():
+            raise _Unwanted
+        self._beat()
+
+    # --- messages to the driver -----------------------------------------------------------------
+
+    def _send_lines(self) -> None:
+        """Whole lines that the trace has grown by, in messages of a bounded size."""
+        self._followed_at = monotonic()
+        with suppress(FileNotFoundError), self._trace.open("rb") as file:  # not there before its first line
+            file.seek(self._sent)
+            while read := b"".join(file.readlines(MESSAGE_BYTES)):
+                lines = read[: read.rfind(b"\n") + 1]
+                if lines:
+                    self._report("lines", at=self._sent, lines=lines)
+                    self._sent += len(lines)
+                if len(lines) < len(read):
+                    break  # the last line is still being written
+        self._beat()
+
+    def _beat(self) -> None:
+        if monotonic() - self._reported_at >= BEAT_SECONDS:
+            self._report("beat")
+
+    def _say(self, text: str) -> None:
+        self._report("said", text=self._with_the_users_paths(text))
+
+    def _show(self, page: LivePage) -> None:
+        self._page = page
+
+    def _report(self, kind: str, **more: Any) -> None:
+        """Safe in any thread."""
+        if self._page is not None:
+            with suppress(ValueError):  # the run ended, and its page was closed
+                self._seen = self._page.snapshot()
+        message: Message = {
+            "token": self._assignment.token,
+            "worker": self._address,
+            "kind": kind,
+            "elapsed": None if self._seen.zero is None else monotonic() - self._seen.zero,
+            "trials": self._seen.trials,
+            "best_loss": self._seen.best_loss,
+            **more,
+        }
+        self._worker.log_event(TOPIC, message)
+        self._reported_at = monotonic()
+
+    def _with_the_users_paths(self, text: str) -> str:
+        """The user knows the trace in the results folder, not the one in the worker's."""
+        return text.replace(str(self._scratch), str(self._job.trace_path.parent))
+
+
+def _failure(error: Exception) -> Verdict:
+    if isinstance(error, CfoBenchError):
+        return Verdict(Outcome.FAILED, error.exit_code, str(error))
+    return Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
+
+
+_starting = threading.Lock()
+
+
+def _fork_server(preload: Sequence[str]) -> ForkServerContext:
+    """One for all attempts of this worker process."""
+    with _starting:
+        # A nanny marks its worker as a daemon, and multiprocessing lets a daemon have no children, lest
+        # they outlive it. Ours don't: the server ends with its worker, and the runs with the server.
+        config: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+        config["daemon"] = False
+        return fork_server(preload)

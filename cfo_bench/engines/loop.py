@@ -1,0 +1,197 @@
+"""The loop of every engine: it starts runs where there is room, retries them, and stops on Ctrl-C."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cfo_bench.engines.interrupts import signals_into
+from cfo_bench.engines.listener import Active, Listener
+from cfo_bench.engines.runs import Runs
+from cfo_bench.errors import CfoBenchError, Interrupted, describe
+from cfo_bench.run.supervisor import Outcome, Verdict
+
+TICK_SECONDS = 0.2
+# A supervisor that has not answered so long after its run's deadline is given up on.
+GIVE_UP_SECONDS = 60.0
+# How long runs may take to end when the engine itself fails.
+STOP_SECONDS = 15.0
+
+
+@dataclass(kw_only=True)
+class Attempt(Active):
+    """One start of a run, from its beginning or from where it was interrupted."""
+
+    index: int  # of the run among all
+    has_new_trials: bool = False  # so that another attempt is worth it, however many there were
+
+    def supervise(self, force: bool, say: Callable[[str], None]) -> Verdict:
+        """Does the run, in a thread of its own. `say` gets messages for the user."""
+        raise NotImplementedError
+
+    def refresh(self) -> None:
+        """Brings `snapshot` up to date."""
+
+    def abandon(self) -> None:
+        """The verdict is not waited for any more."""
+
+
+class Site(Protocol):
+    """Where runs are done: this machine, or the workers of a cluster."""
+
+    tries: int  # attempts in a row that may fail for a reason from outside
+
+    def __len__(self) -> int:
+        """How many runs wait for room."""
+
+    def add(self, index: int) -> None:
+        """One more run waits for room."""
+
+    def take(self) -> Attempt | None:
+        """An attempt at a run for which there is room now."""
+
+    def release(self, attempt: Attempt) -> None:
+        """The attempt is over, and its room is free again."""
+
+    def refresh(self) -> None:
+        """Called several times a second."""
+
+    def stop(self) -> None:
+        """Asks every attempt to end soon. May be called more than once."""
+
+
+def run_all(runs: Runs, site: AbstractContextManager[Site], listener: Listener) -> list[Verdict]:
+    """Every run's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
+
+    The site is opened only if there is something to do.
+    """
+    return _Loop(runs, listener).run(site)
+
+
+class _Loop:
+    """One thread starts the runs and receives their events; each attempt has a thread of its own."""
+
+    _site: Site
+
+    def __init__(self, runs: Runs, listener: Listener) -> None:
+        self._runs, self._listener = runs, listener
+        self._signals: list[int] = []
+        self._events: queue.SimpleQueue[tuple[Attempt, str | Verdict]] = queue.SimpleQueue()
+        self._active: dict[int, Attempt] = {}
+        self._threads: dict[int, threading.Thread] = {}
+        self._failures: Counter[int] = Counter()  # of a run's attempts, for a reason from outside
+
+    def run(self, site: AbstractContextManager[Site]) -> list[Verdict]:
+        with signals_into(self._signals):
+            self._runs.finish_done()
+            if self._runs.missing:
+                with site as self._site, self._stopping():
+                    self._run_missing()
+        if self._signals:
+            raise Interrupted(self._signals[0])
+        return self._runs.verdicts()
+
+    def _run_missing(self) -> None:
+        for index in self._runs.missing:
+            self._site.add(index)
+        while not self._runs.are_finished and (self._active or not self._signals):
+            if self._signals:
+                self._site.stop()
+            else:
+                self._site.refresh()
+                self._start_what_fits()
+            for attempt, event in self._next_events():
+                if isinstance(event, str):
+                    self._listener.said(event)
+                elif self._active.get(attempt.index) is attempt:  # else it was given up on
+                    self._end(attempt, event)
+            self._give_up_on_the_stuck()
+            self._listener.tick(list(self._active.values()))
+
+    def _start_what_fits(self) -> None:
+        if not len(self._site):
+            for index in self._runs.left_by_other(is_idle=not self._active):
+                self._failures[index] = 0
+                self._site.add(index)
+        while (attempt := self._site.take()) is not None:
+            self._active[attempt.index] = attempt
+            thread = threading.Thread(target=self._supervise, args=(attempt,), daemon=True)
+            self._threads[attempt.index] = thread
+            thread.start()
+
+    def _supervise(self, attempt: Attempt) -> None:
+        """What an attempt's own thread does."""
+
+        def say(text: str) -> None:
+            self._events.put((attempt, text))
+
+        try:
+            # Another command may have done it since.
+            verdict = self._runs.already_done(attempt.index) or attempt.supervise(
+                attempt.index in self._runs.forced, say
+            )
+        except CfoBenchError as error:
+            verdict = Verdict(Outcome.FAILED, error.exit_code, str(error))
+        except Exception as error:  # a defect of ours must not end the other runs
+            verdict = Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
+        self._events.put((attempt, verdict))
+
+    def _end(self, attempt: Attempt, verdict: Verdict) -> None:
+        """The attempt is over; the run may be finished, or need another one."""
+        self._remove(attempt)
+        index, tries = attempt.index, self._site.tries
+        if verdict.has_begun:
+            self._runs.forced.discard(index)  # the next attempt resumes what this one began
+        if verdict.outcome is Outcome.BUSY:
+            self._runs.leave_to_other(index)
+        elif not verdict.outside:
+            self._runs.finish(index, verdict)
+        elif verdict.message is None:  # no fault of the run
+            self._site.add(index)
+        else:
+            self._failures[index] = failures = 1 if attempt.has_new_trials else self._failures[index] + 1
+            if failures < tries:
+                self._listener.said(f"{verdict.message}: tried again ({failures + 1} of {tries})")
+                self._site.add(index)
+            else:
+                message = f"{verdict.message}: given up after {tries} tries"
+                self._runs.finish(index, replace(verdict, message=message))
+
+    def _remove(self, attempt: Attempt) -> None:
+        del self._active[attempt.index], self._threads[attempt.index]
+        self._site.release(attempt)
+
+    def _give_up_on_the_stuck(self) -> None:
+        for attempt in list(self._active.values()):
+            attempt.refresh()
+            if attempt.elapsed() > attempt.job.spec.budget_seconds + GIVE_UP_SECONDS:
+                # No retry in this command: the supervisor that hangs may hold the lock of its run.
+                self._remove(attempt)
+                attempt.abandon()
+                message = "its supervisor did not answer: given up"
+                self._runs.finish(attempt.index, Verdict(Outcome.FAILED, 1, message, outside=True))
+
+    def _next_events(self) -> Iterator[tuple[Attempt, str | Verdict]]:
+        """What has happened since, after waiting for it a tick at the most."""
+        try:
+            yield self._events.get(timeout=TICK_SECONDS)
+            while True:
+                yield self._events.get_nowait()
+        except queue.Empty:
+            return
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """When the engine fails, for instance because its stderr was closed, every run is stopped."""
+        try:
+            yield
+        except BaseException:
+            self._site.stop()
+            for thread in self._threads.values():
+                thread.join(STOP_SECONDS)
+            raise
