@@ -187,13 +187,6 @@ def record_of(
     )
 
 
-def better(best: TrialRecord | None, record: TrialRecord) -> TrialRecord | None:
-    """The best trial so far, once `record` is known: the first of those with the lowest loss."""
-    if record.loss is None:
-        return best
-    return record if best is None or best.loss is None or record.loss < best.loss else best
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRecord:
     """A `kind: end` line of a trace: why the run ended, and what it came to."""

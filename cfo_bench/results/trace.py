@@ -62,14 +62,33 @@ def path_of(results: Path, spec: RunSpec) -> Path:
 
 def encode(record: Record) -> bytes:
     """The line of a record; a trial has the key `asked` only where it has a value."""
-    if isinstance(record, TrialRecord):
-        keys = _TRIAL_KEYS_BUT_ASKED if record.asked is None else _TRIAL_KEYS
-        record = dict(zip(keys, ("trial", *record), strict=False))
-    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-
-
-_TRIAL_KEYS = ("kind", *TrialRecord._fields)
-_TRIAL_KEYS_BUT_ASKED = _TRIAL_KEYS[: _TRIAL_KEYS.index("asked")]
+    if not isinstance(record, TrialRecord):
+        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+    # Spelled out, since a loop over the fields takes a microsecond longer, and the run's clock is running.
+    (number, config, rows, thread, status, loss, score, started, ended, ask_seconds, *rest) = record
+    fit_seconds, validate_seconds, tell_seconds, peak_memory_mb, error, test_score, asked = rest
+    row = {
+        "kind": "trial",
+        "number": number,
+        "config": config,
+        "rows": rows,
+        "thread": thread,
+        "status": status._value_,  # orjson takes ten times as long for the enum itself
+        "loss": loss,
+        "score": score,
+        "started": started,
+        "ended": ended,
+        "ask_seconds": ask_seconds,
+        "fit_seconds": fit_seconds,
+        "validate_seconds": validate_seconds,
+        "tell_seconds": tell_seconds,
+        "peak_memory_mb": peak_memory_mb,
+        "error": error,
+        "test_score": test_score,
+    }
+    if asked is not None:
+        row["asked"] = asked
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def read(path: Path) -> Trace | None:

@@ -149,26 +149,27 @@ class LivePage:
         )
         self._write_slot()
 
-    def evaluated(self, record: TrialRecord) -> None:
+    def evaluated(
+        self,
+        begun: StartedTrial,
+        result: Result,
+        score: float | None,
+        ended: float,
+        asked: int | None = None,
+    ) -> None:
         """From now on the trial counts, whatever happens while the method is told.
 
         Six numbers are enough for an `ok` trial that is alone in its slot, as most are. They are
         faster to write than the slot, and the run's clock is running.
         """
-        if record.status is Status.OK and record.asked is None and self._in_slot == 1:
-            peak = record.peak_memory_mb
+        status, loss, fit_seconds, validate_seconds, peak, _ = result
+        if status is Status.OK and asked is None and self._in_slot == 1:
+            peak = math.nan if peak is None else peak
             _RESULT.pack_into(
-                self._map,
-                _RESULT_AT,
-                record.loss,
-                record.score,
-                record.ended,
-                record.fit_seconds,
-                record.validate_seconds,
-                math.nan if peak is None else peak,
-                self._turn,
+                self._map, _RESULT_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
             )
         else:
+            record = record_of(begun, result, score, ended, asked=asked)
             self._rows[record.number] = orjson.dumps(tuple(record))
             self._write_slot()
 

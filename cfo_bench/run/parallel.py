@@ -96,7 +96,7 @@ def search_parallel(
         result = referee.judge(result, limits.trial_ends_at(begun.started), ended)
         score, asked = referee.score(result.loss), done + len(under_way) + len(queue) + 1
         if watcher:
-            watcher.evaluated(record_of(begun, result, score, ended, asked=asked))
+            watcher.evaluated(begun, result, score, ended, asked)
         telling_at = clock.now()
         try:
             referee.tell(optimizer, trial, result)

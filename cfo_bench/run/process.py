@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cfo_bench.errors import CfoBenchError, describe
 from cfo_bench.machine.signals import die_with_parent, leave_stopping_to_others
-from cfo_bench.records import TrialRecord, better
+from cfo_bench.records import TrialRecord
 from cfo_bench.results import trace
 from cfo_bench.results.trace import Record, Trace, TraceWriter
 from cfo_bench.run import runner
@@ -60,8 +60,8 @@ class Output:
         self._writer, self._page = writer, page
         self._written_at = -math.inf
         self._trials = len(past.trials) if past else 0
-        self._best = past.best if past else None
-        self._tally()
+        self._best_loss = past.best.loss if past and past.best else None
+        page.tally(self._trials, self._best_loss)
 
     def write(self, record: Record) -> None:
         line = trace.encode(record)
@@ -73,8 +73,10 @@ class Output:
             self._written_at = record.ended
         self._page.remove(record.number)
         self._trials += 1
-        self._best = better(self._best, record)
-        self._tally()
+        loss = record.loss
+        if loss is not None and (self._best_loss is None or loss < self._best_loss):
+            self._best_loss = loss
+        self._page.tally(self._trials, self._best_loss)
 
     def _write(self, line: bytes) -> None:
         """This line, after those that wait.
@@ -83,9 +85,6 @@ class Output:
         """
         self._writer.write(self._page.kept() + line)
         self._page.drop_kept()
-
-    def _tally(self) -> None:
-        self._page.tally(self._trials, self._best.loss if self._best else None)
 
 
 def _redirect_output(log_path: Path) -> None:

@@ -17,7 +17,7 @@ from cfo_bench.machine import contention
 from cfo_bench.machine.memory import PeakMemory, cap_memory
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import EndReason, Fold, Objective, Optimizer, ResumeRecord, RunSpec, better
+from cfo_bench.records import EndReason, Fold, Objective, Optimizer, ResumeRecord, RunSpec
 from cfo_bench.results.identity import check_same_run
 from cfo_bench.results.trace import Record, Trace
 from cfo_bench.run.ending import end_record
@@ -92,7 +92,8 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
                 break
             yield record
             trials += 1
-            best = better(best, record)
+            if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
+                best = record
         yield end_record(reason, clock.now(), trials, best, error, began=began)
 
 

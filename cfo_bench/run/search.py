@@ -45,7 +45,14 @@ class Watcher(Protocol):
 
     def began(self, begun: StartedTrial) -> None: ...
 
-    def evaluated(self, record: TrialRecord) -> None:
+    def evaluated(
+        self,
+        begun: StartedTrial,
+        result: Result,
+        score: float | None,
+        ended: float,
+        asked: int | None = None,
+    ) -> None:
         """The method has not been told of it yet."""
 
 
@@ -147,7 +154,7 @@ def search(
         score = referee.score(result.loss)
         if watcher:
             # A trial that ended in time counts, even if the method fails when it is told.
-            watcher.evaluated(record_of(begun, result, score, ended))
+            watcher.evaluated(begun, result, score, ended)
         test_score = None
         if result.loss is not None and result.loss < best_loss:
             best_loss = result.loss

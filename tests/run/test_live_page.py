@@ -42,6 +42,12 @@ def evaluated(number: int, loss: float = 0.5, **more: Any) -> TrialRecord:
     return record_of(started(number), result, 1 - loss, number + 0.5, **more)
 
 
+def evaluate(page: LivePage, number: int, loss: float = 0.5) -> None:
+    """The page hears of this record."""
+    record = evaluated(number, loss)
+    page.evaluated(started(number), record.result(), record.score, record.ended)
+
+
 def numbers(page: LivePage) -> tuple[list[int], list[int]]:
     """Of the evaluated trials, and of those without a result."""
     found = page.trials()
@@ -69,8 +75,8 @@ def test_a_trial_has_no_result_until_it_is_evaluated(
     begun = StartedTrial(Trial(7, {"x": 1.5, "name": "ü"}, rows=100, thread=2), 1.5, 0.25)
     page.began(begun)
     assert page.trials() == TrialsOnPage([], [begun])
+    page.evaluated(begun, result, result.loss, 4.0, asked)
     record = record_of(begun, result, result.loss, 4.0, asked=asked)
-    page.evaluated(record)
     assert page.trials() == TrialsOnPage([record], [])
     [found] = page.trials().evaluated
     assert isinstance(found.status, Status)
@@ -80,7 +86,7 @@ def test_the_result_of_one_trial_is_not_taken_for_the_next_ones(page: LivePage) 
     for number in range(3):
         page.began(started(number))
         assert numbers(page) == ([], [number])
-        page.evaluated(evaluated(number, 1 / (1 + number)))
+        evaluate(page, number, 1 / (1 + number))
         assert page.trials() == TrialsOnPage([evaluated(number, 1 / (1 + number))], [])
         page.remove(number)
 
@@ -97,16 +103,16 @@ def test_a_removed_trial_goes_when_the_next_one_comes(page: LivePage) -> None:
 def test_the_last_of_several_trials_is_known_once_it_is_evaluated(page: LivePage) -> None:
     for number in range(2):
         page.began(started(number))
-    page.evaluated(evaluated(0))
+    evaluate(page, 0)
     page.remove(0)
-    page.evaluated(evaluated(1, 0.25))
+    evaluate(page, 1, 0.25)
     assert evaluated(1, 0.25) in page.trials().evaluated and page.trials().started == []
 
 
 def line(page: LivePage, number: int, loss: float = 0.5) -> bytes:
     """A trial from its start to the line that the trace is to get."""
     page.began(started(number))
-    page.evaluated(evaluated(number, loss))
+    evaluate(page, number, loss)
     page.remove(number)
     return encode(evaluated(number, loss, tell_seconds=0.0))
 
@@ -243,7 +249,7 @@ def _own_and_wait(path: Path, ready: Any) -> None:
     page.clear()
     page.began(started(4))
     page.began(started(5))
-    page.evaluated(evaluated(4))
+    evaluate(page, 4)
     ready.set()
     signal.pause()
 

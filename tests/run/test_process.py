@@ -45,7 +45,7 @@ def done(page: LivePage, number: int, ended: float, loss: float | None = 0.5) ->
     begun = StartedTrial(Trial(number, {"x": number}), max(ended - 0.001, 0.0), 0.0)
     result = Result(Status.FAILED) if loss is None else Result(Status.OK, loss)
     page.began(begun)
-    page.evaluated(record_of(begun, result, loss, ended))
+    page.evaluated(begun, result, loss, ended)
     return record_of(begun, result, loss, ended, tell_seconds=0.0)
 
 

@@ -241,8 +241,15 @@ def test_a_watcher_hears_of_each_trial_before_it_is_evaluated_and_before_it_is_t
         def began(self, begun: StartedTrial) -> None:
             heard.append(("began", begun.trial.number, begun.started))
 
-        def evaluated(self, record: TrialRecord) -> None:
-            heard.append(("evaluated", record.number, record.loss, record.score, record.ended))
+        def evaluated(
+            self,
+            begun: StartedTrial,
+            result: Result,
+            score: float | None,
+            ended: float,
+            asked: int | None = None,
+        ) -> None:
+            heard.append(("evaluated", begun.trial.number, result.loss, score, ended))
 
     class Tells(Counting):
         def tell(self, trial: Trial, result: Result) -> None:
