@@ -13,7 +13,7 @@ numpy and nothing heavier; the names for engines are loaded at first use.
   `METRICS` (a dict from the name of a metric to the `Metric`), `shuffled_order`, `attempt`, `OutOfTime`,
   `check_deadline`, `FitAndPredict`, `DenseFold`, `DenseRows` and `DenseObjective`. `Array` is a numpy array.
 - A task source is a `TaskSource`.
-- An engine is an `Engine`. Its help: `RunSpec`, `Job`, `Verdict`, `Outcome`, `Progress`, `Active`, `Stop`,
+- An engine is an `Engine`. Its help: `RunSpec`, `Job`, `Verdict`, `Outcome`, `Listener`, `Active`, `Stop`,
   `Interrupted`, `signals_into`, `already_done` and `supervise`.
 """
 
@@ -45,22 +45,23 @@ from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
 from cfo_bench.tasks.sources.plugins import TaskSource
 
 if TYPE_CHECKING:
-    from cfo_bench.engines.drive import Active, Interrupted, Progress, signals_into
+    from cfo_bench.engines.drive import Active, Interrupted, signals_into
+    from cfo_bench.engines.drive import Progress as Listener
     from cfo_bench.run.runner import Job
     from cfo_bench.run.supervisor import Outcome, Stop, Verdict, already_done, supervise
 
-# Where the names for engines are: these modules load everything that a run needs.
+# Where the names for engines are, as "module:name": these modules load everything that a run needs.
 _LOADED_AT_FIRST_USE = {
-    "Active": "cfo_bench.engines.drive",
-    "Interrupted": "cfo_bench.engines.drive",
-    "Job": "cfo_bench.run.runner",
-    "Outcome": "cfo_bench.run.supervisor",
-    "Progress": "cfo_bench.engines.drive",
-    "Stop": "cfo_bench.run.supervisor",
-    "Verdict": "cfo_bench.run.supervisor",
-    "already_done": "cfo_bench.run.supervisor",
-    "signals_into": "cfo_bench.engines.drive",
-    "supervise": "cfo_bench.run.supervisor",
+    "Active": "cfo_bench.engines.drive:Active",
+    "Interrupted": "cfo_bench.engines.drive:Interrupted",
+    "Job": "cfo_bench.run.runner:Job",
+    "Listener": "cfo_bench.engines.drive:Progress",
+    "Outcome": "cfo_bench.run.supervisor:Outcome",
+    "Stop": "cfo_bench.run.supervisor:Stop",
+    "Verdict": "cfo_bench.run.supervisor:Verdict",
+    "already_done": "cfo_bench.run.supervisor:already_done",
+    "signals_into": "cfo_bench.engines.drive:signals_into",
+    "supervise": "cfo_bench.run.supervisor:supervise",
 }
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "Interrupted",
     "Job",
     "Learner",
+    "Listener",
     "Metric",
     "Objective",
     "Optimizer",
@@ -91,7 +93,6 @@ __all__ = [
     "Outcome",
     "Param",
     "Problem",
-    "Progress",
     "Result",
     "RunSpec",
     "Space",
@@ -114,7 +115,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LOADED_AT_FIRST_USE:
         raise AttributeError(f"module 'cfo_bench.plugins' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_LOADED_AT_FIRST_USE[name]), name)
+    module, _, attribute = _LOADED_AT_FIRST_USE[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
 
