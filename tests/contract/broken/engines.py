@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import ClassVar
 
 from cfo_bench.plugins import Interrupted, Outcome, Stop, Verdict, already_done, signals_into, supervise
 
@@ -11,7 +12,6 @@ class Honest:
     """One run after the other."""
 
     breaks = None
-    patience_seconds = 90.0  # how long the contract waits for it
 
     def check(self):
         pass
@@ -95,7 +95,7 @@ class NeverByForce(Honest):
 
 class HearsNoSignal(Honest):
     breaks = "test_it_stops_when_asked_to_and_the_runs_can_be_resumed"
-    patience_seconds = 5.0
+    settings: ClassVar = {"patience_seconds": 3.0}
 
     def run(self, jobs, listener, *, force, context):
         for number in (signal.SIGINT, signal.SIGTERM):
