@@ -52,18 +52,18 @@ if TYPE_CHECKING:
     from cfo_bench.run.job import Job
     from cfo_bench.run.supervisor import Outcome, Stop, Verdict, already_done, supervise
 
-# Where the names for engines are: these modules load everything that a run needs.
+# Where the names for engines are, as "module:name": these modules load everything that a run needs.
 _LOADED_AT_FIRST_USE = {
-    "Active": "cfo_bench.engines.listener",
-    "Interrupted": "cfo_bench.errors",
-    "Job": "cfo_bench.run.runner",
-    "Outcome": "cfo_bench.run.supervisor",
-    "Listener": "cfo_bench.engines.listener",
-    "Stop": "cfo_bench.run.supervisor",
-    "Verdict": "cfo_bench.run.supervisor",
-    "already_done": "cfo_bench.run.supervisor",
-    "signals_into": "cfo_bench.engines.interrupts",
-    "supervise": "cfo_bench.run.supervisor",
+    "Active": "cfo_bench.engines.listener:Active",
+    "Interrupted": "cfo_bench.errors:Interrupted",
+    "Job": "cfo_bench.run.job:Job",
+    "Listener": "cfo_bench.engines.listener:Listener",
+    "Outcome": "cfo_bench.run.supervisor:Outcome",
+    "Stop": "cfo_bench.run.supervisor:Stop",
+    "Verdict": "cfo_bench.run.supervisor:Verdict",
+    "already_done": "cfo_bench.run.supervisor:already_done",
+    "signals_into": "cfo_bench.engines.interrupts:signals_into",
+    "supervise": "cfo_bench.run.supervisor:supervise",
 }
 
 __all__ = [
@@ -117,7 +117,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LOADED_AT_FIRST_USE:
         raise AttributeError(f"module 'cfo_bench.plugins' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_LOADED_AT_FIRST_USE[name]), name)
+    module, _, attribute = _LOADED_AT_FIRST_USE[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,8 +40,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def program(where: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return python(where, folder, "cfo_bench", *arguments)
+
+
+def python(where: Path, folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A module started in one folder, with what is installed into the other."""
     return subprocess.run(
-        [sys.executable, "-m", "cfo_bench", *arguments],
+        [sys.executable, "-m", module, *arguments],
         capture_output=True,
         text=True,
         cwd=where,
@@ -65,6 +71,17 @@ RUN = [
 
 def records(trace: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_plug_in_passes_its_own_tests_as_its_author_runs_them(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_dice.py").write_bytes((SOURCE / "test_dice.py").read_bytes())
+
+    done = python(
+        tmp_path, installed, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", f"--rootdir={tmp_path}"
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d{2,} passed", done.stdout)
 
 
 def test_the_listings_say_where_a_plug_in_comes_from(installed: Path, tmp_path: Path) -> None:

@@ -51,22 +51,22 @@ def test_every_check_sees_what_it_is_there_to_see(
 ) -> None:
     """An honest plug-in passes all of them; a broken one fails the check that it breaks."""
     plugins = {
-        name: found
+        f"Test{name}": found
         for name, found in runpy.run_path(str(BROKEN / file)).items()
         if inspect.isclass(found) and hasattr(found, "breaks")
     }
-    classes = [
-        f"class Test{name}({contract.__name__}):\n"
-        f"    {attribute} = '{BROKEN / file}:{name}'\n"
-        f"    patience_seconds = {getattr(found, 'patience_seconds', None)}\n"
-        for name, found in plugins.items()
-    ]
-    broken = {(f"Test{name}", found.breaks) for name, found in plugins.items() if found.breaks}
+    classes = []
+    for name, found in plugins.items():
+        settings = {attribute: f"{BROKEN / file}:{found.__name__}", **getattr(found, "settings", {})}
+        lines = [f"    {key} = {value!r}" for key, value in settings.items()]
+        classes.append("\n".join([f"class {name}({contract.__name__}):", *lines, ""]))
+    honest = [name for name, found in plugins.items() if found.breaks is None]
+    broken = {(name, found.breaks) for name, found in plugins.items() if found.breaks is not None}
 
     failed = failed_checks(
         tmp_path,
-        f"from cfo_bench.testing import {contract.__name__}\n\n\n" + "\n\n".join(classes),
-        ["TestHonest", *(f"{name}::{check}" for name, check in broken)],
+        "\n\n".join([f"from cfo_bench.testing import {contract.__name__}\n", *classes]),
+        [*honest, *(f"{name}::{check}" for name, check in broken)],
     )
 
     assert failed == broken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import ClassVar
 
 from cfo_bench.plugins import Interrupted, Outcome, Stop, Verdict, already_done, signals_into, supervise
 
@@ -11,7 +12,6 @@ class Honest:
     """One run after the other."""
 
     breaks = None
-    patience_seconds = 90.0  # how long the contract waits for it
 
     def check(self):
         pass
@@ -22,15 +22,15 @@ class Honest:
     def price(self, specs):
         return f"{len(specs)} runs, one after the other"
 
-    def run(self, jobs, progress, *, force, context):
+    def run(self, jobs, listener, *, force, context):
         stop, signals, verdicts = Stop(), [], []
         with signals_into(signals, stop.set):
             for job in jobs:
                 verdict = None if force else already_done(job)
-                verdict = verdict or supervise(job, context, stop, force, progress.said, lambda page: None)
+                verdict = verdict or supervise(job, context, stop, force, listener.said, lambda page: None)
                 if signals:
                     raise Interrupted(signals[0])
-                progress.finished(job, verdict)
+                listener.finished(job, verdict)
                 verdicts.append(verdict)
         return verdicts
 
@@ -45,28 +45,28 @@ class HasNoPrice(Honest):
 class AnswersInAnotherOrder(Honest):
     breaks = "test_verdicts_come_in_the_order_of_the_jobs"
 
-    def run(self, jobs, progress, **words):
-        return super().run(jobs[::-1], progress, **words)
+    def run(self, jobs, listener, **words):
+        return super().run(jobs[::-1], listener, **words)
 
 
 class EndsWithTheFirstFailure(Honest):
     breaks = "test_a_run_that_fails_stops_no_other"
 
-    def run(self, jobs, progress, **words):
+    def run(self, jobs, listener, **words):
         verdicts = []
         for job in jobs:
             if any(verdict.outcome is Outcome.FAILED for verdict in verdicts):
                 verdicts.append(Verdict(Outcome.FAILED, 1, "another run failed"))
             else:
-                verdicts += super().run([job], progress, **words)
+                verdicts += super().run([job], listener, **words)
         return verdicts
 
 
 class ThrowsTracesAway(Honest):
     breaks = "test_every_run_that_is_done_has_its_whole_trace"
 
-    def run(self, jobs, progress, **words):
-        verdicts = super().run(jobs, progress, **words)
+    def run(self, jobs, listener, **words):
+        verdicts = super().run(jobs, listener, **words)
         jobs[-1].trace_path.unlink(missing_ok=True)
         return verdicts
 
@@ -74,30 +74,30 @@ class ThrowsTracesAway(Honest):
 class ReportsNothing(Honest):
     breaks = "test_each_run_is_reported_once_when_it_has_ended"
 
-    def run(self, jobs, progress, **words):
-        progress.finished = lambda job, verdict: None
-        return super().run(jobs, progress, **words)
+    def run(self, jobs, listener, **words):
+        listener.finished = lambda job, verdict: None
+        return super().run(jobs, listener, **words)
 
 
 class AlwaysByForce(Honest):
     breaks = "test_what_is_done_is_run_again_by_force_only"
 
-    def run(self, jobs, progress, *, force, context):
-        return super().run(jobs, progress, force=True, context=context)
+    def run(self, jobs, listener, *, force, context):
+        return super().run(jobs, listener, force=True, context=context)
 
 
 class NeverByForce(Honest):
     breaks = "test_what_is_done_is_run_again_by_force_only"
 
-    def run(self, jobs, progress, *, force, context):
-        return super().run(jobs, progress, force=False, context=context)
+    def run(self, jobs, listener, *, force, context):
+        return super().run(jobs, listener, force=False, context=context)
 
 
 class HearsNoSignal(Honest):
     breaks = "test_it_stops_when_asked_to_and_the_runs_can_be_resumed"
-    patience_seconds = 5.0
+    settings: ClassVar = {"patience_seconds": 3.0}
 
-    def run(self, jobs, progress, *, force, context):
+    def run(self, jobs, listener, *, force, context):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        return [supervise(job, context, Stop(), force, progress.said, lambda page: None) for job in jobs]
+        return [supervise(job, context, Stop(), force, listener.said, lambda page: None) for job in jobs]

@@ -1,9 +1,13 @@
-"""An honest method, and one for each way to break the contract: `breaks` names the check that sees it."""
+"""Honest methods, and one for each way to break the contract: `breaks` names the check that sees it.
+
+`settings` are other attributes of the contract.
+"""
 
 from __future__ import annotations
 
 import tempfile
 import threading
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,6 +40,22 @@ class Honest:
 
     def tell(self, trial, result):
         pass
+
+
+class HonestAndForgetful(Honest):
+    """Asks otherwise each time, and says so."""
+
+    replays = False
+
+    def __init__(self, space, start, seed, *, parallel: int = 1):
+        super().__init__(space, start, None, parallel=parallel)
+
+
+class HonestAndRepeating(Honest):
+    settings: ClassVar = {"repeats": True}
+
+    def config(self):
+        return self.space.sample(self.rng) if self.asked else dict(self.start)
 
 
 class IgnoresTheStart(Honest):
@@ -72,11 +92,14 @@ class RepeatsNumbers(Honest):
         return Trial(trial.number // 2, trial.config)
 
 
-class NeverEnds(Honest):
+class NeverEnds(HonestAndRepeating):
     breaks = "test_a_space_of_single_values_is_exhausted_by_the_start"
+    settings: ClassVar = {}
 
-    def config(self):
-        return self.space.sample(self.rng) if self.asked else dict(self.start)
+
+class RepeatsNothing(Honest):
+    breaks = "test_a_space_of_single_values_is_exhausted_by_the_start"
+    settings: ClassVar = {"repeats": True}
 
 
 class CountsWhatItWasTold(Honest):

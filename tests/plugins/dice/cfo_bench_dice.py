@@ -1,4 +1,4 @@
-"""A method and a learner, as small as they come."""
+"""A method, a learner and a task source, as small as they come."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.clock import Deadline
-from cfo_bench.records import Fold, Problem, Result, Trial
-from cfo_bench.space import Config, Float, Space
+from cfo_bench.plugins import Config, Deadline, Float, Fold, Problem, Result, Space, Status, Trial
 
 
 class Dice:
-    """The start first, and then whatever falls: the best of `sides` draws is not known before it is tried."""
+    """The start first, and then one of `sides` configurations after the other, by chance."""
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int, *, sides: int = 6) -> None:
-        self._faces = [space.check(start)]
-        rng = np.random.default_rng(seed)
-        self._faces += [space.sample(rng) for _ in range(sides)]
-        self._rng, self._thrown = rng, 0
+        self._rng = np.random.default_rng(seed)
+        self._faces = [space.check(start), *(space.sample(self._rng) for _ in range(sides))]
+        self._asked = 0
 
     def ask(self) -> Trial:
-        face = self._rng.integers(len(self._faces)) if self._thrown else 0
-        self._thrown += 1
-        return Trial(self._thrown - 1, self._faces[face])
+        face = self._rng.integers(len(self._faces)) if self._asked else 0
+        self._asked += 1
+        return Trial(self._asked - 1, dict(self._faces[face]))
 
     def tell(self, trial: Trial, result: Result) -> None:
         pass
@@ -49,21 +46,22 @@ class Parabola:
 
 class ParabolaObjective:
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        if deadline.passed():
+            return Result(Status.TIMEOUT)
         x = trial.config["x"]
-        return Result.ok((x - 3) ** 2, fit_seconds=x)
+        return Result.ok((x - 3) ** 2, fit_seconds=0.9 * x, validate_seconds=0.1 * x)
 
     def test_loss(self) -> float:
         raise NotImplementedError("a parabola has no test part")
 
 
 class Boxes:
-    """Tasks: how many pips two dice in a box show."""
+    """One task: how many pips two dice show."""
 
     def names(self) -> list[str]:
         return ["two-dice"]
 
     def load(self, name: str) -> tuple[Any, str]:
-        import numpy as np
         import pandas as pd
 
         pips = np.random.default_rng(0).integers(1, 7, (200, 2))

@@ -1,0 +1,108 @@
+"""What docs/extending.md shows is true: its plug-ins run, pass their contracts, and import from one place."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cfo_bench.engines import ENGINES
+from cfo_bench.learners import LEARNERS
+from cfo_bench.optimizers import METHODS
+from cfo_bench.records import Status
+from cfo_bench.results import trace
+from cfo_bench.tasks.sources import plugins as task_sources
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+FILES: dict[str, str] = dict(
+    re.findall(r"^<!-- file: (\S+) -->\n```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+)
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """All files of the page, as a reader would write them."""
+    for name, source in FILES.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    return tmp_path
+
+
+def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def run_as_shown(folder: Path, file: str) -> trace.Trace:
+    """The trace of the page's command for a file, with fewer trials."""
+    (command,) = [line for line in blocks("console") if file in line]
+    program, *arguments = shlex.split(command)
+    assert program == "cfo-bench"
+    done = python(folder, "-m", "cfo_bench", *arguments, "--max-trials", "5")
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.glob("results/*/*/*/*.jsonl")
+    run = trace.read(path)
+    assert run is not None
+    return run
+
+
+def test_every_python_block_is_a_file_that_is_tested() -> None:
+    assert len(blocks("python")) == len(FILES) == 5
+
+
+def test_the_plug_ins_import_from_the_public_modules_only() -> None:
+    imported = {
+        node.module
+        for source in FILES.values()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("cfo_bench")
+    }
+
+    assert imported == {"cfo_bench.plugins", "cfo_bench.testing"}
+
+
+def test_the_method_of_the_page_runs_by_its_command(folder: Path) -> None:
+    run = run_as_shown(folder, "dice.py")
+
+    assert len(run.trials) == 5
+    assert run.header["spec"]["options"] == {"sides": 8}
+
+
+def test_the_learner_of_the_page_runs_by_its_command(folder: Path) -> None:
+    run = run_as_shown(folder, "tree.py")
+
+    assert [trial.status for trial in run.trials] == [Status.OK] * 5
+    assert run.trials[0].test_score is not None
+    assert run.header["spec"]["learner_options"] == {"criterion": "entropy"}
+
+
+def test_the_plug_ins_of_the_page_pass_their_contracts(folder: Path) -> None:
+    done = python(
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", f"--rootdir={folder}"
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_package_names_its_classes_in_the_groups_that_are_read() -> None:
+    (example,) = blocks("toml")
+
+    groups = tomllib.loads(example)["project"]["entry-points"]
+
+    assert set(groups) == {METHODS.group, LEARNERS.group, ENGINES.group, task_sources.GROUP}
