@@ -10,9 +10,10 @@ from cfo_bench.errors import UnknownNameError, told_at
 from cfo_bench.kinds import Count, Kind, OneOf, Schema, Text
 from cfo_bench.settings import setting, settings_of
 from cfo_bench.suite.choices import Options
-from cfo_bench.yaml_file import Marked
+from cfo_bench.yaml_file import Marked, mark
 
-CLUSTER_KINDS = ("local", "join", "slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab")
+BATCH_SYSTEMS = ("slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab")
+CLUSTER_KINDS = ("local", "join", *BATCH_SYSTEMS)
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,17 @@ class ClusterKeys(Kind):
     """A `Cluster`, written as key: value."""
 
     def read(self, key: str, marked: Marked) -> Cluster:
-        if isinstance(marked.value, Cluster):
-            return marked.value
         known = {one.key: one for one in settings_of(Cluster)}
-        if not isinstance(marked.value, Mapping):
+        written = marked.value
+        if isinstance(written, Cluster):
+            values = {one.key: (getattr(written, one.name), one.default) for one in known.values()}
+            written = {
+                name: mark(value) for name, (value, default) in values.items() if value not in (None, default)
+            }
+        if not isinstance(written, Mapping):
             raise marked.wrong(key, f"write it as key: value, with {', '.join(known)}")
         given: dict[str, Any] = {}
-        for name, one in marked.value.items():
+        for name, one in written.items():
             with told_at(one.key_place):
                 if name not in known:
                     raise UnknownNameError("key", f"{key}.{name}", [f"{key}.{each}" for each in known])

@@ -13,8 +13,10 @@ from typing import Any
 import click
 
 from cfo_bench.kinds import Count, FilePath, Kind, OneOf, Parsed, Several, Share, UpTo
+from cfo_bench.records import Problem
 from cfo_bench.settings import Setting, settings_of
-from cfo_bench.suite.model import CLUSTER_KINDS, Suite
+from cfo_bench.suite.cluster import BATCH_SYSTEMS
+from cfo_bench.suite.model import Suite
 from cfo_bench.terminal import completion
 
 Command = Callable[..., Any]
@@ -104,9 +106,9 @@ CLUSTER = (
     click.option(
         "--cluster",
         "cluster_kind",
-        type=click.Choice([kind for kind in CLUSTER_KINDS if kind != "join"]),
+        type=click.Choice(["local", *BATCH_SYSTEMS]),
         metavar="KIND",
-        help="Start Dask workers: local, or by a batch system: slurm, pbs, sge, lsf, htcondor, oar, moab.",
+        help=f"Start Dask workers: local, or by a batch system: {', '.join(BATCH_SYSTEMS)}.",
     ),
     click.option(
         "--scheduler",
@@ -141,7 +143,7 @@ OWN_FILE = (
     click.option("--target", metavar="COLUMN", help="The column of --data to predict."),
     click.option(
         "--problem",
-        type=click.Choice(["binary", "multiclass", "regression"]),
+        type=click.Choice([one.value for one in Problem]),
         metavar="KIND",
         help="What --target is, where its values don't tell: binary, multiclass or regression.",
     ),

@@ -70,6 +70,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ({"cluster": {"kind": "slrm"}}, "unknown cluster.kind 'slrm' (did you mean 'slurm'?)"),
         ({"cluster": {"wrkers": 1}}, "unknown key 'cluster.wrkers'"),
         ({"cluster": {"kind": "join"}}, "cluster is {'kind': 'join'}: kind: join needs a scheduler"),
+        ({"cluster": Cluster("slrm")}, "unknown cluster.kind 'slrm' (did you mean 'slurm'?)"),
+        ({"cluster": Cluster("slurm", workers=0)}, "cluster.workers is 0: write a whole number from 1 on"),
+        ({"cluster": Cluster("join")}, "cluster is Cluster(kind='join', scheduler=None"),
         ({"engine": "spark"}, "unknown engine 'spark'"),
     ],
 )  # fmt: skip
@@ -86,6 +89,16 @@ def test_a_cluster_means_the_dask_engine_unless_an_engine_is_named() -> None:
     assert (Suite(cluster=Cluster()).engine, Suite(cluster={"kind": "local"}).engine) == ("dask", "dask")
     assert Suite(cluster=Cluster("slurm"), engine="local").engine == "local"
     assert replace(Suite(cluster=Cluster("slurm"), engine="local"), jobs=2).engine == "local"
+
+
+def test_a_cluster_with_a_scheduler_is_joined() -> None:
+    joined = Cluster("join", "tcp://a:1")
+
+    assert Suite(cluster=Cluster(scheduler="tcp://a:1")).cluster == joined
+    assert Suite(cluster={"scheduler": "tcp://a:1"}).cluster == joined
+    assert Suite(cluster=Cluster("slurm", None, 4, {"cores": 8})).cluster == Cluster(
+        "slurm", None, 4, {"cores": 8}
+    )
 
 
 def test_a_copy_with_a_change_is_checked_and_keeps_the_rest() -> None:
