@@ -48,6 +48,7 @@ def trials(draw: st.DrawFn) -> TrialRecord:
         peak_memory_mb=draw(st.none() | seconds),
         error=draw(st.none() | texts),
         test_score=draw(st.none() | losses),
+        asked=draw(st.none() | st.integers(1, 10**9)),
     )
 
 
@@ -100,6 +101,12 @@ def test_what_is_written_is_read_back(tmp_path: Path, written: list[TrialRecord]
     write(tmp_path / "t.jsonl", HEADER, *written, end())
     found = read(tmp_path / "t.jsonl")
     assert (found.header, found.trials, found.end) == (HEADER, written, end())
+
+
+def test_a_line_has_the_fields_of_its_record_and_asked_only_where_it_is_known():
+    fields = ["kind", *TrialRecord._fields]
+    assert list(orjson.loads(trace.encode(trial(0)._replace(asked=3)))) == fields
+    assert list(orjson.loads(trace.encode(trial(0)))) == fields[:-1] and fields[-1] == "asked"
 
 
 @many

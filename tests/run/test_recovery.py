@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,9 @@ def record(number: int, tell_seconds: float | None = None) -> TrialRecord:
     return record_of(started(number), OK, 0.75, number + 0.5, tell_seconds)
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[LivePage]:
-    page = LivePage.own(tmp_path / "t.live")
-    page.clear()
+@pytest.fixture(autouse=True)
+def running_clock(page: LivePage) -> None:
     page.start_clock(ZERO)
-    yield page
-    page.close(remove=True)
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.records import EndRecord
 from cfo_bench.results import trace
-from cfo_bench.results.files import log_path, page_path
+from cfo_bench.results.files import log_path
 from cfo_bench.run import recovery
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import BusyError, LivePage, Snapshot
+from cfo_bench.run.live_page import LivePage, Snapshot
 from cfo_bench.run.recovery import Death, Fate
-from cfo_bench.run.supervisor import SYNC_SECONDS, Outcome, Verdict, already_done
+from cfo_bench.run.supervisor import SYNC_SECONDS, Outcome, Verdict, already_done, own_page
 
 
 class Mirror:
@@ -31,12 +31,9 @@ class Mirror:
     @classmethod
     def open(cls, job: Job, force: bool, say: Callable[[str], None]) -> Mirror | Verdict:
         """The copy with what an earlier command left, mended; a verdict where there is nothing to be done."""
-        try:
-            page = LivePage.own(page_path(job.trace_path))
-        except BusyError as error:
-            return Verdict(Outcome.BUSY, 0, str(error))
-        except CfoBenchError as error:
-            return Verdict(Outcome.FAILED, error.exit_code, str(error))
+        page = own_page(job)
+        if isinstance(page, Verdict):
+            return page
         try:
             past = None if force else recovery.prepare_to_resume(job, page, say)
             page.clear()
