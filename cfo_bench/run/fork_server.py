@@ -28,7 +28,13 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
     for variable in THREAD_VARIABLES:
         os.environ[variable] = "1"
     context = multiprocessing.get_context("forkserver")
-    always = ("__main__", "cfo_bench.run.process", "cfo_bench.run.preloaded", "numpy.random")
+    always = (
+        "__main__",
+        "cfo_bench.run.entry",
+        "cfo_bench.run.process",
+        "cfo_bench.run.preloaded",
+        "numpy.random",
+    )
     context.set_forkserver_preload([*always, *preload])
     running_server()
     return context

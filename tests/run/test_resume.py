@@ -16,7 +16,7 @@ from tests.helpers.runs import Run, spec
 @pytest.mark.parametrize(
     ("method", "parallel"), [("cfo", 1), ("cfo", 3), ("cfo-0", 1), ("flow2", 1), ("rs", 1), ("rs", 4)]
 )
-def test_a_run_cut_off_after_any_trial_goes_on_as_if_it_had_not_been(
+def test_a_run_cut_off_after_any_trial_is_resumed_as_if_it_had_not_been(
     run: Run, method: str, parallel: int
 ) -> None:
     wanted = spec(method, parallel)
