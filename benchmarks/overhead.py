@@ -2,10 +2,10 @@
 
     python benchmarks/overhead.py
 
-The rest is the harness's: the trial under way in the shared page, the line in the trace, the loop
-itself. A trial sorts numbers, as often as took its time when the run began, so that a neighbour slows
-down both alike. The best of three tries counts, since a neighbour's burst is not
-ours. Exits with 1 when a share is below its floor.
+The rest is spent by the harness: on the live page, the line in the trace, and the loop itself. A trial
+sorts numbers; how often is measured when the run starts, so that another process slows down trials and
+harness alike. The best of three attempts counts, since a short burst of other work is not our doing.
+Exits with 1 when a share is too low.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRIES = 3
 
 
 class Busy:
-    """In the shape of XGBoost; every trial takes `milliseconds`, whatever is asked for."""
+    """A learner with the space of XGBoost; every trial takes `milliseconds`, whatever its configuration."""
 
     problems = tuple(Problem)
     cost_related = ("n_estimators",)
@@ -63,7 +63,7 @@ class Busy:
 
 
 def measure(method: str, milliseconds: float, budget: float) -> tuple[float, int, float]:
-    """The share inside, the number of trials, and the seconds outside for each of them."""
+    """The share inside, the number of trials, and the seconds outside of each trial."""
     with tempfile.TemporaryDirectory() as folder:
         trials, elapsed = run(Path(folder), method, milliseconds, budget)
     inside = sum(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cfo_bench.results.status import RunStatus, Status, Watch
+    from cfo_bench.results.status import FolderStatus, RunStatus, Watch
 
 # What is listed one by one, before the rest is only counted.
 _AT_MOST = 10
@@ -59,7 +59,7 @@ def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
         click.echo("\n".join([*_by_task(found.runs), *_summary(found.runs)]))
 
 
-def _watch_terminal(looking: Watch, every: float) -> Status:
+def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
     """Redraws what is not done yet, as much as fits; the last look, for a table of it all."""
     from rich.live import Live
     from rich.text import Text
@@ -80,7 +80,7 @@ def _watch_terminal(looking: Watch, every: float) -> Status:
     return found
 
 
-def _watch_lines(looking: Watch, every: float) -> Status:
+def _watch_lines(looking: Watch, every: float) -> FolderStatus:
     """A line whenever a number has changed, and one for each new failure."""
     from cfo_bench.clock import sleep
 
@@ -112,26 +112,26 @@ def _goes_on(runs: Sequence[RunStatus]) -> bool:
 
 def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
     """A row a method, the time to go, and what is not as it should be."""
-    from cfo_bench.results.status import Progress
+    from cfo_bench.results.status import RunState
     from cfo_bench.terminal.tables import text_table
 
     counts: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
         counts.setdefault((run.learner, run.method), Counter())[run.progress] += 1
-    rows = [[*names, *(f"{n[kind] or ''}" for kind in Progress)] for names, n in sorted(counts.items())]
+    rows = [[*names, *(f"{n[kind] or ''}" for kind in RunState)] for names, n in sorted(counts.items())]
     total = Counter(run.progress for run in runs)
-    rows.append(["all", "", *(f"{total[kind] or ''}" for kind in Progress)])
-    yield text_table(("learner", "method", *Progress), rows, right=range(2, 2 + len(Progress)))
+    rows.append(["all", "", *(f"{total[kind] or ''}" for kind in RunState)])
+    yield text_table(("learner", "method", *RunState), rows, right=range(2, 2 + len(RunState)))
     yield f"\n{_to_go(runs)}"
-    for kind in (Progress.FAILED, Progress.INTERRUPTED):
+    for kind in (RunState.FAILED, RunState.INTERRUPTED):
         if total[kind]:
             yield f"\n{kind}:"
             yield from _reasons([run for run in runs if run.progress is kind])
-    if total[Progress.RUNNING]:
+    if total[RunState.RUNNING]:
         yield "\nrunning:"
-        running = [run for run in runs if run.progress is Progress.RUNNING]
+        running = [run for run in runs if run.progress is RunState.RUNNING]
         yield from _some([f"  {_name(run)}: {_at(run)}" for run in running])
-    missing = [run for run in runs if run.progress is Progress.MISSING]
+    missing = [run for run in runs if run.progress is RunState.MISSING]
     if missing:
         yield "\nmissing:"
         yield from _some([f"  {line}" for line in _folds(missing)])
@@ -140,11 +140,11 @@ def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
 def _to_go(runs: Sequence[RunStatus]) -> str:
     """The time to go, and how it was reckoned."""
     from cfo_bench.quantities import duration
-    from cfo_bench.results.status import Progress, remaining
+    from cfo_bench.results.status import RunState, remaining
 
     left = remaining(runs)
     if not _goes_on(runs):
-        failed = sum(run.progress is Progress.FAILED for run in runs)
+        failed = sum(run.progress is RunState.FAILED for run in runs)
         return f"nothing left to do, {failed} failed" if failed else "all done"
     budgets = f"{duration(left.budget_seconds)} of budget left"
     if left.eta_seconds is not None:
@@ -157,7 +157,7 @@ def _to_go(runs: Sequence[RunStatus]) -> str:
 
 def _by_task(runs: Sequence[RunStatus], unfinished_only: bool = False) -> Iterator[str]:
     """For each learner with several tasks a row a task, a column a method."""
-    from cfo_bench.results.status import Progress
+    from cfo_bench.results.status import RunState
     from cfo_bench.terminal.tables import text_table
 
     counts: dict[str, dict[str, dict[str, Counter[str]]]] = {}
@@ -166,7 +166,7 @@ def _by_task(runs: Sequence[RunStatus], unfinished_only: bool = False) -> Iterat
         of_task.setdefault(run.method, Counter())[run.progress] += 1
     for learner, tasks in sorted(counts.items()):
         done = [
-            task for task, n in tasks.items() if all(set(kinds) == {Progress.DONE} for kinds in n.values())
+            task for task, n in tasks.items() if all(set(kinds) == {RunState.DONE} for kinds in n.values())
         ]
         shown = [task for task in sorted(tasks) if not (unfinished_only and task in done)]
         if len(tasks) == 1 or not shown:

@@ -1,4 +1,4 @@
-"""What is under a run: the machine's cores and memory, its limits, how busy it is, and signals."""
+"""The machine and its processes: cores and memory, their limits, how busy it is, signals, subprocesses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the control groups of Linux leave this process: batch systems and containers set them.
+"""The limits of Linux control groups, which batch systems and containers set for their processes.
 
-Version 2 has one tree of groups, version 1 one for each controller, and both may be there at once. A
-group's limit holds for all below it, so that the tightest one from ours up to the root counts.
+Version 2 has one tree of groups, version 1 one for each controller, and a system may have both. A
+group's limit holds for all groups below it: the lowest one between ours and the root counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SELF = Path("/proc/self")
 
 
 def cpu_limit(proc: Path = _SELF) -> float | None:
-    """How many cores' worth of time our groups may use; None without a limit."""
+    """How many cores this process may use, such as 3.5; None without a limit."""
     limits = []
     for group, is_v2 in _groups(proc, "cpu"):
         if is_v2:
@@ -29,7 +29,7 @@ def cpu_limit(proc: Path = _SELF) -> float | None:
 
 
 def memory_limit_mb(proc: Path = _SELF) -> int | None:
-    """What our groups may hold; None without a limit. Version 1 writes none as an absurdly high one."""
+    """How much memory this process may hold; None without a limit, which version 1 writes as a huge one."""
     limits = []
     for group, is_v2 in _groups(proc, "memory"):
         (limit,) = _words(group / ("memory.max" if is_v2 else "memory.limit_in_bytes"), 1)
@@ -39,7 +39,7 @@ def memory_limit_mb(proc: Path = _SELF) -> int | None:
 
 
 def _groups(proc: Path, controller: str) -> Iterator[tuple[Path, bool]]:
-    """The folder of our group and those of the groups around it, each with whether it is version 2."""
+    """The folders of our group and its ancestors, each with whether it is version 2."""
     names = _names(proc)
     for line in _lines(proc / "mountinfo"):
         where, _, what = line.partition(" - ")
@@ -53,7 +53,7 @@ def _groups(proc: Path, controller: str) -> Iterator[tuple[Path, bool]]:
         if name is None:
             continue
         root, mount = where.split()[3:5]
-        # In a container, the mount may show a part of the tree only, and our name be that of outside.
+        # In a container, the mount may show only a part of the tree, while our name is the one outside.
         inside = name.removeprefix(root) if root != "/" else name
         top = Path(mount.encode().decode("unicode_escape"))
         here = top.joinpath(*(part for part in Path(inside).parts if part not in ("/", "..")))
@@ -64,7 +64,7 @@ def _groups(proc: Path, controller: str) -> Iterator[tuple[Path, bool]]:
 
 
 def _names(proc: Path) -> dict[str, str]:
-    """Our group in the tree of each controller; that of version 2 by the empty name."""
+    """Our group's name in the tree of each controller; the tree of version 2 has the controller `""`."""
     found = {}
     for line in _lines(proc / "cgroup"):
         _, controllers, name = line.split(":", 2)
@@ -80,7 +80,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _words(path: Path, count: int) -> list[str]:
-    """The words of a one-line file, or as many empty ones: a group need not have every file."""
+    """The words of a one-line file; as many empty ones where the file is missing, as it may be."""
     try:
         words = path.read_text().split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Who else wanted the machine: its load, and what a hypervisor kept from it."""
+"""How busy the machine is: its load, and the time that a hypervisor gave to other machines."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """Clock ticks of all the machine's processors since it started, and those that were stolen."""
+    """Clock ticks of all processors since the machine started."""
 
     total: int
-    stolen: int
+    stolen: int  # that the hypervisor gave to other machines
 
 
 def ticks() -> Ticks | None:
-    """None where the system does not count them."""
+    """The ticks up to now; None where the system does not count them."""
     try:
         with Path("/proc/stat").open("rb") as file:
             # user nice system idle iowait irq softirq steal; what guests took is in user and nice.
@@ -29,7 +29,7 @@ def ticks() -> Ticks | None:
 
 
 def steal_percent(since: Ticks | None) -> float | None:
-    """The share of the machine's time since then that its hypervisor gave to others."""
+    """Which percentage of the machine's time since then its hypervisor gave to others."""
     now = ticks()
     if since is None or now is None or now.total <= since.total:
         return None
@@ -37,16 +37,16 @@ def steal_percent(since: Ticks | None) -> float | None:
 
 
 def load() -> float:
-    """Processes that ran or waited to run, on average over the last minute."""
+    """How many processes ran or waited to run, on average over the last minute."""
     return round(os.getloadavg()[0], 2)
 
 
-# A run's process is forked from one that read this when the command, or the cluster's worker, began.
+# Read when the command, or the cluster's worker, started: a run's process is forked after that.
 _BEGAN = ticks()
 
 
 def at_start() -> dict[str, Any]:
-    """What a header says of a run's own moment, on its own node."""
+    """How busy this machine is now, for the header of a run that starts here."""
     return {
         "node": platform.node(),
         "cpus": os.cpu_count(),

@@ -1,4 +1,4 @@
-"""What is known of this machine: its cores, its memory, and what a trace says of them."""
+"""This machine: its cores, its memory, and what a trace's header says of it."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "xgboost-cpu", "xgboost
 
 
 def total_memory_mb() -> int:
-    """What this process and its children may hold together."""
+    """How much memory this process and its children may hold together."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     limit = cgroups.memory_limit_mb()
     return there if limit is None else min(there, limit)
 
 
 def cores() -> int:
-    """Cores that this process and its children may use."""
+    """How many cores this process and its children may use."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return whole_cores(there, cgroups.cpu_limit())
 
 
 def whole_cores(there: int, quota: float | None) -> int:
-    """A part of a core is none to give to a thread, but there is always one."""
+    """The cores that threads can be given: a part of one does not count, and there is at least one."""
     return there if quota is None else max(1, min(there, int(quota)))
 
 
 def provenance() -> dict[str, Any]:
-    """Everything about here that may explain a difference between two runs; `contention` knows the now."""
+    """What may explain a difference between two runs: versions and machine; not how busy it is."""
     return {
         "cfo_bench": {"version": __version__, "commit": _commit()},
         "machine": {

@@ -1,4 +1,4 @@
-"""Signals, and the end of a process: who is asked to stop, and what dies with whom."""
+"""Signals: which of them ask a process to stop, and how a child ends with its parent."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import sys
 from multiprocessing import forkserver
 from typing import Any
 
-# What asks us to stop. The fork server blocks them, and so do its children until they have their handlers.
+# Signals that ask us to stop. The fork server blocks them; its children do so until they have handlers.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill this process when the one it was forked from is gone, however that happens."""
+    """Asks the kernel to kill this process when the process that it was forked from ends, for any reason."""
     if sys.platform == "linux":
         set_parent_death_signal = 1  # PR_SET_PDEATHSIG
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-    # The fork server lives as long as somebody holds this pipe: its children must not, or they and it
-    # would keep each other alive after the death of the process that all of them work for.
+    # The fork server lives as long as a process has this pipe open. Its children must close it: else they
+    # and the server would keep each other alive after the death of the process that started them.
     server: Any = forkserver._forkserver
     if server._forkserver_alive_fd is not None:
         os.close(server._forkserver_alive_fd)
         server._forkserver_alive_fd = None
     starter = multiprocessing.parent_process()
-    if starter is not None and not starter.is_alive():  # it was gone before we asked
+    if starter is not None and not starter.is_alive():  # it died before we asked the kernel
         os._exit(1)
 
 
 def leave_stopping_to_others() -> None:
-    """Ctrl-C and SIGTERM reach every process of a group: what becomes of this one, its supervisor decides.
+    """Makes this process survive Ctrl-C and SIGTERM, which reach its whole group: the supervisor ends it.
 
-    A handler that does nothing, since a signal that is ignored would stay so in programs started from here.
+    The handlers do nothing. To ignore the signals would not do: programs started from here would inherit it.
     """
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
@@ -41,7 +41,7 @@ def leave_stopping_to_others() -> None:
 
 
 def signal_name(exit_code: int) -> str:
-    """How a process ended, from a negative exit code."""
+    """The name of the signal that ended a process, from its negative exit code."""
     try:
         return signal.Signals(-exit_code).name
     except ValueError:

@@ -1,1 +1,1 @@
-"""Records on disk: traces, the results folder that holds them, and what can be said of it as a whole."""
+"""Records on disk: traces, the results folder that holds them, and its plan, status, summary and merge."""

@@ -1,4 +1,4 @@
-"""Results folders of several machines, put together in one: all of it, or nothing where two contradict."""
+"""Merging the results folders of several machines into one: all runs, or nothing if two contradict."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from cfo_bench.results.files import INTERRUPTED_SUFFIX, TRACE_SUFFIX, interrupte
 from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.identity import differences
 
-# What is written and has not got its name yet: no reader takes it for a trace.
+# The suffix of a file that is still being written: no reader takes it for a trace.
 _UNFINISHED = ".merging"
 
 
 class MergeConflict(RunError):
-    """Nothing was written; `conflicts` has a line for each thing that stands in the way."""
+    """Nothing was written, because of the `conflicts`: one line for each."""
 
     def __init__(self, conflicts: Sequence[str]) -> None:
         super().__init__(
@@ -33,35 +33,36 @@ class MergeConflict(RunError):
 
 @dataclass(slots=True)
 class Merged:
-    """What came of it: how many runs came from each folder, and what a person should know."""
+    """What a merge did."""
 
-    copied: Counter[str] = field(default_factory=Counter)
-    there_before: int = 0
+    copied: Counter[str] = field(default_factory=Counter)  # how many runs, by the folder they came from
+    there_before: int = 0  # how many runs the folder had already
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """One folder's copy of a run; `stamp` tells whether it has changed since it was read."""
+    """One folder's copy of a run."""
 
     folder: Path
     path: Path
     header: dict[str, Any]
     is_finished: bool
     trials: int
-    is_torn: bool
-    stamp: tuple[int, int]
+    is_torn: bool  # its last line is not whole
+    stamp: tuple[int, int]  # when it was read: see files.stamp
 
     def lines(self) -> bytes:
+        """The whole lines."""
         return trace.split_torn(self.path.read_bytes())[0]
 
 
 def merge(folders: Sequence[Path], out: Path, skip_running: bool = False) -> Merged:
-    """Every run of the folders in `out`, which may be one of them, or have runs already.
+    """Copies every run of the folders to `out`, which may be one of them, or have runs already.
 
-    A run that several have is taken from the one that has most of it. The order of the folders does
-    not matter.
+    A run that several folders have is taken from the one that has most of it. The order of the folders
+    does not matter. A run that a process works on is a conflict, or left out with `skip_running`.
     """
     sources = _sources(folders, out)
     files = {folder: run_files(folder) for folder in sources}
@@ -104,7 +105,7 @@ def merge(folders: Sequence[Path], out: Path, skip_running: bool = False) -> Mer
 
 
 def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
-    """Each folder once, with `out` if it is there already: what it has counts as much."""
+    """Each folder once, and `out` too if it exists: its runs count as much as those of the others."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{str(out)!r} is a file: give a folder, new or with results, to merge into")
     found: dict[Path, Path] = {}
@@ -118,7 +119,7 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _read(folder: Path, run_id: str) -> _Copy | None:
-    """None for a run that never began: its trace has no header. Every line is checked."""
+    """The copy, with every line checked; None for a run that never started: its trace has no header."""
     path = folder / f"{run_id}{TRACE_SUFFIX}"
     stamp_before = stamp(path)
     found = trace.read(path)
@@ -133,7 +134,7 @@ def _read(folder: Path, run_id: str) -> _Copy | None:
 
 
 def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
-    """The copy that has all that the others have."""
+    """The copy that has everything that the others have; RunError if there is none."""
     if len(copies) == 1:
         return copies[0]
     lines = [copy.lines() for copy in copies]
@@ -144,12 +145,12 @@ def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
     ]
     if not best:
         raise RunError(f"{run_id} {_what_differs(copies, lines)}")
-    # Of several that say the same, always the same one, whatever the order of the folders.
+    # Of several that are equally good, always the same one, whatever the order of the folders.
     return copies[min(best, key=lambda at: lines[at])]
 
 
 def _covers(one: _Copy, its_lines: bytes, other: _Copy, other_lines: bytes) -> bool:
-    """Whether nothing is lost when the other goes."""
+    """Whether nothing of the other copy is lost if this one is taken."""
     if its_lines.startswith(other_lines):  # the same, or an older copy
         return True
     if differences(other.header, one.header):
@@ -157,10 +158,10 @@ def _covers(one: _Copy, its_lines: bytes, other: _Copy, other_lines: bytes) -> b
     (its_header, _, its_rest), (other_header, _, other_rest) = (
         part.partition(b"\n") for part in (its_lines, other_lines)
     )
-    # The same beginning of the same run, which went on in two places and came to its end in one. Or
-    # it was begun twice, and so far came out the same: on the virtual clock it always does.
-    went_on = its_header == other_header and one.is_finished and not other.is_finished
-    return went_on or its_rest.startswith(other_rest)
+    # The same run was resumed in two places, and finished in one. Or it was started twice and gave the
+    # same trials so far, as it always does on the virtual clock.
+    is_finished_here = its_header == other_header and one.is_finished and not other.is_finished
+    return is_finished_here or its_rest.startswith(other_rest)
 
 
 def _what_differs(copies: Sequence[_Copy], lines: Sequence[bytes]) -> str:
@@ -184,7 +185,7 @@ def _state(copy: _Copy) -> str:
 
 
 def _different_data(copies: Iterable[_Copy]) -> list[str]:
-    """The tasks that are not the same everywhere: runs on them can't be compared, so are not mixed."""
+    """A line for each task whose data is not the same in all copies: their runs can't be compared."""
     found: dict[tuple[str, int], dict[tuple[str, ...], Counter[str]]] = {}
     for copy in copies:
         spec, data = copy.header["spec"], copy.header["data"]
@@ -204,7 +205,7 @@ def _different_data(copies: Iterable[_Copy]) -> list[str]:
 
 
 def _unlike(copies: Iterable[_Copy]) -> list[str]:
-    """What does not forbid a comparison, but belongs to it."""
+    """What differs between the runs, and does not forbid to compare them, but should be known."""
     cpus: dict[str, Counter[str]] = {}
     versions: dict[str, Counter[str]] = {}
     for copy in copies:
@@ -229,7 +230,7 @@ def _sides(found: dict[str, Counter[str]]) -> str:
 def _write(
     chosen: dict[str, _Copy], sources: Sequence[Path], out: Path, before: Container[str], merged: Merged
 ) -> None:
-    """`before` are the runs that `out` had when it was looked at."""
+    """Copies the chosen runs to `out`; `before` has the runs that were there when it was read."""
     out.mkdir(parents=True, exist_ok=True)
     plan.note(out, _plans(sources))
     for run_id, copy in chosen.items():
@@ -243,7 +244,7 @@ def _write(
         lines = copy.lines()
         has_changed = stamp(copy.path) != copy.stamp or is_held(target)
         if has_changed or (run_id not in before and target.exists()):
-            raise RunError(f"{run_id} was gone on with meanwhile: give the same command again")
+            raise RunError(f"{run_id} was resumed meanwhile: give the same command again")
         if target.is_file() and target.read_bytes() == lines:
             merged.there_before += 1
             continue
@@ -255,7 +256,7 @@ def _write(
 
 
 def _put_page(copy: _Copy, target: Path) -> None:
-    """What a killed run was at belongs to its trace, and to no other."""
+    """The page of a killed run goes with its trace; a page beside any other trace is removed."""
     page = page_path(copy.path)
     if page.is_file() and not copy.is_finished:
         _put(target, page.read_bytes())
@@ -264,7 +265,7 @@ def _put_page(copy: _Copy, target: Path) -> None:
 
 
 def _plans(sources: Sequence[Path]) -> list[plan.Planned]:
-    """Each run that was asked for anywhere once: the longest, should they differ."""
+    """Each run of all plans once; where plans differ, the one with the largest budget."""
     found: dict[str, plan.Planned] = {}
     for run in [run for folder in sources for run in plan.read(folder)]:
         known = found.setdefault(run.id, run)
@@ -274,7 +275,7 @@ def _plans(sources: Sequence[Path]) -> list[plan.Planned]:
 
 
 def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
-    """All of them, numbered where folders have different ones under the same name."""
+    """Copies all interrupted traces; different ones of the same name are numbered."""
     contents: dict[Path, set[bytes]] = {}
     for folder in sources:
         for path in folder.rglob(f"*{INTERRUPTED_SUFFIX}"):
@@ -291,7 +292,7 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """A file that is whole, and on the disk, or not there at all."""
+    """Writes a file so that it is whole and on the disk, or not there at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
     with unfinished.open("wb") as file:

@@ -1,4 +1,4 @@
-"""What was asked for of a results folder, noted before the first run starts: so that one sees what waits."""
+"""The plan of a results folder: which runs were asked for. It shows which of them have not started."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
 from cfo_bench.run_id import run_id
 
-# Not called *.jsonl: every file of that name below a results folder is a trace.
+# Without the suffix of a trace: every file that has it is taken for one.
 FILE_NAME = "runs.plan"
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One run that was asked for; `error` says why it failed, if it did before it had a trace to say so."""
+    """One run that was asked for."""
 
-    id: str
+    id: str  # see trace.run_id
     learner: str
     task: str
     method: str
@@ -33,22 +33,22 @@ class Planned:
     seed: int
     budget_seconds: float
     clock: str
-    error: str | None = None
+    error: str | None = None  # why it failed, if it failed before it had a trace
 
 
 def record(results: Path, specs: Sequence[RunSpec]) -> None:
-    """Notes the runs that are not noted yet, or in another way; commands side by side may all do so."""
+    """Adds runs to the plan, unless they are in it as they are; several commands may do so at once."""
     note(results, [_planned(spec) for spec in specs])
 
 
 def record_failure(results: Path, spec: RunSpec, error: str) -> None:
-    """Notes why a run failed before its first line. Asked for again, it is waiting again."""
+    """Adds to the plan why a run failed before its first line. If it is asked for again, it waits again."""
     with suppress(OSError), _locked(results) as file:
         _append(file, [_planned(spec, error)])
 
 
 def note(results: Path, runs: Sequence[Planned]) -> None:
-    """A folder that can't be written to is no matter here: the first run will say so."""
+    """Adds runs to the plan. A folder that can't be written to is no error here: the first run reports it."""
     if not runs:
         return
     with suppress(OSError), _locked(results) as file:
@@ -80,7 +80,7 @@ def _locked(results: Path) -> Iterator[BinaryIO]:
 
 
 def _append(file: BinaryIO, runs: Sequence[Planned]) -> None:
-    # What a killed writer left of a line stays a line of its own, which no reader can read.
+    # What a killed writer left of a line becomes a line of its own, which readers ignore.
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - 1, 0))
     torn = b"\n" if file.read() not in (b"", b"\n") else b""
@@ -91,7 +91,7 @@ def _append(file: BinaryIO, runs: Sequence[Planned]) -> None:
 
 
 def read(results: Path) -> list[Planned]:
-    """Every run that was asked for, each as it was noted last; nothing where there is no plan."""
+    """Every run that was asked for, each by its last line; empty where there is no plan."""
     try:
         return list(_parse((results / FILE_NAME).read_bytes()).values())
     except OSError:
@@ -101,7 +101,7 @@ def read(results: Path) -> list[Planned]:
 def _parse(data: bytes) -> dict[str, Planned]:
     found: dict[str, Planned] = {}
     for line in data.splitlines():
-        with suppress(ValueError, KeyError, TypeError):  # torn, or not ours
+        with suppress(ValueError, KeyError, TypeError):  # a torn line, or not one of ours
             row = orjson.loads(line)
             run = Planned(**{name: row[name] for name in _KEYS if name in row})
             found[run.id] = run

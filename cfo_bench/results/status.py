@@ -1,4 +1,4 @@
-"""How far a results folder has come: what was asked for of it, and the first and last line of each trace."""
+"""How far the runs of a results folder are: by its plan, and by the first and last line of each trace."""
 
 from __future__ import annotations
 
@@ -19,86 +19,80 @@ from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.trace import SCHEMA_VERSION, ends
 
 
-class Progress(StrEnum):
+class RunState(StrEnum):
     DONE = "done"
     RUNNING = "running"
-    WAITING = "waiting"
+    WAITING = "waiting"  # it was asked for, and has not started
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    MISSING = "missing"
+    MISSING = "missing"  # it was not asked for, but another method of its task has that fold
 
 
-# What a cfo-bench that is at it, or the same command again, will go on with.
-TO_BE_DONE = (Progress.RUNNING, Progress.WAITING, Progress.INTERRUPTED)
+# What a running cfo-bench, or the same command again, will do or resume.
+TO_BE_DONE = (RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """One run. `reason` says why it failed or was interrupted.
-
-    A waiting run was asked for and has not begun; a missing one was not, but another method of its
-    task has that fold.
-    """
+    """One run, and how far it is; None where that is not known (yet)."""
 
     learner: str
     task: str
     method: str
     fold: int
     seed: int
-    progress: Progress
-    elapsed: float | None = None
+    progress: RunState
+    elapsed: float | None = None  # where the run's clock stands
     budget_seconds: float | None = None
     trials: int | None = None
-    reason: str | None = None
-    path: str | None = None
-    clock: str | None = None
+    reason: str | None = None  # why it failed or was interrupted
+    path: str | None = None  # of its trace
+    clock: str | None = None  # `wall` or `virtual`
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """Every run that is there or should be; `unreadable` has a line for each file that is no trace."""
+class FolderStatus:
+    """Every run of a results folder, and those that it should have."""
 
     runs: list[RunStatus]
-    unreadable: list[str]
+    unreadable: list[str]  # a message for each file that is no trace
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The seconds of budget that are left, and how long they take with as many runs at once as now.
+    """How much is left to do."""
 
-    There is no telling (None) while nothing runs, and on the virtual clock.
-    """
-
-    budget_seconds: float
-    running: int
+    budget_seconds: float  # of all runs together
+    running: int  # how many runs are running now
+    # How long it takes with as many runs at once as now; None while nothing runs, and on the virtual clock.
     eta_seconds: float | None
 
 
-def status(results: Path) -> Status:
+def status(results: Path) -> FolderStatus:
     return Watch(results).look()
 
 
 def remaining(runs: Sequence[RunStatus]) -> Remaining:
-    """A run never takes less than what is left of its budget, however many are at it."""
+    """The time to go is at least what is left of the longest run's budget."""
     left = [
         max(run.budget_seconds - (run.elapsed or 0.0), 0.0)
         for run in runs
         if run.progress in TO_BE_DONE and run.budget_seconds is not None
     ]
-    running = sum(run.progress is Progress.RUNNING for run in runs)
+    running = sum(run.progress is RunState.RUNNING for run in runs)
     is_virtual = any(run.clock == "virtual" for run in runs if run.progress in TO_BE_DONE)
     eta = max(sum(left) / running, *left) if running and left and not is_virtual else None
     return Remaining(sum(left), running, eta)
 
 
 class Watch:
-    """Looks at a results folder, again and again: a trace that has not grown since is not read again."""
+    """Looks at a results folder again and again. A trace that has not changed is not read again."""
 
     def __init__(self, results: Path) -> None:
         self._results = results
         self._known: dict[str, tuple[tuple[int, int], RunStatus]] = {}
 
-    def look(self) -> Status:
+    def look(self) -> FolderStatus:
         results = self._results
         found_files = run_files(results)
         planned = {run.id: run for run in plan.read(results)}
@@ -115,7 +109,7 @@ class Watch:
             except (ValueError, KeyError, TypeError, OSError) as error:
                 unreadable.append(f"{path} can't be read as a trace ({error}): move it away")
                 continue
-            is_over = found is not None and found.progress is not Progress.INTERRUPTED
+            is_over = found is not None and found.progress is not RunState.INTERRUPTED
             is_running = (PAGE_SUFFIX in suffixes or not is_over) and is_held(path)
             if found is not None:
                 runs.append(_running(found, self._written_at(path)) if is_running else found)
@@ -126,10 +120,10 @@ class Watch:
                 continue
             planned.pop(run_id, None)
         runs += map(_of_plan, planned.values())
-        return Status(runs + _missing(runs), unreadable)
+        return FolderStatus(runs + _missing(runs), unreadable)
 
     def _of_trace(self, path: Path) -> RunStatus | None:
-        """What stands in a trace, of a run that nobody is at; None without a whole header."""
+        """The run of a trace, as if no process were working on it; None without a whole header."""
         stamp_now = stamp(path)
         known = self._known.get(str(path))
         if known is not None and known[0] == stamp_now:
@@ -170,35 +164,35 @@ def _of_lines(path: Path, head: Mapping[str, Any], last: Mapping[str, Any]) -> R
     )
 
 
-def _progress(last: Mapping[str, Any]) -> tuple[Progress, str | None]:
+def _progress(last: Mapping[str, Any]) -> tuple[RunState, str | None]:
     if last["kind"] != "end":
-        return Progress.INTERRUPTED, "cut off: its process was killed, or the machine went down"
+        return RunState.INTERRUPTED, "cut off: its process was killed, or the machine went down"
     match EndReason(last["reason"]):
         case EndReason.ERROR:
-            return Progress.FAILED, last["error"]
+            return RunState.FAILED, last["error"]
         case EndReason.INTERRUPTED:
-            return Progress.INTERRUPTED, last["error"]
+            return RunState.INTERRUPTED, last["error"]
         case _:
-            return Progress.DONE, None
+            return RunState.DONE, None
 
 
 def _running(run: RunStatus, written_at: float) -> RunStatus:
-    """As somebody is at it: the trial under way has been going on since the trace was last written."""
+    """The run while a process works on it: its clock has gone on since the trace was last written."""
     elapsed = run.elapsed
     if elapsed is not None and run.budget_seconds is not None and run.clock == "wall":
         since = max(unix_now() - written_at, 0.0)
         elapsed = max(elapsed, min(elapsed + since, run.budget_seconds))
-    return replace(run, progress=Progress.RUNNING, reason=None, elapsed=elapsed)
+    return replace(run, progress=RunState.RUNNING, reason=None, elapsed=elapsed)
 
 
 def _of_path(path: Path, is_running: bool) -> RunStatus | None:
-    """What the names of the folders say of a run that has no header yet."""
+    """A run that has no header yet, by the names of its folders."""
     try:
         learner, task, method = path.parts[-4:-1]
         fold, seed = (int(part.partition("-")[2]) for part in path.stem.split("_"))
     except ValueError:
         return None
-    progress = Progress.RUNNING if is_running else Progress.INTERRUPTED
+    progress = RunState.RUNNING if is_running else RunState.INTERRUPTED
     return RunStatus(unquote(learner), unquote(task), unquote(method), fold, seed, progress, path=str(path))
 
 
@@ -209,7 +203,7 @@ def _of_plan(run: plan.Planned) -> RunStatus:
         run.method,
         run.fold,
         run.seed,
-        Progress.WAITING if run.error is None else Progress.FAILED,
+        RunState.WAITING if run.error is None else RunState.FAILED,
         budget_seconds=run.budget_seconds,
         reason=run.error,
         clock=run.clock,
@@ -217,7 +211,7 @@ def _of_plan(run: plan.Planned) -> RunStatus:
 
 
 def _missing(runs: Sequence[RunStatus]) -> list[RunStatus]:
-    """The folds of a task that one method of its learner has and another has not."""
+    """For each task the folds that one method of its learner has and another one lacks."""
     there = {(run.learner, run.task, run.method, run.fold, run.seed) for run in runs}
     methods: dict[str, set[str]] = {}
     folds: dict[tuple[str, str], set[tuple[int, int]]] = {}
@@ -230,4 +224,4 @@ def _missing(runs: Sequence[RunStatus]) -> list[RunStatus]:
         for method in sorted(methods[learner])
         for fold, seed in sorted(ran)
     ]
-    return [RunStatus(*names, Progress.MISSING) for names in wanted if names not in there]
+    return [RunStatus(*names, RunState.MISSING) for names in wanted if names not in there]

@@ -1,4 +1,4 @@
-"""What a batch of runs came to: one row for each learner, task and method."""
+"""The results of many runs: one row for each learner, task and method."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from cfo_bench.results.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """Means over folds. `method_share` is ask and tell as a share of the time that passed."""
+    """Means over folds of the best trials; None where no fold has one."""
 
     learner: str
     task: str
     method: str
     folds: int
-    unfinished: int
+    unfinished: int  # folds whose run was interrupted or failed
     metric: str
     score_mean: float | None
-    score_sd: float | None
-    test_score_mean: float | None
+    score_sd: float | None  # None also for a single fold
+    test_score_mean: float | None  # with `validation: holdout` only
     seconds_to_best: float | None
     trials: float
-    method_share: float | None
+    method_share: float | None  # of the elapsed time: what the method took to ask and to be told
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What a row needs of one trace: thousands of traces together would not fit into memory."""
+    """What a row needs of one trace. Not the trace itself: thousands would not fit into memory."""
 
     metric: str
     best: TrialRecord | None

@@ -73,7 +73,7 @@ def encode(record: Record) -> bytes:
         "config": config,
         "rows": rows,
         "thread": thread,
-        "status": status._value_,  # orjson takes ten times as long for the enum itself
+        "status": str(status),  # orjson takes ten times as long for the enum itself
         "loss": loss,
         "score": score,
         "started": started,

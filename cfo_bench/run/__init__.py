@@ -1,1 +1,1 @@
-"""One run: its job, the loop of ask, evaluate and tell, its process, and the supervisor beside it."""
+"""One run: its job, the loop of ask, evaluate and tell, the process of the run, and its supervisor."""

@@ -25,7 +25,7 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
     It blocks Ctrl-C and SIGTERM, and ends with the process that calls this.
     """
     context = ForkServerContext()
-    always = ("cfo_bench.run.process", "cfo_bench.run.preloaded", "numpy.random")
+    always = ("cfo_bench.run.entry", "cfo_bench.run.process", "cfo_bench.run.preloaded", "numpy.random")
     context.set_forkserver_preload([*always, *preload])
     running_server()
     return context

@@ -150,12 +150,7 @@ class LivePage:
         self._write_slot()
 
     def evaluated(
-        self,
-        begun: StartedTrial,
-        result: Result,
-        score: float | None,
-        ended: float,
-        asked: int | None = None,
+        self, begun: StartedTrial, result: Result, score: float | None, ended: float, asked: int | None = None
     ) -> None:
         """From now on the trial counts, whatever happens while the method is told.
 

@@ -46,12 +46,7 @@ class Watcher(Protocol):
     def began(self, begun: StartedTrial) -> None: ...
 
     def evaluated(
-        self,
-        begun: StartedTrial,
-        result: Result,
-        score: float | None,
-        ended: float,
-        asked: int | None = None,
+        self, begun: StartedTrial, result: Result, score: float | None, ended: float, asked: int | None = None
     ) -> None:
         """The method has not been told of it yet."""
 

@@ -106,6 +106,16 @@ def _end_on_disk(job: Job) -> EndRecord | None:
     return None if end.reason is EndReason.INTERRUPTED else end
 
 
+def own_page(job: Job) -> LivePage | Verdict:
+    """The run's live page, locked for this process; the verdict if it can't be had."""
+    try:
+        return LivePage.own(page_path(job.trace_path))
+    except BusyError as error:
+        return Verdict(Outcome.BUSY, 0, str(error))
+    except CfoBenchError as error:
+        return Verdict(Outcome.FAILED, error.exit_code, str(error))
+
+
 def supervise(
     job: Job,
     context: ForkServerContext,
@@ -119,12 +129,9 @@ def supervise(
     `force` starts it again, whatever there is of it. `say` is called with what a person should know, and
     `show` with the live page, once the run is about to start.
     """
-    try:
-        page = LivePage.own(page_path(job.trace_path))
-    except BusyError as error:
-        return Verdict(Outcome.BUSY, 0, str(error))
-    except CfoBenchError as error:
-        return Verdict(Outcome.FAILED, error.exit_code, str(error))
+    page = own_page(job)
+    if isinstance(page, Verdict):
+        return page
     has_ended = False
     try:
         verdict = _Supervisor(job, context, stop, page, say, show).run(force)

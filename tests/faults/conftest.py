@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.results import trace
+from cfo_bench.results.files import LOG_SUFFIX, PAGE_SUFFIX
 from cfo_bench.results.trace import Trace
+from tests.helpers.processes import processes_with, run_processes_with, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "tests" / "plugins"
@@ -79,32 +80,15 @@ class Bench:
         wait_until(condition, what)
 
     def processes(self) -> dict[int, str]:
-        """Every living process of our commands, however it was started: pid and command line."""
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdecimal():
-                continue
-            try:
-                if self.mark.encode() not in (entry / "environ").read_bytes():
-                    continue
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:  # it ended while we looked
-                continue
-            if state != "Z":
-                found[int(entry.name)] = command
-        return found
+        return processes_with(self.mark)
 
     def run_processes(self) -> list[int]:
-        """The runs' own processes: the children of a fork server, and theirs."""
-        everything = self.processes()
-        servers = {pid for pid, command in everything.items() if "multiprocessing.forkserver" in command}
-        return [pid for pid in servers if parent_of(pid) in servers]
+        return run_processes_with(self.mark)
 
     def assert_nothing_is_left(self) -> None:
         """No process, and beside the traces no page of memory and no log."""
         self.assert_no_process_is_left()
-        beside = [path.name for path in self.results.rglob("*") if path.suffix in (".live", ".log")]
+        beside = [path.name for path in self.results.rglob("*") if path.suffix in (PAGE_SUFFIX, LOG_SUFFIX)]
         assert beside == []
 
     def assert_no_process_is_left(self) -> None:
@@ -114,22 +98,6 @@ class Bench:
 def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-def wait_until(
-    condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS, tick: float = 0.01
-) -> None:
-    give_up_at = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up_at, f"waited {seconds} s for {what}"
-        time.sleep(tick)
-
-
-def parent_of(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
 
 
 @pytest.fixture

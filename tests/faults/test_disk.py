@@ -44,7 +44,9 @@ def one_line(result: subprocess.CompletedProcess[str], exit_code: int, *words: s
         assert word in result.stderr
 
 
-def test_a_full_disk_keeps_every_trial_and_the_run_goes_on_when_there_is_room(bench, faulty, mounted: Path):
+def test_a_full_disk_keeps_every_trial_and_the_run_is_resumed_when_there_is_room(
+    bench, faulty, mounted: Path
+):
     ballast = mounted / "ballast"
     words = faulty(budget=30, seconds=0.002)
     running = bench.start(*words, "--max-trials", "2000")

@@ -102,7 +102,7 @@ def test_a_kill_outside_of_a_trial_costs_nothing(bench, faulty):
     bench.assert_nothing_is_left()
 
 
-def test_a_run_that_outside_reasons_ended_goes_on_with_the_next_command(bench, faulty):
+def test_a_run_that_outside_reasons_ended_is_resumed_by_the_next_command(bench, faulty):
     first = bench.run(*killed_in_ask(bench, faulty, times=3))
     assert first.returncode == 1 and first.stderr.count("tried again") == 2
     found = bench.trace()
@@ -125,7 +125,7 @@ def test_a_forced_run_that_is_killed_keeps_what_it_did(bench, faulty):
     result = bench.run(*words, "--force")
     assert result.returncode == 0 and "tried again (2 of 3)" in result.stderr
     assert "resumed after 4 trials" in result.stderr
-    assert not set(old) & set(bench.trial_lines())  # measured anew, every one
+    assert not set(old) & set(bench.trial_lines())  # every one was measured again
     assert [trial.number for trial in bench.trace().trials] == list(range(9))
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and kill -9: a clean end, nothing left behind, and the same command goes on."""
+"""Ctrl-C, SIGTERM and kill -9: a clean end, nothing left behind, and the same command resumes the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VIRTUAL = ["--task", "synthetic-30k", "--learner", "synthetic", "--clock", "virt
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("parallel", [1, 2])
-def test_a_stopped_run_ends_cleanly_and_goes_on_with_the_same_command(
+def test_a_stopped_run_ends_cleanly_and_is_resumed_by_the_same_command(
     bench, faulty, number: int, exit_code: int, parallel: int
 ):
     words = [*faulty(budget=60, seconds=0.05, method="cfo"), "--max-trials", "40", "--parallel", parallel]
@@ -148,7 +148,7 @@ def test_a_virtual_run_that_was_killed_often_ends_as_one_that_never_was(bench, p
     bench.assert_nothing_is_left()
 
 
-def test_a_method_that_can_not_be_replayed_starts_anew_and_its_trace_is_kept(bench, faulty, methods):
+def test_a_method_that_can_not_be_resumed_starts_again_and_its_trace_is_kept(bench, faulty, methods):
     words = [*faulty(budget=60, seconds=0.05, method=methods("Forgetful")), "--max-trials", "20"]
     words.remove("-q")
     for kept in range(2):

@@ -14,7 +14,7 @@ SUITE += ["--method", "cfo", "--method", "cfo-0", "--method", "rs"]
 
 
 def bodies(folder: Path) -> dict[str, list[bytes]]:
-    """The trials and the end of each trace: all but headers, and the lines where a run was taken up."""
+    """The trials and the end of each trace: all but the headers and the `resume` lines."""
     return {
         path.relative_to(folder).as_posix(): [
             line

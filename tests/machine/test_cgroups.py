@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.machine import cgroups, facts
+from cfo_bench.machine import cgroups
 
 NO_LIMIT = "9223372036854771712\n"
 
@@ -105,8 +105,3 @@ def test_without_control_groups_or_without_proc_there_is_no_limit(tmp_path: Path
     for proc in (empty, tmp_path / "nowhere"):
         assert cgroups.cpu_limit(proc) is None
         assert cgroups.memory_limit_mb(proc) is None
-
-
-@pytest.mark.parametrize(("quota", "cores"), [(None, 8), (3.9, 3), (0.25, 1), (64.0, 8)])
-def test_cores_are_whole_ones_and_at_least_one(quota: float | None, cores: int) -> None:
-    assert facts.whole_cores(8, quota) == cores

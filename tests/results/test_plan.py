@@ -40,7 +40,7 @@ def test_what_was_asked_for_is_read_back_in_order_and_stands_there_once(tmp_path
     }
 
 
-def test_the_last_word_counts(tmp_path: Path) -> None:
+def test_the_last_line_counts(tmp_path: Path) -> None:
     for budget in (60.0, 120.0, 60.0):
         plan.record(tmp_path, specs(1, budget))
 
@@ -58,7 +58,7 @@ def test_a_failure_is_noted_until_the_run_is_asked_for_again(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("left", [b'{"id":"xgboost/ad', b'{"id":1}\n', b"\0\0\0", b"[]\n\n", b"\xff\xfe\n"])
-def test_what_a_killed_writer_or_a_stranger_left_is_passed_over(tmp_path: Path, left: bytes) -> None:
+def test_what_a_killed_writer_or_another_program_left_is_ignored(tmp_path: Path, left: bytes) -> None:
     plan.record(tmp_path, specs(1))
     with (tmp_path / plan.FILE_NAME).open("ab") as file:
         file.write(left)

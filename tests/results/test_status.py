@@ -14,7 +14,7 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.records import EndReason, RunSpec
 from cfo_bench.results import plan
-from cfo_bench.results.status import Progress, RunStatus, Watch, remaining, status
+from cfo_bench.results.status import RunState, RunStatus, Watch, remaining, status
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 
@@ -48,13 +48,13 @@ def test_every_state_is_told_apart(write_run: Any, tmp_path: Path) -> None:
 
     progress = {(run.method, run.fold): run.progress for run in runs}
     assert progress == {
-        ("cfo", 0): Progress.DONE,
-        ("cfo", 1): Progress.FAILED,
-        ("cfo", 2): Progress.INTERRUPTED,
-        ("cfo", 3): Progress.INTERRUPTED,
-        ("cfo", 4): Progress.RUNNING,
-        ("rs", 0): Progress.DONE,
-        **{("rs", fold): Progress.MISSING for fold in (1, 2, 3, 4)},
+        ("cfo", 0): RunState.DONE,
+        ("cfo", 1): RunState.FAILED,
+        ("cfo", 2): RunState.INTERRUPTED,
+        ("cfo", 3): RunState.INTERRUPTED,
+        ("cfo", 4): RunState.RUNNING,
+        ("rs", 0): RunState.DONE,
+        **{("rs", fold): RunState.MISSING for fold in (1, 2, 3, 4)},
     }
     assert one(runs, "cfo", 1).reason == "it broke"
     running_elapsed = one(runs, "cfo", 4).elapsed
@@ -66,7 +66,7 @@ def test_a_page_that_nobody_holds_is_no_running_run(write_run: Any, tmp_path: Pa
     path = write_run("t", "cfo", 0, TRIALS, reason=None)
     path.with_suffix(".live").touch()
 
-    assert status(tmp_path / "results").runs[0].progress is Progress.INTERRUPTED
+    assert status(tmp_path / "results").runs[0].progress is RunState.INTERRUPTED
 
 
 def test_a_run_that_is_still_loading_is_known_by_its_path(write_run: Any, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_run_that_is_still_loading_is_known_by_its_path(write_run: Any, tmp_pa
         (run,) = status(tmp_path / "results").runs
 
     assert (run.learner, run.task, run.method, run.fold) == ("xgboost", "a task", "cfo", 3)
-    assert run.progress is Progress.RUNNING and run.elapsed is None
+    assert run.progress is RunState.RUNNING and run.elapsed is None
 
 
 def test_a_method_that_skipped_a_task_misses_its_folds(write_run: Any, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_method_that_skipped_a_task_misses_its_folds(write_run: Any, tmp_path:
     write_run("t", "rs", 0, TRIALS)
     write_run("u", "cfo", 0, TRIALS)
 
-    missing = [run for run in status(tmp_path / "results").runs if run.progress is Progress.MISSING]
+    missing = [run for run in status(tmp_path / "results").runs if run.progress is RunState.MISSING]
 
     assert [(run.task, run.method, run.fold) for run in missing] == [("u", "rs", 0)]
 
@@ -122,12 +122,12 @@ def test_what_was_asked_for_and_has_not_begun_is_waiting(write_run: Any, tmp_pat
     runs = status(tmp_path / "results").runs
 
     assert {(run.method, run.fold): run.progress for run in runs} == {
-        ("cfo", 0): Progress.DONE,
-        ("cfo", 1): Progress.WAITING,
-        ("cfo", 2): Progress.WAITING,
-        ("rs", 0): Progress.MISSING,
-        ("rs", 1): Progress.DONE,
-        ("rs", 2): Progress.MISSING,
+        ("cfo", 0): RunState.DONE,
+        ("cfo", 1): RunState.WAITING,
+        ("cfo", 2): RunState.WAITING,
+        ("rs", 0): RunState.MISSING,
+        ("rs", 1): RunState.DONE,
+        ("rs", 2): RunState.MISSING,
     }
 
 
@@ -136,7 +136,7 @@ def test_a_run_that_failed_before_its_first_line_says_why(tmp_path: Path) -> Non
 
     (run,) = status(tmp_path).runs
 
-    assert (run.progress, run.reason) == (Progress.FAILED, "its data is gone")
+    assert (run.progress, run.reason) == (RunState.FAILED, "its data is gone")
 
 
 def test_a_trace_that_is_being_written_is_of_a_running_run(write_run: Any, tmp_path: Path) -> None:
@@ -145,31 +145,31 @@ def test_a_trace_that_is_being_written_is_of_a_running_run(write_run: Any, tmp_p
     with held(path):
         (run,) = status(tmp_path / "results").runs
 
-    assert run.progress is Progress.RUNNING
+    assert run.progress is RunState.RUNNING
 
 
 def test_the_time_to_go_is_what_is_left_of_the_budgets_over_the_runs_at_once() -> None:
-    def run(progress: Progress, elapsed: float | None, budget: float = 100.0) -> RunStatus:
+    def run(progress: RunState, elapsed: float | None, budget: float = 100.0) -> RunStatus:
         return RunStatus("l", "t", "m", 0, 0, progress, elapsed, budget, clock="wall")
 
     runs = [
-        run(Progress.DONE, 100.0),
-        run(Progress.FAILED, 10.0),
-        run(Progress.RUNNING, 40.0),
-        run(Progress.RUNNING, None),
-        run(Progress.WAITING, None),
-        run(Progress.INTERRUPTED, 80.0),
+        run(RunState.DONE, 100.0),
+        run(RunState.FAILED, 10.0),
+        run(RunState.RUNNING, 40.0),
+        run(RunState.RUNNING, None),
+        run(RunState.WAITING, None),
+        run(RunState.INTERRUPTED, 80.0),
     ]
 
     assert remaining(runs).budget_seconds == 60 + 100 + 100 + 20
     assert remaining(runs).eta_seconds == 280 / 2
     # However many are at it, a run takes its budget.
-    assert remaining([*runs, run(Progress.WAITING, None, 1000.0)]).eta_seconds == 1000
-    assert remaining([one for one in runs if one.progress is not Progress.RUNNING]).eta_seconds is None
+    assert remaining([*runs, run(RunState.WAITING, None, 1000.0)]).eta_seconds == 1000
+    assert remaining([one for one in runs if one.progress is not RunState.RUNNING]).eta_seconds is None
 
 
 def test_nobody_can_tell_how_long_virtual_seconds_take() -> None:
-    running = RunStatus("l", "t", "m", 0, 0, Progress.RUNNING, 1.0, 100.0, clock="virtual")
+    running = RunStatus("l", "t", "m", 0, 0, RunState.RUNNING, 1.0, 100.0, clock="virtual")
 
     assert remaining([running]).eta_seconds is None
 

@@ -148,7 +148,7 @@ def test_rows_come_in_the_order_of_the_runs_and_methods_from_files_by_their_clas
     assert [row.method for row in summarise(paths)] == ["z", "Mine", "a"]
 
 
-def test_a_trace_that_is_not_there_is_passed_over(tmp_path: Path) -> None:
+def test_a_trace_that_is_not_there_is_skipped(tmp_path: Path) -> None:
     assert summarise([tmp_path / "nothing.jsonl"]) == []
 
 

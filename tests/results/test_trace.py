@@ -48,6 +48,7 @@ def trials(draw: st.DrawFn) -> TrialRecord:
         peak_memory_mb=draw(st.none() | seconds),
         error=draw(st.none() | texts),
         test_score=draw(st.none() | losses),
+        asked=draw(st.none() | st.integers(1, 10**9)),
     )
 
 
@@ -90,7 +91,7 @@ def read(path: Path) -> trace.Trace:
     return found
 
 
-# Hypothesis calls a test many times with one tmp_path: each writes its file anew.
+# Hypothesis calls a test many times with one tmp_path: each writes its file again.
 many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -100,6 +101,12 @@ def test_what_is_written_is_read_back(tmp_path: Path, written: list[TrialRecord]
     write(tmp_path / "t.jsonl", HEADER, *written, end())
     found = read(tmp_path / "t.jsonl")
     assert (found.header, found.trials, found.end) == (HEADER, written, end())
+
+
+def test_a_line_has_the_fields_of_its_record_and_asked_only_where_it_is_known():
+    fields = ["kind", *TrialRecord._fields]
+    assert list(orjson.loads(trace.encode(trial(0)._replace(asked=3)))) == fields
+    assert list(orjson.loads(trace.encode(trial(0)))) == fields[:-1] and fields[-1] == "asked"
 
 
 @many
@@ -186,7 +193,7 @@ def test_a_trace_of_another_version_is_refused(tmp_path: Path):
         trace.read(tmp_path / "t.jsonl")
 
 
-def test_keys_that_this_version_does_not_know_are_passed_over(tmp_path: Path):
+def test_keys_that_this_version_does_not_know_are_ignored(tmp_path: Path):
     path = tmp_path / "t.jsonl"
     rows = [orjson.loads(trace.encode(record)) for record in (trial(0), end())]
     write(path, HEADER, *({**row, "mood": "good"} for row in rows))
@@ -201,7 +208,7 @@ def test_a_trial_of_before_test_scores_has_none(tmp_path: Path):
     assert read(tmp_path / "t.jsonl").trials == [trial(0)]
 
 
-def test_the_last_word_counts(tmp_path: Path):
+def test_the_last_end_or_resume_counts(tmp_path: Path):
     path = tmp_path / "t.jsonl"
     write(path, HEADER, trial(0), end(EndReason.INTERRUPTED))
     assert not read(path).is_finished

@@ -167,7 +167,7 @@ def test_a_wrong_trial_is_refused(change: dict[str, Any]) -> None:
     assert not VALIDATOR.is_valid({**good, **change})
 
 
-def test_keys_of_a_newer_version_are_valid_and_passed_over(tmp_path: Path) -> None:
+def test_keys_of_a_newer_version_are_valid_and_ignored(tmp_path: Path) -> None:
     run(tmp_path, *TINY)
     (path,) = tmp_path.rglob("*.jsonl")
     before = trace.read(path)

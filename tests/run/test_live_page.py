@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,6 @@ from cfo_bench.run.live_page import BusyError, LivePage, Snapshot, TrialsOnPage
 
 fork = multiprocessing.get_context("fork")
 NOTHING = TrialsOnPage([], [])
-
-
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[LivePage]:
-    page = LivePage.own(tmp_path / "t.live")
-    assert page.trials() == NOTHING
-    page.clear()
-    yield page
-    page.close(remove=True)
 
 
 def started(number: int, config: dict[str, Any] | None = None) -> StartedTrial:

@@ -19,6 +19,7 @@ from cfo_bench.run.parallel import ProcessPool, VirtualPool, search_parallel
 from cfo_bench.run.resume import replay
 from cfo_bench.run.search import Limits, Referee
 from cfo_bench.space import Int, Space
+from tests.helpers.loop import drain
 
 SPACE = Space([Int("x", 0, 1000)])
 
@@ -58,15 +59,6 @@ def virtual(
     referee = Referee(SPACE, Limits(**{"budget_seconds": 1e9, **limits}))
     pool = VirtualPool(Costs(seconds), clock, parallel, referee)
     return drain(search_parallel(method, pool, clock, referee))
-
-
-def drain(records: Any) -> tuple[list[TrialRecord], EndReason]:
-    found = []
-    while True:
-        try:
-            found.append(next(records))
-        except StopIteration as stop:
-            return found, stop.value
 
 
 def test_trials_are_told_in_the_order_in_which_they_end():

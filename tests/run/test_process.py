@@ -27,14 +27,6 @@ HEADER = {"kind": "run", "schema": trace.SCHEMA_VERSION, "spec": {}}
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[LivePage]:
-    page = LivePage.own(tmp_path / "t.live")
-    page.clear()
-    yield page
-    page.close()
-
-
-@pytest.fixture
 def writer(tmp_path: Path) -> Iterator[TraceWriter]:
     with TraceWriter(tmp_path / "t.jsonl") as writer:
         yield writer

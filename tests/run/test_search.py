@@ -13,6 +13,7 @@ from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial, TrialRecord
 from cfo_bench.run.search import Limits, Referee, search
 from cfo_bench.space import Float, Int, Space
+from tests.helpers.loop import drain
 
 SPACE = Space([Int("x", 0, 100), Float("y", 0.0, 1.0)])
 
@@ -65,13 +66,7 @@ def collect(
     optimizer: Any, objective: Any, clock: VirtualClock | None = None, **limits: Any
 ) -> tuple[list[TrialRecord], EndReason]:
     referee = Referee(SPACE, Limits(**{"budget_seconds": 1e9, **limits}), lambda loss: 1 - loss)
-    records = search(optimizer, objective, clock or VirtualClock(), referee)
-    found = []
-    while True:
-        try:
-            found.append(next(records))
-        except StopIteration as stop:
-            return found, stop.value
+    return drain(search(optimizer, objective, clock or VirtualClock(), referee))
 
 
 def test_a_run_ends_when_its_budget_is_spent():
@@ -241,15 +236,8 @@ def test_a_watcher_hears_of_each_trial_before_it_is_evaluated_and_before_it_is_t
         def began(self, begun: StartedTrial) -> None:
             heard.append(("began", begun.trial.number, begun.started))
 
-        def evaluated(
-            self,
-            begun: StartedTrial,
-            result: Result,
-            score: float | None,
-            ended: float,
-            asked: int | None = None,
-        ) -> None:
-            heard.append(("evaluated", begun.trial.number, result.loss, score, ended))
+        def evaluated(self, begun: StartedTrial, result: Result, *numbers: float | None) -> None:
+            heard.append(("evaluated", begun.trial.number, result.loss, *numbers))
 
     class Tells(Counting):
         def tell(self, trial: Trial, result: Result) -> None:

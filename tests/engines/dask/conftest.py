@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import pytest
 
 from cfo_bench.results import trace
 from cfo_bench.results.trace import Trace
+from tests.helpers.processes import processes_with, run_processes_with, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ROOT / "tests" / "plugins"
@@ -75,7 +75,7 @@ class Bench:
     def scheduler(self, *more: object) -> Process:
         words = ["--host", "127.0.0.1", "--port", self.port, "--dashboard-address", "127.0.0.1:0", *more]
         process = self.start("-m", "distributed.cli.dask_scheduler", *words)
-        wait_until(lambda: is_listening(self.port), "the scheduler")
+        wait_until(lambda: is_listening(self.port), "the scheduler", PATIENCE_SECONDS)
         return process
 
     def worker(self, *words: object, **how: Any) -> Process:
@@ -125,32 +125,14 @@ class Bench:
 
     def wait_for_trials(self, n: int, process: Process) -> None:
         """That many in all traces; not for a driver that has ended."""
-        wait_until(lambda: self.trials() >= n or process.poll() is not None, f"{n} trials")
+        wait_until(lambda: self.trials() >= n or process.poll() is not None, f"{n} trials", PATIENCE_SECONDS)
         assert process.poll() is None, self.output(process)
 
     def processes(self) -> dict[int, str]:
-        """Every living process of ours: its command line."""
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdecimal():
-                continue
-            try:
-                if self.mark.encode() not in (entry / "environ").read_bytes():
-                    continue
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:  # it ended while we looked
-                continue
-            if state != "Z":
-                found[int(entry.name)] = command
-        return found
+        return processes_with(self.mark)
 
     def run_processes(self) -> list[int]:
-        """The runs' own processes: the children of a fork server."""
-        servers = {
-            pid for pid, command in self.processes().items() if "multiprocessing.forkserver" in command
-        }
-        return [pid for pid in servers if parent_of(pid) in servers]
+        return run_processes_with(self.mark)
 
     def finish(self, process: Process, seconds: float = PATIENCE_SECONDS) -> tuple[int, str]:
         """The exit code, and what was printed."""
@@ -177,15 +159,6 @@ class Bench:
         wait_until(lambda: not self.processes(), "the end of all processes", seconds=20)
 
 
-def wait_until(
-    condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS, tick: float = 0.02
-) -> None:
-    give_up_at = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up_at, f"waited {seconds} s for {what}"
-        time.sleep(tick)
-
-
 def is_listening(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -196,13 +169,6 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def parent_of(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
 
 
 @contextmanager

@@ -1,0 +1,244 @@
+"""After a death: every trial that was evaluated is in the trace, and one that was cut off says how."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.errors import RunError, TraceError
+from cfo_bench.records import (
+    DataRef,
+    EndReason,
+    Result,
+    RunSpec,
+    StartedTrial,
+    Status,
+    Trial,
+    TrialRecord,
+    record_of,
+)
+from cfo_bench.results import trace
+from cfo_bench.results.identity import spec_header
+from cfo_bench.run.ending import end_record
+from cfo_bench.run.job import Job
+from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.recovery import (
+    Death,
+    Fate,
+    KilledError,
+    complete_trace,
+    has_unwritten_trial,
+    prepare_to_resume,
+)
+
+SPEC = RunSpec("xgboost", "iris", "rs", 0, budget_seconds=100.0)
+ZERO = 1000.0  # of the run's clock, on the machine's
+OK = Result(Status.OK, 0.25, 0.5)
+
+
+def started(number: int) -> StartedTrial:
+    return StartedTrial(Trial(number, {"x": number}), float(number), 0.0)
+
+
+def record(number: int, tell_seconds: float | None = None) -> TrialRecord:
+    return record_of(started(number), OK, 0.75, number + 0.5, tell_seconds)
+
+
+@pytest.fixture(autouse=True)
+def running_clock(page: LivePage) -> None:
+    page.start_clock(ZERO)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Callable[..., Job]:
+    """A job whose trace has the trials 0 and 1, and what is given; the changes are the spec's."""
+
+    def make(*more: Any, replays: bool = True, **changes: Any) -> Job:
+        spec = replace(SPEC, **changes)
+        records = [spec_header(spec), record(0, 0.0), record(1, 0.0), *more]
+        (tmp_path / "t.jsonl").write_bytes(b"".join(map(trace.encode, records)))
+        return Job(spec, DataRef("iris", "bundled"), tmp_path / "t.jsonl", replays=replays)
+
+    return make
+
+
+def evaluate(page: LivePage, number: int) -> None:
+    page.began(started(number))
+    page.evaluated(started(number), OK, 0.75, number + 0.5)
+
+
+def trials(job: Job) -> list[TrialRecord]:
+    found = trace.read(job.trace_path)
+    assert found is not None
+    return found.trials
+
+
+SEGFAULT = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGSEGV, "some words\nthe last line\n")
+KILLED = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGKILL)
+
+
+def test_a_trial_that_was_evaluated_counts_as_it_is(job: Callable[..., Job], page: LivePage) -> None:
+    todo = job()
+    evaluate(page, 2)
+    after = complete_trace(todo, page, SEGFAULT, has_begun=True)
+    assert after.trials == trials(todo) == [record(0, 0.0), record(1, 0.0), record(2)] and after.end is None
+
+
+def test_a_trial_that_is_in_the_trace_already_is_not_written_again(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    todo = job()
+    evaluate(page, 1)
+    after = complete_trace(todo, page, replace(SEGFAULT, by=Fate.BUDGET, at=ZERO + 100.0), has_begun=True)
+    assert after.trials == [record(0, 0.0), record(1, 0.0)]
+    assert after.end is not None and after.end.reason is EndReason.BUDGET
+    assert after.end.cut_ask_seconds == pytest.approx(98.5)
+
+
+@pytest.mark.parametrize(
+    ("death", "status", "error"),
+    [
+        (SEGFAULT, Status.FAILED, "killed by SIGSEGV: the last line"),
+        (KILLED, Status.FAILED, "killed by SIGKILL"),
+        (replace(SEGFAULT, exit_code=3), Status.FAILED, "exit code 3: the last line"),
+        (
+            Death(Fate.EXIT, ZERO + 9.0, -signal.SIGABRT, "what(): std::bad_alloc"),
+            Status.MEMORY,
+            "killed by SIGABRT: what(): std::bad_alloc",
+        ),
+        (Death(Fate.TRIAL_TIMEOUT, ZERO + 9.0), Status.TIMEOUT, None),
+    ],
+)
+def test_a_trial_that_was_cut_off_is_logged_with_what_ended_it(
+    job: Callable[..., Job], page: LivePage, death: Death, status: Status, error: str | None
+) -> None:
+    page.began(started(2))
+    last = complete_trace(job(), page, death, has_begun=True).trials[-1]
+    assert (last.number, last.status, last.error, last.loss) == (2, status, error, None)
+    assert (last.started, last.ended, last.fit_seconds, last.tell_seconds) == (2.0, 9.0, 7.0, None)
+
+
+def test_trials_at_once_are_logged_the_evaluated_first(job: Callable[..., Job], page: LivePage) -> None:
+    todo = job(parallel=2)
+    page.began(started(2))
+    page.began(started(3))
+    page.evaluated(started(3), OK, 0.75, 3.5, 5)
+    after = complete_trace(todo, page, SEGFAULT, has_begun=True)
+    assert [(one.number, one.status, one.asked) for one in after.trials[2:]] == [
+        (3, Status.OK, 5),
+        (2, Status.FAILED, None),
+    ]
+
+
+def test_a_stopped_run_is_interrupted_and_its_trial_will_be_asked_for_again(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    page.began(started(2))
+    after = complete_trace(job(), page, Death(Fate.STOP, ZERO + 9.0), has_begun=True)
+    assert len(after.trials) == 2 and after.end is not None
+    assert (after.end.reason, after.end.elapsed) == (EndReason.INTERRUPTED, 1.5)
+
+
+def test_a_kill_from_outside_between_trials_is_worth_another_attempt(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    with pytest.raises(KilledError, match="died after 2 trials: killed by SIGKILL") as caught:
+        complete_trace(job(), page, KILLED, has_begun=True)
+    assert caught.value.has_begun
+
+
+def test_a_death_in_the_method_ends_the_run(job: Callable[..., Job], page: LivePage) -> None:
+    end = complete_trace(job(), page, SEGFAULT, has_begun=True).end
+    assert end is not None and end.reason is EndReason.ERROR
+    assert end.error == "the process died outside of a trial: killed by SIGSEGV: the last line"
+
+
+def test_a_method_that_can_not_be_resumed_ends_with_its_process(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    page.began(started(2))
+    end = complete_trace(job(replays=False), page, SEGFAULT, has_begun=True).end
+    assert end is not None and end.error is not None and "can't be resumed" in end.error
+
+
+def test_the_last_trial_that_is_allowed_ends_the_run(job: Callable[..., Job], page: LivePage) -> None:
+    page.began(started(2))
+    end = complete_trace(job(max_trials=3), page, SEGFAULT, has_begun=True).end
+    assert end is not None and (end.reason, end.trials) == (EndReason.MAX_TRIALS, 3)
+
+
+@pytest.mark.parametrize(("death", "kind"), [(KILLED, KilledError), (SEGFAULT, RunError)])
+def test_a_run_that_has_not_begun_leaves_the_older_trace_as_it_is(
+    job: Callable[..., Job], page: LivePage, death: Death, kind: type[RunError]
+) -> None:
+    todo = job()
+    before = todo.trace_path.read_bytes()
+    with pytest.raises(RunError, match="died before its first line") as caught:
+        complete_trace(todo, page, death, has_begun=False)
+    assert caught.type is kind and todo.trace_path.read_bytes() == before
+
+
+def test_an_earlier_commands_trials_are_brought_in_and_its_torn_line_cut_off(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    todo = job()
+    with todo.trace_path.open("ab") as file:
+        file.write(b'{"kind":"tri')
+    page.keep(trace.encode(record(2, 0.25)))
+    evaluate(page, 3)
+    said: list[str] = []
+    past = prepare_to_resume(todo, page, said.append)
+    assert past is not None
+    assert past.trials == trials(todo) == [record(0, 0.0), record(1, 0.0), record(2, 0.25), record(3)]
+    assert "12 bytes cut off" in said[0] and "resumed after 4 trials, at 3.5 s" in said[1]
+
+
+def test_on_the_virtual_clock_an_untold_trial_is_evaluated_again(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    todo = job(clock="virtual")
+    evaluate(page, 2)
+    assert not has_unwritten_trial(todo, page)
+    past = prepare_to_resume(todo, page, lambda text: None)
+    assert past is not None and len(past.trials) == 2
+
+
+def test_an_interrupted_run_that_can_not_be_resumed_is_set_aside(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    todo = job(replays=False)
+    before = todo.trace_path.read_bytes()
+    said: list[str] = []
+    assert prepare_to_resume(todo, page, said.append) is None
+    assert not todo.trace_path.exists()
+    assert todo.trace_path.with_suffix(".interrupted").read_bytes() == before
+    assert "can't be resumed: it starts again, and what it had is kept as t.interrupted" in said[0]
+
+
+def test_a_finished_run_is_left_as_it_is_and_another_run_refused(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    todo = job(end_record(EndReason.BUDGET, 100.0, 2, None))
+    evaluate(page, 2)
+    past = prepare_to_resume(todo, page, lambda text: None)
+    assert past is not None and past.is_finished and len(past.trials) == 2
+    with pytest.raises(TraceError, match="is of another run"):
+        prepare_to_resume(replace(todo, spec=replace(SPEC, seed=9)), page, lambda text: None)
+
+
+def test_a_page_with_a_trial_that_the_trace_lacks_must_not_be_removed(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    todo = job()
+    assert not has_unwritten_trial(todo, page)
+    page.began(started(2))
+    assert not has_unwritten_trial(todo, page)
+    page.evaluated(started(2), OK, 0.75, 2.5)
+    assert has_unwritten_trial(todo, page)
+    complete_trace(todo, page, SEGFAULT, has_begun=True)
+    assert not has_unwritten_trial(todo, page)

@@ -1,0 +1,75 @@
+"""A run that was cut off is resumed as if it had not been, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cfo_bench.errors import TraceError
+from cfo_bench.records import EndReason, ResumeRecord
+from cfo_bench.results.trace import Trace
+from tests.helpers.runs import Run, spec
+
+
+@pytest.mark.parametrize(
+    ("method", "parallel"), [("cfo", 1), ("cfo", 3), ("cfo-0", 1), ("flow2", 1), ("rs", 1), ("rs", 4)]
+)
+def test_a_run_cut_off_after_any_trial_is_resumed_as_if_it_had_not_been(
+    run: Run, method: str, parallel: int
+) -> None:
+    wanted = spec(method, parallel)
+    header, *trials, end = run(wanted)
+    for kept in range(61):
+        resume, *rest, last = run(wanted, Trace(header, trials[:kept], None))
+        assert isinstance(resume, ResumeRecord)
+        assert resume.trials == kept and resume.why == "it was interrupted"
+        assert rest == trials[kept:], f"cut off after {kept} trials"
+        assert last == end
+
+
+def test_a_budget_that_is_spent_ends_a_resumed_run_at_once(run: Run) -> None:
+    wanted = spec(budget_seconds=0.5, max_trials=None)
+    header, *trials, end = run(wanted)
+    assert end.reason is EndReason.BUDGET
+    _, last = run(wanted, Trace(header, trials, None))
+    assert last == end
+
+
+def test_a_trace_that_the_method_would_not_have_made_is_refused(run: Run) -> None:
+    header, *trials, _ = run(spec())
+    config = {**trials[5].config, "max_leaves": trials[5].config["max_leaves"] + 1}
+    trials[5] = trials[5]._replace(config=config)
+    with pytest.raises(TraceError, match=r"trial 5 of the trace is not what method 'cfo' asks for.*--force"):
+        run(spec(), Trace(header, trials, None))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"budget_seconds": 7.0}, "budget_seconds"),
+        ({"max_trials": None}, "max_trials"),
+        ({"options": {**spec().options, "n_threshold": 5}}, "option n_threshold"),
+        ({"trial_timeout_seconds": 3.0}, "trial_timeout_seconds"),
+        ({"threads": 2}, "threads"),
+    ],
+)
+def test_a_past_of_another_spec_is_refused_and_says_what_differs(
+    run: Run, change: dict[str, Any], words: str
+) -> None:
+    header, *trials, _ = run(spec())
+    with pytest.raises(TraceError, match=rf"is of another run.*{words}.*--force"):
+        run(replace(spec(), **change), Trace(header, trials, None))
+
+
+def test_a_past_on_other_data_is_refused(run: Run) -> None:
+    header, *trials, _ = run(spec())
+    other = {**header, "data": {**header["data"], "sha256": "0" * 64}}
+    with pytest.raises(TraceError, match="data 000000000000… there"):
+        run(spec(), Trace(other, trials, None))
+
+
+def test_another_memory_cap_is_no_other_run(run: Run) -> None:
+    header, *trials, _ = run(spec())
+    assert len(run(spec(memory_mb=99), Trace(header, trials[:50], None))) == 12
