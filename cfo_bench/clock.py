@@ -19,7 +19,7 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
     def account(self, seconds: float) -> None:
-        """An evaluation took so many seconds: the virtual clock moves on by them, the wall clock has already."""
+        """An evaluation took these seconds: the virtual clock moves by them, the wall clock already has."""
 
     def rewind(self, moment: float) -> None:
         """Set the clock back to an earlier moment, so that the time since then does not count."""

@@ -202,8 +202,8 @@ def _train(
 
 @contextmanager
 def _denormals_flushed() -> Iterator[None]:
-    """Tiny numbers become 0: moments of weights that no longer learn fall below 1e-38, where a core computes a
-    hundred times slower.
+    """Makes tiny numbers 0. The moments of weights that no longer learn fall below 1e-38, and a core is a
+    hundred times slower with such numbers.
     """
     torch.set_flush_denormal(True)
     try:

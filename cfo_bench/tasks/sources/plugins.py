@@ -1,7 +1,7 @@
 """Tasks of installed packages: entry points of the group `cfo_bench.tasks`.
 
-Each names a class with two methods: `names()`, the tasks that it has, and `load(name)`, which gives a
-pandas DataFrame and the name of its target column. Only `load` should import anything heavy.
+An entry point names a class with two methods: `names()` lists its tasks, and `load(name)` returns a pandas
+DataFrame and the name of the target column. Heavy imports belong into `load`.
 """
 
 from __future__ import annotations
