@@ -1,4 +1,4 @@
-"""A results folder becomes a report's folder: tables, figures, and the page that shows them."""
+"""Makes a report from a results folder: tables, figures, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
 
 DEFAULT_BASELINE = "cfo"
 
-# Fewer figures than this are drawn sooner than a second process has loaded matplotlib.
+# Fewer figures than this are drawn faster by one process than by several that load matplotlib first.
 _FIGURES_WORTH_A_POOL = 8
 
 _DRAWING = [
@@ -54,7 +54,7 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a report."""
+    """What a report is made of, and where it goes."""
 
     results: Path
     out: Path
@@ -66,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What was made: an overview for each learner, what to know before reading it, and how much was drawn."""
+    """What was made: overviews, warnings, files; the number of figures drawn, and of those kept."""
 
     out: Path
     overviews: list[Overview]
@@ -77,7 +77,7 @@ class Built:
 
 
 def build(request: Request, progress: OnProgress = lambda stage, done, total: None) -> Built:
-    """Writes the report; a figure whose numbers have not changed since the last time is not drawn again."""
+    """Writes the report. A figure whose numbers have not changed since the last report is not drawn again."""
     loaded = load(
         request.results,
         request.out / layout.CACHE / "digests",
@@ -158,7 +158,10 @@ def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tupl
 
 
 class _Folder:
-    """The report's folder; what an earlier report put there and this one does not make is taken away."""
+    """The report's folder. Files of an earlier report that this one does not make are removed at the end.
+
+    `.cache/manifest.json` lists the files with the fingerprints of the figures.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -185,7 +188,7 @@ class _Folder:
         return place
 
     def forget(self, places: Iterable[Path]) -> None:
-        """What is about to be drawn over is no longer known, should the drawing be interrupted."""
+        """Marks files as unknown before they are drawn again, in case the drawing is interrupted."""
         for place in places:
             self._before[place.relative_to(self.path).as_posix()] = ""
         self._write_manifest(self._before)
@@ -205,14 +208,14 @@ class _Folder:
         try:
             content = orjson.loads(self._manifest.read_bytes())
             files: dict[str, str] = content["files"]
-            # Other code may draw other pictures of the same numbers.
+            # Other code may draw the same numbers differently.
             return files if content["code"] == self._code else dict.fromkeys(files, "")
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
 
 def _code() -> str:
-    """Which code makes figures here."""
+    """The version of the code that draws figures."""
     import matplotlib
 
     return f"{matplotlib.__version__} {code_hash(Path(__file__).parent)}"
@@ -223,7 +226,7 @@ def _write_tables(folder: _Folder, part: LearnerPart, formats: Collection[str]) 
     for section in part.sections:
         tables += section.tables
     shown = {table.name for table in tables}
-    # The numbers of a figure stand beside it as CSV; long as they are, nobody prints them.
+    # The numbers behind a figure are written as CSV only: they are too long to print.
     behind = {table.name: table for one in part.sections for figure in one.figures for table in figure.tables}
     for kind in layout.TABLE_FORMATS:
         if kind not in formats:
@@ -264,7 +267,7 @@ def _png_size(path: Path) -> tuple[int, int] | None:
 def _draw(
     folder: _Folder, parts: Sequence[LearnerPart], formats: Collection[str], progress: OnProgress
 ) -> tuple[int, int]:
-    """How many figures were drawn, and how many stood there as they should."""
+    """Draws what has changed; the number of figures drawn, and of those kept."""
     kinds = [kind for kind in layout.FIGURE_FORMATS if kind in formats]
     if not kinds:
         return 0, 0
@@ -310,14 +313,14 @@ def _leave_ctrl_c_to_the_parent() -> None:
 
 
 def _draw_one(figure: Figure, places: Sequence[Path]) -> None:
-    """One picture in each format."""
+    """Draws one figure and saves it in each format."""
     canvas = figure.draw()
     for place in places:
         save(canvas, place)
 
 
 def _curve_table(found: Sequence[Section], task: str) -> str | None:
-    """The table beside the figure of a task's curves."""
+    """The name of the table with a task's curves, if there is one."""
     name = curves_name(task)
     there = (table.name for section in found for figure in section.figures for table in figure.tables)
     return name if name in there else None

@@ -1,4 +1,4 @@
-"""What a report is made of: tables of numbers, and figures that are drawn from them and from nothing else."""
+"""What a report is made of: sections with tables of numbers, and figures drawn from these tables alone."""
 
 from __future__ import annotations
 
@@ -17,19 +17,16 @@ CellValue = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`name` is its file's stem; `note` says what a row is and in which units.
+    """A table of the report. Text between `**` and `**` is printed in bold; a missing number is None."""
 
-    A text between two pairs of asterisks is printed in bold. A number that there is none of is None.
-    """
-
-    name: str
+    name: str  # the stem of its files
     title: str
-    note: str
+    note: str  # what a row is, and in which units
     columns: tuple[str, ...]
     rows: Sequence[Sequence[CellValue]]
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows by the names of their columns."""
+        """The rows as dicts by the names of the columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def fingerprint(self) -> str:
@@ -39,9 +36,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`draw` makes the picture from the `tables`, which stand beside it as CSV.
+    """`draw` makes the picture from the `tables`, which are written beside it as CSV.
 
-    It is a partial of a module's function, so that it can be sent to a process that draws.
+    `draw` is a partial of a module's function, so that it can be sent to another process.
     """
 
     name: str
@@ -51,14 +48,14 @@ class Figure:
     draw: Callable[[], Canvas]
 
     def fingerprint(self) -> str:
-        """Changes when the picture would: a figure whose fingerprint is known need not be drawn again."""
+        """Changes when the picture changes: a figure with the same fingerprint need not be drawn again."""
         parts = [self.name, self.title, self.caption, *(table.fingerprint() for table in self.tables)]
         return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question and what answers it. `warnings` name what is missing, imputed or too little to tell."""
+    """A question with its answer. `warnings` say what is missing, imputed, or too little to decide."""
 
     name: str
     title: str

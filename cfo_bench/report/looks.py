@@ -39,14 +39,14 @@ _KNOWN = {
     "blendsearch": Look("BlendSearch", "#117733", "d", (4, 1.5, 1, 1.5)),
 }
 
-# For methods that nobody has heard of yet; none of these is taken above. Black has a meaning of its own.
+# For all other methods; none of these is used above. Black is not used, since it has its own meaning.
 _OTHER_COLOURS = ("#7B3F00", "#6699CC", "#B5006B", "#5D8A00", "#44AA99", "#7F7FFF")
 _OTHER_MARKERS = ("H", "8", "X", "1", "2", "3", "4")
 _OTHER_DASHES = ((6, 2), (2, 2), (6, 2, 2, 2))
 
 
 def look(method: str) -> Look:
-    """The same for a name in every figure, report and year."""
+    """The look of a method, always the same for the same name."""
     if method in _KNOWN:
         return _KNOWN[method]
     draw = hashlib.sha256(method.encode()).digest()

@@ -1,9 +1,17 @@
 """Tasks: where their data comes from, how it is checked, split into folds and made into arrays.
 
-A name or a file becomes a `DataRef` (`resolve`, `select`, `file_ref`), which any process can turn into facts
-(`inspect`) or into a fold's arrays (`load_fold`); what comes from OpenML or PMLB is fetched first
-(`obtain`), once for this machine. Importing this package loads nothing heavy:
-pandas, pyarrow and scikit-learn come in with the first data.
+A name or a file becomes a `DataRef` (`resolve`, `select`, `file_ref`). Any process can turn a `DataRef` into
+the task's facts (`inspect`) or a fold's arrays (`load_fold`). Data of OpenML and PMLB is fetched first, once
+for this machine (`obtain`).
+
+catalogue, selection, task_tables   which tasks there are, by name, pattern, tag or YAML table
+sources/                            one source of data a file
+fetching, store, shipping           data from a source into this machine's store, or to another machine
+data_set, columns, folds, arrays    checked data, split and made into a learner's arrays
+loading, cache, details             the three together; arrays kept on disk; what `tasks show` prints
+
+Tasks import only the words; `suite/`, `run/`, `engines/` and the command line import tasks. Importing this
+package loads nothing heavy: pandas, pyarrow and scikit-learn are imported with the first data.
 """
 
 from __future__ import annotations

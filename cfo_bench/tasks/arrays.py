@@ -1,8 +1,8 @@
-"""A data set and a split become a learner's arrays; everything fitted here sees training rows only.
+"""Makes a learner's arrays from a data set and a split. Whatever is fitted is fitted on training rows only.
 
-A category becomes its rank among the categories of the training part, and NaN when missing or not
-seen there. A number becomes float32: ±inf counts as missing (XGBoost refuses it), and what is too
-large for float32 is set to the largest that it holds.
+A category becomes its rank among the categories of the training part, or NaN if it is missing or isn't one
+of these. A number becomes float32: ±inf counts as missing, since XGBoost refuses it, and a number too large
+for float32 becomes the largest that float32 has.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _category_ranks(column: Column, train: Array) -> Array:
     seen = np.zeros(len(column.labels), dtype=bool)
     codes = column.values[train]
     seen[codes[codes >= 0]] = True
-    # One more entry at the end, which the code -1 of a missing value picks.
+    # One more entry at the end: the code -1 of a missing value is its index.
     rank_of = np.full(len(column.labels) + 1, np.nan, dtype=np.float32)
     rank_of[:-1][seen] = np.arange(seen.sum())
     ranks: Array = rank_of[column.values]

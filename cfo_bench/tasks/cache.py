@@ -1,13 +1,12 @@
-"""Prepared arrays on disk, so that a file is parsed and encoded once and side-by-side runs share memory.
+"""Prepared arrays on disk: a file is parsed and encoded once, and runs side by side share the memory.
 
-An entry is one file, named by a hash of everything that decides its content: the bytes of the data,
-the choice of fold, this package's code and the packages that it reads with. So nothing ever has to be
-declared stale. An entry is written aside and renamed, by one process at a time while others that want
-it wait; it ends in its checksum, and one that is torn is made again. Where the folder can't be written
-the arrays stay in memory, and nobody is any the worse but for the seconds.
+An entry is one file. Its name is a hash of everything that decides its content: the bytes of the data, the
+fold, this package's code and the packages that read the data. An entry can therefore never be out of date.
+It is written under another name and then renamed, by one process; others that want it wait. It ends in a
+checksum, and a damaged entry is made again. If the folder can't be written, the arrays stay in memory.
 
-The folder is `folds` in $CFO_BENCH_CACHE, or in cfo-bench in the user's cache folder (XDG). It keeps
-to $CFO_BENCH_CACHE_GB (10): those that were not used for longest go first; 0 is no cache at all.
+The folder is `folds` in $CFO_BENCH_CACHE, by default in `cfo-bench` in the user's cache folder (XDG). It is
+kept below $CFO_BENCH_CACHE_GB (10) by removing the entries that were not used for longest; 0 is no cache.
 """
 
 from __future__ import annotations
@@ -35,26 +34,29 @@ from cfo_bench.metrics import Array
 from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
 from cfo_bench.tasks.store import sha256
 
-# A smaller file is read faster than it is worth an entry.
+# A smaller file is read so quickly that it needs no entry.
 SMALL_BYTES = 2**16
 DEFAULT_GB = 10.0
 FOLDER, LIMIT = "CFO_BENCH_CACHE", "CFO_BENCH_CACHE_GB"
 LENGTH_BYTES, ALIGNMENT, CHECKSUM_BYTES = 8, 64, 4
-OF_NOTHING = zlib.crc32(b"cfo-bench")  # not 0, which is the checksum of an empty file and what zeros end in
+OF_NOTHING = zlib.crc32(b"cfo-bench")  # not 0: then a file of zeros would have the right checksum
 ARRAYS = ("train_x", "train_y", "valid_x", "valid_y", "test_x", "test_y")
 READ_WITH = ("numpy", "pandas", "pyarrow", "scikit-learn", "liac-arff")
 
 
 @dataclass(frozen=True, slots=True)
 class CacheKey:
-    """What an entry is made from: a file as it was when its bytes were hashed into the key."""
+    """The `key` of an entry, and the file that it is made from.
+
+    `state` is the file's identity, size and time when its bytes were hashed into the key.
+    """
 
     key: str
     path: Path
     state: tuple[int, ...]
 
     def holds(self) -> bool:
-        """The file has not been changed while it was read."""
+        """Whether the file is still the same as when it was hashed."""
         try:
             return _state(self.path) == self.state
         except OSError:
@@ -63,14 +65,14 @@ class CacheKey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheEntry:
-    """Plain values, as JSON keeps them, and arrays."""
+    """What a file of the cache holds: values that JSON can hold, and arrays."""
 
     values: dict[str, Any]
     arrays: dict[str, Array]
 
 
 def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
-    """How to find what the `choice` makes of the data, or None where it is not worth keeping."""
+    """The key for this data and `choice` of fold; None for a small file or one that can't be read."""
     if ref.path is None:
         return None
     path = Path(ref.path)
@@ -79,21 +81,21 @@ def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
         if not path.is_file() or path.stat().st_size < SMALL_BYTES:
             return None
         content = sha256(path)
-    except OSError:  # whoever reads the data says what is wrong with it
+    except OSError:  # whoever reads the data will say what is wrong
         return None
     parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, _code(), _packages()]
     return CacheKey(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
 
 
 def facts(wanted: CacheKey | None, build: Callable[[], TaskFacts]) -> TaskFacts:
-    """The facts that were kept, or those that are built now."""
+    """The facts from the cache, or built now and kept."""
     return _facts_of(_fetch(wanted, lambda: CacheEntry({"facts": asdict(build())}, {})))
 
 
 def fold(wanted: CacheKey | None, build: Callable[[], tuple[Fold, TaskFacts]]) -> tuple[Fold, TaskFacts]:
-    """The arrays that were kept, mapped into memory, or those that are built now.
+    """The fold from the cache, mapped into memory, or built now and kept.
 
-    The arrays may be written to: what a process changes, it alone sees.
+    A process may write to the arrays: only that process sees the change.
     """
     entry = _fetch(wanted, lambda: _entry_of(*build()))
     kept = entry.values["fold"]
@@ -150,7 +152,7 @@ def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEnt
             return found
         built = build()
         if part and wanted.holds() and _size(built) <= limit:
-            with suppress(OSError):  # a full disk, most likely
+            with suppress(OSError):  # most likely a full disk
                 _write(part, built)
                 part_path.replace(path)
                 _make_room(folder, limit, keep=path)
@@ -169,7 +171,7 @@ def _write(file: IO[bytes], entry: CacheEntry) -> None:
 
     shapes = {name: [array.dtype.str, array.shape] for name, array in entry.arrays.items()}
     header = json.dumps({"values": entry.values, "arrays": shapes}).encode()
-    file.truncate(0)  # a process may have died here before
+    file.truncate(0)  # another process may have died while it wrote
     put(len(header).to_bytes(LENGTH_BYTES, "little"))
     put(header)
     for array in entry.arrays.values():
@@ -180,7 +182,7 @@ def _write(file: IO[bytes], entry: CacheEntry) -> None:
 
 
 def _read(path: Path, verify: bool = True) -> CacheEntry | None:
-    """The entry, its arrays mapped copy-on-write: pages are shared with whoever else reads it."""
+    """The entry, its arrays mapped copy-on-write, so that all readers share the memory; None if damaged."""
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -191,7 +193,7 @@ def _read(path: Path, verify: bool = True) -> CacheEntry | None:
         if checksum.to_bytes(CHECKSUM_BYTES, "little") != mapped[-CHECKSUM_BYTES:]:
             return None
         with suppress(OSError):
-            os.utime(path)  # used last now
+            os.utime(path)  # for `_make_room`: it was just used
     at = LENGTH_BYTES + int.from_bytes(mapped[:LENGTH_BYTES], "little")
     header = json.loads(mapped[LENGTH_BYTES:at])
     arrays = {}
@@ -226,8 +228,8 @@ def _locked(path: Path, patience_seconds: float) -> IO[bytes] | None:
 
 
 def _make_room(folder: Path, limit: int, keep: Path) -> None:
-    """Removes what was not used for longest; processes that have it mapped go on undisturbed."""
-    for left in folder.glob("*.part"):  # of a process that died while it wrote
+    """Removes the entries that were not used for longest. Processes that have one mapped keep it."""
+    for left in folder.glob("*.part"):  # left by a process that died while it wrote
         with suppress(OSError):
             file = _locked(left, 0.0)
             if file is not None:
@@ -235,7 +237,7 @@ def _make_room(folder: Path, limit: int, keep: Path) -> None:
                 file.close()
     entries = []
     for path in folder.glob("*.fold"):
-        with suppress(FileNotFoundError):  # others make room too
+        with suppress(FileNotFoundError):  # other processes remove entries too
             about = path.stat()
             entries.append((path == keep, about.st_mtime_ns, about.st_size, path))
     total = sum(size for _, _, size, _ in entries)
@@ -256,7 +258,7 @@ def _folder() -> Path | None:
         return Path(given).expanduser() / "folds"
     try:
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # a user without a home
+    except RuntimeError:  # the user has no home folder
         return None
     return Path(caches) / "cfo-bench" / "folds"
 

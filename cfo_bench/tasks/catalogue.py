@@ -1,10 +1,9 @@
 """Which tasks there are, by name, without loading any of them.
 
-Names are looked up in the user's folder first, then in the user's own tables, the paper's table, among
-the bundled and the synthetic sets, and among those of installed plug-ins. All are tried with the exact
-name before any is tried with capitals and `-`/`_` taken alike. A task of a table that the folder has
-under one of its names is taken from the folder. `openml:3`, `openml-data:31` and `pmlb:adult` name their
-source, and are taken from no other.
+A name is looked up in this order: the user's folder, the user's tables, the paper's table, the bundled sets,
+the synthetic sets, plug-ins. All of them are searched for the exact name first, then for one that differs
+only in capitals and `-`/`_`. If the folder has a task of a table, under any of its names, the folder's
+data is taken. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, so no other is tried.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ ANALYTIC = "no data: for the analytic learners"
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One line of `cfo-bench tasks`; None is what can't be told without loading the data.
+    """One line of `cfo-bench tasks`; None is what isn't known without loading the data.
 
     `here` says which copy of the data is on this machine.
     """
@@ -49,7 +48,7 @@ class TaskRow:
 def resolve(
     name: str, data_dir: Path | None = None, tables: Sequence[Path] = (), offline: bool = False
 ) -> DataRef:
-    """Where the data of the task called `name` is to be had."""
+    """Where the data of the task `name` is found."""
     refs = resolve_all(name, data_dir, tables, offline)
     if len(refs) > 1:
         raise UserError(f"{name!r} is {len(refs)} tasks: name one, such as {refs[0].task!r}")
@@ -124,7 +123,7 @@ def _from_entry(entry: TaskEntry, rows: Mapping[str, FolderRow], offline: bool) 
 
 
 def _from_origin(origin: Origin, entries: Sequence[TaskEntry], offline: bool) -> DataRef:
-    """By the name that a table has for it, so that its results are not under two names."""
+    """Under the name that a table has for it, so that its results never stand under two names."""
     for entry in entries:
         if entry.origins[:1] == (origin,):
             return _from_entry(entry, {}, offline)
@@ -147,7 +146,7 @@ def file_ref(path: Path, target: str, problem: Problem | None = None) -> DataRef
 
 
 def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[TaskRow]:
-    """Every task that has a name, the folder's first; of two with the same name the first."""
+    """Every task that has a name, the folder's first. Of several with the same name, only the first."""
     from cfo_bench.metrics import METRIC_OF
     from cfo_bench.tasks.fetching import where_here
 
@@ -215,7 +214,7 @@ def _exactly(name: str, known: Iterable[str]) -> str | None:
 
 
 def _loosely(name: str, known: Iterable[str]) -> str | None:
-    """The one name that differs only in capitals and `-`/`_`; two such names are too many to choose."""
+    """The name that differs only in capitals and `-`/`_`; None if there are several."""
     alike = [one for one in known if _folded(one) == _folded(name)]
     return alike[0] if len(alike) == 1 else None
 

@@ -1,8 +1,8 @@
-"""A pandas column becomes one of ours: numbers, dates or categories, by what it holds.
+"""Turns a pandas column into one of ours: numbers, dates or categories, by what it holds.
 
-Booleans are numbers, and so is a column without any value. Text is categories, unless every value
-is an ISO 8601 date (`2024-02-29`, with or without a time). Dates count in days since 1970-01-01 UTC:
-as float32, they tell moments of our time apart that are three minutes from each other.
+Booleans are numbers, and so is a column without any value. Text is categories, unless every value is an ISO
+8601 date (`2024-02-29`, with or without a time). A date is the number of days since 1970-01-01 UTC; as
+float32, the dates of our time are exact to about three minutes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def from_pandas(name: str, series: pd.Series[Any], where: str) -> Column:
 
 
 def joined(pieces: Sequence[Column]) -> Column | None:
-    """One column of all their rows; None if they are of several kinds. What has no value is of any kind."""
+    """The pieces as one column; None if they are of several kinds. A piece without values fits any kind."""
     name = pieces[0].name
     empty = [piece.kind is ColumnKind.NUMBER and bool(np.isnan(piece.values).all()) for piece in pieces]
     kinds = {piece.kind for piece, is_empty in zip(pieces, empty, strict=True) if not is_empty}
@@ -69,14 +69,14 @@ def joined(pieces: Sequence[Column]) -> Column | None:
 
 
 def _recoded(piece: Column, code_of: dict[str, int]) -> Array:
-    """The codes of a piece in the numbering of the whole, to which its new labels are added."""
+    """The codes of a piece under the numbers in `code_of`, to which its new labels are added."""
     numbers_of = [code_of.setdefault(label, len(code_of)) for label in piece.labels]
     codes: Array = np.array([*numbers_of, -1], dtype=np.int32)[piece.values]
     return codes
 
 
 def labelled(name: str, series: pd.Series[Any], where: str) -> Column:
-    """Whatever it holds as categories."""
+    """A column as categories, whatever it holds."""
     codes, labels = _factorized(name, series, where)
     return categories(name, codes, [str(label) for label in labels])
 
@@ -91,14 +91,14 @@ def _factorized(name: str, series: pd.Series[Any], where: str) -> tuple[Array, p
 
 
 def _dated(name: str, codes: Array, labels: pd.Index[Any]) -> Column | None:
-    """The column as dates, or None if one of its labels is none."""
+    """The column as dates, or None if one of its labels isn't a date."""
     if not all(isinstance(label, str) and ISO_DATE.fullmatch(label) for label in labels):
         return None
     try:
         days = _days(pd.to_datetime(pd.Series(labels), format="ISO8601", utc=True))
-    except ValueError:  # the form of a date, but no such day
+    except ValueError:  # it looks like a date, but there is no such day
         return None
-    # One more entry at the end, which the code -1 of a missing value picks.
+    # One more entry at the end: the code -1 of a missing value is its index.
     return dates(name, np.append(days, np.nan)[codes])
 
 

@@ -1,8 +1,7 @@
-"""Checked data: typed columns, a target that can be learned, and the problem it poses.
+"""The checked data of a task: typed columns, a target, and the problem (binary, multiclass, regression).
 
-Labels (of categories and of classes) are ordered by `label_order`: numbers by value, then texts.
-The order of two labels depends on nothing but these two, so that no row can change the codes of
-others by the label it has.
+Labels of categories and classes are ordered by `label_order`: numbers by value, then texts. The order of
+two labels depends on these two alone, so that a new label never changes the order of the others.
 """
 
 from __future__ import annotations
@@ -38,8 +37,9 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """Numbers and dates (days since 1970) as float64, NaN when missing; categories as int32 codes
-    of `labels`, -1 when missing, every label used and in order."""
+    """One column. Numbers and dates (days since 1970) are float64, NaN when missing. Categories are int32
+    codes of `labels`, -1 when missing; the labels are in order, and each is used.
+    """
 
     name: str
     kind: ColumnKind
@@ -60,7 +60,7 @@ def categories(name: str, codes: Array, labels: Sequence[str]) -> Column:
     used = np.unique(codes[codes >= 0])
     ordered = tuple(sorted({labels[code] for code in used}, key=label_order))
     rank_of = {label: rank for rank, label in enumerate(ordered)}
-    # One more entry at the end, which the code -1 of a missing value picks.
+    # One more entry at the end: the code -1 of a missing value is its index.
     recoded = np.full(len(labels) + 1, -1, dtype=np.int32)
     for code in used:
         recoded[code] = rank_of[labels[code]]
@@ -77,7 +77,11 @@ def label_order(label: str) -> tuple[bool, float, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataSet:
-    """`y` is int32 codes of `classes`, or float64 where there are none; `where` names the data in errors."""
+    """All rows of a task.
+
+    `y` is the target: int32 codes of `classes`, or float64 numbers if there are no classes. `where` names the
+    data in error messages.
+    """
 
     features: tuple[Column, ...]
     target: str

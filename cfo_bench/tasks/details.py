@@ -1,4 +1,4 @@
-"""Everything about one task's data that a person may want to see before a run."""
+"""All that is known of a task's data, for `cfo-bench tasks show`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cfo_bench.tasks.sources import synthetic
 
 
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
-    """Facts by name, in the order to show them in; None is what the source does not tell."""
+    """Facts by name, in the order to show them in; None if the source doesn't say."""
     if ref.source == "synthetic":
         facts = synthetic.facts(ref.task)
         return {"task": ref.task, "problem": facts.problem, "rows": facts.n_rows, "source": facts.source}

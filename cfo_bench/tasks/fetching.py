@@ -1,4 +1,4 @@
-"""The data of a task that is no file: from the store, else from where it comes, into the store."""
+"""Fetches the data of OpenML and PMLB tasks into the store, unless it is there already."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cfo_bench.tasks.store import Fetched, Stored
 
 T = TypeVar("T")
 
-# Seconds before the second and the third try of what may be the network's passing fault.
+# Seconds to wait before the second and the third attempt, if the failure may be temporary.
 RETRY_SECONDS: Sequence[float] = (2.0, 8.0)
 
 
 def obtain(ref: DataRef, say: Callable[[str], None] = lambda text: None) -> Stored:
-    """The task's folder of the store, made now if it was not there. `say` is told of every new try."""
+    """The task's folder in the store, fetched first if it isn't there. `say` gets a line for every retry."""
     stored = in_store(ref)
     if stored is not None:
         return stored
@@ -42,7 +42,7 @@ def in_store(ref: DataRef) -> Stored | None:
 
 
 def suite_tasks(origin: Origin, offline: bool) -> list[int]:
-    """The numbers of a suite's tasks; the client has no cache for these, the store keeps them."""
+    """The numbers of a suite's tasks. The store keeps them, since OpenML's client does not."""
     found = store.find_suite(origin)
     if found is not None:
         return found
@@ -64,7 +64,7 @@ def suite_tasks(origin: Origin, offline: bool) -> list[int]:
 
 
 def missing(what: str, looked: Sequence[str], table: str | None, name: str) -> DataError:
-    """The one line for who has neither a copy nor a network."""
+    """The error if there is neither a copy of the data nor a network."""
     with_table = f" --tasks {table}" if table else ""
     return DataError(
         f"{what} is not on this machine: looked in {', '.join(looked)}; run "
@@ -74,7 +74,7 @@ def missing(what: str, looked: Sequence[str], table: str | None, name: str) -> D
 
 
 def where_here(ref: DataRef) -> str | None:
-    """Which copy of the data is on this machine, without reading it."""
+    """Which copy of the data this machine has, found without reading it; None if it has none."""
     for origin in map(as_origin, ref.origins):
         if (store.path_of(origin) / store.ABOUT).is_file():
             return "prepared"
@@ -98,7 +98,7 @@ def _where(origin: Origin, offline: bool) -> str:
 
 def _into_store(origin: Origin, offline: bool, say: Callable[[str], None]) -> Stored:
     with store.workplace(store.path_of(origin)) as work:
-        if (stored := store.find(origin)) is not None:  # somebody made it while we waited
+        if (stored := store.find(origin)) is not None:  # another process made it while we waited
             return stored
         return store.put(origin, _tries(lambda: _fetch(origin, offline, work), say), work, utc_now())
 

@@ -1,4 +1,4 @@
-"""Which rows train and which validate: k folds by a seed, and whether the data has rows enough for them."""
+"""Which rows train and which validate: k folds by a seed, and checks that the data has enough rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_SEED = 2**32 - 1  # what scikit-learn takes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Row numbers of both parts, ascending, and where they come from."""
+    """The row numbers of each part, ascending; `source` says who made the folds."""
 
     train: Array
     valid: Array
@@ -38,14 +38,14 @@ def by_seed(data: DataSet, fold: int, n_folds: int, seed: int) -> Split:
 
 
 def official(fold_of_row: Array, fold: int, source: str) -> Split:
-    """The fold as its source made it; no seed changes it."""
+    """A fold of the task's official splits; no seed changes it."""
     return Split(np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold), source)
 
 
 def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
     """The fold's held-out part becomes the test part; a share of its training rows validates instead.
 
-    Of each class the same share, but never its last row.
+    The share is taken from each class. At least one row of a class stays in training.
     """
     if not 0 < share < 1:
         raise UserError(
@@ -78,7 +78,7 @@ def check_choice(fold: int, n_folds: int, seed: int) -> None:
 
 
 def check_number(n_folds: int, n_rows: int) -> None:
-    """Every fold validates on two rows or more: r2 and AUC mean nothing on one."""
+    """Refuses folds of fewer than two rows: r2 and AUC mean nothing on one."""
     if n_folds < 2:
         raise UserError(f"{n_folds} folds: take 2 or more with --n-folds")
     if n_rows < 2 * n_folds:
@@ -88,7 +88,7 @@ def check_number(n_folds: int, n_rows: int) -> None:
 
 
 def check_official(data: DataSet, fold_of_row: Array) -> None:
-    """Refuse folds that a loss can't be measured on."""
+    """Refuses official folds on which a loss can't be measured."""
     for fold in range(int(fold_of_row.max()) + 1):
         held_out = data.y[fold_of_row == fold]
         one_sided = data.problem is Problem.BINARY and len(np.unique(held_out)) < 2
@@ -100,7 +100,7 @@ def check_official(data: DataSet, fold_of_row: Array) -> None:
 
 
 def check(data: DataSet, n_folds: int) -> None:
-    """Refuse data with too few rows, or too few rows of one class, for every fold to have some."""
+    """Refuses data with too few rows for the folds, or too few rows of one class."""
     if data.problem is not Problem.REGRESSION:
         rows_of = np.bincount(data.y, minlength=len(data.classes))
         rarest = int(np.argmin(rows_of))

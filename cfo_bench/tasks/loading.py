@@ -1,4 +1,4 @@
-"""From a `DataRef` to what a run needs: the task's facts and a fold's arrays."""
+"""Turns a `DataRef` into what a run needs: the task's facts and a fold's arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
-    """Load the data, fetched first where it must be, and check that it can be a task with so many folds."""
+    """The facts of a task. Loads the data, fetching it if needed, and checks that it allows so many folds."""
     from cfo_bench.tasks import cache, folds
     from cfo_bench.tasks.sources import synthetic
 
@@ -39,8 +39,8 @@ def load_fold(
 ) -> tuple[Fold, TaskFacts]:
     """Fold number `fold` of `n_folds` as arrays, with the task's facts.
 
-    Where the source has official folds, as many as these, they are taken; otherwise the seed makes them.
-    With a `holdout_share`, that share of the training rows validates and the held-out part tests.
+    If the task has exactly `n_folds` official folds they are used, otherwise the seed makes the folds. With a
+    `holdout_share`, that share of the training rows validates, and the held-out part is for testing.
     """
     from cfo_bench.tasks import cache, folds
     from cfo_bench.tasks.arrays import encode
@@ -69,13 +69,13 @@ def load_fold(
 
 
 def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
-    """All the data of a task, and the store's word on it where it comes from there."""
+    """All the data of a task, and its folder in the store if it comes from there."""
     found, stored = _located(ref)
     return _data_set(found, stored), stored
 
 
 def official_folds(ref: DataRef) -> int | None:
-    """The number of the task's official folds, if it has some and is in the store already."""
+    """The number of official folds of a task that is in the store; None if it has none."""
     from cfo_bench.tasks.fetching import in_store
 
     stored = in_store(ref)
@@ -89,7 +89,7 @@ def is_stored(ref: DataRef) -> bool:
 
 
 def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
-    """The ref of a file, and the store's folder that it is in for what comes from an origin."""
+    """The same ref naming a file, and the folder in the store that has it, for data with an origin."""
     if not ref.origins:
         return ref, None
     from cfo_bench.tasks.fetching import obtain
@@ -98,7 +98,7 @@ def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
     stored = obtain(ref)
     target = ref.target or stored.about["target"]
     known = stored.problem if target == stored.about["target"] else None
-    # An OpenML task says itself what its problem is; a table's word on it may be wrong.
+    # An OpenML task states its problem; what a table says of it may be wrong.
     problem = (
         (known or ref.problem) if stored.about["origin"].startswith("openml:") else (ref.problem or known)
     )
@@ -135,7 +135,7 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
     from cfo_bench.tasks.data_set import DataSet
     from cfo_bench.tasks.sources.files import read_columns
 
-    assert ref.path is not None and ref.target is not None  # a file's ref has both
+    assert ref.path is not None and ref.target is not None  # true of every ref to a file
     if stored is not None:
         return DataSet.of(stored.columns(), ref.target, ref.problem, where=f"task {ref.task!r}")
     return DataSet.of(read_columns(Path(ref.path)), ref.target, ref.problem, where=ref.path)

@@ -1,4 +1,4 @@
-"""Several tasks by one word: a pattern such as `bng_*`, a tag such as `paper`, or just a name."""
+"""The tasks that one word of the command line names: a name, a pattern (`bng_*`) or a tag (`paper`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cfo_bench.tasks.catalogue import TaskRow, listing, resolve_all
 def select(
     word: str, data_dir: Path | None = None, tables: Sequence[Path] = (), offline: bool = False
 ) -> list[DataRef]:
-    """The tasks that a word stands for: of that name, or else that match it, or else have it as a tag."""
+    """The task of that name; if there is none, the tasks that match the pattern or have the tag."""
     try:
         return resolve_all(word, data_dir, tables, offline)
     except UnknownNameError:

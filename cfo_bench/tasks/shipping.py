@@ -1,8 +1,9 @@
-"""A task's data on its way to another machine: which files it is in, and where they go there.
+"""Sends a task's data to another machine: which files are sent, and where they go there.
 
-A machine that has the data keeps to its own: the same file on a shared disk, or its store's folder of
-the task. Otherwise the files go into its store, by one process at a time and all at once: a folder of
-the store as it is, a plain file into `files/`, under its checksum.
+If the other machine has the data, nothing is sent: it may see the same file on a shared disk, or have the
+task in its own store. Otherwise the files go into its store: a folder of the store under the same name, a
+plain file into `files/`, under its checksum. One process at a time writes there, and the folder appears all
+at once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PIECE_BYTES = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A file as it is on the machine that sends it."""
+    """A file on the machine that sends it."""
 
     path: Path
     size: int
@@ -37,7 +38,7 @@ class Item:
                 yield piece
 
     def is_at(self, path: Path) -> bool:
-        """Whether it is this very file that this machine sees there."""
+        """Whether this machine sees the same file at `path`: on a shared disk."""
         try:
             about = path.stat()
         except OSError:
@@ -47,21 +48,21 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What a machine without a task's data has to be sent; `origin` is that of a folder of the store."""
+    """The files to send to a machine that lacks a task's data; `origin` is set for a folder of the store."""
 
     items: tuple[Item, ...]
     origin: str | None = None
 
     @property
     def folder(self) -> Path:
-        """Where it goes on this machine."""
+        """Where the files go on this machine."""
         if self.origin is not None:
             return store.path_of(as_origin(self.origin))
         return store.root() / "files" / self.items[0].sha256
 
 
 def pack(ref: DataRef) -> Parcel | None:
-    """The parcel with this machine's data of a task; None for what every machine has, or gets, by itself."""
+    """The files of a task on this machine; None if every machine has the data, or can fetch it by itself."""
     if ref.origins:
         stored = in_store(ref)
         if stored is None:
@@ -71,7 +72,7 @@ def pack(ref: DataRef) -> Parcel | None:
 
 
 def at_hand(ref: DataRef, parcel: Parcel | None) -> DataRef | None:
-    """The ref by which this machine loads the data that it has; None if the parcel has to come first."""
+    """The ref by which this machine can load the data; None if the files have to be sent first."""
     if parcel is None:
         return ref
     if parcel.origin is not None:
@@ -88,7 +89,7 @@ def unpack(
     receive: Callable[[Item], Iterable[bytes]],
     pause: Callable[[], None],
 ) -> DataRef:
-    """Puts the files where they go, unless somebody did while we waited; the ref to load them by."""
+    """Writes the files that are received, unless another process just did; the ref to load them by."""
     with store.workplace(parcel.folder, pause) as work:
         if (found := at_hand(ref, parcel)) is not None:
             return found
@@ -124,5 +125,5 @@ def _item(path: Path) -> Item:
 
 @lru_cache(maxsize=1000)
 def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    """Once for the thousand runs on one file, as long as it stays as it is."""
+    """Computed once for many runs on one file, as long as the file does not change."""
     return store.sha256(path)

@@ -1,8 +1,8 @@
-"""The prepared store: each task's table, official folds and provenance, once on this machine.
+"""The store: the data, official folds and provenance of each fetched task, once on this machine.
 
-One folder a task, `<store>/<server>/task-3/`, with `table.parquet`, `about.json` and, where there are
-official folds, `folds.npy`: the number of the fold that a row is held out in, -1 for none. A folder
-appears all at once, by one rename, and is never changed: it can be copied to another machine as it is.
+A task has one folder, `<store>/<server>/task-3/`, with `table.parquet`, `about.json` and, if there are
+official folds, `folds.npy`: for each row the fold that holds it out, -1 for none. A folder appears all at
+once, by a rename, and is never changed. It can be copied to another machine as it is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAMES = {"openml": "task", "openml-data": "data", SUITE: "suite"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fetched:
-    """What a source gave: checked columns, and what is to be told of them."""
+    """What a source delivered: the columns, and what `about.json` says of them."""
 
     columns: Sequence[Column]
     target: str | None
@@ -44,7 +44,7 @@ class Fetched:
     source: str  # for people: `OpenML task 3 (data set 3, kr-vs-kp version 1)`
     obtained: str  # from which copy: the cache or the server
     fold_of_row: Array | None = None
-    folds_unused: str | None = None  # why the source's own splits can't be folds
+    folds_unused: str | None = None  # why the source's splits can't be used as folds
     licence: str | None = None
     md5: str | None = None  # as the source states it, and as it was found
 
@@ -58,7 +58,7 @@ class Stored:
 
     @property
     def n_folds(self) -> int | None:
-        """Of the official folds, where there are some."""
+        """The number of official folds; None if there are none."""
         number: int | None = self.about["n_folds"]
         return number
 
@@ -80,7 +80,7 @@ class Stored:
         return folds
 
     def _check(self, name: str) -> None:
-        """Refuse a file that is not as it was stored."""
+        """Refuses a file that has changed since it was stored."""
         try:
             found = sha256(self.folder / name)
         except OSError as error:
@@ -101,7 +101,7 @@ def root() -> Path:
 
 
 def path_of(origin: Origin) -> Path:
-    """OpenML's numbers mean something on one server only."""
+    """The folder of a task. It names the server, since OpenML's numbers differ from server to server."""
     if origin.kind == "pmlb":
         return root() / "pmlb" / origin.key
     return root() / openml_home().host / f"{NAMES[origin.kind]}-{origin.key}"
@@ -127,7 +127,7 @@ def find_suite(origin: Origin) -> list[int] | None:
         tasks: list[int] = json.loads(path_of(origin).with_suffix(".json").read_text(encoding="utf-8"))[
             "tasks"
         ]
-    except (FileNotFoundError, ValueError, KeyError):  # a damaged one is fetched anew
+    except (FileNotFoundError, ValueError, KeyError):  # a damaged one is fetched again
         return None
     return tasks
 
@@ -143,7 +143,7 @@ def put_suite(origin: Origin, tasks: Sequence[int]) -> None:
 
 @contextmanager
 def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> Iterator[Path]:
-    """An empty folder on the store's disk for making `target`, for one process at a time: others `pause`."""
+    """An empty folder on the store's disk in which one process makes `target`; others `pause` meanwhile."""
     work = target.parent / f".{target.name}.work"
     with writing():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
         while not lock(file.fileno()):
             pause()
         with writing():
-            shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
+            shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
             work.mkdir()
         try:
             yield work
@@ -161,7 +161,7 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
 
 
 def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
-    """Checks that the data can be a task, and stores it; what is there already stays."""
+    """Checks that the data can be a task, and stores it."""
     import numpy as np
 
     from cfo_bench.tasks.data_set import DataSet
@@ -204,7 +204,7 @@ def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """What the disk says is told as a line about the store."""
+    """Turns an error of the disk into one line about the store."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
 """Tables of tasks in YAML: the paper's, which comes with the package, and a user's own.
 
-A wrong entry is told with its file and line, and the nearest right word.
+An error names the file, the line, and the nearest right word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cfo_bench.records import Problem
 from cfo_bench.tasks.sources.origins import Origin, parse_origin
 from cfo_bench.yaml_file import Marked
 
-# From how many rows on a task is large: about half of the paper's with known rows are.
+# A task with this many rows is large; about half of the paper's tasks are.
 LARGE_ROWS = 30_000
 
 
@@ -56,7 +56,7 @@ def read_table(path: Path) -> tuple[TaskEntry, ...]:
 
 
 def _entries(root: Marked, table: Path | None) -> Iterable[TaskEntry]:
-    """Of a list, which may stand under `tasks`."""
+    """The entries of a YAML list, which may stand under the key `tasks`."""
     listed = root.value.get("tasks") if isinstance(root.value, Mapping) else root
     if listed is None or not isinstance(listed.value, list) or not listed.value:
         raise DataError(f"{root.where} lists no tasks: write a YAML list, or one under tasks:")
@@ -108,7 +108,7 @@ def _entry(item: Marked, table: Path | None) -> TaskEntry:
 
 
 def tags_of(problem: Problem | None, rows: int | None) -> tuple[str, ...]:
-    """The tags that every task has for what is known of it."""
+    """The tags that follow from a task's problem and size."""
     tags = []
     if problem is Problem.REGRESSION:
         tags.append("regression")
@@ -139,7 +139,7 @@ def _wrong_together(given: Mapping[str, Any], sources: Sequence[str]) -> str | N
 def _name(value: Any) -> str | None:
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
         return "write a name"
-    # The name becomes a folder of the results, and `openml:` is where a name says its source.
+    # The name becomes a folder of the results; `openml:` at its start would mean a source.
     if str(value).startswith(".") or set("/\\:") & set(str(value)) or parse_origin(str(value)):
         return "leave out slashes, colons and a leading dot, and don't call it openml-… or pmlb-…"
     return None

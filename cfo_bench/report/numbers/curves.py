@@ -31,12 +31,12 @@ class Curve:
         return float(self.mean[index]) if index >= 0 else float("nan")
 
     def first_at_or_below(self, loss: float) -> float | None:
-        """When the mean first is `loss` or lower."""
+        """The first moment at which the mean is `loss` or lower."""
         reached = np.flatnonzero(self.mean <= loss)
         return float(self.seconds[reached[0]]) if len(reached) else None
 
     def thinned(self, columns: int = 400) -> Curve:
-        """The same to the eye: of the points in each of `columns` strips of the log time axis, the last.
+        """Fewer points, but the same to the eye: the last in each of `columns` strips of the log time axis.
 
         The first and the last point stay, so that start, end and final loss are exact.
         """

@@ -1,7 +1,7 @@
 """What a study of the number of neighbours K says of the paper's Condition 2.
 
-The condition says that near an optimum, where the cost exceeds the optimum's, the loss does not
-come down again while the cost goes up.
+The condition says that near an optimum, where the cost is above the optimum's, the loss does not decrease
+while the cost increases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from statistics import median
 from cfo_bench.errors import TraceError
 from cfo_bench.results.trace import Trace
 
-# A rank correlation of loss and seconds from which on we say that they rise together.
+# From this rank correlation of loss and seconds on, the text says that they rise together.
 MODERATE = 0.5
 
 
@@ -21,10 +21,10 @@ MODERATE = 0.5
 class Findings:
     """What a study says of Condition 2.
 
-    `rises_from` is the smallest K from `best_k` on after which the loss never comes down again,
-    taken as the median of five neighbouring ones since a single loss jitters; None when it still
-    comes down at the end. `rank_correlation` is that of loss and seconds from there on (Spearman's):
-    on a machine with other work to do the seconds say little.
+    `rises_from` is the smallest K, from `best_k` on, after which the loss never decreases; None if it
+    decreases up to the end. The loss is smoothed for this, by the median of five neighbours.
+    `rank_correlation` is Spearman's, of loss and seconds from `rises_from` on. It says little on a busy
+    machine.
     """
 
     best_k: int

@@ -1,4 +1,4 @@
-"""What the sections of a report are made from: the runs of one learner, and their scores."""
+"""The runs of one learner and their scores: what the sections of a report are made from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cfo_bench.report.reading.digest import Digest, Steps
 
 @dataclass(frozen=True)
 class LearnerResults:
-    """One learner's runs. `baseline` is the method that the others are measured by."""
+    """One learner's runs. The other methods are compared with the `baseline`."""
 
     learner: str
     digests: Sequence[Digest]
@@ -26,12 +26,12 @@ class LearnerResults:
 
     @cached_property
     def methods(self) -> list[str]:
-        """The methods that are compared, in the order of tables and legends."""
+        """The methods that are compared, in the order of tables: all but references and studies."""
         return in_order({one.method for one in self.digests} - set(NOT_COMPARED))
 
     @cached_property
     def compared(self) -> dict[tuple[str, str], list[Digest]]:
-        """The runs behind the means, by task and method."""
+        """The runs that the means are over, by task and method."""
         shared = {task.task: set(task.shared) for task in self.scores}
         found: dict[tuple[str, str], list[Digest]] = {}
         for one in sorted(self.digests, key=lambda one: (one.fold, one.seed)):

@@ -1,4 +1,4 @@
-"""Who wins, when, by how much: the answer at the top of the page and on the terminal."""
+"""Which method wins, when, and by how much: the answer at the top of the page and on the terminal."""
 
 from __future__ import annotations
 
@@ -19,21 +19,17 @@ MOMENTS = (0.01, 0.1, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One method over all tasks of a learner. A task is won by the method that reaches its best score first.
-
-    Ranks, gaps and speeds are over the `ranked` tasks, where every method has a result; `slowdown` is
-    the geometric mean of its time to the best over the winner's, on the tasks where it gets there.
-    """
+    """One method over all tasks of a learner. Ranks and gaps are over the tasks that every method has."""
 
     method: str
-    results: int
-    wins: int
-    reached: int
+    results: int  # tasks on which it has a result
+    wins: int  # tasks on which it is the first to reach the best score
+    reached: int  # tasks on which it reaches the best score
     mean_rank: float | None
-    ranks_at: Mapping[float, float | None]
-    mean_gap_percent: float | None
-    slowdown: float | None
-    mean_normalised: float | None
+    ranks_at: Mapping[float, float | None]  # mean rank at each of MOMENTS
+    mean_gap_percent: float | None  # how far it ends below the best score
+    slowdown: float | None  # its time to the best score over the winner's, geometric mean where it gets there
+    mean_normalised: float | None  # its score, if the baseline's is 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +132,7 @@ def _reached(task: TaskScores, method: str) -> float | None:
 
 
 def _mean_ranks(tasks: Sequence[TaskScores], methods: Sequence[str], share: float) -> dict[str, float | None]:
-    """Mean over tasks of the rank of the mean loss at a share of the budget; without one yet, the last."""
+    """Mean over tasks of the rank at a share of the budget. A method without a loss by then ranks last."""
     if not tasks:
         return dict.fromkeys(methods)
     losses = np.array([[_loss_at(task, method, share) for method in methods] for task in tasks])

@@ -1,8 +1,8 @@
 """The paper's printed optimality tables, and whether ours put the methods in the same order.
 
-The tables ship with the package as figures: `paper_xgboost.csv` (one hour, ten folds) and
-`paper_dnn.csv` (two hours, five folds). A cell is behind another when its score ends further
-below the best, or when both reach the best and it takes longer.
+The numbers of the tables ship with the package: `paper_xgboost.csv` (one hour, ten folds) and `paper_dnn.csv`
+(two hours, five folds). A cell is behind another if its score ends further below the best, or if both reach
+the best and it takes longer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cfo_bench.report.numbers.scores import Cell
 # Seconds that the paper gave a run, by learner.
 BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}
 
-# Other names of the paper's tasks, as `_key` has them.
+# Other names of the paper's tasks, in the form of `key`.
 _ALIASES = {
     "amazon": "amazonemployee",
     "amazonemployeeaccess": "amazonemployee",
@@ -46,19 +46,19 @@ def printed(learner: str) -> dict[tuple[str, str], Cell]:
 
 
 def key(task: str) -> str:
-    """What the names of one task have in common: capitals, signs and PMLB's number don't count."""
+    """The same text for all names of a task: without capitals, signs and PMLB's number."""
     bare = re.sub(r"[^a-z0-9]", "", re.sub(r"^\d+_", "", task.lower()))
     return _ALIASES.get(bare, bare)
 
 
 def order(one: Cell, other: Cell) -> int:
-    """1 when `one` is behind `other`, -1 when it is ahead, 0 when the cells tell no difference."""
+    """1 if `one` is behind `other`, -1 if it is ahead, 0 if the cells don't differ."""
     mine, theirs = _place(one), _place(other)
     return (mine > theirs) - (mine < theirs)
 
 
 def _place(cell: Cell) -> tuple[float, float]:
-    """As precise as it is printed: what rounds to the same cell is the same."""
+    """A sort key, rounded as the cells are printed."""
     if cell.outcome == "worse":
         return (round(cell.gap_percent or 0.0, 1), 0.0)
     return (0.0, round(cell.cost_ratio or 1.0, 1) + (cell.outcome == "slower") * 1e-6)

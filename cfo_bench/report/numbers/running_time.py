@@ -1,9 +1,8 @@
-"""How many times sooner the baseline gets where another method gets, with what was never reached counted in.
+"""Speed-ups: how many times faster the baseline reaches a target than another method.
 
-The time to a target is an expected running time: over the folds of a task, all the seconds spent
-until the target or the end of the run, divided by the number of runs that got there. It is what
-one would wait for a success when runs are started again until one succeeds. Without any success it
-is not known, and all the seconds spent are its lower bound.
+The time to a target is an expected running time. Over the runs of a task, it is all the seconds spent until
+the target or the end of the run, divided by the number of runs that reached the target: the time one would
+wait if runs were repeated until one succeeds. If no run reached it, the seconds spent are a lower bound.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import Digest, Steps
 
-# Targets: what the other method ends with, and shares of the way from the start's loss to the best of all.
+# Targets: the other method's own final loss, and shares of the way from the loss at the start to the best.
 OWN_FINAL = "its own final loss"
 FRACTIONS = (0.5, 0.9, 0.99)
 TARGETS = (OWN_FINAL, *(f"{fraction:.0%} of the way" for fraction in FRACTIONS))
@@ -26,7 +25,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class RunningTime:
-    """`seconds` is a lower bound when no run reached the target."""
+    """The expected time to a target; a lower bound if no run `reached` it."""
 
     seconds: float
     reached: int
@@ -66,7 +65,7 @@ class Summary:
 
 
 def factors(results: LearnerResults) -> list[Factor]:
-    """One for each task with the baseline, each other method and each target."""
+    """One factor for each task that the baseline has, each other method and each target."""
     found = []
     for task in results.scores:
         runs = {
@@ -95,7 +94,7 @@ def factors(results: LearnerResults) -> list[Factor]:
 
 
 def summaries(found: Sequence[Factor]) -> list[Summary]:
-    """In the order in which methods and targets are met."""
+    """One for each method and target, in the order of the factors."""
     groups: dict[tuple[str, str], list[Factor]] = {}
     for one in found:
         groups.setdefault((one.method, one.target), []).append(one)
@@ -137,7 +136,7 @@ def _factor(task: str, method: str, target: str, time: RunningTime, base: Runnin
     if not time.reached and not base.reached:
         return Factor(task, method, target, time, base, 1.0, "neither")
     bound = "" if time.reached and base.reached else "at least" if base.reached else "at most"
-    # A clock too coarse to see the first trial would make it infinite.
+    # Without this a time of 0, of a clock that is too coarse, would make the factor infinite.
     tick = 1e-9
     return Factor(task, method, target, time, base, max(time.seconds, tick) / max(base.seconds, tick), bound)
 

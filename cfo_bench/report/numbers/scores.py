@@ -1,9 +1,9 @@
-"""Scores as the paper means them: scaled losses, who reaches the best, when, and how far off the others are.
+"""Scores as in the paper: scaled losses, who reaches the best score and when, how far the others are from it.
 
 A loss L is scaled to (L_constant - L) / (L_constant - L_forest) on classification, so that 0 is the
 constant predictor and 1 the tuned random forest, each the mean over the same folds; where the forest
 was not run, to (L_constant - L) / L_constant. On regression the score is r2 as it is.
-Means are compared over the runs (fold and seed) that the methods share, and over no others.
+Means are over the runs (fold and seed) that all methods of a task have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statistics import fmean
 from cfo_bench.report.numbers.curves import Curve, curve
 from cfo_bench.report.reading.digest import Digest, Steps
 
-# These scale the scores, or look at every value of a hyperparameter: they search for nothing.
+# These methods search nothing: the first two scale the scores, a study tries every value.
 FOREST, STUDY = "tuned-rf", "study"
 NOT_COMPARED = ("constant", FOREST, STUDY)
 
@@ -25,7 +25,7 @@ REACHES = 0.9995
 
 @dataclass(frozen=True, slots=True)
 class ScoreScale:
-    """From a loss to a score; `by` says what the 1 is."""
+    """Turns a loss into a score and back; `by` says what a score of 1 is."""
 
     by: str
     zero_loss: float
@@ -40,9 +40,9 @@ class ScoreScale:
 
 @dataclass(frozen=True, slots=True)
 class MethodScores:
-    """A method on a task: `curve` is None when it has no result on the shared runs.
+    """A method on a task. `curve` is None if none of the shared runs has a result.
 
-    A run in which no trial ended well counts as the constant predictor; there are `imputed` of these.
+    A run without a successful trial counts as the constant predictor: `imputed` is the number of these.
     """
 
     method: str
@@ -56,9 +56,9 @@ class MethodScores:
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
-    """Every method on one task; `best_method` is the soonest to reach the `best_score`.
+    """Every method on one task. `best_method` is the first to reach the `best_score`.
 
-    `shared` are the (fold, seed) that the means are over.
+    The means are over the (fold, seed) in `shared`.
     """
 
     learner: str
@@ -78,7 +78,7 @@ class TaskScores:
 
 
 def score_tasks(digests: Sequence[Digest], full_rows_only: bool = False) -> list[TaskScores]:
-    """The scores of one learner's digests, a task each, by name."""
+    """The scores of one learner's runs, one for each task, by the task's name."""
     by_task: dict[str, list[Digest]] = {}
     for one in digests:
         by_task.setdefault(one.task, []).append(one)
@@ -106,7 +106,7 @@ def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskS
     losses = {method: float(found.mean[-1]) for method, found in curves.items() if found}
     finals = {method: scale.score(loss) for method, loss in losses.items()}
     best = max(finals.values(), default=None)
-    # Rounding must not put the threshold below the very loss it is made of.
+    # Rounding must not put the threshold below the best loss itself.
     threshold = (
         None if best is None else max(scale.loss(best - (1 - REACHES) * abs(best)), min(losses.values()))
     )
@@ -144,7 +144,7 @@ def run_steps(one: Digest, full_rows_only: bool) -> Steps:
 
 
 def shared_runs(by_method: Mapping[str, Sequence[Digest]]) -> set[tuple[int, int]]:
-    """The (fold, seed) that all methods have; one that would leave nothing to share is passed over."""
+    """The (fold, seed) that all methods have. A method that has none of them is not counted."""
     shared: set[tuple[int, int]] = set()
     for _, runs in sorted(by_method.items(), key=lambda item: (-len(item[1]), item[0])):
         own = {(one.fold, one.seed) for one in runs}
@@ -153,7 +153,7 @@ def shared_runs(by_method: Mapping[str, Sequence[Digest]]) -> set[tuple[int, int
 
 
 def _constant(one: Digest) -> Steps:
-    """What a run without a result comes to: the constant predictor, from the start."""
+    """A run without a result counts as the constant predictor from the start."""
     return Steps([0.0], [one.constant_loss], [None], [0.0], [0.0], {})
 
 
@@ -174,9 +174,9 @@ def _scale(
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the optimality table, as the paper prints it and as numbers.
+    """One cell of the optimality table, as numbers and as the paper prints it.
 
-    There is no gap in percent of a best score of 0, and no ratio to a best time of 0.
+    `gap_percent` is None if the best score is 0, `cost_ratio` if the best time is 0.
     """
 
     task: str
@@ -199,7 +199,7 @@ class Cell:
 
 
 def _seconds(value: float) -> str:
-    """Whole seconds, as in the paper; two digits where its budgets of hours are seconds."""
+    """Whole seconds, as in the paper; two digits for less than ten seconds."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
@@ -227,7 +227,7 @@ def optimality(scores: TaskScores) -> list[Cell]:
 def normalised(scores: TaskScores, baseline: str) -> dict[str, float]:
     """100 × score / the baseline's score, for every method with a result.
 
-    Empty where the baseline has no score above 0: a share of nothing, or of a loss, says nothing.
+    Empty if the baseline's score is not above 0: then the ratio means nothing.
     """
     base = scores.methods.get(baseline)
     if base is None or base.final_score is None or base.final_score <= 0:

@@ -1,7 +1,7 @@
 """Tests of significance over tasks: ranks, Friedman, Nemenyi's critical difference, Wilcoxon with Holm.
 
-The unit is the task: one number a method and task, the mean over folds. Folds of one task share
-most of their rows, and are not independent.
+The unit is the task: each method has one number a task, the mean over folds. Folds can't be the unit, since
+the folds of a task share most of their rows and are not independent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FEWEST_TASKS = 6
 
 
 def ranks(losses: Array) -> Array:
-    """Rank of each method (column) on each task (row), 1 is best, ties share; NaN, no result, is last."""
+    """The rank of each method (column) on each task (row): 1 is best, ties share, NaN (no result) is last."""
     found: Array = stats.rankdata(np.where(np.isnan(losses), np.inf, losses), axis=1)
     return found
 
@@ -64,7 +64,7 @@ def critical_difference(tasks: int, methods: int) -> float:
 
 
 def cliques(mean_ranks: Sequence[float], difference: float) -> list[tuple[int, int]]:
-    """Longest stretches of the sorted mean ranks, first and last index, that don't differ."""
+    """The longest groups of sorted mean ranks that don't differ, by first and last index."""
     found: list[tuple[int, int]] = []
     for first in range(len(mean_ranks)):
         last = max(

@@ -1,4 +1,4 @@
-"""Whether runs that are compared had the same machine, and had it to themselves; a line where not."""
+"""Warnings if the runs that are compared had different machines, or shared one with other work."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from cfo_bench.report.reading.digest import Digest
 
-# Runs side by side may fill the machine: more than so much above is somebody else's, or too many of our own.
+# Our runs side by side may fill the machine. A load this much above is other work, or too many runs.
 SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0
-# Less is what any virtual machine loses now and then.
+# Any virtual machine loses less than this now and then.
 STEAL_PERCENT = 5.0
-# Groups of runs that are named, before the rest is only counted.
+# This many groups of runs are named; the others are only counted.
 _AT_MOST = 5
 
 
 def unequal_conditions(digests: Sequence[Digest]) -> list[str]:
-    """Nothing about runs on the virtual clock: their seconds are the same on every machine."""
+    """One line for each difference. Runs on the virtual clock are left out: machines don't matter to them."""
     real = [one for one in digests if one.header["spec"].get("clock", "wall") == "wall"]
     lines = [*_crowded(real), *_stolen(real)]
     cpus = _mixed(real, "processors", lambda one: [_machine(one, "cpu")])
@@ -48,7 +48,7 @@ def _stolen(digests: Sequence[Digest]) -> list[str]:
 
 
 def _mixed(digests: Sequence[Digest], what: str, of: Callable[[Digest], list[Any]]) -> list[str]:
-    """Tasks with runs on several of something: what is on one task is compared."""
+    """A line if runs on the same task, which are compared, were on different machines or processors."""
     by_task: dict[tuple[str, str], list[Digest]] = {}
     for one in digests:
         by_task.setdefault((one.learner, one.task), []).append(one)
@@ -79,17 +79,17 @@ def _named(runs: Sequence[Digest]) -> str:
 
 
 def _cpus(one: Digest) -> int:
-    """What the load is to be measured by: the machine's, not only those that the run may use."""
+    """All processors of the machine, not only those that the run may use: the load counts all."""
     return int(_machine(one, "cpus") or _machine(one, "cores") or 1)
 
 
 def _load(one: Digest) -> float:
-    """The highest that is known."""
+    """The higher of the loads at the start and at the end."""
     return max(float(_machine(one, "load") or 0.0), one.load or 0.0)
 
 
 def _steal(one: Digest) -> float:
-    """Over the run where it is known, else before it."""
+    """The share of stolen time during the run if it is known, else before the run."""
     return float(
         one.steal_percent if one.steal_percent is not None else _machine(one, "steal_percent") or 0.0
     )

@@ -1,4 +1,4 @@
-"""Runs may be compared when they were made alike: what was not is left out, and said so in one line."""
+"""Which runs may be compared: those made with the same settings. Others are left out, with a warning."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cfo_bench.report.reading.digest import Digest, State
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """Finished runs that may stand on one plot; one line for each thing that is not among them."""
+    """The finished runs that may be compared, and a warning for all that is left out."""
 
     digests: list[Digest]
     warnings: list[str]
 
 
-# What all runs of one task with one learner must share, as it is called and as it is found.
+# What all runs of a task with one learner must have in common: its name, and where it is found.
 _ALIKE: tuple[tuple[str, Callable[[Digest], Any]], ...] = (
     ("budgets (seconds)", lambda one: one.budget_seconds),
     ("clocks", lambda one: one.header["spec"].get("clock", "wall")),
@@ -36,7 +36,7 @@ _ALIKE: tuple[tuple[str, Callable[[Digest], Any]], ...] = (
 
 
 def comparable(digests: Sequence[Digest]) -> Comparable:
-    """Unfinished runs are left out one by one, a task whose runs were not made alike as a whole."""
+    """Leaves out unfinished runs, and whole tasks whose runs differ in their settings."""
     warnings = []
     groups: dict[tuple[str, str], list[Digest]] = {}
     for one in digests:
@@ -55,7 +55,7 @@ def comparable(digests: Sequence[Digest]) -> Comparable:
 
 
 def _difference(runs: Sequence[Digest]) -> str | None:
-    """What keeps these runs from being compared, with the numbers of runs on each side."""
+    """Why these runs can't be compared, with the number of runs on each side; None if they can."""
     for what, of in _ALIKE:
         counts = Counter(map(of, runs))
         if len(counts) > 1:
@@ -94,7 +94,7 @@ def _left_out(runs: Sequence[Digest]) -> list[str]:
 
 
 def _limits(runs: Sequence[Digest]) -> list[str]:
-    """Settings that don't forbid a comparison, but belong to it."""
+    """Warnings about settings that differ but don't forbid a comparison."""
     capped = Counter(one.header["spec"].get("max_trials") for one in runs)
     budgets = sorted({one.budget_seconds for one in runs})
     lines = []

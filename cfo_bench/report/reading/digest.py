@@ -1,4 +1,4 @@
-"""What the report keeps of a trace: small enough to hold thousands, enough for every table and figure."""
+"""A digest of a trace: small enough to keep thousands in memory, enough for every table and figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cfo_bench.records import EndReason
 from cfo_bench.registry import label
 from cfo_bench.results.trace import SCHEMA_VERSION, split_torn, with_current_names
 
-# What is read of a trial's line; the rest, the configuration above all, only of the best one.
+# The columns that are read of every trial. The configuration is read of the best trial only.
 _COLUMNS = {
     "kind": pl.String,
     "rows": pl.Int64,
@@ -34,12 +34,12 @@ _COLUMNS = {
     "tell_seconds": pl.Float64,
 }
 
-# The cost of trials over time is kept in bins of the elapsed share of the budget, ten a decade.
+# The cost of trials over time is kept in bins of the elapsed share of the budget: ten for each power of ten.
 COST_BIN_EDGES = np.concatenate(([0.0], np.logspace(-4, 0, 41)))
 
 
 class State(StrEnum):
-    """How far a run has come."""
+    """Whether a run ended well, and if not, how."""
 
     DONE = "done"
     FAILED = "failed"
@@ -49,26 +49,19 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The incumbents of a run: when each was found, its loss, its test score, its own cost.
+    """The incumbents of a run, one after the other: each has a lower loss than the one before."""
 
-    `costs` are fit and validation, `overheads` what the method took to ask and be told of it;
-    `best_config` is the last one's.
-    """
-
-    seconds: list[float]
+    seconds: list[float]  # when each was found
     losses: list[float]
     test_scores: list[float | None]
-    costs: list[float]
-    overheads: list[float]
-    best_config: dict[str, Any]
+    costs: list[float]  # seconds to fit and validate it
+    overheads: list[float]  # seconds of the method to ask for it and be told
+    best_config: dict[str, Any]  # the configuration of the last one
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One run. `full` is `steps` over trials on all rows only; `spent` sums the seconds by kind.
-
-    `nodes` are the machines that had it, `load` and `steal_percent` what its end says of the last one.
-    """
+    """One run."""
 
     path: str
     learner: str
@@ -87,21 +80,21 @@ class Digest:
     trials: int
     statuses: dict[str, int]
     steps: Steps
-    full: Steps
+    full: Steps  # the same, of trials on all rows only
     cost_related: list[str]
-    spent: dict[str, float]
-    dearer_share: float
-    cost_bins: list[float | None]
-    nodes: list[str]
-    load: float | None
-    steal_percent: float | None
-    header: dict[str, Any]
+    spent: dict[str, float]  # seconds by what they were spent on
+    dearer_share: float  # the share of the time in trials that cost more than the best one
+    cost_bins: list[float | None]  # mean cost of a trial in each of COST_BIN_EDGES
+    nodes: list[str]  # the machines that it ran on
+    load: float | None  # of the machine, at the run's end
+    steal_percent: float | None  # time lost to other virtual machines, at the run's end
+    header: dict[str, Any]  # the trace's first line, without space and start
 
 
 def digest(path: Path) -> Digest | None:
     """The digest of a trace; None for a file without a whole header (a run that never began)."""
     whole, _ = split_torn(path.read_bytes())
-    # A trace is read by the thousand: it is parsed where it stands, header and all, and not copied.
+    # For speed the file is parsed as one piece, header and all, without copies.
     lines = whole.split(b"\n")
     if not lines[0].strip(b"\0 "):
         return None
@@ -112,7 +105,7 @@ def digest(path: Path) -> Digest | None:
         raise TraceError(
             f"{path} has a line that is no record: move it away, or run it again with --force"
         ) from None
-    if len(lines) != rows.height + 1:  # polars passes over empty lines
+    if len(lines) != rows.height + 1:  # polars skips empty lines
         lines = [line for line in lines if line.strip()]
     trials = _trials(rows)
     end = _last_end(lines, rows)
@@ -166,7 +159,7 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
 
 
 def _last_end(lines: Sequence[bytes], rows: pl.DataFrame) -> Mapping[str, Any] | None:
-    """The end line, if it is the run's last word and no resume came after it."""
+    """The end record, if it is the last line of the trace: then the run was not resumed after it."""
     if rows["kind"][-1] != "end":
         return None
     last: Mapping[str, Any] = orjson.loads(lines[rows.height - 1])
@@ -188,9 +181,9 @@ def _state(end: Mapping[str, Any] | None) -> State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trials:
-    """The trials of a run as arrays, in the order in which they ended; a number that is missing is NaN.
+    """The trials of a run as arrays, in the order in which they ended; a missing number is NaN.
 
-    numpy, as a thousand rows are too few for polars to pay: each of its queries takes a millisecond.
+    They are numpy arrays, since a query of polars takes a millisecond: too long for a thousand rows.
     """
 
     line: Array
@@ -251,7 +244,7 @@ def _steps(trials: _Trials, lines: Sequence[bytes], wanted: Array | None = None)
 
 
 def _spent(trials: _Trials, cut_ask: float, available: float) -> dict[str, float]:
-    """Seconds by what they went into, each counted once for every trial at once; `idle` is what is left."""
+    """Seconds by what they were spent on; `available` are those of all trials at once, `idle` is the rest."""
     spent = {
         "method": float(trials.overhead.sum()) + cut_ask,
         "fit": float(trials.fit.sum()),
@@ -261,7 +254,7 @@ def _spent(trials: _Trials, cut_ask: float, available: float) -> dict[str, float
 
 
 def _dearer_share(cost: Array, steps: Steps, available: float) -> float:
-    """The share of those seconds that went into trials dearer than the final incumbent."""
+    """The share of the available seconds in trials that cost more than the final incumbent."""
     if not steps.costs or not available:
         return 0.0
     return min(float(cost[cost > steps.costs[-1]].sum()) / available, 1.0)

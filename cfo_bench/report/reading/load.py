@@ -1,4 +1,4 @@
-"""A results folder becomes digests; what could not be read is told, and nothing is read twice."""
+"""Reads a results folder into digests. Files that can't be read are reported; no trace is read twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cfo_bench.results.files import TRACE_SUFFIX, stamp
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of the results is wanted; empty is everything."""
+    """Which results are wanted; empty is all."""
 
     learners: Sequence[str] = ()
     tasks: Sequence[str] = ()
@@ -41,7 +41,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`unreadable` has one line for each file that is no trace, or a broken one."""
+    """The digests, and a line for each file that is no trace or can't be read."""
 
     digests: list[Digest]
     unreadable: list[str]
@@ -54,9 +54,9 @@ def load(
     progress: Callable[[int, int], None] = lambda done, total: None,
     passed_over: Path | None = None,
 ) -> Loaded:
-    """The digests of every trace below `results`, but for the folder `passed_over`, where a report is.
+    """The digests of every trace below `results`, except in the folder `passed_over`, an earlier report.
 
-    `progress` is told how many of how many.
+    `progress` is called with the number of traces read, and the number of all.
     """
     selection = selection or Selection()
     paths = trace_files(results, passed_over)
@@ -86,7 +86,7 @@ def load(
 
 
 def trace_files(results: Path, passed_over: Path | None = None) -> list[str]:
-    """Every file below `results` that is called like a trace, in order."""
+    """Every file below `results` that is named like a trace, in order."""
     if not results.is_dir():
         raise UserError(f"no folder {str(results)!r}: give the --results folder of cfo-bench run")
     paths = sorted(
@@ -127,7 +127,7 @@ def _digest_or_error(path: str) -> Digest | str | None:
 
 
 def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]:
-    """Digests by path, with the size and time of the trace they were made of; of this code only."""
+    """The digests that this version of the code has kept, by path, with the size and time of the trace."""
     if file is None:
         return {}
     found: dict[str, tuple[list[int], Digest | None]] = {}
@@ -147,7 +147,7 @@ def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[
     rows = [orjson.dumps(_code())] + [
         orjson.dumps({"path": path, "stamp": stamps[path], "digest": one}) for path, one in digests.items()
     ]
-    with suppress(OSError):  # a cache that can't be written costs time, not answers
+    with suppress(OSError):  # without a cache the next report only takes longer
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_suffix(f".{os.getpid()}")
         temporary.write_bytes(b"\n".join(rows))
@@ -155,7 +155,7 @@ def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[
 
 
 def _code() -> str:
-    """Which code makes digests here: another version may make others."""
+    """The version of the code that makes digests."""
     return f"{__version__} {code_hash(Path(digests_module.__file__))}"
 
 

@@ -16,7 +16,7 @@ from cfo_bench.report.rendering.assets import template
 
 # Tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4
-# With more methods than this their bands hide the lines: a click brings them back.
+# With more methods than this the confidence bands would hide the lines: they are off at first.
 MOST_BANDS = 6
 
 
@@ -52,7 +52,7 @@ def _task_box(learner: str, index: int, task: TaskScores, table: str | None) -> 
 
 
 def curves_script(learner: str, index: int, looks: Mapping[str, Look], task: TaskScores) -> str:
-    """The numbers of one task's plot, as a script: a page from disk may load no other kind of file."""
+    """The numbers of one task's plot, as a script: a page that is opened from disk may load nothing else."""
     data = {
         "name": task.task,
         "budget": task.budget_seconds,
@@ -84,12 +84,12 @@ def _shorts(values: Array) -> list[float]:
 
 
 def _short(value: float) -> float:
-    """Seven digits: more than a screen shows, half the bytes. The tables have them all."""
+    """Seven digits: more than a screen shows, in half the bytes. The tables have all digits."""
     return float(f"{value:.7g}")
 
 
 def _script_json(value: object) -> str:
-    """JSON that can stand in a script whatever its strings hold: no tag, and no end of line, in them."""
+    """JSON that is safe inside a script: tags and ends of lines in its strings are escaped."""
     text = orjson.dumps(value).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -101,7 +101,7 @@ def colour_style(look: Look) -> str:
 
 
 def dark_colour(colour: str) -> str:
-    """The colour, or as much lighter as it takes to be seen on a dark ground."""
+    """The colour, made lighter if it would not be seen on a dark background."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     for share in (0.0, 0.15, 0.3, 0.45, 0.6, 0.75):
         mixed = [round(part + (255 - part) * share) for part in (red, green, blue)]

@@ -1,4 +1,4 @@
-"""Where each file of a report lies in its folder, and how the page links to it."""
+"""The names of the files in a report's folder, and how the page links to them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def figure_file(learner: str, name: str, kind: str) -> PurePosixPath:
 
 
 def curves_file(learner: str, index: int) -> PurePosixPath:
-    """What the page draws of one task, by its place in the list of tasks."""
+    """The script with the curves of a task, by its number in the list of tasks."""
     return PurePosixPath(_safe(learner), "curves", f"{index:03d}.js")
 
 
@@ -33,11 +33,11 @@ def asset_file(name: str) -> PurePosixPath:
 
 
 def href(file: PurePosixPath) -> str:
-    """A link to a file from the page, whatever is in its name."""
+    """A link from the page to a file."""
     return quote(str(file))
 
 
 def _safe(name: str) -> str:
-    """A name as a file's: what a file system or a shell may stumble over is percent-encoded."""
+    """A name that is safe for a file: special characters are percent-encoded."""
     safe = quote(name, safe=" @+,=~")
     return safe if safe.strip(".") else safe.replace(".", "%2E")

@@ -1,4 +1,4 @@
-"""The report as one page: plain HTML that is whole without its scripts, in a folder that needs no server."""
+"""The report as one HTML page. It needs no server, and is complete without its scripts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cfo_bench.report.rendering.assets import template
 from cfo_bench.report.rendering.explorer import colour_style, explorer
 from cfo_bench.report.rendering.sheet import sheet
 
-# Of a section with more pictures only the first is seen at once; the others are behind a click.
+# If a section has more figures, only the first is shown at once; the others open with a click.
 MOST_FIGURES = 6
-# A table of more rows is folded up, but for the first of a section.
+# A table with more rows is folded, unless it is the first of its section.
 MOST_OPEN_ROWS = 30
-# A picture of more pixels is made for both columns of a paper, and takes the page's whole width.
+# A picture with more pixels is made for both columns of a paper: it takes the whole width.
 BROAD_PIXELS = 1200
 
 PictureSize = tuple[int, int]
@@ -30,10 +30,10 @@ PictureSize = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LearnerPart:
-    """What the page says of one learner. `facts` are short statements on what was run.
+    """What the page shows of one learner. `facts` are short statements on what was run.
 
-    `looks` are those of the methods that are compared, the best first; `curve_tables` names the table
-    with the curves of each of the `scores`, None where there is no such table.
+    `looks` are those of the methods that are compared, the best first. `curve_tables` has the name of the
+    table of curves for each of the `scores`, None if there is none.
     """
 
     learner: str
@@ -46,7 +46,7 @@ class LearnerPart:
 
 
 class Page:
-    """Renders index.html; `size_of` tells a picture's pixels, None for one that was not drawn."""
+    """Renders index.html; `size_of` gives a picture's width and height, None if it was not drawn."""
 
     def __init__(
         self, formats: Collection[str], size_of: Callable[[PurePosixPath], PictureSize | None]
@@ -152,7 +152,7 @@ class Page:
 
 
 def _bars(part: LearnerPart) -> str:
-    """Tasks won, as bars: the numbers are those of the table below them, which a screen reader reads."""
+    """Tasks won, as bars. Screen readers skip them and read the table below, which has the same numbers."""
     tasks = part.overview.tasks
     rows = []
     for one in part.overview.standings:
@@ -197,5 +197,5 @@ def _contents(part: LearnerPart) -> str:
 
 
 def _anchor(learner: str, name: str) -> str:
-    """An id of the page, safe in an attribute and in a link."""
+    """An id on the page, safe in an attribute and in a link."""
     return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"_{ord(sign[0]):x}_", f"{learner}-{name}")

@@ -1,4 +1,4 @@
-"""A table on the page: cells that sort by what they mean, columns whose decimal points stand in line."""
+"""A table on the page: its cells sort by their meaning, and a column's decimal points are aligned."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from cfo_bench.report.looks import Look
 from cfo_bench.report.rendering.explorer import colour_style
 from cfo_bench.report.rendering.table_files import is_numeric
 
-# Rows of a table on the page; its files have them all.
+# The most rows of a table on the page; its files have all.
 MOST_ROWS = 1000
-# Fewer rows are found by eye.
+# Fewer rows need no filter.
 FEWEST_FILTERED = 6
 
-# Cells that don't reach the best sort after all that do, however late these are.
+# Cells that don't reach the best sort after all that do, however long those took.
 _WORSE = 1e9
 
 
 def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], folded: bool = False) -> str:
-    """The table with its title, note, filter and `files` (links); `folded` shows the title alone."""
+    """The table with its title, note, filter and `files` (links). If `folded`, only the title is seen."""
     shown = table.rows[:MOST_ROWS]
     cut = f" Here are the first {len(shown):,} of {len(table.rows):,} rows; the files have all."
     note = table.note + (cut if len(shown) < len(table.rows) else "")
@@ -100,7 +100,7 @@ def _text_cell(text: str) -> str:
         return f'<td data-v="{_WORSE + float(worse[1])!r}">{escape(text.replace("-", "−", 1))}</td>'
     if len(text) <= 60:
         return f"<td>{escape(text)}</td>"
-    # A long text is broken between its words; a hash has none, and is cut off where the column ends.
+    # A long text is broken between words. A hash has no spaces: it is cut at the end of the column.
     mark = 'class="wide"' if " " in text else f'title="{escape(text)}"'
     return f"<td {mark}>{escape(text)}</td>"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches: a figure of this width needs no scaling in one column, or across both, of a paper.
+# Inches: the width of one column, and of both columns, of a paper.
 COLUMN, PAGE = 3.5, 7.2
 DOTS_PER_INCH = 200
 
@@ -50,15 +50,15 @@ def dress(axes: Axes, title: str = "", x: str = "", y: str = "", grid: str = "bo
 
 
 def log_ticks(axis: Any) -> None:
-    """Plain numbers where these are shorter. To be called last: it looks at what is in view."""
+    """Plain numbers where these are shorter. To be called last, when the limits of the axis are final."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
-    # Too few powers of ten in view to read a value by.
+    # With few powers of ten on the axis, 2 and 5 get a tick too.
     steps = (1.0, 2.0, 5.0) if low > 0 and high / low < 30 else (1.0,)
     axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=7))
     axis.set_major_formatter(FuncFormatter(_short))
-    axis.set_minor_locator(NullLocator())  # minor ticks take a quarter of the time to draw, and say little
+    axis.set_minor_locator(NullLocator())  # minor ticks take a quarter of the drawing time
 
 
 def _short(value: float, _: int) -> str:
@@ -66,7 +66,7 @@ def _short(value: float, _: int) -> str:
 
 
 def line_of(method: str) -> dict[str, Any]:
-    """What a line of the method is drawn with."""
+    """The arguments for drawing a method's line."""
     found = look(method)
     kind = (0, found.dashes) if found.dashes else "-"
     return {"color": found.colour, "linestyle": kind, "linewidth": 1.5 if method == "cfo" else 1.1}
@@ -108,7 +108,7 @@ def marker_handle(method: str, label: str = "") -> Any:
 
 
 def plain(text: str) -> str:
-    """A dollar is a dollar, not the start of a formula."""
+    """Text in which a dollar sign does not start a formula."""
     return text.replace("$", r"\$")
 
 
@@ -119,7 +119,7 @@ def shortened(text: str, most: int = 28) -> str:
 def save(figure: Figure, path: Path) -> None:
     """PNG or PDF by the path's suffix, without dates or names of programs in it.
 
-    The layout is worked out at the first save and stays as it is, so that all formats look alike.
+    The layout is computed at the first save and then kept, so that all formats look alike.
     """
     import warnings
 
@@ -127,14 +127,14 @@ def save(figure: Figure, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
-    # Type 42 fonts: many publishers refuse matplotlib's Type 3. A name in a script that the font
-    # lacks is drawn as boxes, which the page and the tables make good.
+    # Type 42 fonts, since many publishers refuse matplotlib's Type 3. Characters that the font lacks are
+    # drawn as boxes; the page and the tables show them properly.
     with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         if figure.get_layout_engine() is not None:
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
-        # Not by savefig, which draws everything once more, in vain, before it draws.
+        # Not by savefig, which draws everything twice.
         if path.suffix == ".pdf":
             nothing = {"CreationDate": None, "Producer": None, "Creator": None}
             FigureCanvasPdf(figure).print_pdf(path, metadata=nothing)  # type: ignore[no-untyped-call]

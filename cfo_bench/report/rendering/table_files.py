@@ -9,7 +9,7 @@ import re
 
 from cfo_bench.report.contents import CellValue, Table
 
-# More rows than fit on a page are broken over pages.
+# A table with more rows is broken over several pages.
 _ROWS_OF_A_PAGE = 60
 
 _BOLD = re.compile(r"\*\*(.+)\*\*")
@@ -40,7 +40,7 @@ _LATEX = {
 
 
 def to_csv(table: Table) -> str:
-    """Numbers in full, nothing for what is missing, no bold."""
+    """Numbers with all digits, missing values empty, no bold."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
@@ -92,7 +92,7 @@ def to_latex(table: Table) -> str:
 
 
 def in_words(value: CellValue) -> str:
-    """A value for people: four digits of a number, a dash for what is missing."""
+    """A value for people: four digits of a number, a dash if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
@@ -101,7 +101,7 @@ def in_words(value: CellValue) -> str:
 
 
 def is_numeric(table: Table, index: int) -> bool:
-    """Whether a column holds numbers and nothing else, so that it stands on the right."""
+    """Whether a column holds only numbers; then it is aligned to the right."""
     there = [row[index] for row in table.rows if row[index] is not None]
     return bool(there) and all(
         isinstance(value, int | float) and not isinstance(value, bool) for value in there

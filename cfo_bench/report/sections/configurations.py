@@ -1,4 +1,4 @@
-"""The best configurations: cost-related hyperparameters, and how long their evaluation takes."""
+"""The best configurations: their cost-related hyperparameters, and how long they take to evaluate."""
 
 from __future__ import annotations
 

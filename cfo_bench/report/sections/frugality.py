@@ -1,4 +1,4 @@
-"""What trials cost as time goes by, what was spent above the price of the best, how the budget went."""
+"""Frugality: the cost of trials over time, the time in trials dearer than the best, and where time goes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-# What a run's seconds go into, and the shade of each: the method's own stands out.
+# What a run's seconds are spent on, and the colour of each.
 _COLOURS = {"overhead": "#D55E00", "fit": "#0072B2", "validate": "#56B4E9", "idle": "#DDDDDD"}
 
 
@@ -67,7 +67,7 @@ def section(results: LearnerResults) -> Section:
 
 
 def _costs(results: LearnerResults) -> Table:
-    """Runs that have no trial in a bin have no say in it."""
+    """The mean cost in each bin, over the runs that have a trial in it."""
     rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
         for at, column in enumerate(zip(*(one.cost_bins for one in runs), strict=True)):

@@ -1,4 +1,4 @@
-"""Validation beside test: what was optimised, and what it is worth on rows that no method has seen."""
+"""Validation and test scores: what was optimised, and the score on rows that no method has seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 
 
 def section(results: LearnerResults) -> Section | None:
-    """None when no run has a test score: validation was done on the fold's held-out part itself."""
+    """None if no run has a test score: then validation was on the fold's held-out part."""
     rows: list[list[CellValue]] = []
     for task in results.scores:
         metric = METRICS[task.metric]

@@ -1,4 +1,4 @@
-"""What is not there: folds not run, runs without a result, cells imputed or left out of the means."""
+"""What is missing: folds that were not run, runs without a result, runs left out of the means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_SHARED = "left out of the means: not every method has this fold"
 
 
 def section(results: LearnerResults) -> Section:
-    """Expected is every method on every task with every (fold, seed) that any method has on it."""
+    """Every method is expected to have every (fold, seed) that any method has on the task."""
     runs = {
         (one.task, one.method, one.fold, one.seed): one
         for one in results.digests

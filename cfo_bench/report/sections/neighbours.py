@@ -23,7 +23,7 @@ _LOSS, _COST = "#D55E00", "#0072B2"
 
 
 def section(results: LearnerResults) -> Section | None:
-    """None when there is no study of nearest neighbours among the runs."""
+    """None if there is no study of nearest neighbours among the runs."""
     figures, warnings = [], []
     rows: list[list[CellValue]] = []
     for one in sorted(results.digests, key=lambda one: (one.task, one.fold, one.seed)):

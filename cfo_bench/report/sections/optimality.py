@@ -1,4 +1,4 @@
-"""The optimality table: who reaches the best score first, how much later the others, how far off the rest."""
+"""The optimality table: who reaches the best score first, how much later others do, and who does not."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-# The score that the legend counts the tasks above, as in the paper.
+# The legend counts the tasks with a higher score than this, as in the paper.
 HIGH = 90.0
 
-# Scores below this are drawn at the edge: one method's disaster must not flatten the others.
+# Lower scores are drawn at the edge, so that one very bad score does not squeeze all others together.
 _FLOOR = 0.0
 
 
@@ -101,7 +101,7 @@ def _cells(results: LearnerResults) -> Table:
 
 
 def _shares(results: LearnerResults, cells: Table) -> Table:
-    """Shares are of the tasks on which a method was run and the baseline has a score."""
+    """Shares of the tasks on which a method was run and the baseline has a score."""
     rows: list[list[CellValue]] = []
     for method in results.methods:
         own = [row for row in cells.records() if row["method"] == method]

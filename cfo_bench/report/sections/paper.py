@@ -1,4 +1,4 @@
-"""Our cells beside the paper's: do the methods stand in the same order?"""
+"""Our optimality table beside the paper's: are the methods in the same order?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
 
 def section(results: LearnerResults) -> Section | None:
-    """None for a learner that the paper did not tune, and where no task or method is the paper's."""
+    """None if the paper has none of these learners, tasks or methods."""
     theirs = printed(results.learner)
     ours = {(cell.task, cell.method): cell for task in results.scores for cell in optimality(task)}
     both = {

@@ -1,4 +1,4 @@
-"""Performance over time: mean best loss so far against seconds; a figure a task, six chosen, and sheets."""
+"""Performance over time: curves of the mean best loss, for each task, for six chosen, and for all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOSS_OF = {"auc": "1 − AUC", "log_loss": "log-loss", "r2": "1 − r2"}
 
-# The main text's six: small, then large; binary, multiclass, regression.
+# The six tasks in the paper's main text: small ones, then large ones; binary, multiclass, regression.
 _CHOSEN = (
     ("christine", "binary", "small"),
     ("car", "multiclass", "small"),
@@ -32,7 +32,7 @@ _CHOSEN = (
 )
 _SHEET = 12
 
-# A loss that falls by more than this is shown on a log axis.
+# A loss that falls by more than this factor is shown on a log axis.
 _LOG_RANGE = 20.0
 
 
@@ -76,7 +76,7 @@ def curves_name(task: str) -> str:
 
 
 def curve_table(results: LearnerResults, task: TaskScores) -> Table:
-    """Where the curves step, as far as it can be seen; each ends where the task's last run does."""
+    """The points of a task's curves, as many as can be seen. A curve ends when the task's last run does."""
     runs = [one for (name, _), found in results.compared.items() if name == task.task for one in found]
     end = min(task.budget_seconds, max((one.elapsed for one in runs), default=0.0))
     rows: list[list[CellValue]] = []
@@ -107,7 +107,7 @@ def _band(low: float, high: float) -> tuple[float | None, float | None]:
 
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
-    """The paper's six where there are such; for others the smallest or largest of their kind, then any."""
+    """The paper's six; in place of one that is missing, the smallest or largest of its kind, else any."""
     about = {one.task: (one.problem, one.header["data"].get("rows") or 0) for one in results.digests}
     by_key = {re.sub("[^a-z0-9]", "", task.lower()): task for task in tasks}
     slots: list[str | None] = [by_key.get(key) for key, _, _ in _CHOSEN]
@@ -151,7 +151,7 @@ def _paint(axes: Axes, table: Table) -> None:
     axes.set_xlim(min(row["seconds"] for row in records) / 1.2, max(row["seconds"] for row in records) * 1.2)
     means = [row["mean_loss"] for row in records]
     low, high = min(means), max(means)
-    # The lines decide what is in view: a band over two or three folds can be wider than all of them.
+    # The limits fit the lines: a band over two or three folds can be wider than all lines together.
     if low > 0 and high / low > _LOG_RANGE:
         axes.set_yscale("log")
         axes.set_ylim(low / 1.6, high * 1.6)

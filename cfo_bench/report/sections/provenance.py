@@ -111,13 +111,13 @@ def _in_words(options: Mapping[str, Any]) -> str:
 def _counted(
     digests: Sequence[Digest], of: Callable[[Digest], dict[str, CellValue]]
 ) -> list[dict[str, CellValue]]:
-    """Each different answer once, in the order met, with the number of runs that gave it."""
+    """Each different record once, in the order found, with the number of its runs."""
     counts: Counter[tuple[tuple[str, CellValue], ...]] = Counter(tuple(of(one).items()) for one in digests)
     return [{**dict(items), "runs": n} for items, n in counts.items()]
 
 
 def _table(name: str, title: str, note: str, rows: Sequence[Mapping[str, CellValue]]) -> Table:
-    # One machine may lack a package that another has: the columns are those of all rows.
+    # One machine may lack a package that another has, so the columns are those of all rows.
     columns = [column for column in dict.fromkeys(key for row in rows for key in row) if column != "runs"]
     columns.append("runs")
     return Table(name, title, note, tuple(columns), [[row.get(column) for column in columns] for row in rows])

@@ -1,4 +1,4 @@
-"""Who is better, and is it more than chance: ranks over time, critical differences, tests of every pair."""
+"""Is a method better by more than chance? Ranks over time, critical differences, tests of every pair."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def draw_ranks(table: Table) -> Canvas:
 
 
 def draw_differences(table: Table) -> Canvas:
-    """Demšar's diagram: ranks on a line, names hung from it on both sides, bars under what doesn't differ."""
+    """Demšar's diagram: mean ranks on a line, names below, and bars under groups that don't differ."""
     records = table.records()
     means = [row["mean_rank"] for row in records]
     difference = records[0]["critical_difference"]

@@ -1,4 +1,4 @@
-"""The data sets that come with scikit-learn: a task without a network and without a file."""
+"""The data sets that come with scikit-learn: they need no network and no file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tables from disk: CSV, Parquet and ARFF files become typed columns.
+"""Reads CSV, Parquet and ARFF files into typed columns.
 
-A file that is broken in whatever way is told in one line. The readers start no threads: a run's
-process is forked from one that must have none.
+A file that can't be read is an error of one line. The readers start no threads, since the processes of
+runs are forked from the one that reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cfo_bench.errors import DataError
 from cfo_bench.tasks.columns import from_pandas, joined, labelled
 from cfo_bench.tasks.data_set import Column, check_names
 
-# A big table is read in pieces of so many cells, so that what a parser needs besides the columns stays small.
+# A big file is read in pieces of this many cells, so that the parser needs little memory.
 CELLS_AT_ONCE = 200_000
 
 # `@attribute name date "format"`, the name perhaps quoted.
@@ -45,13 +45,13 @@ def read_columns(path: Path) -> list[Column]:
         raise
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
-    except Exception as error:  # parsers meet broken files with all kinds of exceptions
+    except Exception as error:  # parsers raise all kinds of exceptions on broken files
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(f"{path} can't be read as {path.suffix.lower()[1:]}: {reason}") from None
 
 
 def _csv(path: Path) -> Iterator[Column]:
-    """Comma-separated with a header; an empty cell, `?`, and what pandas takes for it, is missing."""
+    """Comma-separated with a header. Empty cells, `?` and what pandas reads as missing are missing."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         header = next((row for row in csv.reader(file, skipinitialspace=True) if row), [])
     if not header:
@@ -62,7 +62,7 @@ def _csv(path: Path) -> Iterator[Column]:
     check_names(header, str(path))
     pieces = _csv_pieces(path, header)
     whole = {name: joined(pieces.pop(name)) for name in header}
-    # Numbers or dates in one piece, other text in another: then all are labels, as they are written.
+    # If one piece has numbers or dates and another has text, the whole column is read again as labels.
     texts = [name for name, column in whole.items() if column is None]
     pieces = _csv_pieces(path, header, texts) if texts else {}
     for name in header:
@@ -72,7 +72,7 @@ def _csv(path: Path) -> Iterator[Column]:
 
 
 def _csv_pieces(path: Path, header: list[str], texts: Sequence[str] = ()) -> dict[str, list[Column]]:
-    """Every column in pieces of some rows, each typed by what it holds; given `texts`, these as labels."""
+    """Every column in pieces of some rows, typed by what they hold; with `texts`, these columns as labels."""
     options: dict[str, Any] = {"usecols": texts, "dtype": "str"} if texts else {}
     typed = labelled if texts else from_pandas
     pieces: dict[str, list[Column]] = {name: [] for name in texts or header}
@@ -94,7 +94,7 @@ def _csv_pieces(path: Path, header: list[str], texts: Sequence[str] = ()) -> dic
                 for frame in frames:
                     for name, column in pieces.items():
                         column.append(typed(name, frame[name], str(path)))
-        except pd.errors.ParserWarning:  # pandas would cut the rows off and go on
+        except pd.errors.ParserWarning:  # pandas would cut the rows off silently
             raise DataError(
                 f"{path} has rows longer than its header of {len(header)} names: mend it"
             ) from None
@@ -102,7 +102,7 @@ def _csv_pieces(path: Path, header: list[str], texts: Sequence[str] = ()) -> dic
 
 
 def _parquet(path: Path) -> Iterator[Column]:
-    """What pandas stored as its index is no column, what it stored as a category is one."""
+    """An index that pandas stored is left out. A column that pandas stored as a category is a category."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -113,10 +113,10 @@ def _parquet(path: Path) -> Iterator[Column]:
         categories = {one["name"] for one in stored["columns"] if one["pandas_type"] == "categorical"}
         at_once = max(1, CELLS_AT_ONCE // max(file.metadata.num_rows, 1))
         for some in (names[i : i + at_once] for i in range(0, len(names), at_once)):
-            # A name with a dot may bring others along, which it seems to lie in: select once more.
+            # For a name with a dot, pyarrow may read other columns too: select once more.
             table = file.read(some, use_threads=False).select(some)
             for i, name in enumerate(some):
-                # Parquet keeps categories of text as such, but those of numbers as plain numbers.
+                # Parquet keeps categories of text as categories, but those of numbers as numbers.
                 if name in categories and not pa.types.is_dictionary(table.schema.types[i]):
                     table = table.set_column(i, name, table.column(i).cast(pa.string()).dictionary_encode())
             # Without pandas' own metadata the columns come in plain dtypes, never in nullable ones.
@@ -144,7 +144,7 @@ def _arff(path: Path) -> Iterator[Column]:
 
 
 def _readable_arff(lines: Iterable[str]) -> Iterator[str]:
-    """The lines with two things mended that liac-arff refuses: tabs between words, and dates."""
+    """The lines, with two things changed that liac-arff refuses: tabs between words, and dates."""
     in_header = True
     for line in lines:
         if in_header and line.lstrip().lower().startswith("@attribute"):

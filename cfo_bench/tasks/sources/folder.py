@@ -1,7 +1,7 @@
-"""A folder of data sets: its `index.csv` says which there are.
+"""A folder of data sets, listed in its `index.csv`.
 
-Columns name, file, target and problem are needed; rows, features and note are shown when there.
-A relative `file` is relative to the folder; an empty `problem` is inferred from the data.
+The columns name, file, target and problem are required; rows, features and note are optional and only
+shown. A relative `file` is relative to the folder. An empty `problem` is inferred from the data.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""OpenML: its client finds, downloads and checks; the client's cache is never at risk.
+"""OpenML, through its client. The user's cache of the client is never changed, only added to.
 
-A `get_task` that fails deletes folders of the cache it works on, and the client writes pickles beside
-the files. So it works on a scratch cache, laid out from the user's, to which whole new files are given
-back. Tables are read by our own readers: the client makes booleans of some labels, and takes a sparse
-table for smaller than it is when its last rows or columns are empty.
+If the client's `get_task` fails it deletes folders of its cache, and the client writes pickles beside the
+files. So the client works on a scratch copy of the cache, and whole new files are copied back. Tables are
+read by our own readers: the client turns some labels into booleans, and cuts empty rows or columns at the
+end of a sparse table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TRUE_FALSE = {"true": 1.0, "false": 0.0}
 
 
 def fetch(origin: Origin, home: OpenMLHome, scratch: Path, offline: bool) -> Fetched:
-    """The task or data set, from the cache where it is whole, else with what is missing downloaded."""
+    """The task or data set. Files that the cache lacks are downloaded, unless `offline`."""
     cached = look_up(home, origin)
     if offline and cached.missing:
         raise Unavailable(f"no {', no '.join(cached.missing)}")
@@ -96,7 +96,7 @@ def _task(task_id: int, home: OpenMLHome, scratch: Path, offline: bool) -> Fetch
 
 
 def _data(data_id: int, home: OpenMLHome, scratch: Path, offline: bool, target: str | None = None) -> Fetched:
-    """The data set's columns without row numbers and ignored ones, typed as OpenML declares them."""
+    """The columns of a data set, typed as OpenML declares them, without row numbers and ignored columns."""
     dataset = openml.datasets.get_dataset(
         data_id, download_data=False, download_qualities=False, download_features_meta_data=True
     )
@@ -106,14 +106,14 @@ def _data(data_id: int, home: OpenMLHome, scratch: Path, offline: bool, target: 
     if file is not None and (wrong := _wrong_md5(file, dataset.md5_checksum)):
         if offline:
             raise Unavailable(f"datasets/{data_id}/{file.name} of the cache has the {wrong}")
-        file.unlink()  # the link, not the cache's file
+        file.unlink()  # removes our link, not the file in the cache
         file = None
     if file is None:
         openml.datasets.get_dataset(
             data_id, download_data=True, download_qualities=False, download_features_meta_data=True
         )
         file = data_file(folder, str(data_id))
-        assert file is not None  # the client has just written it
+        assert file is not None  # the client has just downloaded it
         obtained = home.host
         give_back(home, scratch)
     source = f"OpenML data set {data_id}, {dataset.name} version {dataset.version}"
@@ -143,7 +143,7 @@ def _data(data_id: int, home: OpenMLHome, scratch: Path, offline: bool, target: 
 
 
 def _wrong_md5(file: Path, stated: str | None) -> str | None:
-    """OpenML states the MD5 of the ARFF file only."""
+    """What is wrong with the file's MD5, if anything. OpenML states the MD5 of ARFF files only."""
     if stated is None or file.suffix != ".arff":
         return None
     with file.open("rb") as opened:
@@ -152,7 +152,7 @@ def _wrong_md5(file: Path, stated: str | None) -> str | None:
 
 
 def _names(given: str | Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """Column names that OpenML gives as one, as several, or as several with commas in one."""
+    """Column names: OpenML gives one, a list, or several in one text with commas."""
     texts = [given] if isinstance(given, str) else list(given or ())
     return [name for text in texts for name in ([text] if text in known else text.split(","))]
 
@@ -175,9 +175,9 @@ def _as_declared(column: Column, feature: Any) -> Column:
 
 
 def read_splits(path: Path, n_rows: int, where: str) -> tuple[Array | None, str | None]:
-    """The fold of the first repeat that each row is held out in, -1 for none; or why there are no folds.
+    """For each row the fold of the first repeat that holds it out, -1 for none; or why there are no folds.
 
-    The client reads millions of lines into lists of Python objects; this takes a tenth of the time.
+    Reading the file here takes a tenth of the client's time, which makes Python objects of every line.
     """
     header = []
     with path.open(encoding="utf-8") as file:
@@ -216,7 +216,7 @@ def read_splits(path: Path, n_rows: int, where: str) -> tuple[Array | None, str 
 
 @contextmanager
 def _client(home: OpenMLHome, scratch: Path) -> Iterator[None]:
-    """The client at work on the scratch cache, quiet; its many exceptions become one of ours."""
+    """Points the client at the scratch cache, silences it, and turns its many exceptions into Unavailable."""
     before = (
         openml.config._root_cache_directory,
         openml.config.retry_policy,
@@ -224,7 +224,7 @@ def _client(home: OpenMLHome, scratch: Path) -> Iterator[None]:
     )
     openml.config.set_root_cache_directory(scratch)
     openml.config.server = home.server
-    openml.config.set_retry_policy("human", 1)  # when to try again is decided in one place, ours
+    openml.config.set_retry_policy("human", 1)  # `fetching.py` decides when to retry
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

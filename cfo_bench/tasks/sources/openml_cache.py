@@ -1,7 +1,7 @@
-"""The OpenML client's cache on this machine: where it is, and what it holds of a task.
+"""The cache of OpenML's client on this machine: where it is, and which files of a task it has.
 
-Told without importing the client, which takes seconds. Nothing here writes to the cache but
-`give_back`, which only adds whole files.
+The client is not imported, since that takes seconds. Only `give_back` writes to the cache, and it only adds
+whole files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cfo_bench.tasks.sources.origins import Origin
 
 SERVER = "https://www.openml.org/api/v1/xml"
 XML_NAMES = {"oml": "http://openml.org/openml"}
-# What is copied out of a cache: never a pickle, which is code of whoever wrote it.
+# The files that are copied from a cache: never a pickle, which could run code.
 TEXTS = ("task.xml", "datasplits.arff", "description.xml", "features.xml", "qualities.xml")
 
 
@@ -42,7 +42,7 @@ class OpenMLHome:
 
 
 def openml_home() -> OpenMLHome:
-    """By OPENML_CACHE_DIR, then the client's configuration file, then its default."""
+    """From OPENML_CACHE_DIR, else the client's configuration file, else its default."""
     settings = _settings()
     given = os.environ.get("OPENML_CACHE_DIR") or settings.get("cachedir")
     root = Path(given) if given else _default_root()
@@ -70,7 +70,7 @@ def _default_root() -> Path:
     given = os.environ.get("XDG_CACHE_HOME")
     if given is None:
         return Path("~/.cache/openml")
-    # Older clients put their `org` folder right there, and newer ones go on using it.
+    # Older clients put their `org` folder here, and newer ones keep using it.
     old = (Path(given) / "org" / "openml").exists() and not (Path(given) / "openml").exists()
     return Path(given) if old else Path(given) / "openml"
 
@@ -123,9 +123,9 @@ def data_file(folder: Path, data_id: str) -> Path | None:
 
 
 def bring(home: OpenMLHome, scratch: Path, files: tuple[Path, ...]) -> None:
-    """Lays the files out as a cache at `scratch`: the client deletes and rewrites what it is let at.
+    """Makes a copy of the cache at `scratch`, since the client deletes and rewrites files.
 
-    Tables may be large and are linked to; the client opens them for reading only.
+    Tables may be large: they are linked, not copied. The client only reads them.
     """
     for file in files:
         there = home.folder(scratch) / file.relative_to(home.folder())
@@ -138,7 +138,7 @@ def bring(home: OpenMLHome, scratch: Path, files: tuple[Path, ...]) -> None:
 
 
 def give_back(home: OpenMLHome, scratch: Path) -> None:
-    """Adds to the cache what the client downloaded into `scratch`; what is there stays as it is."""
+    """Adds the files that the client downloaded into `scratch` to the cache; existing files stay."""
     for file in _downloaded(home.folder(scratch)):
         there = home.folder() / file.relative_to(home.folder(scratch))
         if there.exists():
@@ -148,7 +148,7 @@ def give_back(home: OpenMLHome, scratch: Path) -> None:
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, half)
             half.replace(there)
-        except OSError:  # a cache that we may not write to, or a full disk: the prepared store has it all
+        except OSError:  # a read-only cache or a full disk: no harm, the store has the data
             half.unlink(missing_ok=True)
             return
 

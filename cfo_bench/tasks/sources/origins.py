@@ -1,6 +1,6 @@
 """Where data comes from when it is not a file: `openml:3`, `openml-data:31`, `pmlb:adult`.
 
-Written with a dash (`openml-3`) an origin can be the name of a folder, and so of a task.
+With a dash instead (`openml-3`) an origin can be a folder's name, and therefore a task's name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Origin:
 
 
 def parse_origin(text: str) -> Origin | None:
-    """The origin that a name spells out, or None for a name of another form."""
+    """The origin that a name stands for, or None if the name is not an origin."""
     found = FORM.fullmatch(text.strip())
     if found is None:
         return None
@@ -50,6 +50,6 @@ def parse_origin(text: str) -> Origin | None:
 
 
 def as_origin(text: str) -> Origin:
-    """The origin that a `DataRef` carries as text."""
+    """The origin from its text in a `DataRef`."""
     kind, _, key = text.partition(":")
     return Origin(kind, key)

@@ -31,7 +31,7 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
     if here is None and offline:
         raise Unavailable(f"no {name}/{name}.tsv.gz")
     if here is not None:
-        # A copy that the package may write beside, as it does in a cache that lacks the file.
+        # The package writes beside the file, so it gets a folder of its own with a link.
         (scratch / name).mkdir(parents=True, exist_ok=True)
         link = scratch / name / here.name
         link.unlink(missing_ok=True)
@@ -55,7 +55,7 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
             "its address is not known here" if unknown else "no connection", again=not unknown
         ) from None
     except ValueError as error:
-        if "not found" in str(error):  # the package says so of every status but 200
+        if "not found" in str(error):  # the package says this for every status but 200
             raise Unavailable("it did not hand out the file", again=True) from None
         raise DataError(f"PMLB {name} can't be read: {' '.join(str(error).split())}") from None
     if TARGET not in frame.columns:

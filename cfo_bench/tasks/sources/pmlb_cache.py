@@ -1,4 +1,4 @@
-"""Copies of PMLB's files on this machine, laid out as its package does: `adult/adult.tsv.gz`."""
+"""Local copies of PMLB's files, named as its package names them: `adult/adult.tsv.gz`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that are nothing but a number of rows: for learners whose loss is a formula."""
+"""Tasks without data, only a number of rows: for the learners whose loss is a formula."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def facts(name: str) -> TaskFacts:
 
 
 def load(name: str, n_folds: int) -> Fold:
-    """A fold of the right sizes that takes no memory; its constant predictor has r2 = 0."""
+    """A fold with the right numbers of rows that takes no memory; its constant predictor has r2 = 0."""
     n_valid = ROWS[name] // n_folds
     train_x, train_y = _nothing(ROWS[name] - n_valid)
     valid_x, valid_y = _nothing(n_valid)

@@ -1,4 +1,4 @@
-"""A source that does not have the data, or can't be reached: why, and whether to ask again."""
+"""The error when a source lacks the data or can't be reached: why, and whether to retry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Unavailable(Exception):
-    """Its text is what follows the source's name in a message; `again`: another try may do."""
+    """The text follows the source's name in a message; `again` means that a retry may help."""
 
     def __init__(self, reason: str, again: bool = False) -> None:
         super().__init__(reason)
@@ -28,7 +28,7 @@ class Seen:
 
 @contextmanager
 def patient() -> Iterator[Seen]:
-    """Waits TIMEOUT_SECONDS for the next byte at the most: the packages we use would wait for ever."""
+    """Limits every wait for the network to TIMEOUT_SECONDS: the packages would wait for ever."""
     import requests.sessions
 
     sessions: Any = requests.sessions

@@ -1,11 +1,11 @@
-"""What the page is made of besides its numbers: templates, styles and scripts, all our own."""
+"""The templates, styles and scripts of the page."""
 
 from __future__ import annotations
 
 from importlib import resources
 from string import Template
 
-# What a report's folder gets a copy of.
+# The files that are copied into a report's folder.
 SHIPPED = ("report.css", "theme.js", "chart.js", "report.js")
 
 
