@@ -45,6 +45,7 @@ def failed_checks(folder: Path, test_file: str, wanted: list[str]) -> set[tuple[
     }
 
 
+@pytest.mark.timeout(300)  # a pytest of its own, and an engine that hears no signal
 @pytest.mark.parametrize(("contract", "attribute", "file"), CONTRACTS)
 def test_every_check_sees_what_it_is_there_to_see(
     tmp_path: Path, contract: type, attribute: str, file: str

@@ -39,12 +39,14 @@ NAMES = sorted(name for name, row in METHODS.rows().items() if row.learner is No
 
 def contract(name: str) -> type[MethodContract]:
     """The checks of one method; those of an absent extra are skipped."""
-    attributes = {
+    attributes: dict[str, Any] = {
         "method": name,
         "options": QUICK.get(name, {}),
         "trials": FEW.get(name, 30),
         "repeats": name == "rs",
     }
+    if name in FEW:
+        attributes["troubled_spaces"] = ["mixed"]
     missing = METHODS.row(name).missing
     made = type(f"Test_{name}", (MethodContract,), attributes)
     return pytest.mark.skipif(missing is not None, reason=f"{name} needs {missing}")(made)
