@@ -1,4 +1,4 @@
-"""What the machine has for runs, what each takes of it, and whose turn it is."""
+"""What a machine has for runs, what each run takes of it, and which run is next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cfo_bench.records import RunSpec
 
 # The rest is for the system, and for what a run holds besides its trials.
 _MEMORY_FOR_RUNS = 0.9
-# A run that was passed over so often, since it did not fit, has the next free place kept for it.
+# A run that was skipped so often because it did not fit goes next: no other run starts before it.
 _PATIENCE = 8
 
 
@@ -45,12 +45,12 @@ def needs(spec: RunSpec) -> Capacity:
 
 
 def _processes(spec: RunSpec) -> int:
-    """Trials that are really at once: on the virtual clock one process takes them in turn."""
+    """Trials that run at the same time: on the virtual clock one process does them in turn."""
     return 1 if spec.clock == "virtual" else spec.parallel
 
 
 def with_memory(specs: Sequence[RunSpec], have: Capacity, side_by_side: int) -> list[RunSpec]:
-    """A run that has no memory of its own gets an equal share, divided among its trials at once."""
+    """A run without a memory limit gets an equal share, divided among its parallel trials."""
     share = have.memory_mb // max(side_by_side, 1)
     return [
         replace(spec, memory_mb=max(share // _processes(spec), 1)) if spec.memory_mb is None else spec
@@ -59,7 +59,7 @@ def with_memory(specs: Sequence[RunSpec], have: Capacity, side_by_side: int) -> 
 
 
 def at_once(specs: Sequence[RunSpec], have: Capacity) -> int:
-    """How many of the runs the machine holds at the most, and of those it can't hold at all, one."""
+    """How many of the runs fit on the machine at the same time; 1 even if none does."""
     count, left = 0, have
     for needed in sorted((needs(spec) for spec in specs), key=lambda one: (one.cores, one.memory_mb)):
         if not left.holds(needed):
@@ -69,9 +69,10 @@ def at_once(specs: Sequence[RunSpec], have: Capacity) -> int:
 
 
 def price(specs: Sequence[RunSpec], side_by_side: int, who: str, have: Capacity | None) -> str:
-    """What all runs take, for a person who has not started them: hours, cores and memory.
+    """What all runs take, for `--dry-run`: hours, cores and memory.
 
-    `who` does so many side by side. Runs without memory of their own share what we `have`, if that is known.
+    `who` names what does the runs side by side, such as "--jobs {}". Runs without a memory limit share
+    what we `have`, if that is known.
     """
     seconds = sum(spec.budget_seconds for spec in specs)
     hours = f"{len(specs)} run{'s' * (len(specs) != 1)}, {duration(seconds)} of budget in all"
@@ -110,9 +111,9 @@ def check_each_fits(specs: Sequence[RunSpec], have: Capacity) -> None:
 
 
 class Queue:
-    """Runs that wait: the longest goes first, a smaller one may fill a gap, and none waits for ever.
+    """Runs that wait for room: the longest is first, a smaller one may go before it if that fits.
 
-    Runs are known by their place in `specs`. Without `have`, only their number is limited.
+    Runs are known by their index in `specs`. Without `have`, only their number is limited.
     """
 
     def __init__(self, specs: Sequence[RunSpec], side_by_side: int, have: Capacity | None) -> None:
@@ -146,7 +147,7 @@ class Queue:
         return None
 
     def release(self, index: int) -> None:
-        """The run is not under way any more."""
+        """The run has ended, or was stopped: its room is free again."""
         if index in self._running:
             self._running.remove(index)
             self._left += needs(self._specs[index])

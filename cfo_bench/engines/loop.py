@@ -73,6 +73,13 @@ def run_all(runs: Runs, site: AbstractContextManager[Site], listener: Listener) 
     return _Loop(runs, listener).run(site)
 
 
+def failed(error: Exception) -> Verdict:
+    """The verdict on a run that could not be done."""
+    if isinstance(error, CfoBenchError):
+        return Verdict(Outcome.FAILED, error.exit_code, str(error))
+    return Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
+
+
 class _Loop:
     """One thread starts the runs and receives their events; each attempt has a thread of its own."""
 
@@ -135,10 +142,8 @@ class _Loop:
             verdict = self._runs.already_done(attempt.index) or attempt.supervise(
                 attempt.index in self._runs.forced, say
             )
-        except CfoBenchError as error:
-            verdict = Verdict(Outcome.FAILED, error.exit_code, str(error))
         except Exception as error:  # a defect of ours must not end the other runs
-            verdict = Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
+            verdict = failed(error)
         self._events.put((attempt, verdict))
 
     def _end(self, attempt: Attempt, verdict: Verdict) -> None:

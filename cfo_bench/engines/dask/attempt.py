@@ -26,10 +26,11 @@ from cfo_bench.tasks.shipping import Parcel, pack
 if TYPE_CHECKING:
     from distributed import Client
 
-# An attempt that was heard of, and then not for so long, is given up on.
+# An attempt that has started, and then sends nothing for so long, is given up on.
 SILENT_SECONDS = 60.0
 # How long an attempt may take to end when everything is to stop.
 STOP_SECONDS = 10.0
+# How often the two are looked at.
 TICK_SECONDS = 1.0
 # The first of many attempts on one large file computes its checksum, which the others wait for.
 _packing = threading.Lock()
@@ -44,10 +45,10 @@ class DaskAttempt(Attempt):
     folder: str  # of the worker: another one where the worker was started again at its address
     preload: tuple[str, ...]  # packages that the run's process needs
     token: str = field(default_factory=lambda: f"cfo-bench-run-{uuid4().hex}")
-    is_silent: bool = False
+    is_silent: bool = False  # nothing was heard of its worker for too long
     messages: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     _heard_at: float | None = None  # None before the first message of its worker
-    _stop_at: float | None = None  # when it is not waited for any more
+    _stop_at: float | None = None  # until when its last message is waited for, once it has to stop
 
     @property
     def room(self) -> Capacity:
@@ -102,19 +103,17 @@ class DaskAttempt(Attempt):
     def _next(
         self, copy: TraceCopy, data: Parcel | None, future: Any, say: Callable[[str], None]
     ) -> Verdict | None:
-        """What the next message comes to, if it is the last one."""
+        """Handles one message; the verdict if that was the last one."""
         try:
             message = self.messages.get(timeout=TICK_SECONDS)
         except queue.Empty:
-            message = {"kind": "nothing"}
+            return self._timed_out(copy)
         match message["kind"]:
-            case "nothing":
-                return self._silence(copy)
             case "stop":
                 if self._stop_at is None:
                     self._stop_at = monotonic() + (0 if self._heard_at is None else STOP_SECONDS)
                     future.cancel()  # its worker notices, and sends the last lines and the verdict
-                return self._silence(copy)
+                return self._timed_out(copy)
             case "over":
                 return self._lost(copy, message["why"]) if self._stop_at is None else None
         self._show(message, copy)
@@ -139,7 +138,7 @@ class DaskAttempt(Attempt):
         self.snapshot = Snapshot(zero, message["trials"], message["best_loss"])
         copy.show(self.snapshot)
 
-    def _silence(self, copy: TraceCopy) -> Verdict | None:
+    def _timed_out(self, copy: TraceCopy) -> Verdict | None:
         if self._stop_at is not None and monotonic() >= self._stop_at:
             copy.interrupt()
             return Verdict(Outcome.INTERRUPTED)

@@ -22,7 +22,7 @@ from cfo_bench.machine.signals import STOP_SIGNALS
 from cfo_bench.suite.model import Cluster
 
 if TYPE_CHECKING:
-    from distributed import Client
+    pass
 
 # How long a scheduler may take to answer the first call.
 CONNECT_SECONDS = 5.0
@@ -70,24 +70,25 @@ class Link:
 
     def __init__(self, cluster: Cluster, ours: Any = None) -> None:
         self._cluster, self._ours = cluster, ours
-        self.client = self._connect()
-        self._scheduler_id = self._identity()["id"]
+        self._connect()
 
     @property
     def address(self) -> str:
         return str(self._cluster.scheduler or self._ours.scheduler_address)
 
-    def _connect(self) -> Client:
+    def _connect(self) -> None:
         from distributed import Client
 
         where: dict[str, Any] = {"address": self._ours or self._cluster.scheduler}
         if self._ours is None and not _is_address(str(self._cluster.scheduler)):
             where = {"scheduler_file": str(self._cluster.scheduler)}
-        return Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
+        self.client = Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
+        self._connection = self.client.scheduler_comm
 
-    def _identity(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)
-        return found
+    @property
+    def is_up(self) -> bool:
+        """False also where the client made a new connection by itself: it gets no messages by that one."""
+        return self.client.status == "running" and self.client.scheduler_comm is self._connection
 
     def set_up(self, receive: Callable[[Message], None]) -> None:
         """From now on `receive` gets every message, and every worker offers what it has for runs."""
@@ -103,14 +104,11 @@ class Link:
         threading.Thread(target=register, daemon=True).start()
 
     def workers(self) -> Found | None:
-        """None when the scheduler that we knew is gone."""
-        if self.client.status != "running":
-            return None
-        identity = self._identity()
-        if identity.get("id") != self._scheduler_id:
+        """None when the scheduler is lost."""
+        if not self.is_up:
             return None
         found = Found({}, {}, {})
-        for address, about in identity["workers"].items():
+        for address, about in self.client.scheduler_info(n_workers=-1)["workers"].items():
             found.folders[address] = about["local_directory"]
             offer, metrics = about["resources"], about["metrics"]
             if worker.THREADS in offer:
@@ -123,8 +121,7 @@ class Link:
         """Whether there is a scheduler again, at the same address or at that of a new scheduler file."""
         self._close_client()
         try:
-            self.client = self._connect()
-            self._scheduler_id = self._identity()["id"]
+            self._connect()
         except (OSError, ValueError, KeyError):
             return False
         return True

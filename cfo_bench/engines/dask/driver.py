@@ -114,7 +114,7 @@ class _Workers:
 
     def take(self) -> DaskAttempt | None:
         """On the worker with the most free cores. A run that is too large for every worker fails."""
-        if self._link.client.status != "running":
+        if not self._link.is_up:
             return None  # the next refresh looks for the scheduler
         rooms = {address: room for address, room in self._rooms.items() if address not in self._silent}
         left = placing.free(rooms, ((one.worker, one.room) for one in self._attempts.values()))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-import queue
 import shutil
 import threading
 import zlib
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic, sleep
-from cfo_bench.errors import CfoBenchError, describe
+from cfo_bench.engines.loop import failed
 from cfo_bench.processes import ForkServerContext
 from cfo_bench.records import DataRef
 from cfo_bench.run.job import Job
@@ -158,7 +157,7 @@ class _Attempt:
         except _Unwanted:
             verdict = Verdict(Outcome.INTERRUPTED)
         except Exception as error:
-            verdict = _failure(error)
+            verdict = failed(error)
         log = self._trace.with_suffix(".log")
         last_words = log.read_bytes()[-MESSAGE_BYTES:] if log.exists() else b""
         if verdict.message is not None:
@@ -166,36 +165,33 @@ class _Attempt:
         self._report("verdict", verdict=pickle.dumps(verdict), size=self._sent, log=last_words)
 
     def _supervised(self, data: DataRef) -> Verdict:
-        """Runs the job in a thread, and sends the lines of its trace meanwhile."""
+        """The run as on any machine; a thread follows its trace."""
         provenance = {**self._job.provenance, **machine.provenance()}  # of this machine, not the driver's
         job = replace(
             self._job, data=data, given=self._job.data, trace_path=self._trace, provenance=provenance
         )
-        context, stop = _fork_server(self._assignment.preload), Stop()
-        found: queue.SimpleQueue[Verdict] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                found.put(supervise(job, context, stop, False, self._say, self._show))
-            except Exception as error:  # a defect of ours must not leave the driver without an answer
-                found.put(_failure(error))
-
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
+        stop, is_over = Stop(), threading.Event()
+        follower = threading.Thread(target=self._follow, args=(stop, is_over), daemon=True)
+        follower.start()
         try:
-            while True:
-                with suppress(queue.Empty):
-                    verdict = found.get(timeout=LOOK_SECONDS)
-                    self._send_lines()
-                    return verdict
+            context = _fork_server(self._assignment.preload)
+            return supervise(job, context, stop, False, self._say, self._show)
+        finally:
+            is_over.set()
+            follower.join()
+            stop.close()
+            self._send_lines()
+
+    def _follow(self, stop: Stop, is_over: threading.Event) -> None:
+        """Sends the lines of the trace as it grows, and ends a run that is not wanted any more."""
+        try:
+            while not is_over.wait(LOOK_SECONDS):
                 if not self._is_wanted():
                     stop.set()
                 if monotonic() - self._followed_at >= FOLLOW_SECONDS:
                     self._send_lines()
         finally:
             stop.set()  # also where sending failed
-            thread.join()
-            stop.close()
 
     def _is_wanted(self) -> bool:
         """Not if the task was cancelled, its driver is gone, or the worker lost its scheduler.
@@ -294,12 +290,6 @@ class _Attempt:
     def _with_the_users_paths(self, text: str) -> str:
         """The user knows the trace in the results folder, not the one in the worker's."""
         return text.replace(str(self._scratch), str(self._job.trace_path.parent))
-
-
-def _failure(error: Exception) -> Verdict:
-    if isinstance(error, CfoBenchError):
-        return Verdict(Outcome.FAILED, error.exit_code, str(error))
-    return Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
 
 
 _starting = threading.Lock()

@@ -86,11 +86,11 @@ class Bench:
             "-m", "distributed.cli.dask_worker", self.address, *known, "--no-dashboard", *given, **how
         )
 
-    def driver(self, *words: object, scheduler: str | None = None, impatient: str | None = None) -> Process:
-        """`cfo-bench run … --scheduler …`; `impatient` is code that makes it wait less than it would."""
+    def driver(self, *words: object, scheduler: str | None = None, prelude: str | None = None) -> Process:
+        """`cfo-bench run … --scheduler …`; `prelude` is code that runs in it first."""
         how = ["-m", "cfo_bench"]
-        if impatient is not None:
-            how = ["-c", f"{impatient}; from cfo_bench.cli.main import main; main()"]
+        if prelude is not None:
+            how = ["-c", f"{prelude}\nfrom cfo_bench.cli.main import main; main()"]
         return self.start(*how, "run", *words, "--scheduler", scheduler or self.address)
 
     def real(self, folds: str, trials: int, seconds: float = 0.05) -> list[object]:

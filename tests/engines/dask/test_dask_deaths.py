@@ -71,6 +71,36 @@ def test_a_killed_scheduler_is_waited_for_and_the_runs_go_on(bench):
     assert is_prefix(before, bench.bytes_of())
 
 
+CUT = """
+import pathlib, threading, time
+
+def cut():
+    while not pathlib.Path("cut").exists():
+        time.sleep(0.02)
+    from distributed import Client
+    [client] = Client._instances
+    client.loop.add_callback(client.scheduler_comm.comm.abort)
+
+threading.Thread(target=cut, daemon=True).start()
+"""
+
+
+@pytest.mark.slow
+def test_a_connection_that_breaks_is_made_again_and_the_runs_go_on(bench):
+    """The scheduler and the worker stay: Dask's client would connect again, and hear of nothing."""
+    bench.scheduler()
+    bench.worker()
+    driver = bench.driver(*bench.real("0-1", 40), prelude=CUT)
+    bench.wait_for_trials(10, driver)
+    before = bench.bytes_of()
+    (bench.folder / "cut").touch()
+    code, out = bench.finish(driver)
+    assert code == 0, out
+    assert "is lost" in out
+    bench.assert_whole(2, 40)
+    assert is_prefix(before, bench.bytes_of())
+
+
 @pytest.mark.slow
 def test_a_scheduler_that_moved_is_found_by_its_file(bench):
     file = ("--scheduler-file", "scheduler.json")
@@ -152,8 +182,8 @@ def test_a_worker_that_comes_back_at_the_same_address_goes_on_with_what_has_arri
 def test_a_worker_that_falls_silent_is_given_up_on_and_what_it_says_later_is_not_heard(bench):
     bench.scheduler()
     silent = bench.worker()
-    impatient = "from cfo_bench.engines.dask import attempt; attempt.SILENT_SECONDS = 3"
-    driver = bench.driver(*bench.real("0", 60), impatient=impatient)
+    prelude = "from cfo_bench.engines.dask import attempt; attempt.SILENT_SECONDS = 3"
+    driver = bench.driver(*bench.real("0", 60), prelude=prelude)
     bench.wait_for_trials(5, driver)
     os.killpg(silent.pid, signal.SIGSTOP)  # and with it the run
     bench.wait_until(lambda: "nothing was heard of worker" in bench.output(driver), "the driver to notice")
@@ -182,7 +212,7 @@ def test_a_run_that_kills_every_worker_is_given_up_on_and_the_others_are_done(be
     bench.worker("--nanny")
     words = bench.real("0", 5)
     words[words.index("--learner") + 1] = f"{bench.folder / 'deadly.py'}:Deadly"
-    driver = bench.driver(*words, impatient="from cfo_bench.engines.dask import driver; driver.TRIES = 2")
+    driver = bench.driver(*words, prelude="from cfo_bench.engines.dask import driver; driver.TRIES = 2")
     code, out = bench.finish(driver)
     assert code == 1 and "given up after 2 tries" in out, out
     assert bench.finish(bench.driver(*bench.real("0", 5)))[0] == 0
@@ -193,8 +223,8 @@ def test_a_scheduler_that_never_comes_back_ends_the_command_and_the_same_one_goe
     scheduler = bench.scheduler()
     bench.worker()
     words = bench.real("0", 30)
-    impatient = "from cfo_bench.engines.dask import driver; driver.RECONNECT_SECONDS = 1"
-    driver = bench.driver(*words, impatient=impatient)
+    prelude = "from cfo_bench.engines.dask import driver; driver.RECONNECT_SECONDS = 1"
+    driver = bench.driver(*words, prelude=prelude)
     bench.wait_for_trials(5, driver)
     os.killpg(scheduler.pid, signal.SIGKILL)
     code, out = bench.finish(driver)

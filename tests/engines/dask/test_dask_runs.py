@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[3]
+
 
 def records(path: Path) -> list[bytes]:
     """The lines of a trace but for its header, and for those that say that it was taken up again."""
@@ -75,17 +77,21 @@ def test_a_run_that_fits_on_no_worker_says_so(joined):
 
 @pytest.mark.slow
 def test_a_worker_of_another_version_or_without_cfo_bench_is_named_and_not_used(bench):
-    other = bench.folder / "other"
-    (other / "cfo_bench").mkdir(parents=True)
-    (other / "cfo_bench" / "__init__.py").write_text("__version__ = '0'\n")
+    without, older = bench.folder / "without", bench.folder / "older"
+    (without / "cfo_bench").mkdir(parents=True)
+    (without / "cfo_bench" / "__init__.py").write_text("__version__ = '0'\n")
+    older.mkdir()
+    (older / "sitecustomize.py").write_text("import cfo_bench\ncfo_bench.__version__ = '0'\n")
     bench.scheduler()
-    bench.worker("--no-nanny", PYTHONPATH=str(other))
+    bench.worker("--no-nanny", PYTHONPATH=str(without))
+    bench.worker("--no-nanny", PYTHONPATH=f"{older}:{ROOT}")
     driver = bench.driver(*bench.real("0", 5))
-    bench.wait_until(lambda: "can't import cfo-bench" in bench.output(driver), "a word on the worker")
+    for told in ("can't import cfo-bench", "has cfo-bench 0: install cfo-bench"):
+        bench.wait_until(lambda told=told: told in bench.output(driver), "a message on the worker")
     assert driver.poll() is None
     bench.worker()  # a good one joins later
     code, out = bench.finish(driver)
-    assert code == 0 and out.count("until then it is not used") == 1, out
+    assert code == 0 and out.count("until then it is not used") == 2, out
 
 
 @pytest.mark.slow
