@@ -105,6 +105,11 @@ class Categorical:
 Param = Int | Float | Categorical
 
 
+def is_fixed(param: Param) -> bool:
+    """Whether a hyperparameter has a single value: then there is nothing to search."""
+    return len(param.choices) == 1 if isinstance(param, Categorical) else param.low == param.high
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """Hyperparameters in a fixed order.

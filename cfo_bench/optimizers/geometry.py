@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from cfo_bench.optimizers.option_checks import check_choice, check_length
-from cfo_bench.space import Categorical, Config, Int, Param, Space, Value
+from cfo_bench.space import Categorical, Config, Int, Param, Space, Value, is_fixed
 
 Vector = list[float]
 Scale = Literal["log2", "ln"]
@@ -77,11 +77,11 @@ class Geometry:
     def __init__(self, space: Space, scale: Scale, linear_span: float | None) -> None:
         check_choice("scale", scale, get_args(Scale))
         check_length("linear_span", linear_span)
-        searched = [param for param in space if not _is_fixed(param)]
+        searched = [param for param in space if not is_fixed(param)]
         self.d = len(searched)
         self._names = [param.name for param in searched]
         self._order = [param.name for param in space]
-        self._fixed = {param.name: _only_value(param) for param in space if _is_fixed(param)}
+        self._fixed = {param.name: _only_value(param) for param in space if is_fixed(param)}
         self._axes = [Axis.of(param, scale, linear_span) for param in searched]
         self._categorical = {i: param for i, param in enumerate(searched) if isinstance(param, Categorical)}
 
@@ -143,10 +143,6 @@ class Geometry:
             for axis, value in zip(self._axes, point.values, strict=True)
             if axis.is_discrete
         ]
-
-
-def _is_fixed(param: Param) -> bool:
-    return len(param.choices) == 1 if isinstance(param, Categorical) else param.low == param.high
 
 
 def _only_value(param: Param) -> Value:

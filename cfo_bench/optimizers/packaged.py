@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from cfo_bench.errors import Exhausted
 from cfo_bench.records import Result, Trial
-from cfo_bench.space import Categorical, Config, Int, Param, Space
+from cfo_bench.space import Categorical, Config, Int, Param, Space, is_fixed
 
 Token = TypeVar("Token")
 
@@ -28,7 +28,7 @@ class Packaged(ABC, Generic[Token]):
 
     def __init__(self, space: Space, start: Mapping[str, Any]) -> None:
         self.start = space.check(start)
-        self.searched = [param for param in space if not _is_fixed(param)]
+        self.searched = [param for param in space if not is_fixed(param)]
         self._asked = 0
         self._under_way: dict[int, Token] = {}
 
@@ -128,7 +128,3 @@ def silence() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def _is_fixed(param: Param) -> bool:
-    return len(param.choices) == 1 if isinstance(param, Categorical) else param.low == param.high
