@@ -66,8 +66,8 @@ WRONG_RESULTS = {
 }
 
 FINE_TRIALS = {
-    "numpy numbers": "Trial(np.int64(trial.number), {name: (np.float64 if isinstance(value, float) else np.int64)"
-    "(value) for name, value in trial.config.items()})",
+    "numpy numbers": "Trial(np.int64(trial.number), {k: (np.float64 if isinstance(v, float) else np.int64)(v)"
+    " for k, v in trial.config.items()})",
     "numpy rows": "replace(trial, rows=np.int64(500))",
     "a numpy thread": "replace(trial, thread=np.int64(1))",
 }
