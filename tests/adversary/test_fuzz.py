@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cfo_bench.registry import label
 from tests.fuzz import checks, damage
 from tests.fuzz.cases import Job
 from tests.fuzz.driver import fuzz
@@ -46,10 +47,18 @@ def test_the_same_seed_makes_the_same_damage():
 
 
 def test_a_stack_trace_is_seen_and_its_place_is_named():
-    answer = checks.call(["status", "\0"])
+    with pytest.raises(TypeError) as crash:
+        label(17)  # type: ignore[arg-type]
+    answer = checks.Answer(["status"], -1, "", "", crash.value)
 
     [failure] = checks.failures_of(answer)
-    assert "status: stack trace, ValueError in cfo_bench/" in failure.signature
+    assert failure.signature == "status: stack trace, TypeError in cfo_bench/registry.py:label"
+
+
+def test_a_control_character_on_the_terminal_is_seen():
+    [failure] = checks.failures_of(checks.Answer(["status"], 2, "", "no folder '\x1b[2J'\n"))
+
+    assert failure.signature == "status: control character on stderr"
 
 
 def test_a_mistake_of_the_user_is_no_failure(tmp_path: Path):

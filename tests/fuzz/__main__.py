@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from itertools import islice
 
 from tests.fuzz.cases import KINDS, Job, jobs
@@ -21,7 +22,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.case is None and given.cases is None and given.seconds == float("inf"):
         parser.error("give --seconds, --cases or --case: there is no end to it otherwise")
-    wanted = (job for job in jobs() if given.kind is None or job.kind in given.kind)
+    wanted: Iterator[Job] = (job for job in jobs() if given.kind is None or job.kind in given.kind)
     if given.case is not None:
         wanted, given.workers = iter([Job.parse(given.case)]), 1
     counts = fuzz(islice(wanted, given.cases), given.seed, given.seconds, given.workers)

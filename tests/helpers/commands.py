@@ -39,9 +39,7 @@ class Commands:
     def results(self) -> Path:
         return self.folder / "results"
 
-    def start(
-        self, *words: object, stdout: int = subprocess.PIPE, **environment: str
-    ) -> subprocess.Popen[str]:
+    def start(self, *words: object, **environment: str) -> subprocess.Popen[str]:
         """`cfo-bench …` at the head of a new process group, as a shell starts it."""
         kept = {
             name: value
@@ -52,7 +50,7 @@ class Commands:
             [sys.executable, "-m", "cfo_bench", *map(str, words)],
             cwd=self.folder,
             env={**kept, "PYTHONPATH": str(ROOT), "CFO_BENCH_MARK": self.mark, **environment},
-            stdout=stdout,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             errors="backslashreplace",
