@@ -1,6 +1,6 @@
 # Every target works on a fresh clone, and twice in a row.
 .DEFAULT_GOAL := help
-.PHONY: help install test test-full check demo bench schemas lock clean
+.PHONY: help install test test-full fuzz check demo bench schemas lock clean
 
 python := .venv/bin/python
 # One thread a process: the tests and benchmarks run several processes side by side.
@@ -21,6 +21,10 @@ test: install  ## run the test suite
 test-full: install  ## run the slow tests too
 	@bash scripts/browser.sh
 	@$(python) -m pytest -n 3 --dist loadgroup -m "" $(ARGS)
+
+SECONDS ?= 300
+fuzz: install  ## damaged and hostile inputs through every command, for SECONDS (300)
+	@$(python) -m tests.fuzz --seconds $(SECONDS) $(ARGS)
 
 check: install  ## lint, formatting and strict types
 	@$(python) -m ruff check .

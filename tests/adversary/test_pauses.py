@@ -1,0 +1,58 @@
+"""A run that was stopped and continued (Ctrl-Z, a batch system, a suspended machine) loses no budget."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import orjson
+import pytest
+
+from tests.helpers.commands import Commands, faulty, virtual
+
+BUDGET, PAUSE, TRIAL = 4.0, 3.0, 0.05
+
+
+def stop(commands: Commands, who: str) -> list[int]:
+    """Stops the run's own processes, the supervisor that watches them, or all."""
+    runs = commands.run_processes()
+    chosen = {"run": runs, "supervisor": [commands.started[0].pid], "all": list(commands.processes())}[who]
+    for pid in chosen:
+        os.kill(pid, signal.SIGSTOP)
+    return chosen
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize("who", ["run", "supervisor", "all"])
+def test_a_pause_takes_nothing_off_the_budget(commands: Commands, who: str, parallel: int):
+    running = commands.start(*faulty(budget=BUDGET, seconds=TRIAL, at=-1), "--parallel", parallel)
+    commands.wait_for_trials(5)
+    stopped = stop(commands, who)
+    time.sleep(PAUSE)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    [end] = commands.rows("end")
+    trials = commands.rows()
+    assert end["reason"] == "budget"
+    # Half of what fits into the budget, where three quarters of it were lost.
+    done = [trial for trial in trials if trial["status"] == "ok"]
+    assert len(done) >= 0.5 * parallel * BUDGET / TRIAL, f"{len(done)} trials"
+    assert all(trial["ended"] - trial["started"] < PAUSE / 2 for trial in done)
+    assert not [trial for trial in trials if trial["status"] == "failed"]
+    if who != "supervisor":  # then the run went on
+        [pause] = end["pauses"]
+        assert 0 < pause["at"] < BUDGET and 0.8 * PAUSE < pause["seconds"] < PAUSE + 2
+
+
+def test_the_report_names_runs_that_were_paused(commands: Commands):
+    assert commands(*virtual(folds="0-1")).returncode == 0
+    for path in commands.results.rglob("*.jsonl"):
+        *lines, last = path.read_bytes().splitlines()
+        end = {**orjson.loads(last), "pauses": [{"at": 1.5, "seconds": 66.0}]}
+        path.write_bytes(b"\n".join([*lines, orjson.dumps(end)]) + b"\n")
+    result = commands("report", "results", "--format", "csv")
+    assert result.returncode == 0, result.stderr
+    assert "pause" in result.stderr and "2" in result.stderr
