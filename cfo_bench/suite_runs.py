@@ -234,6 +234,19 @@ def run_suite(
     A run that fails stops no other: see `SuiteOutcome.failures`. `force` runs again what is done.
     `on_event` is told what happens, on the thread that called this. Ctrl-C ends all runs and raises
     `Interrupted`; the same call resumes them.
+
+    >>> import tempfile
+    >>> from cfo_bench import Suite, run_suite
+    >>> suite = Suite(
+    ...     learners=["synthetic-5d"], tasks=["synthetic-1k"], methods=["cfo", "rs"], folds="0-1",
+    ...     budget_seconds=1e6, max_trials=20, clock="virtual", results=tempfile.mkdtemp(),
+    ... )
+    >>> outcome = run_suite(suite)
+    >>> len(outcome.verdicts), outcome.failures
+    (4, [])
+    >>> frames = outcome.frames()
+    >>> len(frames.runs), len(frames.trials)
+    (4, 80)
     """
     runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
     not_resumable = runs.check()

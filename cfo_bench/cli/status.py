@@ -36,7 +36,7 @@ def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
     """Tell how far the runs in RESULTS have come, by method and task.  [default: results]
 
     Waiting are runs that were asked for and have not begun, missing are folds of a task that another method
-    has run. The same cfo-bench run command as before goes on with what waits or was interrupted.
+    has run. The same cfo-bench run command as before does what waits and resumes what was interrupted.
     """
     from dataclasses import asdict
 

@@ -7,6 +7,7 @@ in the group `cfo_bench.engines`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Protocol
 
 from cfo_bench.errors import told_at
@@ -59,10 +60,11 @@ ENGINES = Registry(
 
 
 def engine_of(suite: Suite) -> Engine:
-    """The engine of a suite, with the options that the suite has for it: `jobs` or `cluster`, and its own."""
+    """The engine of a suite. Of `jobs` and the keys of `cluster` it gets those that are options of it."""
     with told_at(suite.places.get("engine", "")):
         known = ENGINES.options(suite.engine, {})
-    shared = {"jobs": suite.jobs, "cluster": suite.cluster}
+    cluster = {one.name: getattr(suite.cluster, one.name) for one in fields(suite.cluster)}
+    shared = {"jobs": suite.jobs, **cluster}
     mine = {key: value for key, value in shared.items() if key in known}
     with told_at(suite.places.get("engine_options", "")):
         options = ENGINES.options(suite.engine, {**mine, **suite.engine_options})

@@ -138,7 +138,7 @@ def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:
         return []
     if baseline != DEFAULT_BASELINE:
         raise UnknownNameError("baseline", baseline, methods)
-    return [f"{baseline} has no finished run, so nothing is measured against it: choose another --baseline"]
+    return [f"{baseline} has no finished run, so no method is compared with it: choose another --baseline"]
 
 
 def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from cfo_bench.run.job import Job
 
 
 def run_job(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
+    """See process.main."""
     from cfo_bench.run import process
 
     process.main(job, page_path, log_path, answer, fresh, why)

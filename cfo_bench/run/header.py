@@ -22,6 +22,7 @@ from cfo_bench.suite.command import command_line
 def header_of(
     job: Job, learner: Learner, fold: Fold, facts: TaskFacts, space: Space, start: Config
 ) -> dict[str, Any]:
+    """The header of a run, once its data is loaded and its learner built."""
     return {
         **spec_header(job.spec),
         "method_seed": method_seed(job.spec),

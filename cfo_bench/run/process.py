@@ -51,9 +51,9 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
 
 
 class Output:
-    """Brings a run's records to its trace; from then on the live page has done with a trial.
+    """Writes a run's records to its trace, and takes each trial off the live page once its line is safe.
 
-    Cheap trials are written several at a time. Until then the page keeps their lines safe from a kill.
+    Cheap trials are written several at a time. Until then the page keeps their lines, safe from a kill.
     """
 
     def __init__(self, writer: TraceWriter, page: LivePage, past: Trace | None = None) -> None:
@@ -64,6 +64,7 @@ class Output:
         page.tally(self._trials, self._best_loss)
 
     def write(self, record: Record) -> None:
+        """A trial's line is written now, or soon together with others; any other line is written now."""
         line = trace.encode(record)
         if not isinstance(record, TrialRecord):
             self._write(line)
@@ -79,9 +80,9 @@ class Output:
         self._page.tally(self._trials, self._best_loss)
 
     def _write(self, line: bytes) -> None:
-        """This line, after those that wait.
+        """Writes this line after those that wait.
 
-        After a kill between the two steps both files have the same trials, which their numbers tell.
+        A kill between the two steps leaves trials in both files; a reader knows them by their numbers.
         """
         self._writer.write(self._page.kept() + line)
         self._page.drop_kept()

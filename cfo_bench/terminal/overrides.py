@@ -56,13 +56,13 @@ _OF_ENGINES = {
     ),
     "workers": (
         "--workers {}",
-        "cluster",
+        "workers",
         "counts the workers of a cluster: give --jobs for runs side by side on this machine, --parallel for "
         "trials at once in a run, or --engine dask",
     ),
-    "cluster_kind": ("--cluster {}", "cluster", _FOR_DASK),
-    "scheduler": ("--scheduler {}", "cluster", _FOR_DASK),
-    "cluster_options": ("--cluster-option", "cluster", _FOR_DASK),
+    "cluster_kind": ("--cluster {}", "kind", _FOR_DASK),
+    "scheduler": ("--scheduler {}", "scheduler", _FOR_DASK),
+    "cluster_options": ("--cluster-option", "options", _FOR_DASK),
 }
 
 

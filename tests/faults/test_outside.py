@@ -173,6 +173,6 @@ def test_a_replaced_fork_server_is_as_deaf_to_a_stop_as_the_first(bench, faulty)
     bench.wait_for_trials(20)
     os.killpg(running.pid, signal.SIGTERM)
     _, err = running.communicate(timeout=30)
-    assert running.returncode == 143 and "run the same command to go on" in err
+    assert running.returncode == 143 and "run the same command to resume" in err
     assert bench.trace().end.reason is EndReason.INTERRUPTED
     bench.assert_nothing_is_left()

@@ -25,7 +25,7 @@ def test_a_stopped_run_ends_cleanly_and_is_resumed_by_the_same_command(
     os.killpg(running.pid, number)  # as a terminal, or a batch system, does it: everybody gets it
     _, err = running.communicate(timeout=30)
     assert running.returncode == exit_code
-    assert "run the same command to go on" in err and err.count("\n") == 1
+    assert "run the same command to resume" in err and err.count("\n") == 1
     stopped = bench.trace()
     assert stopped.end is not None and stopped.end.reason is EndReason.INTERRUPTED
     assert {trial.status for trial in stopped.trials} == {Status.OK}

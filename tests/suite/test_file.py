@@ -168,7 +168,7 @@ def test_a_scheduler_is_joined_and_its_file_lies_beside_the_suite(
         ("folds: 0..3\n", "line 1: folds is '0..3': write all, 0, 0-4 or 0,3, or a list of numbers"),
         ("holdout_share: 20%\n", "line 1: holdout_share is '20%': write a number between 0 and 1"),
         ("clock: virtul\n", "line 1: unknown clock 'virtul' (did you mean 'virtual'?)"),
-        ("engine: 3\n", "line 1: engine is 3: choose from local, dask"),
+        ("engine: 3\n", "line 1: engine is 3: write some text"),
         ("methods: []\n", "line 1: methods is an empty list: write at least one"),
         ("methods:\n  - cfo: {}\n    rs: {}\n", "line 2: one of the methods is {'cfo': {}, 'rs': {}}: write"),
         ("methods:\n  - 3\n", "line 2: one of the methods is 3: write a name"),

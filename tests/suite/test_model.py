@@ -73,7 +73,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ({"cluster": Cluster("slrm")}, "unknown cluster.kind 'slrm' (did you mean 'slurm'?)"),
         ({"cluster": Cluster("slurm", workers=0)}, "cluster.workers is 0: write a whole number from 1 on"),
         ({"cluster": Cluster("join")}, "cluster is Cluster(kind='join', scheduler=None"),
-        ({"engine": "spark"}, "unknown engine 'spark'"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_with_value_and_rule(given: dict[str, Any], said: str) -> None:

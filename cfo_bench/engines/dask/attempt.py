@@ -163,8 +163,6 @@ class DaskAttempt(Attempt):
 
     def _lost(self, copy: TraceCopy, why: str | None) -> Verdict:
         """The run needs another attempt. Without a reason, it is the scheduler that was lost."""
-        if why is None:
-            copy.interrupt()
         message = why and f"{self.job.trace_path}: {why}"
         return Verdict(Outcome.FAILED, 1, message, outside=True, has_begun=copy.size > 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from cfo_bench.engines.capacity import Capacity
 from cfo_bench.engines.dask import placing
 from cfo_bench.engines.dask.attempt import DaskAttempt
 from cfo_bench.engines.dask.clusters import Link, linked, need_packages
+from cfo_bench.engines.dask.trace_copy import interrupt
 from cfo_bench.engines.dask.worker import Message
 from cfo_bench.engines.listener import Listener
 from cfo_bench.engines.loop import Attempt, run_all
@@ -78,8 +79,9 @@ def run_jobs(jobs: Sequence[Job], cluster: Cluster, force: bool, listener: Liste
 @contextmanager
 def _workers(runs: Runs, cluster: Cluster, listener: Listener) -> Iterator[_Workers]:
     _allow_many_files()
-    with linked(cluster, max(capacity.needs(job.spec).cores for job in runs.jobs)) as link:
-        yield _Workers(runs, link, listener)
+    threads = max(capacity.needs(job.spec).cores for job in runs.jobs)
+    with linked(cluster, threads) as link, closing(_Workers(runs, link, listener)) as workers:
+        yield workers
 
 
 def _allow_many_files() -> None:
@@ -97,6 +99,7 @@ class _Workers:
         jobs = [runs.jobs[index] for index in runs.missing]
         self._preload = tuple(packages((job.spec for job in jobs), (job.data for job in jobs)))
         self._waiting: list[tuple[float, int]] = []  # the longest first
+        self._begun: set[int] = set()  # runs that had an attempt
         self._attempts: dict[str, DaskAttempt] = {}  # by their tokens
         self._rooms: dict[str, Capacity] = {}  # what each worker that can be used offers to runs
         self._folders: dict[str, str] = {}  # of every worker
@@ -148,8 +151,15 @@ class _Workers:
     def release(self, attempt: Attempt) -> None:
         assert isinstance(attempt, DaskAttempt)
         del self._attempts[attempt.token]
+        self._begun.add(attempt.index)
         if attempt.is_silent:
             self._silent.add(attempt.worker)
+
+    def close(self) -> None:
+        """A run that lost its attempt, and waits for another one, is ended as interrupted."""
+        for _, index in self._waiting:
+            if index in self._begun:
+                interrupt(self._runs.jobs[index])
 
     def _receive(self, message: Message) -> None:
         """Called in a thread of Dask's."""

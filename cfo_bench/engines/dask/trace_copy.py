@@ -7,7 +7,7 @@ on the same results folder does it too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
@@ -19,6 +19,15 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage, Snapshot
 from cfo_bench.run.recovery import Death, Fate
 from cfo_bench.run.supervisor import SYNC_SECONDS
+
+
+def interrupt(job: Job) -> None:
+    """Ends a run as interrupted that has no attempt any more; not if another command is doing it."""
+    with suppress(CfoBenchError, OSError):
+        page = LivePage.own(job.trace_path.with_suffix(".live"))
+        with closing(TraceCopy(job, page, job.trace_path.stat().st_size)) as copy:
+            page.clear()
+            copy.interrupt()
 
 
 class TraceCopy:

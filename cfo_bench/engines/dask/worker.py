@@ -208,12 +208,12 @@ class _Attempt:
 
     def _data(self) -> DataRef:
         """The data as this node has it; the driver sends what the node lacks."""
-        ref, parcel = self._job.data, self._assignment.data
-        found = at_hand(ref, parcel)
-        if found is not None or parcel is None:
+        ref, files = self._job.data, self._assignment.data
+        found = at_hand(ref, files)
+        if found is not None or files is None:
             return found or ref
         try:
-            return unpack(ref, parcel, self._receive, self._wait_for_others)
+            return unpack(ref, files, self._receive, self._wait_for_others)
         finally:
             if self._inbox is not None:
                 self._inbox.close()

@@ -113,7 +113,7 @@ def _selected(digests: Sequence[Digest], selection: Selection) -> Iterator[Diges
                 raise UnknownNameError(f"{kind} in these results", name, there)
     chosen = [one for one in digests if selection.takes(one)]
     if not chosen:
-        raise UserError("no run is of the learners, tasks and methods asked for together: ask for fewer")
+        raise UserError("no run has such a learner, task and method together: leave one of the filters out")
     yield from chosen
 
 

@@ -2,65 +2,38 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
-import subprocess
-import sys
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cfo_bench.results import trace
-from cfo_bench.results.trace import Trace
-from tests.helpers.processes import processes_with, run_processes_with, wait_until
+from tests.helpers.bench import FAULTY, Bench, Process
+from tests.helpers.processes import wait_until
 
-ROOT = Path(__file__).resolve().parents[3]
-PLUGINS = ROOT / "tests" / "plugins"
 PATIENCE_SECONDS = 90.0
-
-Process = subprocess.Popen[bytes]
 
 
 @dataclass
-class Bench:
-    """Everything that it starts bears its mark, and so do the children of that, however they are started."""
+class Cluster(Bench):
+    """A scheduler, workers and drivers, each a process of its own whose output goes to a file."""
 
-    folder: Path
-    port: int
-    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
-    started: list[Process] = field(default_factory=list)
+    port: int = 0
 
     @property
     def learner(self) -> str:
-        return f"{PLUGINS / 'learners.py'}:Faulty"
+        return FAULTY
 
     @property
     def address(self) -> str:
         return f"tcp://127.0.0.1:{self.port}"
 
-    @property
-    def results(self) -> Path:
-        return self.folder / "results"
-
     def start(self, *words: object, before: Sequence[str] = (), **environment: str) -> Process:
-        """Python with these words, at the head of a new process group; `before` it goes what starts it."""
+        """Python with these words; `before` it goes what starts it."""
         with self._output_of(len(self.started)).open("w") as output:
-            process = subprocess.Popen(
-                [*before, sys.executable, *map(str, words)],
-                cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "CFO_BENCH_MARK": self.mark, **environment},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self.started.append(process)
-        return process
+            return self.python(*words, before=before, output=output, **environment)
 
     def _output_of(self, number: int) -> Path:
         return self.folder / f"process-{number}.txt"
@@ -95,14 +68,7 @@ class Bench:
 
     def real(self, folds: str, trials: int, seconds: float = 0.05) -> list[object]:
         """The words for runs of so many trials that take real seconds."""
-        words = [
-            "--task",
-            "synthetic-1k",
-            "--learner",
-            f"{PLUGINS / 'learners.py'}:Faulty",
-            "--method",
-            "cfo",
-        ]
+        words = ["--task", "synthetic-1k", "--learner", FAULTY, "--method", "cfo"]
         limits = ["--budget", 100, "--max-trials", trials, "--learner-option", f"seconds={seconds}"]
         return [*words, "--folds", folds, *limits]
 
@@ -110,15 +76,8 @@ class Bench:
         words = ["--task", "synthetic-30k", "--learner", "synthetic", "--method", "cfo", "--folds", folds]
         return [*words, "--clock", "virtual", "--budget", "1e9", "--max-trials", trials]
 
-    def traces(self) -> list[Path]:
-        return sorted(self.results.rglob("*.jsonl"))
-
-    def read(self) -> list[Trace]:
-        found = [trace.read(path) for path in self.traces()]
-        return [one for one in found if one is not None]
-
     def trials(self) -> int:
-        return sum(lines.count(b'{"kind":"trial"') for lines in self.bytes_of().values())
+        return len(self.trial_lines())
 
     def bytes_of(self) -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in self.traces()}
@@ -128,20 +87,9 @@ class Bench:
         wait_until(lambda: self.trials() >= n or process.poll() is not None, f"{n} trials", PATIENCE_SECONDS)
         assert process.poll() is None, self.output(process)
 
-    def processes(self) -> dict[int, str]:
-        return processes_with(self.mark)
-
-    def run_processes(self) -> list[int]:
-        return run_processes_with(self.mark)
-
     def finish(self, process: Process, seconds: float = PATIENCE_SECONDS) -> tuple[int, str]:
         """The exit code, and what was printed."""
         return process.wait(timeout=seconds), self.output(process)
-
-    def wait_until(
-        self, condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS
-    ) -> None:
-        wait_until(condition, what, seconds)
 
     def assert_whole(self, n_runs: int, n_trials: int) -> None:
         """Every run is there to its end, its trials without a gap, its clock never set back."""
@@ -152,11 +100,7 @@ class Bench:
             assert [trial.number for trial in one.trials] == list(range(n_trials))
             moments = [moment for trial in one.trials for moment in (trial.started, trial.ended)]
             assert moments == sorted(moments)
-        beside = [path.name for path in self.results.rglob("*") if path.suffix in (".live", ".log")]
-        assert beside == []
-
-    def assert_no_process_is_left(self) -> None:
-        wait_until(lambda: not self.processes(), "the end of all processes", seconds=20)
+        assert self.left_beside_traces() == []
 
 
 def is_listening(port: int) -> bool:
@@ -171,36 +115,25 @@ def free_port() -> int:
         return port
 
 
-@contextmanager
-def clearing_up(bench: Bench) -> Iterator[Bench]:
-    try:
-        yield bench
-    finally:
-        for process in bench.started:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        for pid in bench.processes():
-            os.kill(pid, signal.SIGKILL)
-
-
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with clearing_up(Bench(tmp_path, free_port())) as bench:
-        yield bench
+def bench(tmp_path: Path) -> Iterator[Cluster]:
+    bench = Cluster(tmp_path, port=free_port())
+    yield bench
+    bench.clean_up()
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A scheduler and one worker, for the tests of a module that do them no harm."""
-    with clearing_up(Bench(tmp_path_factory.mktemp("standing"), free_port())) as standing:
-        standing.scheduler()
-        standing.worker()
-        yield standing
+    standing = Cluster(tmp_path_factory.mktemp("standing"), port=free_port())
+    standing.scheduler()
+    standing.worker()
+    yield standing
+    standing.clean_up()
 
 
 @pytest.fixture
-def joined(bench: Bench, standing: Bench) -> Bench:
+def joined(bench: Cluster, standing: Cluster) -> Cluster:
     """Drivers join the standing cluster."""
     bench.port = standing.port
     return bench

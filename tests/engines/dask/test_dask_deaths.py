@@ -162,6 +162,21 @@ def test_ctrl_c_ends_every_run_as_interrupted_and_the_same_command_goes_on(bench
 
 
 @pytest.mark.slow
+def test_ctrl_c_ends_a_run_as_interrupted_that_has_lost_its_worker(bench):
+    bench.scheduler()
+    worker = bench.worker()
+    driver = bench.driver(*bench.real("0", 1000))
+    bench.wait_for_trials(3, driver)
+    os.killpg(worker.pid, signal.SIGKILL)
+    bench.wait_until(lambda: "is gone: tried again" in bench.output(driver), "the driver to notice")
+    os.killpg(driver.pid, signal.SIGINT)
+    code, out = bench.finish(driver)
+    assert code == 130, out
+    [cut] = bench.read()
+    assert cut.end is not None and cut.end.reason == "interrupted"
+
+
+@pytest.mark.slow
 def test_a_worker_that_comes_back_at_the_same_address_goes_on_with_what_has_arrived(bench):
     bench.scheduler()
     port = bench.free_port()
