@@ -22,6 +22,7 @@ from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.safe_writing import refuse_linked_folders
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
@@ -236,10 +237,12 @@ def run_suite(
     `Interrupted`; the same call resumes them.
     """
     runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
+    results = runs.suite.results
+    for folder in {trace.path_of(results, spec).parent for spec in runs.specs}:
+        refuse_linked_folders(results, folder / "traces", "remove it, or choose another --results")
     not_resumable = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
     metrics = _metrics(runs, force, context, on_event)
-    results = runs.suite.results
     plan.record(results, runs.specs)
     here = machine.provenance()
     jobs = [
