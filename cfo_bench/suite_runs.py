@@ -73,6 +73,7 @@ class Note:
     """Something that a person should know, such as a run that is retried."""
 
     text: str
+    is_warning: bool = False  # true: also for a person who wants no progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +273,9 @@ class _Telling:
 
     def said(self, text: str) -> None:
         self.on_event(Note(text))
+
+    def warned(self, text: str) -> None:
+        self.on_event(Note(text, is_warning=True))
 
     def finished(self, job: Job, verdict: Verdict) -> None:
         if verdict.outcome is Outcome.FAILED and verdict.end is None:
