@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from cfo_bench.clock import monotonic, sleep
+from cfo_bench.safe_writing import open_file
 
 # How often a lock that another process holds is tried again.
 _RETRY_SECONDS = 0.02
@@ -37,11 +38,12 @@ def open_locked(path: Path, patience_seconds: float = 0.0) -> int | None:
     """The file, opened for reading and writing and locked; None if another process keeps the lock.
 
     The file is created where it is missing, and never emptied. Its last owner may have removed or
-    renamed it while we waited for the lock: then the file that has the name now is opened instead.
+    renamed it while we waited for the lock: then the file that has the name now is opened instead. A link
+    is an OSError.
     """
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        fd = open_file(path, os.O_RDWR | os.O_CREAT)
         try:
             is_ours = lock(fd, patience_seconds)
             if is_ours and has_name(fd, path):

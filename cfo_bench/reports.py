@@ -40,9 +40,13 @@ def write_report(
             raise UnknownNameError("format", name, FORMATS)
     if formats is not None and not formats:
         raise UserError(f"no format for the report: give some of {', '.join(FORMATS)}")
+    if out is None:
+        out = Path(results) / "report"
+        if out.is_symlink():  # only a link that is named is followed: this one may come with the results
+            raise UserError(f"{out} is a link, and links are not followed: name the folder with -o")
     request = Request(
         results=Path(results),
-        out=Path(out) if out is not None else Path(results) / "report",
+        out=Path(out),
         selection=Selection(learners, tasks, methods),
         baseline=baseline,
         full_rows_only=full_rows_only,

@@ -22,6 +22,7 @@ from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.safe_writing import refuse_linked_folders
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
@@ -72,6 +73,7 @@ class Note:
     """Something that a person should know, such as a run that is retried."""
 
     text: str
+    is_warning: bool = False  # true: also for a person who wants no progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +251,12 @@ def run_suite(
     (4, 80)
     """
     runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
+    results = runs.suite.results
+    for folder in {trace.path_of(results, spec).parent for spec in runs.specs}:
+        refuse_linked_folders(results, folder / "traces", "remove it, or choose another --results")
     not_resumable = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
     metrics = _metrics(runs, force, context, on_event)
-    results = runs.suite.results
     plan.record(results, runs.specs)
     here = machine.provenance()
     jobs = [
@@ -282,6 +286,9 @@ class _Telling:
 
     def said(self, text: str) -> None:
         self.on_event(Note(text))
+
+    def warned(self, text: str) -> None:
+        self.on_event(Note(text, is_warning=True))
 
     def finished(self, job: Job, verdict: Verdict) -> None:
         if verdict.outcome is Outcome.FAILED and verdict.end is None:

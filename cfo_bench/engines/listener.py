@@ -34,5 +34,8 @@ class Listener(Protocol):
     def said(self, text: str) -> None:
         """A message for the user, in one line."""
 
+    def warned(self, text: str) -> None:
+        """A message that the user gets also with --quiet."""
+
     def finished(self, job: Job, verdict: Verdict) -> None:
         """Once for each run, when nothing more will be done about it."""

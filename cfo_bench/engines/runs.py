@@ -73,3 +73,9 @@ class Runs:
         if (subject or text) not in self._said:
             self._said.add(subject or text)
             self._listener.said(text)
+
+    def warn_once(self, text: str) -> None:
+        """Tells the user also with --quiet, unless the same text was told before."""
+        if text not in self._said:
+            self._said.add(text)
+            self._listener.warned(text)

@@ -7,6 +7,7 @@ import signal
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -31,6 +32,7 @@ from cfo_bench.report.rendering.style import save
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
 from cfo_bench.report.sections import sections
 from cfo_bench.report.sections.performance import curves_name
+from cfo_bench.safe_writing import linked_folder, read_regular, refuse_linked_folders, write_whole
 
 _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
     "csv": to_csv,
@@ -48,6 +50,9 @@ _DRAWING = [
     "matplotlib.backends.backend_pdf",
     "cfo_bench.report.sections.performance",
 ]
+
+# What to do about a folder of the report that is a link.
+_NO_LINK = "remove it, or choose another -o"
 
 OnProgress = Callable[[str, int, int], None]
 
@@ -78,9 +83,11 @@ class Built:
 
 def build(request: Request, progress: OnProgress = lambda stage, done, total: None) -> Built:
     """Writes the report. A figure whose numbers have not changed since the last report is not drawn again."""
+    digests_file = request.out / layout.CACHE / "digests"
+    refuse_linked_folders(request.out, digests_file, _NO_LINK)
     loaded = load(
         request.results,
-        request.out / layout.CACHE / "digests",
+        digests_file,
         request.selection,
         lambda done, total: progress("reading traces", done, total),
         passed_over=request.out,
@@ -160,7 +167,8 @@ def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tupl
 class _Folder:
     """The report's folder. Files of an earlier report that this one does not make are removed at the end.
 
-    `.cache/manifest.json` lists the files with the fingerprints of the figures.
+    `.cache/manifest.json` lists the files with the fingerprints of the figures. It may come from somebody
+    else, so it is believed only where it names files that a report makes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -175,15 +183,16 @@ class _Folder:
         self._before = self._read_manifest()
 
     def write(self, file: PurePosixPath, text: str) -> None:
-        place = self.place(file)
-        place.write_text(text, encoding="utf-8", newline="\n")
+        write_whole(self.place(file), text.encode("utf-8"))
         self.written[file] = ""
 
     def has(self, file: PurePosixPath, fingerprint: str) -> bool:
-        return self._before.get(str(file)) == fingerprint and (self.path / file).is_file()
+        place = self.path / file
+        return self._before.get(str(file)) == fingerprint and place.is_file() and not place.is_symlink()
 
     def place(self, file: PurePosixPath) -> Path:
         place = self.path / file
+        refuse_linked_folders(self.path, place, _NO_LINK)
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -196,21 +205,23 @@ class _Folder:
     def close(self) -> None:
         for old in self._before:
             if PurePosixPath(old) not in self.written:
-                (self.path / old).unlink(missing_ok=True)
+                place = self.path / old
+                with suppress(OSError):  # gone already, or a folder has its name
+                    if linked_folder(self.path, place) is None:
+                        place.unlink()
         self._write_manifest({str(file): mark for file, mark in self.written.items()})
 
     def _write_manifest(self, files: Mapping[str, str]) -> None:
-        self.place(layout.CACHE / "manifest.json").write_bytes(
-            orjson.dumps({"code": self._code, "files": files})
-        )
+        content = orjson.dumps({"code": self._code, "files": files})
+        write_whole(self.place(layout.CACHE / "manifest.json"), content)
 
     def _read_manifest(self) -> dict[str, str]:
         try:
-            content = orjson.loads(self._manifest.read_bytes())
-            files: dict[str, str] = content["files"]
+            content = orjson.loads(read_regular(self._manifest))
+            files = {name: str(mark) for name, mark in content["files"].items() if layout.is_of_report(name)}
             # Other code may draw the same numbers differently.
             return files if content["code"] == self._code else dict.fromkeys(files, "")
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}
 
 

@@ -15,9 +15,10 @@ from cfo_bench.results import plan, trace
 from cfo_bench.results.files import INTERRUPTED_SUFFIX, TRACE_SUFFIX, interrupted_path, page_path, stamp
 from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.identity import differences
+from cfo_bench.safe_writing import refuse_linked_folders, write_whole
 
-# The suffix of a file that is still being written: no reader takes it for a trace.
-_UNFINISHED = ".merging"
+# What to do about a folder in the results that is a link.
+_NO_LINK = "remove it, or merge into another folder"
 
 
 class MergeConflict(RunError):
@@ -231,6 +232,8 @@ def _write(
     chosen: dict[str, _Copy], sources: Sequence[Path], out: Path, before: Container[str], merged: Merged
 ) -> None:
     """Copies the chosen runs to `out`; `before` has the runs that were there when it was read."""
+    for run_id in chosen:
+        refuse_linked_folders(out, out / run_id, _NO_LINK)
     out.mkdir(parents=True, exist_ok=True)
     plan.note(out, _plans(sources))
     for run_id, copy in chosen.items():
@@ -281,6 +284,7 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
         for path in folder.rglob(f"*{INTERRUPTED_SUFFIX}"):
             contents.setdefault(path.relative_to(folder), set()).add(path.read_bytes())
     for name, different in contents.items():
+        refuse_linked_folders(out, out / name, _NO_LINK)
         taken = 0
         for content in sorted(different):
             target = out / name
@@ -294,9 +298,4 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
 def _put(path: Path, content: bytes) -> None:
     """Writes a file so that it is whole and on the disk, or not there at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}{_UNFINISHED}")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    write_whole(path, content, sync=True)

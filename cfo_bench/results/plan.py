@@ -12,10 +12,12 @@ from typing import BinaryIO
 
 import orjson
 
+from cfo_bench.errors import UserError
 from cfo_bench.locks import lock
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
 from cfo_bench.run_id import run_id
+from cfo_bench.safe_writing import open_file
 
 # Without the suffix of a trace: every file that has it is taken for one.
 FILE_NAME = "runs.plan"
@@ -74,7 +76,10 @@ def _planned(spec: RunSpec, error: str | None = None) -> Planned:
 @contextmanager
 def _locked(results: Path) -> Iterator[BinaryIO]:
     results.mkdir(parents=True, exist_ok=True)
-    with (results / FILE_NAME).open("ab+") as file:
+    path = results / FILE_NAME
+    if path.is_symlink():
+        raise UserError(f"{path} is a link, and links are not followed: remove it")
+    with open(open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab+") as file:
         lock(file.fileno(), patience_seconds=math.inf)
         yield file
 

@@ -22,6 +22,7 @@ from cfo_bench.locks import lock
 from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path
 from cfo_bench.run_id import run_id
+from cfo_bench.safe_writing import open_file
 
 SCHEMA_VERSION = 1
 # How long a writer waits for the lock: the last one may be a killed process that takes a moment to die.
@@ -238,7 +239,7 @@ class TraceWriter:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._fd = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
             raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
         if not lock(self._fd, LOCK_PATIENCE_SECONDS):

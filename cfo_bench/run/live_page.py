@@ -28,6 +28,7 @@ from cfo_bench.errors import RunError, TraceError
 from cfo_bench.locks import open_locked
 from cfo_bench.records import Result, StartedTrial, Status, Trial, TrialRecord, record_of
 from cfo_bench.results.trace import parse_trial
+from cfo_bench.safe_writing import open_file
 
 # At the top: magic, turn of the slots, zero of the clock, number of trials, best loss. The last slot
 # that was written is number `turn % 2`.
@@ -89,9 +90,7 @@ class LivePage:
         try:
             fd = open_locked(path)
         except OSError as error:
-            raise TraceError(
-                f"can't write {path.parent}: {error.strerror}; choose another --results"
-            ) from None
+            raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
         if fd is None:
             raise BusyError(f"{path} is locked: another cfo-bench is at this run")
         try:
@@ -108,7 +107,7 @@ class LivePage:
     @classmethod
     def join(cls, path: Path) -> LivePage:
         """The page as the run's own process opens it, without the lock."""
-        return cls(path, os.open(path, os.O_RDWR))
+        return cls(path, open_file(path, os.O_RDWR))
 
     def close(self, remove: bool = False) -> None:
         self._map.close()

@@ -8,7 +8,7 @@ from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from cfo_bench.errors import CfoBenchError, describe
+from cfo_bench.errors import CfoBenchError, TraceError, describe
 from cfo_bench.machine.signals import die_with_parent, leave_stopping_to_others
 from cfo_bench.records import TrialRecord
 from cfo_bench.results import trace
@@ -16,6 +16,7 @@ from cfo_bench.results.trace import Record, Trace, TraceWriter
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
+from cfo_bench.safe_writing import open_file
 
 # Trials that end within so long of each other are written at once: a write takes a quarter of all that is
 # done for a trial of a millisecond.
@@ -89,8 +90,12 @@ class Output:
 
 
 def _redirect_output(log_path: Path) -> None:
-    """What packages print goes to a file that is read only if the process dies."""
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    """What packages print goes to a new file that is read only if the process dies."""
+    try:
+        log_path.unlink(missing_ok=True)  # not emptied: it may be a link
+        log = open_file(log_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise TraceError(f"can't write {log_path}: {error.strerror}; choose another --results") from None
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)

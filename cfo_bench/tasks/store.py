@@ -21,6 +21,7 @@ from cfo_bench.clock import sleep
 from cfo_bench.errors import DataError
 from cfo_bench.locks import lock
 from cfo_bench.records import Problem
+from cfo_bench.safe_writing import open_file, write_whole
 from cfo_bench.tasks.sources.openml_cache import openml_home
 from cfo_bench.tasks.sources.origins import SUITE, Origin
 
@@ -136,9 +137,7 @@ def put_suite(origin: Origin, tasks: Sequence[int]) -> None:
     path = path_of(origin).with_suffix(".json")
     with writing():
         path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{path.name}.{os.getpid()}")
-        half.write_text(json.dumps({"origin": str(origin), "tasks": list(tasks)}) + "\n", encoding="utf-8")
-        half.replace(path)
+        write_whole(path, json.dumps({"origin": str(origin), "tasks": list(tasks)}).encode() + b"\n")
 
 
 @contextmanager
@@ -147,8 +146,8 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
     work = target.parent / f".{target.name}.work"
     with writing():
         target.parent.mkdir(parents=True, exist_ok=True)
-        file = (target.parent / f".{target.name}.lock").open("w")
-    with file:  # let go when the process ends, however it ends
+        lock_fd = open_file(target.parent / f".{target.name}.lock", os.O_WRONLY | os.O_CREAT)
+    with open(lock_fd, "wb") as file:  # let go when the process ends, however it ends
         while not lock(file.fileno()):
             pause()
         with writing():

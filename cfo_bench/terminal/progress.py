@@ -55,6 +55,8 @@ class Quiet:
                 self.started(jobs, at_once, metrics)
             case RunsUnderWay(active):
                 self.tick(active)
+            case Note(text, is_warning=True):
+                self._print(f"cfo-bench: {text}")
             case Note(text):
                 self.said(text)
             case RunFinished(job, verdict):

@@ -40,6 +40,9 @@ class RecordingListener:
     def said(self, text: str) -> None:
         pass
 
+    def warned(self, text: str) -> None:
+        pass
+
     def finished(self, job: Job, verdict: Verdict) -> None:
         self.finished_folds.append(job.spec.fold)
 

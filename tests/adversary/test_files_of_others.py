@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.helpers.commands import Commands, no_stack_trace, virtual
+from tests.helpers.commands import Commands, no_stack_trace, one_line, virtual
 
 
 @pytest.fixture
@@ -84,6 +84,15 @@ def test_the_report_writes_through_no_link(commands: Commands, precious: Path, f
     place.symlink_to(precious)
     no_stack_trace(commands("report", "results", "--format", "csv,html"), 0, 2)
     assert precious.read_text() == "mine"
+
+
+def test_a_report_folder_that_is_a_link_has_to_be_named(commands: Commands, precious: Path):
+    assert commands(*virtual()).returncode == 0
+    (commands.results / "report").symlink_to(precious.parent)
+    one_line(commands("report", "results", "--format", "csv"), 2, "link", "-o")
+    assert [path.name for path in precious.parent.iterdir()] == ["precious.txt"]
+    no_stack_trace(commands("report", "results", "-o", "results/report", "--format", "csv"), 0)
+    assert (precious.parent / "synthetic" / "tables" / "overview.csv").is_file()
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".live", ".log"])

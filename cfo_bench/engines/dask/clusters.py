@@ -1,4 +1,8 @@
-"""Starts a Dask cluster on this machine or through a batch system, or joins one that runs already."""
+"""Starts a Dask cluster on this machine or through a batch system, or joins one that runs already.
+
+Whoever can connect to a Dask scheduler or worker can run code there. The clusters that are started here
+take only connections with TLS certificates that are made for this one cluster.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench import machine
@@ -22,7 +27,7 @@ from cfo_bench.machine.signals import STOP_SIGNALS
 from cfo_bench.suite.model import Cluster
 
 if TYPE_CHECKING:
-    pass
+    from distributed.security import Security
 
 # How long a scheduler may take to answer the first call.
 CONNECT_SECONDS = 5.0
@@ -55,6 +60,11 @@ FRUGAL: Mapping[str, Any] = {
     "distributed.admin.large-graph-warning-threshold": "1GiB",
 }
 
+# Dashboards ask for no certificate, so those of our own clusters are for this machine only.
+DASHBOARD = "127.0.0.1:0"
+# Dask would link to the scheduler's address in the network, where this dashboard does not listen.
+LINK_TO_DASHBOARD = {"distributed.dashboard.link": "{scheme}://127.0.0.1:{port}/status"}
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -75,6 +85,12 @@ class Link:
     @property
     def address(self) -> str:
         return str(self._cluster.scheduler or self._ours.scheduler_address)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether only those with a certificate can talk to the scheduler."""
+        scheduler = self.client.scheduler
+        return scheduler is not None and str(scheduler.address).startswith(("tls://", "wss://"))
 
     def _connect(self) -> None:
         from distributed import Client
@@ -143,7 +159,10 @@ class Link:
 
 def need_packages(cluster: Cluster) -> None:
     """Raises an error that names what to install, if a package is missing."""
-    for package in ("distributed", *(["dask_jobqueue"] if cluster.kind in BATCH_SYSTEMS else [])):
+    packages = ["distributed"]
+    packages += ["dask_jobqueue"] if cluster.kind in BATCH_SYSTEMS else []
+    packages += ["cryptography"] if cluster.kind != "join" else []  # it makes the certificates
+    for package in packages:
         if find_spec(package) is None:
             raise MissingPackageError("--engine dask", package, "pip install 'cfo-bench[cluster]'")
 
@@ -158,12 +177,42 @@ def linked(cluster: Cluster, threads: int) -> Iterator[Link]:
     # The driver tells the user in one line each what matters of Dask's logs.
     for name in ("distributed", "distributed.client", "distributed.scheduler", "distributed.nanny"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    with dask.config.set(FRUGAL):
-        link = _join(cluster) if cluster.kind == "join" else _start(cluster, threads)
+    settings = {**FRUGAL, **(LINK_TO_DASHBOARD if _has_own_dashboard(cluster) else {})}
+    with dask.config.set(settings), _certificates(cluster) as security:
+        link = _join(cluster) if cluster.kind == "join" else _start(cluster, threads, security)
         try:
             yield link
         finally:
             link.close()
+
+
+@contextmanager
+def _certificates(cluster: Cluster) -> Iterator[Security | None]:
+    """The certificates of a cluster that we start; None for one that we join.
+
+    Those of a batch system's workers are files, which only this user can read.
+    """
+    from distributed.security import Security
+
+    if cluster.kind not in BATCH_SYSTEMS:
+        yield None if cluster.kind == "join" else Security.temporary()
+        return
+    shared = Path(_option(cluster, "shared_temp_directory", ".")).expanduser().absolute()
+    try:
+        folder = TemporaryDirectory(prefix=".cfo-bench-keys-", dir=shared)
+    except OSError as error:
+        raise UserError(
+            f"the keys of the workers can't be written to {shared} ({error.strerror}): name a folder that "
+            "all nodes see by --cluster-option shared_temp_directory=…"
+        ) from None
+    security = Security.temporary()
+    with folder as keys:
+        for name in ("tls_ca_file", "tls_worker_cert", "tls_worker_key"):
+            path = Path(keys) / f"{name}.pem"
+            path.touch(mode=0o600)
+            path.write_text(getattr(security, name))
+            setattr(security, name, str(path))
+        yield security
 
 
 def _join(cluster: Cluster) -> Link:
@@ -184,7 +233,7 @@ def _join(cluster: Cluster) -> Link:
         ) from None
 
 
-def _start(cluster: Cluster, threads: int) -> Link:
+def _start(cluster: Cluster, threads: int, security: Security | None) -> Link:
     with _children_without_ctrl_c():
         if cluster.kind == "local":
             from distributed import LocalCluster
@@ -195,11 +244,12 @@ def _start(cluster: Cluster, threads: int) -> Link:
                 threads_per_worker=threads,
                 memory_limit=machine.total_memory_mb() * 2**20 // workers,
                 host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
+                security=security,
+                dashboard_address=DASHBOARD,
                 silence_logs=logging.CRITICAL,
             )
         else:
-            ours = _batch_system(cluster)
+            ours = _batch_system(cluster, security)
         try:
             link = Link(cluster, ours)
             link.refill()
@@ -209,15 +259,31 @@ def _start(cluster: Cluster, threads: int) -> Link:
     return link
 
 
-def _batch_system(cluster: Cluster) -> Any:
+def _batch_system(cluster: Cluster, security: Security | None) -> Any:
     name = BATCH_SYSTEMS[cluster.kind]
     on_ctrl_c = signal.getsignal(signal.SIGINT)
     import dask_jobqueue
+    from distributed.utils import get_ip
 
     signal.signal(signal.SIGINT, on_ctrl_c)  # its import makes Ctrl-C leave at once, with exit code 0
     exports = [f"export {_variable(key)}={value}" for key, value in FRUGAL.items()]
-    options = {"processes": 1, "scheduler_options": {"dashboard_address": ":0"}, **cluster.options}
-    options["job_script_prologue"] = [*exports, *options.get("job_script_prologue", [])]
+    # Without an interface that is asked for, it listens where the others find this machine.
+    where = {} if _option(cluster, "interface", None) else {"host": get_ip()}
+    options = {
+        "processes": 1,
+        **cluster.options,
+        "security": security,
+        "scheduler_options": {
+            "dashboard_address": DASHBOARD,
+            **where,
+            **_option(cluster, "scheduler_options", {}),
+        },
+        "worker_extra_args": [
+            *("--no-dashboard", "--dashboard-address", DASHBOARD),
+            *_option(cluster, "worker_extra_args", []),
+        ],
+        "job_script_prologue": [*exports, *cluster.options.get("job_script_prologue", [])],
+    }
     try:
         return getattr(dask_jobqueue, name)(**options)
     except (TypeError, ValueError) as error:
@@ -226,6 +292,19 @@ def _batch_system(cluster: Cluster) -> Any:
             f"dask-jobqueue can't start workers by {cluster.kind!r} with the options {dict(cluster.options)} "
             f"({why}): give it what it asks for by --cluster-option"
         ) from None
+
+
+def _option(cluster: Cluster, key: str, default: Any) -> Any:
+    """An option of a batch system as the user gave it, to us or in the settings of dask-jobqueue."""
+    import dask
+
+    given = cluster.options.get(key)
+    return given or dask.config.get(f"jobqueue.{cluster.kind}.{key.replace('_', '-')}", None) or default
+
+
+def _has_own_dashboard(cluster: Cluster) -> bool:
+    options = cluster.options.get("scheduler_options") or {}
+    return cluster.kind != "join" and "dashboard_address" not in options
 
 
 def _variable(key: str) -> str:

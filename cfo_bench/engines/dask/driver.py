@@ -204,6 +204,11 @@ class _Workers:
     def _meet_scheduler(self) -> None:
         dashboard = self._link.client.dashboard_link
         self._listener.said(f"Dask scheduler at {self._link.address}, dashboard at {dashboard}")
+        if not self._link.has_tls:
+            self._runs.warn_once(
+                f"the scheduler at {self._link.address} has no TLS: whoever can reach it can run code on its "
+                "workers, and read along; see docs/cluster.md"
+            )
         self._link.set_up(self._receive)
 
     def _find_scheduler(self, now: float) -> None:

@@ -19,6 +19,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage, Snapshot
 from cfo_bench.run.recovery import Death, Fate
 from cfo_bench.run.supervisor import SYNC_SECONDS
+from cfo_bench.safe_writing import write_whole
 
 
 def interrupt(job: Job) -> None:
@@ -101,7 +102,7 @@ class TraceCopy:
     def log(self, text: bytes) -> None:
         """Keeps what a failed run printed, beside its trace."""
         with suppress(OSError):
-            log_path(self._job.trace_path).write_bytes(text)
+            write_whole(log_path(self._job.trace_path), text)
 
     def close(self) -> None:
         self._page.close(remove=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,8 @@ from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
 from cfo_bench.report.reading import digest as digests_module
 from cfo_bench.report.reading.digest import Digest, State, Steps, digest
-from cfo_bench.results.files import TRACE_SUFFIX, stamp
+from cfo_bench.results.files import TRACE_SUFFIX
+from cfo_bench.safe_writing import read_regular, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def load(
     paths = trace_files(results, passed_over)
     known = _read_cache(cache_file)
     # Taken before the reading: a trace that grows meanwhile is read again the next time.
-    stamps = {path: list(stamp(path)) for path in paths}
+    stamps = {path: _stamp(path) for path in paths}
     found = {path: known[path][1] for path in paths if path in known and known[path][0] == stamps[path]}
     fresh = [path for path in paths if path not in found]
     unreadable: list[str] = []
@@ -126,16 +128,26 @@ def _digest_or_error(path: str) -> Digest | str | None:
         return f"{path} can't be read as a trace ({type(error).__name__}: {error}): move it away"
 
 
+def _stamp(path: str) -> list[int]:
+    """What tells whether a trace is the one that was read.
+
+    The time of the last change of its inode is set by this machine alone: a cache that comes with somebody
+    else's results knows no such time, so it is not believed.
+    """
+    found = os.stat(path)
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
 def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]:
     """The digests that this version of the code has kept, by path, with the size and time of the trace."""
     if file is None:
         return {}
     found: dict[str, tuple[list[int], Digest | None]] = {}
     with suppress(OSError, ValueError, LookupError, TypeError):
-        lines = file.read_bytes().splitlines()
-        if orjson.loads(lines[0]) != _code():
+        first, _, rest = read_regular(file).partition(b"\n")
+        if orjson.loads(first) != [_code(), zlib.crc32(rest)]:
             return {}
-        for line in lines[1:]:
+        for line in rest.splitlines():
             row = orjson.loads(line)
             found[row["path"]] = (row["stamp"], None if row["digest"] is None else _from_json(row["digest"]))
     return found
@@ -144,14 +156,13 @@ def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]
 def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[str, Digest | None]) -> None:
     if file is None:
         return
-    rows = [orjson.dumps(_code())] + [
+    rows = b"\n".join(
         orjson.dumps({"path": path, "stamp": stamps[path], "digest": one}) for path, one in digests.items()
-    ]
+    )
+    first = orjson.dumps([_code(), zlib.crc32(rows)])
     with suppress(OSError):  # without a cache the next report only takes longer
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(b"\n".join(rows))
-        temporary.replace(file)
+        write_whole(file, first + b"\n" + rows)
 
 
 def _code() -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from urllib.parse import quote
+
+from cfo_bench.report.rendering import assets
 
 INDEX = PurePosixPath("index.html")
 CACHE = PurePosixPath(".cache")
@@ -32,6 +35,11 @@ def asset_file(name: str) -> PurePosixPath:
     return PurePosixPath("assets", name)
 
 
+def is_of_report(name: str) -> bool:
+    """Whether a report may have made a file of this name, by the functions above."""
+    return name == str(INDEX) or name in _ASSETS or _MADE.fullmatch(name) is not None
+
+
 def href(file: PurePosixPath) -> str:
     """A link from the page to a file."""
     return quote(str(file))
@@ -41,3 +49,11 @@ def _safe(name: str) -> str:
     """A name that is safe for a file: special characters are percent-encoded."""
     safe = quote(name, safe=" @+,=~")
     return safe if safe.strip(".") else safe.replace(".", "%2E")
+
+
+_ASSETS = {str(asset_file(name)) for name in assets.SHIPPED}
+# What `_safe` makes of names: no slash, and more than dots.
+_NAME = r"(?!\.+/)[\w.~ @+,=%-]+"
+_MADE = re.compile(
+    rf"{_NAME}/(tables/{_NAME}\.(csv|md|tex)|figures/{_NAME}\.(png|pdf)|curves/\d+\.js)", re.ASCII
+)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.report.looks import look
+from cfo_bench.safe_writing import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,12 +122,14 @@ def save(figure: Figure, path: Path) -> None:
 
     The layout is computed at the first save and then kept, so that all formats look alike.
     """
+    import io
     import warnings
 
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
+    content = io.BytesIO()
     # Type 42 fonts, since many publishers refuse matplotlib's Type 3. Characters that the font lacks are
     # drawn as boxes; the page and the tables show them properly.
     with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
@@ -137,8 +140,9 @@ def save(figure: Figure, path: Path) -> None:
         # Not by savefig, which draws everything twice.
         if path.suffix == ".pdf":
             nothing = {"CreationDate": None, "Producer": None, "Creator": None}
-            FigureCanvasPdf(figure).print_pdf(path, metadata=nothing)  # type: ignore[no-untyped-call]
+            FigureCanvasPdf(figure).print_pdf(content, metadata=nothing)  # type: ignore[no-untyped-call]
             figure.set_dpi(DOTS_PER_INCH)
         else:
             canvas = FigureCanvasAgg(figure)
-            canvas.print_png(path, metadata={"Software": None})  # type: ignore[no-untyped-call]
+            canvas.print_png(content, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    write_whole(path, content.getvalue())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from cfo_bench.errors import UnknownNameError, UserError
@@ -27,13 +30,42 @@ def test_only_a_trace_that_changed_is_read_again(write_run: Any, tmp_path: Path)
     results, cache = tmp_path / "results", tmp_path / "cache"
     load(results, cache)
     # A cached digest that differs from its trace shows that the trace was not looked at.
-    text = cache.read_text(encoding="utf-8")
-    cache.write_text(text.replace('"losses":[0.4,0.2]', '"losses":[0.4,0.125]'), encoding="utf-8")
+    change_losses(cache)
     write_run("t", "cfo", 1, [*TRIALS, (3.0, 0.1, 0.5)])
 
     by_path = {one.path: one.steps.losses for one in load(results, cache).digests}
 
     assert by_path == {str(kept): [0.4, 0.125], str(changed): [0.4, 0.2, 0.1]}
+
+
+def change_losses(cache: Path, with_checksum: bool = True) -> None:
+    """The cached digests of TRIALS get another loss than their traces have."""
+    first, _, rest = cache.read_bytes().partition(b"\n")
+    code, checksum = orjson.loads(first)
+    rest = rest.replace(b'"losses":[0.4,0.2]', b'"losses":[0.4,0.125]')
+    cache.write_bytes(orjson.dumps([code, zlib.crc32(rest) if with_checksum else checksum]) + b"\n" + rest)
+
+
+def test_a_cache_that_comes_with_somebody_elses_results_is_not_believed(
+    write_run: Any, tmp_path: Path
+) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    theirs, ours, cache = tmp_path / "results", tmp_path / "theirs", tmp_path / "cache"
+    load(theirs, cache)
+    change_losses(cache)
+    theirs.rename(ours)
+    shutil.copytree(ours, theirs)  # like an unpacked archive: with sizes and times of the files as they were
+
+    assert [one.steps.losses for one in load(theirs, cache).digests] == [[0.4, 0.2]]
+
+
+def test_a_cache_that_was_damaged_is_not_believed(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    load(results, cache)
+    change_losses(cache, with_checksum=False)
+
+    assert [one.steps.losses for one in load(results, cache).digests] == [[0.4, 0.2]]
 
 
 @pytest.mark.parametrize("content", [b"", b"not a cache", b'"another version"\n{}', b"\xff\x00"])

@@ -12,6 +12,7 @@ import pytest
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.contents import Table
 from cfo_bench.report.looks import look
+from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.explorer import dark_colour
 from cfo_bench.report.rendering.layout import href, table_file
 from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
@@ -87,6 +88,30 @@ def test_a_name_of_any_kind_is_a_file_and_a_link_to_it() -> None:
     assert str(table_file("xgboost", "curves-a/b?<c>", "csv")) == "xgboost/tables/curves-a%2Fb%3F%3Cc%3E.csv"
     assert href(table_file("xgboost", "a%b", "csv")) == "xgboost/tables/a%2525b.csv"
     assert str(table_file("..", "x", "csv")) == "%2E%2E/tables/x.csv"
+
+
+ODD_NAMES = ("xgboost", "a/b?<c>", "..", ".", "…", "a b@c+d,e=f~g%h", "名前", "\x1b", "-rf")
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_what_a_report_makes_is_known_by_its_name(name: str) -> None:
+    files = [layout.table_file(name, name, kind) for kind in layout.TABLE_FORMATS]
+    files += [layout.figure_file(name, name, kind) for kind in layout.FIGURE_FORMATS]
+    files += [layout.curves_file(name, 1234), layout.asset_file("report.css"), layout.INDEX]
+
+    assert all(layout.is_of_report(str(file)) for file in files)
+
+
+NOT_OF_A_REPORT = (
+    "", ".", "..", "/", "own.txt", "/etc/passwd", "../x/tables/y.csv", "../tables/y.csv", "a/tables/../y.csv",
+    "a/tables/b/y.csv", "./tables/y.csv", "a/tables/y.txt", "a/figures/y.csv", "a/tables/y.csv\n", "a\0b",
+    ".cache/manifest.json", "assets/mine.js", "assets/../index.html", "a/tables", "a/curves/x.js",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_OF_A_REPORT)
+def test_no_other_name_is_taken_for_one_of_a_report(name: str) -> None:
+    assert not layout.is_of_report(name)
 
 
 @pytest.mark.parametrize("colour", ["#000000", "#332288", "#882255"])

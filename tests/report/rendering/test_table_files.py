@@ -43,6 +43,24 @@ def test_csv_has_every_digit_nothing_for_nothing_and_no_bold() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "  =1", "\t=1", "**=1**", "\uff1d1", "-"],
+)
+def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(text: str) -> None:
+    [[column], [cell]] = csv.reader(io.StringIO(to_csv(Table("t", "t", "", (text,), [[text]]))))
+
+    assert column == f"'{text}" or text.startswith("**")
+    assert cell == f"'{text.strip('*')}"
+
+
+@pytest.mark.parametrize("text", ["-5.9%", "+3", "-1e-5", "-.5 %", "a=b", "cfo-0", "×2.8", "", " x"])
+def test_csv_keeps_other_text_and_numbers_as_they_are(text: str) -> None:
+    rows = list(csv.reader(io.StringIO(to_csv(Table("t", "t", "", ("a", "b"), [[text, -0.5]])))))
+
+    assert rows[1] == [text, "-0.5"]
+
+
 def test_markdown_keeps_a_row_on_a_line_and_shows_tags_as_text() -> None:
     assert to_markdown(TABLE) == (
         "## Odd &amp; ends\n\n100 % of_it.\n\n"

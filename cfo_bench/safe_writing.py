@@ -1,0 +1,68 @@
+"""Writing in folders that other people may have filled: no symbolic link is followed.
+
+A results folder or a report may come from somebody else, with links in it that point to files of the
+user's. A file that is written as a whole replaces a link of its name. A file that is appended to, and
+a folder below the one that the user named, must not be a link: that is an error.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import zlib
+from pathlib import Path
+
+from cfo_bench.errors import UserError
+
+
+def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
+    """`os.open` of a file that must not be a link; if it is one, the OSError says so in words."""
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link, and links are not followed", str(path)) from None
+        raise
+
+
+def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
+    """Writes a file that appears all at once; a link of that name is replaced, and its target untouched.
+
+    With `sync` the content is on the disk before the file has its name.
+    """
+    # A name of its own for each process and file, and never too long.
+    unfinished = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}-{os.getpid()}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    try:
+        fd = open_file(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with open(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a file; OSError for a link, and for a pipe or a device, which may have no end."""
+    with open(open_file(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return file.read()
+
+
+def linked_folder(root: Path, path: Path) -> Path | None:
+    """The first folder between `root` and `path`, both left out, that is a link; None if there is none."""
+    parents = [root / parent for parent in path.relative_to(root).parents if parent != Path()]
+    return next((parent for parent in reversed(parents) if parent.is_symlink()), None)
+
+
+def refuse_linked_folders(root: Path, path: Path, remedy: str) -> None:
+    """UserError if a folder below `root` on the way to `path` is a link: it may lead out of `root`."""
+    link = linked_folder(root, path)
+    if link is not None:
+        raise UserError(f"{link} is a link, and links are not followed: {remedy}")
