@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import orjson
 
+from cfo_bench.errors import NoLocksError
 from cfo_bench.locks import lock
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
@@ -43,12 +44,15 @@ def record(results: Path, specs: Sequence[RunSpec]) -> None:
 
 def record_failure(results: Path, spec: RunSpec, error: str) -> None:
     """Adds to the plan why a run failed before its first line. If it is asked for again, it waits again."""
-    with suppress(OSError), _locked(results) as file:
+    with suppress(OSError, NoLocksError), _locked(results) as file:
         _append(file, [_planned(spec, error)])
 
 
 def note(results: Path, runs: Sequence[Planned]) -> None:
-    """Adds runs to the plan. A folder that can't be written to is no error here: the first run reports it."""
+    """Adds runs to the plan; NoLocksError where the file system has no locks.
+
+    A folder that can't be written to is no error here: the first run reports it.
+    """
     if not runs:
         return
     with suppress(OSError), _locked(results) as file:
@@ -74,8 +78,9 @@ def _planned(spec: RunSpec, error: str | None = None) -> Planned:
 @contextmanager
 def _locked(results: Path) -> Iterator[BinaryIO]:
     results.mkdir(parents=True, exist_ok=True)
-    with (results / FILE_NAME).open("ab+") as file:
-        lock(file.fileno(), patience_seconds=math.inf)
+    path = results / FILE_NAME
+    with path.open("ab+") as file:
+        lock(file.fileno(), path, patience_seconds=math.inf)
         yield file
 
 

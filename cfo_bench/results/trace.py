@@ -241,7 +241,12 @@ class TraceWriter:
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
             raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
-        if not lock(self._fd, LOCK_PATIENCE_SECONDS):
+        try:
+            is_ours = lock(self._fd, path, LOCK_PATIENCE_SECONDS)
+        except BaseException:
+            os.close(self._fd)
+            raise
+        if not is_ours:
             os.close(self._fd)
             raise TraceError(f"{path} is being written by another process: wait for it, or stop it")
         self._size = os.fstat(self._fd).st_size

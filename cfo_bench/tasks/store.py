@@ -147,9 +147,10 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
     work = target.parent / f".{target.name}.work"
     with writing():
         target.parent.mkdir(parents=True, exist_ok=True)
-        file = (target.parent / f".{target.name}.lock").open("w")
+        path = target.parent / f".{target.name}.lock"
+        file = path.open("w")
     with file:  # let go when the process ends, however it ends
-        while not lock(file.fileno()):
+        while not lock(file.fileno(), path):
             pause()
         with writing():
             shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
