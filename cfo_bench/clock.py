@@ -7,6 +7,7 @@ the budget of another process ends. The virtual clock moves only when it is told
 
 from __future__ import annotations
 
+import mmap
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,6 +40,22 @@ class WallClock:
 
     def rewind(self, moment: float) -> None:
         self.zero = time.perf_counter() - moment
+
+
+class SharedWallClock(WallClock):
+    """A wall clock that processes forked from this one share: where one sets it back, all see it."""
+
+    def __init__(self, elapsed: float = 0.0) -> None:
+        self._zero = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
+        super().__init__(elapsed)
+
+    @property
+    def zero(self) -> float:
+        return self._zero[0]
+
+    @zero.setter
+    def zero(self, moment: float) -> None:
+        self._zero[0] = moment
 
 
 class VirtualClock:
@@ -74,6 +91,11 @@ class Deadline:
 def monotonic() -> float:
     """The machine's monotonic seconds: the scale of `WallClock.zero`."""
     return time.perf_counter()
+
+
+def process_seconds() -> float:
+    """Seconds that the threads of this process were on a processor, all together."""
+    return time.process_time()
 
 
 def sleep(seconds: float) -> None:

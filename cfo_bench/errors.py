@@ -7,6 +7,7 @@ CfoBenchError
 │   ├── SpaceError           a hyperparameter, or its value, breaks a rule of the search space
 │   ├── DataError            the data can't be used as a task
 │   ├── MissingPackageError  a package is not installed
+│   ├── NoLocksError         a folder is on a file system that can't lock files
 │   └── TraceError           a trace can't be read, written or resumed
 ├── RunError                 a run failed, or could not start: one line on stderr, exit code 1
 ├── Interrupted              Ctrl-C or SIGTERM ended the runs: exit code 130 or 143
@@ -65,6 +66,16 @@ class OptionError(UserError):
 
 class SpaceError(UserError):
     """A hyperparameter's bounds make no sense, or a value is outside them."""
+
+
+class NoLocksError(UserError):
+    """A folder is on a file system that can't lock files, so that two commands could write one file."""
+
+    def __init__(self, folder: object, error: OSError) -> None:
+        super().__init__(
+            f"{folder} is on a file system without file locks (flock: {error.strerror}): choose a folder on "
+            "a local disk, or have it mounted with locks (NFS: start its lock daemon; Lustre: -o flock)"
+        )
 
 
 class DataError(UserError):

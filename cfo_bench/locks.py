@@ -1,35 +1,45 @@
-"""Locks on files: one process at a time. A lock is released when its process ends, however it ends."""
+"""Locks on files: one process at a time. A lock is released when its process ends, however it ends.
+
+They are made with `flock`. Some network file systems don't have it: there, whoever asks for a lock gets
+a `NoLocksError`, since two commands could write the same trace.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import math
 import os
 from pathlib import Path
 
 from cfo_bench.clock import monotonic, sleep
+from cfo_bench.errors import NoLocksError
 from cfo_bench.safe_writing import open_file
 
 # How often a lock that another process holds is tried again.
 _RETRY_SECONDS = 0.02
+# What flock answers on a file system without locks.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
-def lock(fd: int, patience_seconds: float = 0.0) -> bool:
+def lock(fd: int, path: Path, patience_seconds: float = 0.0) -> bool:
     """Locks an open file; False if another process still holds the lock after `patience_seconds`.
 
-    Raises OSError where the file system has no locks.
+    `path` is the file's name, for the NoLocksError where the file system has no locks.
     """
-    if patience_seconds == math.inf:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        return True
     give_up_at = monotonic() + patience_seconds
+    may_wait = 0 if patience_seconds == math.inf else fcntl.LOCK_NB
     while True:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | may_wait)
         except BlockingIOError:
             if monotonic() >= give_up_at:
                 return False
             sleep(_RETRY_SECONDS)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                raise NoLocksError(path.parent, error) from None
+            raise
         else:
             return True
 
@@ -45,7 +55,7 @@ def open_locked(path: Path, patience_seconds: float = 0.0) -> int | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = open_file(path, os.O_RDWR | os.O_CREAT)
         try:
-            is_ours = lock(fd, patience_seconds)
+            is_ours = lock(fd, path, patience_seconds)
             if is_ours and has_name(fd, path):
                 return fd
         except BaseException:

@@ -187,6 +187,14 @@ def record_of(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A time in which a run was stopped, by Ctrl-Z for instance. It is not on the run's clock."""
+
+    at: float  # where the run's clock stood
+    seconds: float  # how long it lasted
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRecord:
     """A `kind: end` line of a trace: why the run ended, and what it came to."""
@@ -204,6 +212,7 @@ class EndRecord:
     # How busy the machine was; None on the virtual clock.
     load: float | None = None  # processes that ran or waited to, on average over the last minute
     steal_percent: float | None = None  # time the hypervisor gave to others since the run's start or resume
+    pauses: tuple[Pause, ...] = ()  # of the whole run, in order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

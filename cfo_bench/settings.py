@@ -118,6 +118,11 @@ class Settings:
         None, Duration(), "End a trial after so long.",
         key="trial_timeout", in_trace="The most seconds of one trial; null: no limit.",
     )
+    prepare_timeout_seconds: float = setting(
+        600.0, Duration(), "Give up on a run whose data is not ready after so long.",
+        key="prepare_timeout",
+        in_trace="The most seconds to load the data and build the model's data, before the clock starts.",
+    )
     threads: int = setting(1, Count(), "Threads of each model.")
     parallel: int = setting(1, Count(), "Trials at once in each run.")
     memory_mb: int | None = setting(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import math
 import multiprocessing
 import os
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench import locks
+from cfo_bench.errors import NoLocksError
 
 fork = multiprocessing.get_context("fork")
 
@@ -47,9 +50,9 @@ def test_a_lock_that_is_released_in_time_is_taken(tmp_path: Path) -> None:
     holder.start()
     ours.recv()
     with closing(path.open("rb+")) as file:
-        assert not locks.lock(file.fileno()) and not locks.lock(file.fileno(), 0.05)
+        assert not locks.lock(file.fileno(), path) and not locks.lock(file.fileno(), path, 0.05)
         ours.send(0.2)
-        assert locks.lock(file.fileno(), 20.0)
+        assert locks.lock(file.fileno(), path, 20.0)
     holder.join()
 
 
@@ -91,6 +94,20 @@ def _wait_and_write(path: Path, inherited: int) -> None:
     fd = locks.open_locked(path, math.inf)
     assert fd is not None
     os.write(fd, b"second")
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+@pytest.mark.parametrize("patience", [0.0, 20.0, math.inf])
+def test_a_file_system_without_locks_is_named_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, patience: float
+) -> None:
+    def flock(fd: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", flock)  # no file system of a test machine is without
+    with pytest.raises(NoLocksError, match=f"{tmp_path} is on a file system without file locks.*Lustre"):
+        locks.open_locked(tmp_path / "file", patience)
+    assert not locks.is_locked(tmp_path / "file")
 
 
 def test_a_file_that_was_replaced_has_lost_its_name(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from cfo_bench.clock import monotonic
 from cfo_bench.engines.interrupts import signals_into
 from cfo_bench.engines.listener import Active, Listener
 from cfo_bench.engines.runs import Runs
@@ -28,6 +29,7 @@ class Attempt(Active):
     """One start of a run, from its beginning or from where it was interrupted."""
 
     index: int  # of the run among all
+    overdue_seconds: float = 0.0  # since its budget was over, as far as the loop itself was running
     has_new_trials: bool = False  # so that another attempt is worth it, however many there were
 
     def supervise(self, force: bool, say: Callable[[str], None]) -> Verdict:
@@ -91,6 +93,7 @@ class _Loop:
         self._events: queue.SimpleQueue[tuple[Attempt, str | Verdict]] = queue.SimpleQueue()
         self._active: dict[int, Attempt] = {}
         self._threads: dict[int, threading.Thread] = {}
+        self._looked_at = monotonic()  # when it was last checked whether a supervisor answers
         self._failures: Counter[int] = Counter()  # of a run's attempts, for a reason from outside
 
     def run(self, site: AbstractContextManager[Site]) -> list[Verdict]:
@@ -172,9 +175,15 @@ class _Loop:
         self._site.release(attempt)
 
     def _give_up_on_the_stuck(self) -> None:
+        since, self._looked_at = self._looked_at, monotonic()
         for attempt in list(self._active.values()):
             attempt.refresh()
-            if attempt.elapsed() > attempt.job.spec.budget_seconds + GIVE_UP_SECONDS:
+            if attempt.elapsed() <= attempt.job.spec.budget_seconds:
+                attempt.overdue_seconds = 0.0
+                continue
+            # If we were stopped ourselves, for instance by Ctrl-Z, so was the supervisor.
+            attempt.overdue_seconds += min(self._looked_at - since, 2 * TICK_SECONDS)
+            if attempt.overdue_seconds > GIVE_UP_SECONDS:
                 # No retry in this command: the supervisor that hangs may hold the lock of its run.
                 self._remove(attempt)
                 attempt.abandon()

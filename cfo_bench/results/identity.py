@@ -31,13 +31,13 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[st
     """What differs between the runs of two headers: its name, the old value and the new one, as text.
 
     A setting that an older version did not know has its default. A header without `data` fits any
-    data. Runs with another memory limit are the same run.
+    data. Runs that differ in what `_NOT_IDENTITY` names are the same run.
     """
     there, here = ({**_SPEC_DEFAULTS, **_flat(header.get("spec", {}))} for header in (old, new))
     found = [
         (key, repr(there.get(key)), repr(here.get(key)))
         for key in {**there, **here}
-        if key != "memory_mb" and there.get(key) != here.get(key)
+        if key not in _NOT_IDENTITY and there.get(key) != here.get(key)
     ]
     if not found and "data" in old and "data" in new:
         old_data, new_data = old["data"], new["data"]
@@ -48,6 +48,8 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[st
     return found
 
 
+# Settings that don't change what a run finds.
+_NOT_IDENTITY = ("memory_mb", "prepare_timeout_seconds")
 _SPEC_DEFAULTS = {one.name: one.default for one in fields(RunSpec) if one.default is not MISSING}
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import RunError, TraceError, UserError
+from cfo_bench.errors import NoLocksError, RunError, TraceError, UserError
 from cfo_bench.registry import label
 from cfo_bench.results import plan, trace
 from cfo_bench.results.files import INTERRUPTED_SUFFIX, TRACE_SUFFIX, interrupted_path, page_path, stamp
@@ -235,7 +236,8 @@ def _write(
     for run_id in chosen:
         refuse_linked_folders(out, out / run_id, _NO_LINK)
     out.mkdir(parents=True, exist_ok=True)
-    plan.note(out, _plans(sources))
+    with suppress(NoLocksError):  # the plan is no more than a help, and the runs are all here
+        plan.note(out, _plans(sources))
     for run_id, copy in chosen.items():
         target = out / f"{run_id}{TRACE_SUFFIX}"
         is_own = copy.path == target

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import orjson
 
-from cfo_bench.errors import UserError
+from cfo_bench.errors import NoLocksError, UserError
 from cfo_bench.locks import lock
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
@@ -45,12 +45,15 @@ def record(results: Path, specs: Sequence[RunSpec]) -> None:
 
 def record_failure(results: Path, spec: RunSpec, error: str) -> None:
     """Adds to the plan why a run failed before its first line. If it is asked for again, it waits again."""
-    with suppress(OSError), _locked(results) as file:
+    with suppress(OSError, NoLocksError), _locked(results) as file:
         _append(file, [_planned(spec, error)])
 
 
 def note(results: Path, runs: Sequence[Planned]) -> None:
-    """Adds runs to the plan. A folder that can't be written to is no error here: the first run reports it."""
+    """Adds runs to the plan; NoLocksError where the file system has no locks.
+
+    A folder that can't be written to is no error here: the first run reports it.
+    """
     if not runs:
         return
     with suppress(OSError), _locked(results) as file:
@@ -80,7 +83,7 @@ def _locked(results: Path) -> Iterator[BinaryIO]:
     if path.is_symlink():
         raise UserError(f"{path} is a link, and links are not followed: remove it")
     with open(open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab+") as file:
-        lock(file.fileno(), patience_seconds=math.inf)
+        lock(file.fileno(), path, patience_seconds=math.inf)
         yield file
 
 

@@ -19,7 +19,7 @@ import orjson
 
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.locks import lock
-from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunSpec, Status, TrialRecord
+from cfo_bench.records import EndReason, EndRecord, Pause, ResumeRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path
 from cfo_bench.run_id import run_id
 from cfo_bench.safe_writing import open_file
@@ -38,6 +38,7 @@ class Trace:
     header: dict[str, Any]
     trials: list[TrialRecord]
     end: EndRecord | None  # the last line; None while the run is under way, or if its process was killed
+    pauses: tuple[Pause, ...] = ()  # as far as the trace tells: a run that was interrupted said so
 
     @property
     def best(self) -> TrialRecord | None:
@@ -104,6 +105,7 @@ def read(path: Path) -> Trace | None:
     header: dict[str, Any] | None = None
     trials: list[TrialRecord] = []
     end: EndRecord | None = None
+    pauses: tuple[Pause, ...] = ()
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             row = orjson.loads(line)
@@ -114,6 +116,7 @@ def read(path: Path) -> Trace | None:
                 trials.append(parse_trial(row))
             elif kind == "end":
                 end = parse_end(row)
+                pauses = end.pauses
             elif kind == "resume":
                 end = None
             else:
@@ -123,7 +126,7 @@ def read(path: Path) -> Trace | None:
                 f"{path}, line {number} is not a record of a trace: "
                 "move the file away, or run it again with --force"
             ) from None
-    return None if header is None else Trace(header, trials, end)
+    return None if header is None else Trace(header, trials, end, pauses)
 
 
 def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -167,7 +170,8 @@ def parse_trial(row: Mapping[str, Any]) -> TrialRecord:
 def parse_end(row: Mapping[str, Any]) -> EndRecord:
     """An end line as a record; keys of a newer version are ignored."""
     known = {key: row[key] for key in _END_KEYS if key in row}
-    return EndRecord(**{**known, "reason": EndReason(row["reason"])})
+    pauses = tuple(Pause(float(one["at"]), float(one["seconds"])) for one in row.get("pauses", ()))
+    return EndRecord(**{**known, "reason": EndReason(row["reason"]), "pauses": pauses})
 
 
 # The traces of a suite have millions of trials: each is parsed without a loop over its keys.
@@ -242,7 +246,12 @@ class TraceWriter:
             self._fd = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
             raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
-        if not lock(self._fd, LOCK_PATIENCE_SECONDS):
+        try:
+            is_ours = lock(self._fd, path, LOCK_PATIENCE_SECONDS)
+        except BaseException:
+            os.close(self._fd)
+            raise
+        if not is_ours:
             os.close(self._fd)
             raise TraceError(f"{path} is being written by another process: wait for it, or stop it")
         self._size = os.fstat(self._fd).st_size

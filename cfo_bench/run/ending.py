@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfo_bench.machine import contention
-from cfo_bench.records import EndReason, EndRecord, TrialRecord
+from cfo_bench.records import EndReason, EndRecord, Pause, TrialRecord
 
 
 def end_record(
@@ -14,6 +14,7 @@ def end_record(
     error: str | None = None,
     cut_ask_seconds: float = 0.0,
     began: contention.Ticks | None = None,
+    pauses: tuple[Pause, ...] = (),
 ) -> EndRecord:
     """`began` are the machine's ticks when the run started; without them the load is left out."""
     return EndRecord(
@@ -27,4 +28,5 @@ def end_record(
         cut_ask_seconds=cut_ask_seconds,
         load=contention.load() if began else None,
         steal_percent=contention.steal_percent(began),
+        pauses=pauses,
     )

@@ -6,10 +6,11 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, process, resource_tracker
 from typing import Any
 
 from cfo_bench.clock import monotonic, sleep
+from cfo_bench.machine.children import end_children
 from cfo_bench.machine.signals import STOP_SIGNALS
 from cfo_bench.processes import ForkServerContext, without_main_module
 
@@ -25,8 +26,8 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
     It blocks Ctrl-C and SIGTERM, and ends with the process that calls this.
     """
     context = ForkServerContext()
-    always = ("cfo_bench.run.entry", "cfo_bench.run.process", "cfo_bench.run.preloaded", "numpy.random")
-    context.set_forkserver_preload([*always, *preload])
+    always = ("adoption", "entry", "process", "preloaded")
+    context.set_forkserver_preload([*(f"cfo_bench.run.{name}" for name in always), "numpy.random", *preload])
     running_server()
     return context
 
@@ -40,6 +41,12 @@ def running_server() -> int:
     server: Any = forkserver._forkserver
     pid: int = server._forkserver_pid
     return pid
+
+
+def end_orphans(server: int) -> None:
+    """Ends what the runs of this fork server that are over have started, and that is still there."""
+    ours = {child.pid for child in set(process._children)}  # type: ignore[attr-defined]
+    end_children(server, but=ours)
 
 
 def is_gone(server: int) -> bool:

@@ -20,13 +20,13 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.locks import open_locked
-from cfo_bench.records import Result, StartedTrial, Status, Trial, TrialRecord, record_of
+from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
 from cfo_bench.results.trace import parse_trial
 from cfo_bench.safe_writing import open_file
 
@@ -45,7 +45,14 @@ _SLOT_AT, _SLOT_SIZE = 128, 128 * 1024
 # After the slots: the length of the lines that wait to be written, and the lines.
 _KEPT_AT = _SLOT_AT + 2 * _SLOT_SIZE
 _LINES_AT = _KEPT_AT + _LENGTH.size
-_SIZE = _KEPT_AT + 64 * 1024
+_LINES_END = _KEPT_AT + 64 * 1024
+# Whether the run is prepared; when the supervisor last saw its process running; since when and how long the
+# supervisor saw it stopped (0 s: not); and the pauses that were taken off the clock: how many, and each one.
+_PREPARED, _PREPARED_AT = struct.Struct("<q"), _LINES_END
+_SEEN, _SEEN_AT = struct.Struct("<d"), _LINES_END + 8
+_NOTED, _NOTED_AT = struct.Struct("<dd"), _LINES_END + 16
+_PAUSES, _PAUSE, _PAUSES_AT, _MOST_PAUSES = struct.Struct("<q"), struct.Struct("<dd"), _LINES_END + 32, 32
+_SIZE = _PAUSES_AT + _PAUSES.size + _MOST_PAUSES * _PAUSE.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ class Snapshot:
     """How far a run is."""
 
     # Where the machine's monotonic clock stood when the run's clock was at 0; None: it is not running.
+    # It moves while the run is paused.
     zero: float | None
     trials: int  # in the trace, or kept to be written to it
     best_loss: float | None  # of these
@@ -64,6 +72,13 @@ class TrialsOnPage:
 
     evaluated: list[TrialRecord]
     started: list[StartedTrial]  # without a result
+
+
+class NotedPause(NamedTuple):
+    """A pause that the supervisor saw, and that is not taken off the run's clock yet."""
+
+    since: float  # on the machine's monotonic clock
+    seconds: float
 
 
 class BusyError(RunError):
@@ -80,6 +95,7 @@ class LivePage:
         self._turn = self._kept = 0
         self._rows: dict[int, bytes] = {}  # the trials under way, by number, as JSON
         self._in_slot = 0  # how many of them are in the slot that was written last
+        self.latest = 0.0  # in the run's process: the last second of the run's clock that it told of
 
     @classmethod
     def own(cls, path: Path) -> LivePage:
@@ -116,8 +132,9 @@ class LivePage:
         os.close(self._fd)
 
     def clear(self) -> None:
-        """Removes everything from the page."""
+        """Removes everything from the page but the pauses."""
         self._map[:_SLOT_AT] = _HEAD.pack(_MAGIC, 0, math.nan, 0, math.nan).ljust(_SLOT_AT, b"\0")
+        self._map[_LINES_END:_PAUSES_AT] = bytes(_PAUSES_AT - _LINES_END)
         for slot in (0, 1):
             _LENGTH.pack_into(self._map, _SLOT_AT + slot * _SLOT_SIZE, 0)
         self.drop_kept()
@@ -137,12 +154,71 @@ class LivePage:
 
     def snapshot(self) -> Snapshot:
         _, _, zero, trials, best = _HEAD.unpack_from(self._map)
+        if noted := self.noted_pause:
+            zero += noted.seconds
         return Snapshot(None if math.isnan(zero) else zero, trials, None if math.isnan(best) else best)
+
+    @property
+    def is_prepared(self) -> bool:
+        """The run has loaded its data and built the model's data; or it replays, which may take long."""
+        return bool(_PREPARED.unpack_from(self._map, _PREPARED_AT)[0])
+
+    def prepared(self, is_so: bool) -> None:
+        _PREPARED.pack_into(self._map, _PREPARED_AT, is_so)
+
+    # --- pauses ---
+
+    @property
+    def is_clock_running(self) -> bool:
+        return not math.isnan(_ZERO.unpack_from(self._map, _ZERO_AT)[0])
+
+    @property
+    def seen_running_at(self) -> float:
+        """When the run's process was last seen not to be stopped, on the machine's monotonic clock."""
+        seen: float = _SEEN.unpack_from(self._map, _SEEN_AT)[0]
+        return seen
+
+    def seen_running(self, now: float) -> None:
+        _SEEN.pack_into(self._map, _SEEN_AT, now)
+
+    @property
+    def noted_pause(self) -> NotedPause | None:
+        noted = NotedPause(*_NOTED.unpack_from(self._map, _NOTED_AT))
+        return noted if 0.0 < noted.seconds < math.inf else None
+
+    def note_pause(self, noted: tuple[float, float] | None) -> None:
+        """The supervisor saw the run stopped: (since when, how long); None: it was taken off the clock."""
+        _NOTED.pack_into(self._map, _NOTED_AT, *(noted or (0.0, 0.0)))
+
+    def add_pause(self, at: float, seconds: float) -> None:
+        """A pause was taken off the clock. When there are very many, the last ones count as one."""
+        (count,) = _PAUSES.unpack_from(self._map, _PAUSES_AT)
+        count = min(max(count, 0), _MOST_PAUSES)
+        place = _PAUSES_AT + _PAUSES.size + min(count, _MOST_PAUSES - 1) * _PAUSE.size
+        if count == _MOST_PAUSES:
+            at, before = _PAUSE.unpack_from(self._map, place)
+            seconds += before
+        _PAUSE.pack_into(self._map, place, max(at, 0.0), seconds)
+        _PAUSES.pack_into(self._map, _PAUSES_AT, min(count + 1, _MOST_PAUSES))
+
+    def forget_pauses(self) -> None:
+        """The run starts from the beginning."""
+        _PAUSES.pack_into(self._map, _PAUSES_AT, 0)
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """Those of the whole run that were taken off its clock; none where the page can't be read."""
+        (count,) = _PAUSES.unpack_from(self._map, _PAUSES_AT)
+        if not 0 <= count <= _MOST_PAUSES:
+            return ()
+        first = _PAUSES_AT + _PAUSES.size
+        found = [_PAUSE.unpack_from(self._map, first + n * _PAUSE.size) for n in range(count)]
+        return tuple(Pause(*pause) for pause in found if all(0 <= number < math.inf for number in pause))
 
     # --- the trials under way ---
 
     def began(self, begun: StartedTrial) -> None:
         trial, started, ask_seconds = begun
+        self.latest = started
         self._rows[trial.number] = orjson.dumps(
             (trial.number, trial.config, trial.rows, trial.thread, started, ask_seconds)
         )
@@ -157,6 +233,7 @@ class LivePage:
         faster to write than the slot, and the run's clock is running.
         """
         status, loss, fit_seconds, validate_seconds, peak, _ = result
+        self.latest = ended
         if status is Status.OK and asked is None and self._in_slot == 1:
             peak = math.nan if peak is None else peak
             _RESULT.pack_into(
@@ -191,7 +268,7 @@ class LivePage:
         """Stores a line for the trace, as safe from a kill as there; False if there is no room."""
         first = _LINES_AT + self._kept
         last = first + len(line)
-        if last > _SIZE:
+        if last > _LINES_END:
             return False
         self._map[first:last] = line
         self._kept += len(line)
@@ -241,7 +318,7 @@ class LivePage:
 
     def _kept_trials(self) -> list[TrialRecord]:
         (length,) = _LENGTH.unpack_from(self._map, _KEPT_AT)
-        if not 0 < length <= _SIZE - _LINES_AT:
+        if not 0 < length <= _LINES_END - _LINES_AT:
             return []
         lines = self._map[_LINES_AT : _LINES_AT + length].splitlines()
         try:

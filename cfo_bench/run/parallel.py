@@ -10,7 +10,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Protocol, runtime_checkable
 
-from cfo_bench.clock import Clock, Deadline, VirtualClock
+from cfo_bench.clock import Clock, Deadline, SharedWallClock, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.machine.signals import die_with_parent, signal_name
 from cfo_bench.records import (
@@ -163,9 +163,10 @@ class ProcessPool:
         after_prepare: Callable[[], None],
         parallel: int,
         referee: Referee,
+        clock: SharedWallClock,
     ) -> None:
-        self._prepare, self._after_prepare, self._referee = prepare, after_prepare, referee
-        self._clock: Clock | None = None
+        self._prepare, self._after_prepare = prepare, after_prepare
+        self._referee, self._clock = referee, clock
         self._evaluators = [_Evaluator(self._serve) for _ in range(parallel)]
         for evaluator in self._evaluators:
             try:
@@ -176,16 +177,14 @@ class ProcessPool:
                 raise RunError(f"an evaluator died while it built the model's data: {how}") from None
             evaluator.is_ready = True
 
-    def start_clock(self, clock: Clock) -> None:
-        self._clock = clock
-
     def _serve(self, pipe: Connection) -> None:
         die_with_parent()
         objective = self._prepare()
         self._after_prepare()
         pipe.send("ready")
         while True:
-            trial, deadline = pipe.recv()
+            trial, at = pipe.recv()
+            deadline = Deadline(self._clock, at)
             result = self._referee.evaluate(objective, trial, deadline)
             pipe.send((result, deadline.now()))
 
@@ -194,19 +193,19 @@ class ProcessPool:
 
     def submit(self, trial: Trial, started: float) -> None:
         evaluator = next(one for one in self._evaluators if one.is_ready and one.trial is None)
-        assert self._clock is not None
-        deadline = Deadline(self._clock, self._referee.limits.trial_ends_at(started))
-        evaluator.trial, evaluator.started, evaluator.kill_at = trial, started, deadline.at + GRACE_SECONDS
+        at = self._referee.limits.trial_ends_at(started)
+        evaluator.trial, evaluator.started, evaluator.kill_at = trial, started, at + GRACE_SECONDS
         with suppress(ConnectionError):  # the process is dead: next_done will notice
-            evaluator.pipe.send((trial, deadline))
+            evaluator.pipe.send((trial, at))
 
     def next_done(self) -> tuple[Trial, Result, float] | None:
-        assert self._clock is not None
         first = min(self._evaluators, key=lambda one: one.kill_at)
         over = min(first.kill_at, self._referee.limits.budget_seconds + GRACE_SECONDS)
         busy = [one for one in self._evaluators if one.trial is not None or not one.is_ready]
         ready = wait([one.pipe for one in busy], max(over - self._clock.now(), 0.0))
         if not ready:
+            if self._clock.now() < over:  # the run was paused meanwhile
+                return None
             return None if first.trial is None else self._replace(first, Status.TIMEOUT)
         evaluator = next(one for one in busy if one.pipe is ready[0])
         try:
@@ -221,6 +220,8 @@ class ProcessPool:
             evaluator.is_ready = True
             return None
         result, ended = message
+        # An evaluator that was paused may read the clock before the pause is taken off it.
+        ended = min(ended, self._clock.now())
         return self._release(evaluator), result, ended
 
     def _replace(
@@ -230,7 +231,6 @@ class ProcessPool:
 
         Returns the trial that was being evaluated, with this status.
         """
-        assert self._clock is not None
         now = self._clock.now()
         evaluator.stop()
         trial = self._release(evaluator)

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from cfo_bench.errors import CfoBenchError, TraceError, describe
+from cfo_bench.machine.children import adopt_orphans
 from cfo_bench.machine.signals import die_with_parent, leave_stopping_to_others
 from cfo_bench.records import TrialRecord
 from cfo_bench.results import trace
@@ -29,6 +30,7 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
     Sends (exit code, message) to `answer` if that fails. `why` says what ended the run before.
     """
     die_with_parent()
+    adopt_orphans()
     leave_stopping_to_others()
     try:
         _redirect_output(log_path)

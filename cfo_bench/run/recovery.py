@@ -45,6 +45,7 @@ class Fate(StrEnum):
     EXIT = "exit"  # it ended by itself, or by a signal that was not ours
     BUDGET = "budget"  # we killed it: the budget was spent
     TRIAL_TIMEOUT = "trial timeout"  # we killed it: its trial took too long
+    PREPARE_TIMEOUT = "prepare timeout"  # we killed it: its data was not ready in time
     STOP = "stop"  # we killed it: everything is to stop
     LOST = "the process that it was forked from died"
 
@@ -111,6 +112,11 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
     begun may have an older trace in its place, which stays as it is.
     """
     path, spec, zero = job.trace_path, job.spec, page.snapshot().zero
+    if death.by is Fate.PREPARE_TIMEOUT:
+        raise RunError(
+            f"{path}: to prepare the run (load the data, build the model's data) took longer than "
+            f"{spec.prepare_timeout_seconds:g} s: look for what hangs, or give it longer by --prepare-timeout"
+        )
     if not has_begun or trace.read(path) is None:
         if death.by is Fate.STOP:
             return Trace({}, [], end_record(EndReason.INTERRUPTED, 0.0, 0, None))
@@ -124,6 +130,9 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
             return past
         found = page.trials()
         elapsed = _stood_at(past, found) if zero is None else death.at - zero
+        if zero is not None and (noted := page.noted_pause):  # the process died before it could do so
+            page.add_pause(noted.since - (zero - noted.seconds), noted.seconds)
+            page.note_pause(None)
         is_to_resume = death.by in (Fate.STOP, Fate.LOST)
         logged = _log_missing(job, writer, past, found, None if is_to_resume else (elapsed, death))
         after = _reread(path)
@@ -146,7 +155,16 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
             reason, error = EndReason.ERROR, f"the process died outside of a trial: {death}"
         cut_ask = elapsed - after.elapsed if reason is EndReason.BUDGET and not logged else 0.0
         writer.append(
-            end_record(reason, elapsed, len(after.trials), after.best, error, max(cut_ask, 0.0), death.began)
+            end_record(
+                reason,
+                elapsed,
+                len(after.trials),
+                after.best,
+                error,
+                max(cut_ask, 0.0),
+                death.began,
+                page.pauses(),
+            )
         )
         writer.sync()
         return _reread(path)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from cfo_bench import tasks
-from cfo_bench.clock import Clock, VirtualClock, WallClock, utc_now
+from cfo_bench.clock import Clock, SharedWallClock, VirtualClock, WallClock, utc_now
 from cfo_bench.errors import RunError
 from cfo_bench.machine import contention
 from cfo_bench.machine.memory import PeakMemory, cap_memory
@@ -25,6 +25,7 @@ from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
 from cfo_bench.run.parallel import Pool, ProcessPool, VirtualPool, search_parallel
+from cfo_bench.run.pauses import take_off_pauses
 from cfo_bench.run.resume import replay
 from cfo_bench.run.search import Limits, Referee, search
 from cfo_bench.suite.checks import check_clock, check_problem, learner_of
@@ -65,7 +66,9 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
         past, untold = Trace(header, [], None), []
     else:
         check_same_run(job.trace_path, past.header, header)
+        page.prepared(True)
         untold = replay(optimizer, past, spec)
+        page.prepared(False)
         yield ResumeRecord(
             elapsed=past.elapsed, trials=len(past.trials), utc=utc_now(), why=why, node=platform.node()
         )
@@ -94,7 +97,7 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
             trials += 1
             if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
                 best = record
-        yield end_record(reason, clock.now(), trials, best, error, began=began)
+        yield end_record(reason, clock.now(), trials, best, error, began=began, pauses=page.pauses())
 
 
 def _options(spec: RunSpec, fold: Fold) -> dict[str, Any]:
@@ -129,6 +132,7 @@ def _start(
     if spec.clock == "virtual":
         virtual = VirtualClock(elapsed)
         objective = prepare()
+        page.prepared(True)
         return virtual, objective if spec.parallel == 1 else VirtualPool(
             objective, virtual, spec.parallel, referee
         )
@@ -138,16 +142,21 @@ def _start(
             cap_memory(spec.memory_mb)
 
     evaluator: Objective | Pool
+    clock: WallClock
     if spec.parallel == 1:
         evaluator = prepare()
         cap()
         # What is loaded stays: one walk over it by the collector took 0.1 s, dozens of cheap trials.
         gc.freeze()
         clock = WallClock(elapsed)
+        cleanup.enter_context(take_off_pauses(clock, page))
     else:
-        evaluator = ProcessPool(prepare, cap, spec.parallel, referee)
+        clock = SharedWallClock(elapsed)
+        # Before the evaluators are forked, since they have to wait for it.
+        cleanup.enter_context(take_off_pauses(clock, page))
+        evaluator = ProcessPool(prepare, cap, spec.parallel, referee, clock)
         cleanup.callback(evaluator.close)
-        clock = WallClock(elapsed)
-        evaluator.start_clock(clock)
+        clock.rewind(elapsed)
+    page.prepared(True)
     page.start_clock(clock.zero)
     return clock, evaluator

@@ -26,10 +26,11 @@ from cfo_bench.results.files import log_path, page_path, stamp
 from cfo_bench.results.identity import check_same_run, spec_header
 from cfo_bench.run import recovery
 from cfo_bench.run.entry import run_job
+from cfo_bench.run.fork_server import end_orphans, is_gone, running_server
 from cfo_bench.run.fork_server import fork_server as fork_server  # who starts runs finds all for it here
-from cfo_bench.run.fork_server import is_gone, running_server
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import BusyError, LivePage
+from cfo_bench.run.pauses import LEAST_SECONDS, LOOK_SECONDS, STOPPED_LOOK_SECONDS, PauseWatch
 from cfo_bench.run.recovery import Death, Fate, KilledError
 
 # How long past the deadline a process may take to end by itself, before it is killed.
@@ -166,6 +167,10 @@ class _Supervisor:
             return _ended(past.end, Outcome.ALREADY_DONE)
         fresh, why = past is None, "it was interrupted"
         self._page.clear()
+        if past is None or len(self._page.pauses()) < len(past.pauses):
+            self._page.forget_pauses()
+            for pause in past.pauses if past else ():
+                self._page.add_pause(pause.at, pause.seconds)
         self._show(self._page)
         while True:
             before = _stamp_if_there(self._job.trace_path)
@@ -217,6 +222,7 @@ class _Supervisor:
             died_at = monotonic()
             with _collecting:
                 child.join()
+                end_orphans(server)
         exit_code = child.exitcode or 0
         if fate is Fate.EXIT and exit_code == _UNKNOWN_EXIT_CODE and is_gone(server):
             fate = Fate.LOST
@@ -224,15 +230,26 @@ class _Supervisor:
 
     def _watch(self, child: Any) -> Fate:
         """Sleeps until the process ends, its time is over, or everything is to stop."""
-        synced_at = monotonic()
+        pauses, is_paused = PauseWatch(child.pid, self._page), False
+        synced_at = looked_at = monotonic()
+        preparing_seconds = 0.0
         while True:
             kill_at, _ = self._kill_time()
-            pause = LOADING_TICK_SECONDS if math.isinf(kill_at) and self._is_loading() else SYNC_SECONDS
-            ready = wait([child.sentinel, self._stop.fd], max(min(kill_at - monotonic(), pause), 0.0))
+            tick = LOADING_TICK_SECONDS if math.isinf(kill_at) and self._is_loading() else LOOK_SECONDS
+            tick = STOPPED_LOOK_SECONDS if is_paused else max(min(kill_at - monotonic(), tick), 0.0)
+            ready = wait([child.sentinel, self._stop.fd], tick)
             if child.sentinel in ready:
                 return Fate.EXIT
             if self._stop.fd in ready:
                 return Fate.STOP
+            is_paused = pauses.is_paused()
+            since, looked_at = looked_at, monotonic()
+            if is_paused:
+                continue
+            if not self._page.is_prepared:
+                preparing_seconds += min(looked_at - since, LEAST_SECONDS)  # a pause of ours does not count
+                if preparing_seconds >= self._job.spec.prepare_timeout_seconds:
+                    return Fate.PREPARE_TIMEOUT
             kill_at, fate = self._kill_time()
             if monotonic() >= kill_at:
                 return fate
@@ -241,6 +258,7 @@ class _Supervisor:
                 _sync(self._job.trace_path)
                 _sync(self._page.path)  # it may have the newest lines
                 synced_at = monotonic()
+                pauses.start_again()
 
     def _is_loading(self) -> bool:
         return self._job.spec.clock == "wall" and self._page.snapshot().zero is None

@@ -28,7 +28,7 @@ from typing import IO, Any
 import numpy as np
 
 from cfo_bench.code_hash import code_hash
-from cfo_bench.errors import UserError
+from cfo_bench.errors import NoLocksError, UserError
 from cfo_bench.locks import has_name, open_locked
 from cfo_bench.metrics import Array
 from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
@@ -222,7 +222,7 @@ def _sole_writer(path: Path) -> Iterator[IO[bytes] | None]:
 def _locked(path: Path, patience_seconds: float) -> IO[bytes] | None:
     try:
         fd = open_locked(path, patience_seconds)
-    except OSError:
+    except (OSError, NoLocksError):
         return None
     return None if fd is None else open(fd, "r+b")
 

@@ -146,9 +146,10 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
     work = target.parent / f".{target.name}.work"
     with writing():
         target.parent.mkdir(parents=True, exist_ok=True)
-        lock_fd = open_file(target.parent / f".{target.name}.lock", os.O_WRONLY | os.O_CREAT)
+        path = target.parent / f".{target.name}.lock"
+        lock_fd = open_file(path, os.O_WRONLY | os.O_CREAT)
     with open(lock_fd, "wb") as file:  # let go when the process ends, however it ends
-        while not lock(file.fileno()):
+        while not lock(file.fileno(), path):
             pause()
         with writing():
             shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed

@@ -24,8 +24,8 @@ Command = Callable[..., Any]
 # The order of the options in `--help`; a setting that is not listed here comes last.
 ORDER = (
     "tasks", "methods", "budget_seconds", "learners", "folds", "n_folds", "seeds", "results", "max_trials",
-    "jobs", "threads", "parallel", "memory_mb", "trial_timeout_seconds", "data_dir", "clock", "validation",
-    "holdout_share", "task_tables", "engine",
+    "jobs", "threads", "parallel", "memory_mb", "trial_timeout_seconds", "prepare_timeout_seconds",
+    "data_dir", "clock", "validation", "holdout_share", "task_tables", "engine",
 )  # fmt: skip
 
 COMPLETIONS = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.clock import Deadline, VirtualClock, WallClock
+from cfo_bench.clock import Deadline, SharedWallClock, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.records import EndReason, Result, RunSpec, Status, Trial, TrialRecord
 from cfo_bench.results.trace import Trace
@@ -181,10 +181,10 @@ def real() -> Iterator[Callable[..., tuple[list[TrialRecord], EndReason]]]:
         values: list[int], prepare: Any = Sleeps, method: Any = Listed, **limits: Any
     ) -> tuple[list[TrialRecord], EndReason]:
         referee = Referee(SPACE, Limits(**{"budget_seconds": 60.0, **limits}))
-        pool = ProcessPool(prepare, _nothing, 2, referee)
+        clock = SharedWallClock()
+        pool = ProcessPool(prepare, _nothing, 2, referee, clock)
         pools.append(pool)
-        clock = WallClock()
-        pool.start_clock(clock)
+        clock.rewind(0.0)
         return drain(search_parallel(method(values), pool, clock, referee))
 
     yield run

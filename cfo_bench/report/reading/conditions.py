@@ -17,11 +17,24 @@ _AT_MOST = 5
 
 
 def unequal_conditions(digests: Sequence[Digest]) -> list[str]:
-    """One line for each difference. Runs on the virtual clock are left out: machines don't matter to them."""
+    """One line for each difference.
+
+    Runs on the virtual clock are left out where machines are compared: these don't matter to them.
+    """
     real = [one for one in digests if one.header["spec"].get("clock", "wall") == "wall"]
-    lines = [*_crowded(real), *_stolen(real)]
+    lines = [*_paused(digests), *_crowded(real), *_stolen(real)]
     cpus = _mixed(real, "processors", lambda one: [_machine(one, "cpu")])
     return lines + (cpus or _mixed(real, "machines of one kind", lambda one: one.nodes))
+
+
+def _paused(digests: Sequence[Digest]) -> list[str]:
+    paused = [one for one in digests if one.paused_seconds > 0.0]
+    if not paused:
+        return []
+    return [
+        f"{len(paused)} of {len(digests)} runs were paused (for up to "
+        f"{max(one.paused_seconds for one in paused):.0f} s, which are not on their clocks): {_named(paused)}"
+    ]
 
 
 def _crowded(digests: Sequence[Digest]) -> list[str]:

@@ -88,6 +88,7 @@ class Digest:
     nodes: list[str]  # the machines that it ran on
     load: float | None  # of the machine, at the run's end
     steal_percent: float | None  # time lost to other virtual machines, at the run's end
+    paused_seconds: float  # how long it was stopped; not on its clock
     header: dict[str, Any]  # the trace's first line, without space and start
 
 
@@ -140,6 +141,7 @@ def digest(path: Path) -> Digest | None:
         nodes=_nodes(header, lines, rows),
         load=(end or {}).get("load"),
         steal_percent=(end or {}).get("steal_percent"),
+        paused_seconds=float(sum(one["seconds"] for one in (end or {}).get("pauses", ()))),
         header={key: value for key, value in header.items() if key not in ("space", "start")},
     )
 

@@ -1,0 +1,179 @@
+"""Pauses: a run that is stopped and continued later does not lose its budget.
+
+Ctrl-Z, a batch system, a frozen container or a halted virtual machine stop a run's process while the
+machine's clock goes on. The system sends SIGCONT to a process that it continues. The run's process then
+takes the pause off its clock, before it runs any other code of ours: see `take_off_pauses`. The supervisor
+looks at the run's process several times a second: see `PauseWatch`. It holds back the kill at the deadline,
+and notices the pauses without a signal.
+
+A busy machine is no pause. The run takes off time only after SIGCONT, and the supervisor sends that
+only if its own process did not run, and did not wait for a processor either.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cfo_bench.clock import WallClock, monotonic, process_seconds, sleep
+from cfo_bench.run.live_page import LivePage
+
+# A shorter stop is not worth a record: it stays on the clock.
+LEAST_SECONDS = 1.0
+# The same where no signal tells of it: a frozen container, a halted virtual machine.
+LEAST_UNSIGNALLED_SECONDS = 2.0
+# How often the supervisor looks at the run's process, and how often while that is stopped.
+LOOK_SECONDS, STOPPED_LOOK_SECONDS = 0.25, 0.02
+# How long a run that was continued may take to handle the signal, before the supervisor draws conclusions.
+ANSWER_SECONDS = 0.2
+
+
+@contextmanager
+def take_off_pauses(clock: WallClock, page: LivePage) -> Iterator[None]:
+    """Inside, whenever this process is continued, its clock is set back to when it was stopped.
+
+    Processes that are forked from it wait until that is done: they share the clock.
+    """
+    owner = os.getpid()
+    page.seen_running(monotonic())
+
+    def on_continue(*_: Any) -> None:
+        if os.getpid() == owner:
+            _take_off(clock, page)
+        else:
+            _wait_for_owner(page)
+
+    before = signal.signal(signal.SIGCONT, on_continue)
+    signal.siginterrupt(signal.SIGCONT, False)  # libraries need not expect interrupted calls
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCONT, before)
+
+
+def _take_off(clock: WallClock, page: LivePage) -> None:
+    now, noted = monotonic(), page.noted_pause
+    latest = clock.zero + page.latest  # the clock may not go back behind what it has told
+    since = max(page.seen_running_at, latest)
+    seconds = now - since
+    if noted is not None and noted.seconds > seconds:  # we were busy elsewhere since the end of the pause
+        since = max(noted.since, latest)
+        seconds = noted.since + noted.seconds - since
+    if seconds >= LEAST_SECONDS and page.is_clock_running:
+        page.add_pause(since - clock.zero, seconds)
+        clock.zero += seconds
+        page.start_clock(clock.zero)
+    page.note_pause(None)
+    page.seen_running(now)
+
+
+def _wait_for_owner(page: LivePage) -> None:
+    began, seen_at = monotonic(), page.seen_running_at
+    if began - seen_at < LEAST_SECONDS:
+        return
+    while page.seen_running_at == seen_at and monotonic() - began < LEAST_SECONDS:
+        sleep(0.001)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the supervisor saw when it looked."""
+
+    at: float  # on the machine's monotonic clock
+    ours: float  # seconds that this process ran, or this thread waited for a processor
+    run: float  # seconds that the run's process has run
+    trials: int  # that the run had done
+
+
+class PauseWatch:
+    """The supervisor's watch over one process of the run; `is_paused` is called several times a second."""
+
+    def __init__(self, pid: int, page: LivePage) -> None:
+        self._pid, self._page = pid, page
+        self._last = self._before = self._look()
+        self._was_stopped = False
+        self._n_pauses = len(page.pauses())  # that the run's process has taken off
+        self._wait_until: float | None = None  # how long the run may take to answer
+
+    def is_paused(self) -> bool:
+        """Whether the run's process is stopped, or was until now: then no deadline counts."""
+        now = monotonic()
+        if _state(self._pid) in ("T", "t"):
+            self._was_stopped = True
+            self._note(now)
+            return True
+        if self._was_stopped:  # the run's process takes off what is noted, as soon as it can
+            self._was_stopped = False
+            self._note(now)
+        elif now - self._last.at >= LEAST_SECONDS and len(self._page.pauses()) == self._n_pauses:
+            # We did not look for a while. If the run was stopped too, it says so in a moment.
+            if self._wait_until is None:
+                self._wait_until = now + ANSWER_SECONDS
+            if now < self._wait_until:
+                return True
+            if self._were_both_frozen():
+                self._note(now)
+                os.kill(self._pid, signal.SIGCONT)
+        self._n_pauses, self._wait_until = len(self._page.pauses()), None
+        self._before, self._last = self._last, self._look()
+        self._page.seen_running(self._last.at)
+        return False
+
+    def start_again(self) -> None:
+        """We did something that took a while: that was no pause."""
+        self._last = self._look()
+
+    def _note(self, now: float) -> None:
+        """Writes to the page how long the pause is by now, unless the run's process has taken it off."""
+        seconds = now - self._last.at
+        if seconds >= LEAST_SECONDS and len(self._page.pauses()) == self._n_pauses:
+            self._page.note_pause((self._last.at, seconds) if self._page.is_clock_running else None)
+        if len(self._page.pauses()) != self._n_pauses:
+            self._page.note_pause(None)
+
+    def _were_both_frozen(self) -> bool:
+        """Whether neither we nor the run's process ran since the last look, though both could have."""
+        now, last = self._look(), self._last
+        missing = now.at - last.at - (now.ours - last.ours) - LOOK_SECONDS - ANSWER_SECONDS
+        is_run_active = now.run - last.run > (now.at - last.at) / 2
+        has_gone_on = now.trials - last.trials > 2 * (last.trials - self._before.trials) + 2
+        return missing >= LEAST_UNSIGNALLED_SECONDS and not is_run_active and not has_gone_on
+
+    def _look(self) -> _Look:
+        return _Look(
+            at=monotonic(),
+            ours=process_seconds() + _waited_for_processor(),
+            run=_ran(self._pid),
+            trials=self._page.snapshot().trials,
+        )
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on; empty where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _state(pid: int) -> str:
+    """The state of a process as one letter, such as T for a stopped one; empty where it is not known."""
+    return next(iter(_stat(pid)), "")
+
+
+def _ran(pid: int) -> float:
+    """Seconds that a process and the children that it waited for were on a processor."""
+    return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _waited_for_processor() -> float:
+    """Seconds that this thread was ready to run, while others had the processors."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
