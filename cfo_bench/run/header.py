@@ -13,7 +13,7 @@ from cfo_bench.machine import contention
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
 from cfo_bench.registry import default_options
-from cfo_bench.results.identity import spec_header
+from cfo_bench.results.identity import data_identity, spec_header
 from cfo_bench.run.job import Job
 from cfo_bench.space import Config, Space
 from cfo_bench.suite.command import command_line
@@ -33,7 +33,7 @@ def header_of(
         "constant_loss": fold.constant_loss,
         "data": {
             "source": facts.source,
-            "sha256": facts.sha256,
+            **data_identity(facts),
             "rows": facts.n_rows,
             "features": facts.n_features,
             "classes": facts.n_classes,

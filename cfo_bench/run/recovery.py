@@ -84,7 +84,7 @@ def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> T
     past = trace.read(path)
     if past is None:
         return None
-    check_same_run(path, past.header, spec_header(job.spec))
+    check_same_run(path, past.header, spec_header(job.spec, job.data_identity))
     if past.is_finished:
         return past
     with TraceWriter(path) as writer:

@@ -12,13 +12,13 @@ from typing import Any
 
 from cfo_bench import tasks
 from cfo_bench.clock import Clock, VirtualClock, WallClock, utc_now
-from cfo_bench.errors import RunError
+from cfo_bench.errors import DataError, RunError
 from cfo_bench.machine import contention
 from cfo_bench.machine.memory import PeakMemory, cap_memory
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import EndReason, Fold, Objective, Optimizer, ResumeRecord, RunSpec
-from cfo_bench.results.identity import check_same_run
+from cfo_bench.records import EndReason, Fold, Objective, Optimizer, ResumeRecord, RunSpec, TaskFacts
+from cfo_bench.results.identity import check_same_run, data_differences, data_identity
 from cfo_bench.results.trace import Record, Trace
 from cfo_bench.run.ending import end_record
 from cfo_bench.run.header import header_of, method_seed
@@ -45,6 +45,7 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
         spec.seed,
         spec.holdout_share if spec.validation == "holdout" else None,
     )
+    _check_data(job, facts)
     check_clock(spec, learner)
     check_problem(spec.learner, learner, facts)
     space = learner.space(fold.n_rows)
@@ -95,6 +96,17 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
             if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
                 best = record
         yield end_record(reason, clock.now(), trials, best, error, began=began)
+
+
+def _check_data(job: Job, facts: TaskFacts) -> None:
+    """The data has to be the same as when the command started, on each machine: results would be mixed."""
+    found = data_differences(job.data_identity, data_identity(facts))
+    if found:
+        what, there, here = found[0]
+        raise DataError(
+            f"the data of task {job.spec.task!r} has changed since the command started "
+            f"({what} {there} then, {here} now on {platform.node()}): run it with another --results"
+        )
 
 
 def _options(spec: RunSpec, fold: Fold) -> dict[str, Any]:
