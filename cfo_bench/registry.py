@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.annotations import constructors, fits, in_words, parameter_types
-from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError, did_you_mean
+from cfo_bench.errors import (
+    MissingPackageError,
+    OptionError,
+    UnknownNameError,
+    UserError,
+    describe,
+    did_you_mean,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +89,8 @@ class Registry:
         except UserError:
             raise
         except Exception as error:  # whatever somebody else's module does when it is imported
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise UserError(
-                f"{self.kind} {name!r} can't be imported: mend {module_name} ({reason})"
+                f"{self.kind} {name!r} can't be imported: mend {module_name} ({describe(error)})"
             ) from error
         found = getattr(module, attribute, None)
         if not isinstance(found, type):

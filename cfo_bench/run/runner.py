@@ -25,6 +25,7 @@ from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
 from cfo_bench.run.parallel import Pool, ProcessPool, VirtualPool, search_parallel
+from cfo_bench.run.plugin_checks import number_of
 from cfo_bench.run.resume import replay
 from cfo_bench.run.search import Limits, Referee, search
 from cfo_bench.suite.checks import check_clock, check_problem, learner_of
@@ -49,7 +50,7 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
     check_clock(spec, learner)
     check_problem(spec.learner, learner, facts)
     space = learner.space(fold.n_rows)
-    start = learner.start(space)
+    start = space.accept(learner.start(space))
     seed = method_seed(spec)
     optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **_options(spec, fold))
     header = header_of(job, learner, fold, facts, space, start)
@@ -66,7 +67,7 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
         past, untold = Trace(header, [], None), []
     else:
         check_same_run(job.trace_path, past.header, header)
-        untold = replay(optimizer, past, spec)
+        untold = replay(optimizer, past, spec, referee)
         yield ResumeRecord(
             elapsed=past.elapsed, trials=len(past.trials), utc=utc_now(), why=why, node=platform.node()
         )
@@ -120,7 +121,8 @@ def _test(objective: Objective, clock: Clock, page: LivePage) -> float | None:
     stopped_at = clock.now()
     page.stop_clock()
     try:
-        return objective.test_loss()
+        loss = number_of("test loss", objective.test_loss())
+        return loss if math.isfinite(loss) else None
     except Exception:  # a model that validates but can't be tested has no test score, and nothing worse
         return None
     finally:
