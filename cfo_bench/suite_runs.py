@@ -16,6 +16,7 @@ from cfo_bench.engines import Engine, engine_of
 from cfo_bench.engines.listener import Active
 from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, EndReason, RunSpec, TaskFacts
+from cfo_bench.registry import is_in_file
 from cfo_bench.results import plan, trace
 from cfo_bench.results.identity import data_differences, data_identity, of_another_run
 from cfo_bench.run.fork_server import fork_server
@@ -112,7 +113,9 @@ class SuiteRuns:
     suite: Suite
     specs: Sequence[RunSpec]
     data: Mapping[str, DataRef]
-    engine: Engine
+    engine: Engine | None  # None: it is in a local file that was not imported
+    # False: the runs can be looked at, but not run: no local file was imported, and no option of one checked.
+    import_files: bool = True
 
     @property
     def without_data(self) -> list[str]:
@@ -121,10 +124,15 @@ class SuiteRuns:
 
     def commands(self) -> list[str]:
         """The command that does each run again."""
-        return [reproducing_command(spec, self.data[spec.task]) for spec in self.specs]
+        return [
+            reproducing_command(spec, self.data[spec.task], import_files=self.import_files)
+            for spec in self.specs
+        ]
 
     def price(self) -> str:
         """What all runs take of time, cores and memory, in words."""
+        if self.engine is None:
+            return f"{len(self.specs)} runs; what they take is known to the engine {self.suite.engine} only"
         return self.engine.price(self.specs)
 
     def check(self) -> frozenset[str]:
@@ -132,9 +140,11 @@ class SuiteRuns:
 
         Returned are the methods that can't be resumed.
         """
-        self.engine.check()
+        if self.engine is not None:
+            self.engine.check()
+        each = {(spec.learner, spec.method): spec for spec in self.specs}
         return rehearse(
-            list({(spec.learner, spec.method): spec for spec in self.specs}.values()),
+            [spec for names, spec in each.items() if self.import_files or not any(map(is_in_file, names))],
             {choice.name: choice.place for choice in self.suite.methods},
         )
 
@@ -149,6 +159,7 @@ def runs_of(
     shard: tuple[int, int] | None = None,
     offline: bool = False,
     fetch: bool = True,
+    import_files: bool = True,
     on_event: Callable[[Event], None] = ignore,
 ) -> SuiteRuns:
     """Every run of a suite: a `Suite`, the path of its file, or the name of one that comes with the package.
@@ -156,14 +167,15 @@ def runs_of(
     `options` and `learner_options` are for all methods and learners that have them, or as `name.key` for
     one. `only` takes the runs of these ids, `shard` (k, n) every n-th of them from the k-th. Data that
     is not on this machine is fetched first, unless `fetch` is False; a task's official folds are known only
-    then.
+    then. With `import_files=False`, no local file that the suite names (`mine.py:Mine`) is imported: the runs
+    can be looked at, but not run.
     """
     if not isinstance(suite, Suite):
         suite = read(find(str(suite)))
     _check_is_complete(suite)
     data = data_of(suite, own_file.path, own_file.target, own_file.problem, offline)
-    methods = options_of_methods(suite.methods, options or {}, suite.parallel)
-    learners = options_of_learners(suite.learners, learner_options or {})
+    methods = options_of_methods(suite.methods, options or {}, suite.parallel, import_files=import_files)
+    learners = options_of_learners(suite.learners, learner_options or {}, import_files=import_files)
     if only:
         wanted = tasks_of(only, specs_of(suite, learners, methods, data))
         data = {task: ref for task, ref in data.items() if task in wanted}
@@ -173,7 +185,8 @@ def runs_of(
                 with _prepared(task, on_event):
                     fetch_task(ref)
     specs = narrowed(specs_of(suite, learners, methods, data), only, shard)
-    return SuiteRuns(suite, specs, data, engine_of(suite))
+    engine = engine_of(suite) if import_files or not is_in_file(suite.engine) else None
+    return SuiteRuns(suite, specs, data, engine, import_files)
 
 
 def _check_is_complete(suite: Suite) -> None:
@@ -237,6 +250,8 @@ def run_suite(
     `Interrupted`; the same call resumes them.
     """
     runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
+    if runs.engine is None or not runs.import_files:
+        raise UserError("these runs are only to be looked at: make them without import_files=False")
     not_resumable = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
     results = runs.suite.results
@@ -343,7 +358,7 @@ def _refuse_other_data(
     ]
     if others:
         path, found = others[0]
-        more = f", and so are {len(others) - 1} others" if len(others) > 1 else ""
+        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
         raise of_another_run(path, found, more)
 
 
