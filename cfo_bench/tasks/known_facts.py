@@ -21,10 +21,8 @@ from cfo_bench.tasks import cache
 # so soon after a change does not count.
 SETTLED_NS = 2 * 10**9
 
-State = list[int]
 
-
-def state_of(ref: DataRef) -> State | None:
+def state_of(ref: DataRef) -> list[int] | None:
     """What recognises the data's file; empty for data that comes with a package; None: it can't be told."""
     if ref.source == "bundled":
         return []
@@ -53,7 +51,7 @@ def recall(ref: DataRef, n_folds: int, about: object) -> TaskFacts | None:
         return None
 
 
-def keep(ref: DataRef, n_folds: int, about: object, before: State | None, facts: TaskFacts) -> None:
+def keep(ref: DataRef, n_folds: int, about: object, before: list[int] | None, facts: TaskFacts) -> None:
     """Keeps the facts, unless the data has changed since its state was `before`."""
     path = _path_of(ref, n_folds, about)
     if path is None or before is None or state_of(ref) != before:
