@@ -109,7 +109,24 @@ class Exhausted(CfoBenchError):
 
 def describe(error: BaseException) -> str:
     """An exception in one line; the type is named unless the exception is one of ours."""
-    text = " ".join(str(error).split())
+    try:
+        text = str(error)
+    except Exception:  # a plug-in's exception, which can't even say what it is
+        text = ""
     if isinstance(error, CfoBenchError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        return one_line(text)
+    return one_line(f"{type(error).__name__}: {text}" if text.strip() else type(error).__name__)
+
+
+def one_line(text: str, most: int = 2000) -> str:
+    """A text of somebody else's as one printable line, cut off after so many characters."""
+    line = " ".join(text[: 2 * most].split())
+    cut = f"{line[:most]}…" if len(line) > most or len(text) > 2 * most else line
+    return cut if cut.isprintable() else "".join(map(_escaped, cut))
+
+
+def _escaped(character: str) -> str:
+    """Control characters and the halves of surrogate pairs are written as in Python's source."""
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode("ascii")

@@ -255,6 +255,7 @@ class TaskFacts:
     source: str  # in words
     sha256: str  # of the table
     folds_source: str  # who made the folds, and how, in words
+    target: str | None = None  # the column to predict; None where there is no table
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.annotations import constructors, fits, in_words, parameter_types
-from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError, did_you_mean
+from cfo_bench.errors import (
+    MissingPackageError,
+    OptionError,
+    UnknownNameError,
+    UserError,
+    describe,
+    did_you_mean,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class Registry:
         return {**self._plugins, **self.builtin}
 
     def row(self, name: str) -> Row:
-        if ".py:" in name:
+        if is_in_file(name):
             return Row(name, "from a local file")
         rows = self.rows()
         if name not in rows:
@@ -75,16 +82,15 @@ class Registry:
         module_name, _, attribute = row.target.rpartition(":")
         try:
             module = (
-                _module_of_file(module_name)
+                _module_of_file(existing_file(row.target))
                 if module_name.endswith(".py")
                 else importlib.import_module(module_name)
             )
         except UserError:
             raise
         except Exception as error:  # whatever somebody else's module does when it is imported
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise UserError(
-                f"{self.kind} {name!r} can't be imported: mend {module_name} ({reason})"
+                f"{self.kind} {name!r} can't be imported: mend {module_name} ({describe(error)})"
             ) from error
         found = getattr(module, attribute, None)
         if not isinstance(found, type):
@@ -127,13 +133,24 @@ def default_options(cls: type[Any]) -> dict[str, Any]:
 
 def label(name: str) -> str:
     """The name in tables and folders: `path/to/mine.py:Mine` is called `Mine` there."""
-    return name.rpartition(":")[2] if ".py:" in name else name
+    return name.rpartition(":")[2] if is_in_file(name) else name
 
 
-def _module_of_file(path: str) -> Any:
+def is_in_file(name: str) -> bool:
+    """Whether a name is that of a class in a local file: `path/to/mine.py:Mine`."""
+    return ".py:" in name
+
+
+def existing_file(name: str) -> Path:
+    """The local file that such a name is of; a UserError if it is not there. It is not imported."""
+    path = name.rpartition(":")[0]
     file = Path(path).resolve()
     if not file.is_file():
         raise UserError(f"no file {path!r}: give the path of a Python file and a class, as in mine.py:Mine")
+    return file
+
+
+def _module_of_file(file: Path) -> Any:
     name = f"cfo_bench_local_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None  # a .py file always has both

@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 Value = int | float | str | bool | None
 Config = dict[str, Any]
 
+PLAIN_TYPES = (int, float, str, bool, type(None))
+# The whole numbers that a trace can hold.
+LEAST_INT, MOST_INT = -(2**63), 2**63 - 1
+
+
+def without_numpy(value: object) -> object:
+    """A number or text of numpy as the one of Python that it equals; anything else as it is."""
+    if type(value) in PLAIN_TYPES:
+        return value
+    from numpy import generic
+
+    return value.item() if isinstance(value, generic) else value
+
 
 @dataclass(frozen=True, slots=True)
 class Int:
@@ -33,6 +46,8 @@ class Int:
     def __post_init__(self) -> None:
         if type(self.low) is not int or type(self.high) is not int:
             raise SpaceError(f"{_bounds(self)}: an Int has whole bounds")
+        if self.low < LEAST_INT or self.high > MOST_INT:
+            raise SpaceError(f"{_bounds(self)}: an Int has bounds of at most 64 bits; take a Float")
         _check_bounds(self)
 
     def at(self, share: float) -> int:
@@ -42,8 +57,10 @@ class Int:
         return min(max(round(value), self.low), self.high)
 
     def check(self, value: object) -> int:
-        if type(value) is int and self.low <= value <= self.high:
-            return value
+        """A number of numpy becomes Python's."""
+        plain = without_numpy(value)
+        if type(plain) is int and self.low <= plain <= self.high:
+            return plain
         raise SpaceError(f"{self.name} = {value!r} is none of the whole numbers in [{self.low}, {self.high}]")
 
 
@@ -66,9 +83,10 @@ class Float:
         return min(max(_interpolate(self.low, self.high, self.log, share), self.low), self.high)
 
     def check(self, value: object) -> float:
-        """A whole number becomes the float that it equals."""
-        if (type(value) is float or type(value) is int) and self.low <= value <= self.high:
-            return float(value)
+        """A whole number becomes the float that it equals, and a number of numpy Python's."""
+        plain = without_numpy(value)
+        if (type(plain) is float or type(plain) is int) and self.low <= plain <= self.high:
+            return float(plain)
         raise SpaceError(f"{self.name} = {value!r} is none of the floats in [{self.low}, {self.high}]")
 
 
@@ -84,20 +102,26 @@ class Categorical:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "choices", tuple(choices))
         object.__setattr__(self, "ordered", ordered)
-        if any(type(choice) not in (int, float, str, bool, type(None)) for choice in self.choices):
+        if any(type(choice) not in PLAIN_TYPES for choice in self.choices):
             raise SpaceError(
                 f"choices of {name!r} are {list(choices)!r}: give plain numbers, texts, bools or None"
             )
         if not self.choices or len(set(self.choices)) < len(self.choices):
             raise SpaceError(f"choices of {name!r} are {list(choices)!r}: give one or more, all different")
+        if not all(map(_can_be_written, self.choices)):
+            raise SpaceError(
+                f"choices of {name!r} are {list(choices)!r}: give texts that UTF-8 can hold, finite numbers, "
+                "and whole ones of at most 64 bits"
+            )
 
     def at(self, share: float) -> Value:
         """The choice with `share`, in [0, 1), of the choices before it."""
         return self.choices[int(share * len(self.choices))]
 
     def check(self, value: object) -> Value:
+        plain = without_numpy(value)
         for choice in self.choices:
-            if type(value) is type(choice) and value == choice:  # 1 is not True
+            if type(plain) is type(choice) and plain == choice:  # 1 is not True
                 return choice
         raise SpaceError(f"{self.name} = {value!r} is none of its choices {list(self.choices)}")
 
@@ -131,6 +155,9 @@ class Space:
             names = [param.name for param in self.params]
             twice = next(name for name in names if names.count(name) > 1)
             raise SpaceError(f"hyperparameter {twice!r} stands in the space twice: rename one")
+        for name in self._by_name:
+            if type(name) is not str or not _can_be_written(name):
+                raise SpaceError(f"a hyperparameter is called {name!r}: give it a name that UTF-8 can hold")
 
     def __iter__(self) -> Iterator[Param]:
         return iter(self.params)
@@ -148,20 +175,32 @@ class Space:
 
     def check(self, config: Mapping[str, Any]) -> Config:
         """The configuration in the space's order, or a SpaceError that says what is wrong."""
+        self._check_names(config)
+        return {param.name: param.check(config[param.name]) for param in self.params}
+
+    def accept(self, config: Mapping[str, Any]) -> Config:
+        """The very configuration if it lies in the space and has plain values.
+
+        A number of numpy is replaced in a copy. Else a SpaceError says what is wrong.
+        """
+        self._check_names(config)
+        replaced = {}
+        for param, name, kind, low, high in self._rules:
+            value = config[name]
+            # Every trial comes through here: a good number is seen without a call.
+            if type(value) is not kind or not low <= value <= high:
+                checked = param.check(value)
+                if type(value) not in PLAIN_TYPES:
+                    replaced[name] = checked
+        return config if type(config) is dict and not replaced else {**config, **replaced}
+
+    def _check_names(self, config: Mapping[str, Any]) -> None:
         if config.keys() != self._by_name.keys():
             missing = [name for name in self._by_name if name not in config]
             extra = [name for name in config if name not in self._by_name]
             raise SpaceError(
                 f"a configuration has one value a hyperparameter: missing {missing}, unknown {extra}"
             )
-        checked = {}
-        for param, name, kind, low, high in self._rules:
-            value = config[name]
-            # Every trial comes through here: a good number is seen without a call.
-            if type(value) is not kind or not low <= value <= high:
-                value = param.check(value)
-            checked[name] = value
-        return checked
 
     def to_json(self) -> list[dict[str, Any]]:
         """The space as it stands in a trace's header."""
@@ -174,7 +213,7 @@ class Space:
 
 
 def _rule(param: Param) -> tuple[Param, str, type, Any, Any]:
-    """What `Space.check` compares with; no value is of type Categorical, so that those are always called."""
+    """What `Space.accept` compares with; no value is of type Categorical, so that those are always called."""
     if isinstance(param, Categorical):
         return param, param.name, Categorical, 0, 0
     return param, param.name, int if isinstance(param, Int) else float, param.low, param.high
@@ -197,6 +236,15 @@ def _check_bounds(param: Int | Float) -> None:
         raise SpaceError(f"{_bounds(param)}: low must not exceed high, both finite")
     if param.log and param.low <= 0:
         raise SpaceError(f"{_bounds(param)}: a log scale needs low > 0")
+
+
+def _can_be_written(value: Value) -> bool:
+    """Whether a trace can hold the value."""
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or LEAST_INT <= value <= MOST_INT
 
 
 def _bounds(param: Int | Float) -> str:

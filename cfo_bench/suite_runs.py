@@ -15,8 +15,10 @@ from cfo_bench import machine
 from cfo_bench.engines import Engine, engine_of
 from cfo_bench.engines.listener import Active
 from cfo_bench.errors import UserError
-from cfo_bench.records import DataRef, EndReason, RunSpec
+from cfo_bench.records import DataRef, EndReason, RunSpec, TaskFacts
+from cfo_bench.registry import is_in_file
 from cfo_bench.results import plan, trace
+from cfo_bench.results.identity import data_differences, data_identity, of_another_run
 from cfo_bench.run.fork_server import fork_server
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
@@ -28,7 +30,7 @@ from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
 from cfo_bench.suite.options import learner_options as options_of_learners
 from cfo_bench.suite.options import method_options as options_of_methods
-from cfo_bench.tasks import is_stored
+from cfo_bench.tasks import facts_if_known, is_stored
 
 if TYPE_CHECKING:
     from cfo_bench.processes import ForkServerContext
@@ -113,7 +115,9 @@ class SuiteRuns:
     suite: Suite
     specs: Sequence[RunSpec]
     data: Mapping[str, DataRef]
-    engine: Engine
+    engine: Engine | None  # None: it is in a local file that was not imported
+    # False: the runs can be looked at, but not run: no local file was imported, and no option of one checked.
+    import_files: bool = True
 
     @property
     def without_data(self) -> list[str]:
@@ -122,10 +126,15 @@ class SuiteRuns:
 
     def commands(self) -> list[str]:
         """The command that does each run again."""
-        return [reproducing_command(spec, self.data[spec.task]) for spec in self.specs]
+        return [
+            reproducing_command(spec, self.data[spec.task], import_files=self.import_files)
+            for spec in self.specs
+        ]
 
     def price(self) -> str:
         """What all runs take of time, cores and memory, in words."""
+        if self.engine is None:
+            return f"{len(self.specs)} runs; what they take is known to the engine {self.suite.engine} only"
         return self.engine.price(self.specs)
 
     def check(self) -> frozenset[str]:
@@ -133,9 +142,11 @@ class SuiteRuns:
 
         Returned are the methods that can't be resumed.
         """
-        self.engine.check()
+        if self.engine is not None:
+            self.engine.check()
+        each = {(spec.learner, spec.method): spec for spec in self.specs}
         return rehearse(
-            list({(spec.learner, spec.method): spec for spec in self.specs}.values()),
+            [spec for names, spec in each.items() if self.import_files or not any(map(is_in_file, names))],
             {choice.name: choice.place for choice in self.suite.methods},
         )
 
@@ -150,6 +161,7 @@ def runs_of(
     shard: tuple[int, int] | None = None,
     offline: bool = False,
     fetch: bool = True,
+    import_files: bool = True,
     on_event: Callable[[Event], None] = ignore,
 ) -> SuiteRuns:
     """Every run of a suite: a `Suite`, the path of its file, or the name of one that comes with the package.
@@ -157,14 +169,15 @@ def runs_of(
     `options` and `learner_options` are for all methods and learners that have them, or as `name.key` for
     one. `only` takes the runs of these ids, `shard` (k, n) every n-th of them from the k-th. Data that
     is not on this machine is fetched first, unless `fetch` is False; a task's official folds are known only
-    then.
+    then. With `import_files=False`, no local file that the suite names (`mine.py:Mine`) is imported: the runs
+    can be looked at, but not run.
     """
     if not isinstance(suite, Suite):
         suite = read(find(str(suite)))
     _check_is_complete(suite)
     data = data_of(suite, own_file.path, own_file.target, own_file.problem, offline)
-    methods = options_of_methods(suite.methods, options or {}, suite.parallel)
-    learners = options_of_learners(suite.learners, learner_options or {})
+    methods = options_of_methods(suite.methods, options or {}, suite.parallel, import_files=import_files)
+    learners = options_of_learners(suite.learners, learner_options or {}, import_files=import_files)
     if only:
         wanted = tasks_of(only, specs_of(suite, learners, methods, data))
         data = {task: ref for task, ref in data.items() if task in wanted}
@@ -174,7 +187,8 @@ def runs_of(
                 with _prepared(task, on_event):
                     fetch_task(ref)
     specs = narrowed(specs_of(suite, learners, methods, data), only, shard)
-    return SuiteRuns(suite, specs, data, engine_of(suite))
+    engine = engine_of(suite) if import_files or not is_in_file(suite.engine) else None
+    return SuiteRuns(suite, specs, data, engine, import_files)
 
 
 def _check_is_complete(suite: Suite) -> None:
@@ -251,24 +265,32 @@ def run_suite(
     (4, 80)
     """
     runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
+    if runs.engine is None or not runs.import_files:
+        raise UserError("these runs are only to be looked at: make them without import_files=False")
     results = runs.suite.results
     for folder in {trace.path_of(results, spec).parent for spec in runs.specs}:
         refuse_linked_folders(results, folder / "traces", "remove it, or choose another --results")
     not_resumable = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
-    metrics = _metrics(runs, force, context, on_event)
+    paths = [trace.path_of(results, spec) for spec in runs.specs]
+    pasts = [None if force else _past(path) for path in paths]
+    facts = _facts(runs, pasts, context, on_event)
+    identities = {task: data_identity(found) for task, found in facts.items()}
+    _refuse_other_data(paths, pasts, [identities[spec.task] for spec in runs.specs])
     plan.record(results, runs.specs)
     here = machine.provenance()
     jobs = [
         Job(
             spec,
             runs.data[spec.task],
-            trace.path_of(results, spec),
+            path,
             here,
+            data_identity=identities[spec.task],
             replays=spec.method not in not_resumable,
         )
-        for spec in runs.specs
+        for spec, path in zip(runs.specs, paths, strict=True)
     ]
+    metrics = {task: found.metric for task, found in facts.items()}
     on_event(RunsStarted(jobs, min(runs.engine.at_once(), len(jobs)), metrics))
     verdicts = runs.engine.run(jobs, _Telling(results, on_event), force=force, context=context)
     return SuiteOutcome(runs, jobs, verdicts)
@@ -296,21 +318,68 @@ class _Telling:
         self.on_event(RunFinished(job, verdict))
 
 
-def _metrics(
-    runs: SuiteRuns, force: bool, context: ForkServerContext, on_event: Callable[[Event], None]
-) -> dict[str, str]:
-    """Each task's metric, once its data was looked at; a task whose runs are all done is left alone."""
-    groups: dict[tuple[str, str], list[RunSpec]] = {}
-    for spec in runs.specs:
-        groups.setdefault((spec.task, spec.learner), []).append(spec)
-    found: dict[str, str] = {}
-    for (task, _), some in groups.items():
-        known = None if force else _metric_if_done([trace.path_of(runs.suite.results, one) for one in some])
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What the trace of a run says before the command starts."""
+
+    is_finished: bool
+    data: Mapping[str, Any]  # of its header
+
+
+def _past(path: Path) -> _Past | None:
+    """None where there is no trace, or a damaged one: its run will tell."""
+    try:
+        lines = trace.ends(path)
+        if lines is None:
+            return None
+        header, last = lines
+        is_finished = last["kind"] == "end" and last["reason"] != EndReason.INTERRUPTED
+        return _Past(is_finished, dict(header.get("data", {})))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _facts(
+    runs: SuiteRuns,
+    pasts: Sequence[_Past | None],
+    context: ForkServerContext,
+    on_event: Callable[[Event], None],
+) -> dict[str, TaskFacts]:
+    """The facts of each task.
+
+    Data is looked at once for each task and learner. If all their runs are done, and the data has not changed
+    since, it is not read.
+    """
+    first: dict[tuple[str, str], RunSpec] = {}
+    unfinished = set()
+    for spec, past in zip(runs.specs, pasts, strict=True):
+        first.setdefault((spec.task, spec.learner), spec)
+        if past is None or not past.is_finished:
+            unfinished.add((spec.task, spec.learner))
+    found: dict[str, TaskFacts] = {}
+    for key, spec in first.items():
+        ref = runs.data[spec.task]
+        known = None if key in unfinished else facts_if_known(ref, spec.n_folds)
         if known is None:
-            with _prepared(task, on_event):
-                known = inspect_task(some[0], runs.data[task], context).metric
-        found[task] = known
+            with _prepared(spec.task, on_event):
+                known = inspect_task(spec, ref, context)
+        found[spec.task] = known
     return found
+
+
+def _refuse_other_data(
+    paths: Sequence[Path], pasts: Sequence[_Past | None], identities: Sequence[Mapping[str, Any]]
+) -> None:
+    """A trace of other data is not of this suite, finished or not: nothing is run beside it."""
+    others = [
+        (path, found)
+        for path, past, here in zip(paths, pasts, identities, strict=True)
+        if past is not None and (found := data_differences(past.data, here))
+    ]
+    if others:
+        path, found = others[0]
+        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
+        raise of_another_run(path, found, more)
 
 
 @contextmanager
@@ -320,17 +389,3 @@ def _prepared(task: str, on_event: Callable[[Event], None]) -> Iterator[None]:
         yield
     finally:
         on_event(Prepared(task))
-
-
-def _metric_if_done(paths: Sequence[Path]) -> str | None:
-    """The metric in the headers of traces that are all finished; None where one is not."""
-    metric: str | None = None
-    for path in paths:
-        try:
-            lines = trace.ends(path)
-            if lines is None or lines[1]["kind"] != "end" or lines[1]["reason"] == EndReason.INTERRUPTED:
-                return None
-            metric = str(lines[0]["metric"])
-        except (OSError, ValueError, KeyError, TypeError):  # absent or damaged: its run will tell
-            return None
-    return metric

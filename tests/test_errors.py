@@ -11,6 +11,7 @@ from cfo_bench.errors import (
     UserError,
     describe,
     did_you_mean,
+    one_line,
     told_at,
 )
 
@@ -19,6 +20,19 @@ def test_an_error_of_ours_is_described_by_its_text_and_any_other_by_its_kind_too
     assert describe(SpaceError("x = 7")) == "x = 7"
     assert describe(ValueError("a\n  b")) == "ValueError: a b"
     assert describe(ValueError()) == "ValueError"
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def test_whatever_an_exception_says_is_one_printable_line_that_is_not_long() -> None:
+    assert describe(ValueError("\x1b[2J\udc80\0")) == r"ValueError: \x1b[2J\udc80\x00"
+    assert describe(Speechless()) == "Speechless"
+    assert describe(ValueError("x" * 2**20)) == f"ValueError: {'x' * 1988}…"
+    assert one_line("a b " * 3, 3) == "a b…" and one_line("  a\n b ") == "a b"
+    assert one_line(" " * 9 + "a", 2) == "…"
 
 
 def test_a_similar_word_is_suggested_and_a_strange_one_is_not() -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -162,12 +164,16 @@ def test_the_given_configuration_is_left_as_it_was() -> None:
         ("trees", 5.0, "trees = 5.0 is none of the whole numbers in [4, 100]"),
         ("trees", True, "trees = True is none of the whole numbers in [4, 100]"),
         ("trees", "5", "trees = '5' is none of the whole numbers in [4, 100]"),
-        ("trees", np.int64(5), "trees = np.int64(5) is none of the whole numbers in [4, 100]"),
+        ("trees", np.int64(3), "trees = np.int64(3) is none of the whole numbers in [4, 100]"),
+        ("trees", np.float64(5), "trees = np.float64(5.0) is none of the whole numbers in [4, 100]"),
+        ("trees", np.bool_(True), "trees = np.True_ is none of the whole numbers in [4, 100]"),
         ("rate", 0.05, "rate = 0.05 is none of the floats in [0.1, 1.0]"),
         ("rate", math.nan, "rate = nan is none of the floats in [0.1, 1.0]"),
         ("rate", 2, "rate = 2 is none of the floats in [0.1, 1.0]"),
         ("rate", 10**400, f"rate = {10**400} is none of the floats in [0.1, 1.0]"),
-        ("rate", np.float64(0.5), "rate = np.float64(0.5) is none of the floats in [0.1, 1.0]"),
+        ("rate", np.float64(1.5), "rate = np.float64(1.5) is none of the floats in [0.1, 1.0]"),
+        ("rate", np.array(0.5), "rate = array(0.5) is none of the floats in [0.1, 1.0]"),
+        ("rate", "\udc80", "rate = '\\udc80' is none of the floats in [0.1, 1.0]"),
         ("rate", None, "rate = None is none of the floats in [0.1, 1.0]"),
         ("loss", "l2", "loss = 'l2' is none of its choices ['l1', 1, None]"),
         ("loss", True, "loss = True is none of its choices ['l1', 1, None]"),
@@ -178,6 +184,36 @@ def test_a_value_out_of_its_rule_is_named_with_the_rule(name: str, value: object
         SPACE.check({**CONFIG, name: value})
 
     assert str(refused.value) == says
+
+
+def test_numbers_of_numpy_become_plain_ones_in_a_copy() -> None:
+    given = {"trees": np.int32(5), "rate": np.float32(0.5), "loss": np.str_("l1")}
+    for taken in (SPACE.check(given), SPACE.accept(given)):
+        assert taken == {"trees": 5, "rate": 0.5, "loss": "l1"}
+        assert [type(value) for value in taken.values()] == [int, float, str]
+    assert type(given["trees"]) is np.int32
+
+
+def test_a_configuration_of_plain_values_is_accepted_as_it_is() -> None:
+    assert SPACE.accept(CONFIG) is CONFIG
+    proxy = MappingProxyType(CONFIG)
+    assert type(SPACE.accept(proxy)) is dict and SPACE.accept(proxy) == CONFIG
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Categorical("c", ["a", "\ud800"]),
+        lambda: Categorical("c", [1.0, math.inf]),
+        lambda: Categorical("c", [2**64]),
+        lambda: Int("i", 0, 2**64),
+        lambda: Space([Int("\ud800", 0, 1)]),
+        lambda: Space([Int(7, 0, 1)]),  # type: ignore[arg-type]
+    ],
+)
+def test_a_space_that_no_trace_can_hold_is_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(SpaceError, match=r"UTF-8|64 bits"):
+        make()
 
 
 def test_missing_and_unknown_names_are_named() -> None:

@@ -12,11 +12,20 @@ from pathlib import Path
 import pytest
 
 from cfo_bench import Suite, load_results, run_suite
-from cfo_bench.errors import OptionError, UnknownNameError, UserError
+from cfo_bench.errors import OptionError, TraceError, UnknownNameError, UserError
 from cfo_bench.results import trace
 from cfo_bench.run.supervisor import Outcome
 from cfo_bench.suite.model import Choice
-from cfo_bench.suite_runs import Event, Prepared, Preparing, RunFinished, RunsStarted, runs_of
+from cfo_bench.suite_runs import (
+    Event,
+    OwnFile,
+    Prepared,
+    Preparing,
+    RunFinished,
+    RunsStarted,
+    SuiteRuns,
+    runs_of,
+)
 from tests.helpers.program import ROOT
 
 
@@ -46,6 +55,45 @@ def test_a_suite_is_run_and_recognised_as_done(tmp_path: Path, capfd: pytest.Cap
     assert {spec.method for spec in first.runs.specs} == {"cfo", "rs"}
     assert len(second.traces) == 4
     assert capfd.readouterr() == ("", "")
+
+
+def test_runs_that_are_only_looked_at_import_no_file_and_can_not_be_run(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("raise RuntimeError('imported')")
+    method = Choice(f"{file}:Mine", {"step": 2, "size": None})
+    suite = virtual(tmp_path / "results", methods=("rs", method), folds="0", engine=f"{file}:Engine")
+
+    runs = runs_of(suite, import_files=False)
+    runs.check()
+
+    assert [command.partition("--max-trials")[2] for command in runs.commands()] == [
+        " 10 --clock virtual",
+        " 10 --clock virtual --option step=2 --option size=null",
+    ]
+    assert runs.price() == f"2 runs; what they take is known to the engine {file}:Engine only"
+    with pytest.raises(UserError, match="only to be looked at"):
+        run_suite(runs)
+    with pytest.raises(UserError, match="can't be imported"):
+        runs_of(suite)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_suite_on_other_data_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    def suite(shift: int) -> SuiteRuns:
+        (tmp_path / "mine.csv").write_text(
+            "a,y\n" + "".join(f"{n + shift},{n % 2}\n" for n in range(40)), encoding="utf-8"
+        )
+        wanted = virtual(tmp_path / "out", learners=["knn"], tasks=(), methods=("rs",), clock="wall")
+        return runs_of(replace(wanted, n_folds=2, max_trials=1), own_file=OwnFile(tmp_path / "mine.csv", "y"))
+
+    assert run_suite(suite(0)).exit_code == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    with pytest.raises(TraceError, match=r"fold-0_seed-0.jsonl is of another run \(.*\), and 1 more: use"):
+        run_suite(suite(1))
+    assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    again = run_suite(suite(0))
+    assert [verdict.outcome for verdict in again.verdicts] == [Outcome.ALREADY_DONE] * 2
+    assert run_suite(suite(1), force=True).exit_code == 0
 
 
 def test_forced_runs_are_run_again(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def run(
             shard=part,
             offline=offline,
             fetch=not (dry_run or list_runs),
+            import_files=not (dry_run or list_runs),
             on_event=show,
         )
         if dry_run or list_runs:

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import TraceError
-from cfo_bench.records import RunSpec
+from cfo_bench.records import RunSpec, TaskFacts
 from cfo_bench.results.trace import SCHEMA_VERSION
 
 
-def spec_header(spec: RunSpec) -> dict[str, Any]:
-    """The part of a header that is known before the data is loaded."""
-    return {"kind": "run", "schema": SCHEMA_VERSION, "spec": asdict(spec)}
+def spec_header(spec: RunSpec, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The part of a header that is known before the run starts; `data` is of `data_identity`."""
+    return {"kind": "run", "schema": SCHEMA_VERSION, "spec": asdict(spec), **({"data": data} if data else {})}
+
+
+def data_identity(facts: TaskFacts) -> dict[str, Any]:
+    """The part of a header's `data` that has to be the same for two runs to be the same."""
+    return {"sha256": facts.sha256, "target": facts.target, "problem": str(facts.problem)}
 
 
 def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Only the very run that a trace is of may resume it; `old` is the trace's header."""
-    differing = [f"{what} {there} there, {here} here" for what, there, here in differences(old, new)]
-    if differing:
-        raise TraceError(
-            f"{path} is of another run ({'; '.join(differing)}): "
-            "use another --results, or --force to run it again"
-        )
+    found = differences(old, new)
+    if found:
+        raise of_another_run(path, found)
+
+
+def of_another_run(path: Path, found: Sequence[tuple[str, str, str]], more: str = "") -> TraceError:
+    """The error for a trace whose run differs in what was `found`; `more` is said behind it."""
+    differing = "; ".join(f"{what} {there} there, {here} here" for what, there, here in found)
+    return TraceError(
+        f"{path} is of another run ({differing}){more}: use another --results, or --force to run it again"
+    )
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """What differs between the runs of two headers: its name, the old value and the new one, as text.
 
-    A setting that an older version did not know has its default. A header without `data` fits any
-    data. Runs that differ in what `_NOT_IDENTITY` names are the same run.
+    A setting that an older version did not know has its default. What one of the headers does
+    not say of its data is the same. Runs that differ in what `_NOT_IDENTITY` names are the same run.
     """
     there, here = ({**_SPEC_DEFAULTS, **_flat(header.get("spec", {}))} for header in (old, new))
     found = [
@@ -39,13 +49,29 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[st
         for key in {**there, **here}
         if key not in _NOT_IDENTITY and there.get(key) != here.get(key)
     ]
-    if not found and "data" in old and "data" in new:
-        old_data, new_data = old["data"], new["data"]
-        if old_data["sha256"] != new_data["sha256"]:
-            found.append(("data", f"{old_data['sha256'][:12]}…", f"{new_data['sha256'][:12]}…"))
-        elif old_data.get("folds") != new_data.get("folds"):
-            found.append(("folds", repr(old_data.get("folds")), repr(new_data.get("folds"))))
+    if found:
+        return found
+    old_data, new_data = old.get("data", {}), new.get("data", {})
+    return data_differences(old_data, new_data) or _differing(old_data, new_data, "folds")
+
+
+def data_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The same for the `data` of two headers. What one of them does not say is the same.
+
+    The hash differs with the target and the problem, and is named only where these are the same.
+    """
+    found = _differing(old, new, "target", "problem")
+    if not found and _differing(old, new, "sha256"):
+        found = [("data", f"{str(old['sha256'])[:12]}…", f"{str(new['sha256'])[:12]}…")]
     return found
+
+
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any], *keys: str) -> list[tuple[str, str, str]]:
+    return [
+        (key, repr(old[key]), repr(new[key]))
+        for key in keys
+        if key in old and key in new and old[key] != new[key]
+    ]
 
 
 # Settings that don't change what a run finds.

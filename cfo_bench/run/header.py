@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,8 @@ from cfo_bench.learners import LEARNERS
 from cfo_bench.machine import contention
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
-from cfo_bench.registry import default_options
-from cfo_bench.results.identity import spec_header
+from cfo_bench.registry import Registry, default_options, is_in_file
+from cfo_bench.results.identity import data_identity, spec_header
 from cfo_bench.run.job import Job
 from cfo_bench.space import Config, Space
 from cfo_bench.suite.command import command_line
@@ -34,7 +35,7 @@ def header_of(
         "constant_loss": fold.constant_loss,
         "data": {
             "source": facts.source,
-            "sha256": facts.sha256,
+            **data_identity(facts),
             "rows": facts.n_rows,
             "features": facts.n_features,
             "classes": facts.n_classes,
@@ -55,13 +56,29 @@ def method_seed(spec: RunSpec) -> int:
     return int(np.random.SeedSequence([spec.seed, spec.fold]).generate_state(1)[0])
 
 
-def reproducing_command(spec: RunSpec, data: DataRef) -> str:
-    """The command that does this run again, with the options that a person would have to give."""
-    methods = default_options(METHODS.load(spec.method))
-    learners = default_options(LEARNERS.load(spec.learner))
+def reproducing_command(spec: RunSpec, data: DataRef, *, import_files: bool = True) -> str:
+    """The command that does this run again, with the options that a person would have to give.
+
+    Without `import_files`, a class in a local file is not loaded: each of its options was given.
+    """
+
+    def defaults(registry: Registry, name: str) -> dict[str, Any]:
+        return default_options(registry.load(name)) if import_files or not is_in_file(name) else {}
+
+    methods, learners = defaults(METHODS, spec.method), defaults(LEARNERS, spec.learner)
     given = replace(
         spec,
-        options={k: v for k, v in spec.options.items() if k != "parallel" and methods.get(k) != v},
-        learner_options={k: v for k, v in spec.learner_options.items() if learners.get(k) != v},
+        options={
+            key: value
+            for key, value in spec.options.items()
+            if key != "parallel" and not _is_default(methods, key, value)
+        },
+        learner_options={
+            key: value for key, value in spec.learner_options.items() if not _is_default(learners, key, value)
+        },
     )
     return command_line(given, data)
+
+
+def _is_default(defaults: Mapping[str, Any], key: str, value: object) -> bool:
+    return key in defaults and defaults[key] == value

@@ -13,6 +13,7 @@ from cfo_bench.machine.subprocess_call import call_in_subprocess
 from cfo_bench.optimizers import METHODS
 from cfo_bench.processes import ForkServerContext, SpawnContext
 from cfo_bench.records import DataRef, Learner, RunSpec, TaskFacts
+from cfo_bench.space import Space
 from cfo_bench.suite.checks import check_clock, check_problem, learner_of
 
 # The rows of a data set that is not loaded yet. No check of an option depends on their number.
@@ -83,10 +84,9 @@ def _rehearse_one(spec: RunSpec) -> Any:
     """The method, built."""
     learner: Learner = _built("learner", spec.learner, learner_of, spec)
     check_clock(spec, learner)
-    space = learner.space(_REHEARSED_ROWS)
-    method = _built(
-        "method", spec.method, METHODS.load(spec.method), space, learner.start(space), 0, **spec.options
-    )
+    space: Space = _built("learner", spec.learner, learner.space, _REHEARSED_ROWS)
+    start = _built("learner", spec.learner, lambda: space.accept(learner.start(space)))
+    method = _built("method", spec.method, METHODS.load(spec.method), space, start, 0, **spec.options)
     for needed in ("ask", "tell"):
         if not callable(getattr(method, needed, None)):
             raise UserError(f"method {spec.method!r} has no {needed}(): it needs ask() and tell()")

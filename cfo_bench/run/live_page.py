@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from cfo_bench.errors import RunError, TraceError
+from cfo_bench.errors import RunError, TraceError, describe
 from cfo_bench.locks import open_locked
 from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
 from cfo_bench.results.trace import parse_trial
@@ -219,9 +219,12 @@ class LivePage:
     def began(self, begun: StartedTrial) -> None:
         trial, started, ask_seconds = begun
         self.latest = started
-        self._rows[trial.number] = orjson.dumps(
-            (trial.number, trial.config, trial.rows, trial.thread, started, ask_seconds)
-        )
+        try:
+            self._rows[trial.number] = orjson.dumps(
+                (trial.number, trial.config, trial.rows, trial.thread, started, ask_seconds)
+            )
+        except TypeError as error:
+            raise RunError(f"the method failed in ask: its trial is no JSON: {describe(error)}") from None
         self._write_slot()
 
     def evaluated(

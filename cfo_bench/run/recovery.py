@@ -85,7 +85,7 @@ def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> T
     past = trace.read(path)
     if past is None:
         return None
-    check_same_run(path, past.header, spec_header(job.spec))
+    check_same_run(path, past.header, spec_header(job.spec, job.data_identity))
     if past.is_finished:
         return past
     with TraceWriter(path) as writer:
@@ -108,8 +108,9 @@ def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> T
 def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> Trace:
     """The trace after a death: the trial under way is logged and, unless the run is to be resumed, the end.
 
-    A death from outside is KilledError, unless it can be blamed on a trial. A run that has not
-    begun may have an older trace in its place, which stays as it is.
+    A death from outside is KilledError, unless it can be blamed on a trial. On the virtual clock it never is:
+    the run ends with the trace that it would have had. A run that has not begun may have an older trace in
+    its place, which stays as it is.
     """
     path, spec, zero = job.trace_path, job.spec, page.snapshot().zero
     if death.by is Fate.PREPARE_TIMEOUT:
@@ -133,7 +134,9 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
         if zero is not None and (noted := page.noted_pause):  # the process died before it could do so
             page.add_pause(noted.since - (zero - noted.seconds), noted.seconds)
             page.note_pause(None)
-        is_to_resume = death.by in (Fate.STOP, Fate.LOST)
+        is_to_resume = death.by in (Fate.STOP, Fate.LOST) or (
+            spec.clock == "virtual" and death.is_from_outside
+        )
         logged = _log_missing(job, writer, past, found, None if is_to_resume else (elapsed, death))
         after = _reread(path)
         error = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from cfo_bench.errors import Exhausted, TraceError
 from cfo_bench.records import Optimizer, RunSpec, Trial
 from cfo_bench.results.trace import Trace
+from cfo_bench.run.search import Referee
 
 
-def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[tuple[Trial, float]]:
+def replay(optimizer: Optimizer, past: Trace, spec: RunSpec, referee: Referee) -> list[tuple[Trial, float]]:
     """Asks and tells the method as the run did; returns the trials that it asked for and was not told of.
 
     Each comes with the second of the run's clock at which it was asked for. Before each tell, the method
@@ -20,7 +21,7 @@ def replay(optimizer: Optimizer, past: Trace, spec: RunSpec) -> list[tuple[Trial
         under_way = min(told + spec.parallel, spec.max_trials or told + spec.parallel)
         while asked < (record.asked or under_way):
             try:
-                trial = optimizer.ask()
+                trial = referee.ask(optimizer, asked)
             except Exhausted:
                 break
             untold[trial.number] = (trial, now)

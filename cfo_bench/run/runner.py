@@ -12,13 +12,13 @@ from typing import Any
 
 from cfo_bench import tasks
 from cfo_bench.clock import Clock, SharedWallClock, VirtualClock, WallClock, utc_now
-from cfo_bench.errors import RunError
+from cfo_bench.errors import DataError, RunError
 from cfo_bench.machine import contention
 from cfo_bench.machine.memory import PeakMemory, cap_memory
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import EndReason, Fold, Objective, Optimizer, ResumeRecord, RunSpec
-from cfo_bench.results.identity import check_same_run
+from cfo_bench.records import EndReason, Fold, Objective, Optimizer, ResumeRecord, RunSpec, TaskFacts
+from cfo_bench.results.identity import check_same_run, data_differences, data_identity
 from cfo_bench.results.trace import Record, Trace
 from cfo_bench.run.ending import end_record
 from cfo_bench.run.header import header_of, method_seed
@@ -26,6 +26,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
 from cfo_bench.run.parallel import Pool, ProcessPool, VirtualPool, search_parallel
 from cfo_bench.run.pauses import take_off_pauses
+from cfo_bench.run.plugin_checks import number_of
 from cfo_bench.run.resume import replay
 from cfo_bench.run.search import Limits, Referee, search
 from cfo_bench.suite.checks import check_clock, check_problem, learner_of
@@ -46,10 +47,11 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
         spec.seed,
         spec.holdout_share if spec.validation == "holdout" else None,
     )
+    _check_data(job, facts)
     check_clock(spec, learner)
     check_problem(spec.learner, learner, facts)
     space = learner.space(fold.n_rows)
-    start = learner.start(space)
+    start = space.accept(learner.start(space))
     seed = method_seed(spec)
     optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **_options(spec, fold))
     header = header_of(job, learner, fold, facts, space, start)
@@ -67,7 +69,7 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
     else:
         check_same_run(job.trace_path, past.header, header)
         page.prepared(True)
-        untold = replay(optimizer, past, spec)
+        untold = replay(optimizer, past, spec, referee)
         page.prepared(False)
         yield ResumeRecord(
             elapsed=past.elapsed, trials=len(past.trials), utc=utc_now(), why=why, node=platform.node()
@@ -100,6 +102,17 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
         yield end_record(reason, clock.now(), trials, best, error, began=began, pauses=page.pauses())
 
 
+def _check_data(job: Job, facts: TaskFacts) -> None:
+    """The data has to be the same as when the command started, on each machine: results would be mixed."""
+    found = data_differences(job.data_identity, data_identity(facts))
+    if found:
+        what, there, here = found[0]
+        raise DataError(
+            f"the data of task {job.spec.task!r} has changed since the command started "
+            f"({what} {there} then, {here} now on {platform.node()}): run it with another --results"
+        )
+
+
 def _options(spec: RunSpec, fold: Fold) -> dict[str, Any]:
     """The method's options. A method with the option `n_rows` is given the number of training rows."""
     known = {"n_rows": fold.n_rows} if "n_rows" in spec.options else {}
@@ -111,7 +124,8 @@ def _test(objective: Objective, clock: Clock, page: LivePage) -> float | None:
     stopped_at = clock.now()
     page.stop_clock()
     try:
-        return objective.test_loss()
+        loss = number_of("test loss", objective.test_loss())
+        return loss if math.isfinite(loss) else None
     except Exception:  # a model that validates but can't be tested has no test score, and nothing worse
         return None
     finally:

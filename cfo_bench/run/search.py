@@ -20,6 +20,7 @@ from cfo_bench.records import (
     TrialRecord,
     record_of,
 )
+from cfo_bench.run.plugin_checks import checked_result, checked_trial
 from cfo_bench.space import Space
 
 Records = Generator[TrialRecord, None, EndReason]
@@ -66,15 +67,11 @@ class Referee:
     def ask(self, optimizer: Optimizer, number: int) -> Trial:
         """The method's next trial: it has to have this number, and lie in the space."""
         try:
-            trial = optimizer.ask()
-            self.space.check(trial.config)
-            if trial.number != number:
-                raise ValueError(f"trial {trial.number} in place of {number}: count them from 0 on")
+            return checked_trial(optimizer.ask(), number, self.space)
         except Exhausted:
             raise
         except Exception as error:
             raise RunError(f"the method failed in ask: {describe(error)}") from error
-        return trial
 
     def tell(self, optimizer: Optimizer, trial: Trial, result: Result) -> None:
         try:
@@ -83,10 +80,11 @@ class Referee:
             raise RunError(f"the method failed in tell: {describe(error)}") from error
 
     def evaluate(self, objective: Objective, trial: Trial, deadline: Deadline) -> Result:
-        """The objective's result. If it raises, or the loss is no finite number, the trial has failed."""
+        """The objective's result. If it raises, or gives no result or finite loss, the trial has failed."""
         began = deadline.now()
         try:
-            status, loss, fit_seconds, validate_seconds, _, error = objective.evaluate(trial, deadline)
+            result = checked_result(objective.evaluate(trial, deadline))
+            status, loss, fit_seconds, validate_seconds, _, error = result
         except Exception as failure:
             status = Status.MEMORY if isinstance(failure, MemoryError) else Status.FAILED
             loss, fit_seconds, validate_seconds = None, deadline.now() - began, 0.0

@@ -100,7 +100,7 @@ def _end_on_disk(job: Job) -> EndRecord | None:
         found = trace.ends(job.trace_path)
         if found is None or found[1]["kind"] != "end" or found[0]["schema"] != trace.SCHEMA_VERSION:
             return None
-        check_same_run(job.trace_path, found[0], spec_header(job.spec))
+        check_same_run(job.trace_path, found[0], spec_header(job.spec, job.data_identity))
         end = trace.parse_end(found[1])
     except (OSError, ValueError, KeyError, TypeError, CfoBenchError):  # a full reading says what is wrong
         return None

@@ -8,18 +8,21 @@ from typing import Any
 from cfo_bench.errors import OptionError, UserError, told_at
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.registry import Registry, label
+from cfo_bench.registry import Registry, existing_file, is_in_file, label
 from cfo_bench.suite.model import Choice
 
 # Names with all their options.
 Chosen = list[tuple[str, dict[str, Any]]]
 
 
-def method_options(choices: Sequence[Choice], given: Mapping[str, Any], parallel: int) -> Chosen:
+def method_options(
+    choices: Sequence[Choice], given: Mapping[str, Any], parallel: int, *, import_files: bool = True
+) -> Chosen:
     """Each method with all its options.
 
     An option that is `given` replaces that of the choice, which replaces the method's default. `name.key`
-    gives an option to one method, `key` to all of them.
+    gives an option to one method, `key` to all of them. Without `import_files`, a method of a local file
+    has the options that it is given, unchecked.
     """
     for choice in choices:
         for key in choice.options:
@@ -28,8 +31,10 @@ def method_options(choices: Sequence[Choice], given: Mapping[str, Any], parallel
     for key in given:
         _refuse_reserved(key.rpartition(".")[2])
     found = []
-    for choice, options in _each(METHODS, choices, given):
-        if "parallel" in options:
+    for choice, options in _each(METHODS, choices, given, import_files):
+        if not import_files and is_in_file(choice.name):
+            pass  # whether it takes several trials at a time is not known
+        elif "parallel" in options:
             options["parallel"] = parallel
         elif parallel > 1:
             with told_at(choice.place):
@@ -40,9 +45,11 @@ def method_options(choices: Sequence[Choice], given: Mapping[str, Any], parallel
     return found
 
 
-def learner_options(choices: Sequence[Choice], given: Mapping[str, Any]) -> Chosen:
+def learner_options(
+    choices: Sequence[Choice], given: Mapping[str, Any], *, import_files: bool = True
+) -> Chosen:
     """The same for learners."""
-    return [(choice.name, options) for choice, options in _each(LEARNERS, choices, given)]
+    return [(choice.name, options) for choice, options in _each(LEARNERS, choices, given, import_files)]
 
 
 def _refuse_reserved(key: str) -> None:
@@ -54,7 +61,7 @@ def _refuse_reserved(key: str) -> None:
 
 
 def _each(
-    registry: Registry, choices: Sequence[Choice], given: Mapping[str, Any]
+    registry: Registry, choices: Sequence[Choice], given: Mapping[str, Any], import_files: bool
 ) -> list[tuple[Choice, dict[str, Any]]]:
     """A choice that is made twice counts once; two that would share a folder of traces are an error."""
     kind = registry.kind
@@ -72,7 +79,12 @@ def _each(
         raise OptionError(
             f"options for {', '.join(sorted(strangers))}, which is not among the {kind}s {', '.join(labels)}"
         )
-    return [(choice, _options_of(registry, choice, given, len(chosen) > 1)) for choice in chosen]
+    return [
+        (choice, _options_of(registry, choice, given, len(chosen) > 1))
+        if import_files or not is_in_file(choice.name)
+        else (choice, _unchecked_options(choice, given))
+        for choice in chosen
+    ]
 
 
 def _options_of(
@@ -84,14 +96,24 @@ def _options_of(
     for key, value in choice.options.items():
         with told_at(choice.places.get(key, "")):
             registry.options(name, {key: value})
-    mine = {
-        key.rpartition(".")[2]: value
-        for key, value in given.items()
-        if key.rpartition(".")[0] in ("", label(name))
-    }
     try:
-        return registry.options(name, {**choice.options, **mine})
+        return registry.options(name, {**choice.options, **_given_to(name, given)})
     except OptionError as error:
         flag = "--option METHOD" if registry is METHODS else "--learner-option LEARNER"
         hint = f" (for one {registry.kind} only: {flag}.KEY=VALUE)" if is_one_of_many else ""
         raise OptionError(f"{error}{hint}") from None
+
+
+def _unchecked_options(choice: Choice, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a class in a local file that must not be imported."""
+    with told_at(choice.place):
+        existing_file(choice.name)
+    return {**choice.options, **_given_to(choice.name, given)}
+
+
+def _given_to(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key.rpartition(".")[2]: value
+        for key, value in given.items()
+        if key.rpartition(".")[0] in ("", label(name))
+    }

@@ -8,7 +8,8 @@ catalogue, selection, task_tables   which tasks there are, by name, pattern, tag
 sources/                            one source of data a file
 fetching, store, shipping           data from a source into this machine's store, or to another machine
 data_set, columns, folds, arrays    checked data, split and made into a learner's arrays
-loading, cache, details             the three together; arrays kept on disk; what `tasks show` prints
+loading, details                    the three together; what `tasks show` prints
+cache, known_facts                  arrays and facts kept on disk
 
 Tasks import only the words; `suite/`, `run/`, `engines/` and the command line import tasks. Importing this
 package loads nothing heavy: pandas, pyarrow and scikit-learn are imported with the first data.
@@ -18,11 +19,12 @@ from __future__ import annotations
 
 from cfo_bench.tasks.catalogue import TaskRow, file_ref, listing, resolve, resolve_all
 from cfo_bench.tasks.fetching import obtain
-from cfo_bench.tasks.loading import inspect, is_stored, load_fold, official_folds
+from cfo_bench.tasks.loading import facts_if_known, inspect, is_stored, load_fold, official_folds
 from cfo_bench.tasks.selection import select, tagged
 
 __all__ = [
     "TaskRow",
+    "facts_if_known",
     "file_ref",
     "inspect",
     "is_stored",

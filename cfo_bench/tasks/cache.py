@@ -83,7 +83,7 @@ def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
         content = sha256(path)
     except OSError:  # whoever reads the data will say what is wrong
         return None
-    parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, _code(), _packages()]
+    parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, *made_with()]
     return CacheKey(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
 
 
@@ -138,10 +138,10 @@ def _facts_of(entry: CacheEntry) -> TaskFacts:
 
 
 def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEntry:
-    folder, limit = _folder(), _limit_bytes()
-    if wanted is None or folder is None or limit == 0:
+    entries, limit = folder("folds"), _limit_bytes()
+    if wanted is None or entries is None:
         return build()
-    path = folder / f"{wanted.key}.fold"
+    path = entries / f"{wanted.key}.fold"
     found = _read(path)
     if found is not None:
         return found
@@ -155,7 +155,7 @@ def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEnt
             with suppress(OSError):  # most likely a full disk
                 _write(part, built)
                 part_path.replace(path)
-                _make_room(folder, limit, keep=path)
+                _make_room(entries, limit, keep=path)
                 return _read(path, verify=False) or built
         return built
 
@@ -252,15 +252,18 @@ def _size(entry: CacheEntry) -> int:
     return sum(array.nbytes for array in entry.arrays.values())
 
 
-def _folder() -> Path | None:
+def folder(name: str) -> Path | None:
+    """A folder of the cache; None without a cache."""
+    if _limit_bytes() == 0:
+        return None
     given = os.environ.get(FOLDER)
     if given:
-        return Path(given).expanduser() / "folds"
+        return Path(given).expanduser() / name
     try:
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:  # the user has no home folder
         return None
-    return Path(caches) / "cfo-bench" / "folds"
+    return Path(caches) / "cfo-bench" / name
 
 
 def _limit_bytes() -> int:
@@ -279,9 +282,13 @@ def _state(path: Path) -> tuple[int, ...]:
     return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
 
 
+def made_with() -> list[str]:
+    """The code that turns data into facts and arrays here, and the packages that it reads the data with."""
+    return [_code(), *_packages()]
+
+
 @cache
 def _code() -> str:
-    """Which code turns data into arrays here."""
     here = Path(__file__).parent
     return code_hash(here, here.parent / "metrics.py")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
     """The facts of a task. Loads the data, fetching it if needed, and checks that it allows so many folds."""
-    from cfo_bench.tasks import cache, folds
+    from cfo_bench.tasks import cache, folds, known_facts
     from cfo_bench.tasks.sources import synthetic
 
     if ref.source == "synthetic":
@@ -31,7 +31,23 @@ def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
         folds.check(data, n_folds)
         return _facts(found, data, folds.describe(data.problem, n_folds), stored)
 
-    return cache.facts(cache.cache_key(found, n_folds=n_folds, about=_about(stored)), look)
+    about, before = _about(stored), known_facts.state_of(found)
+    facts = cache.facts(cache.cache_key(found, n_folds=n_folds, about=about), look)
+    known_facts.keep(found, n_folds, about, before, facts)
+    return facts
+
+
+def facts_if_known(ref: DataRef, n_folds: int) -> TaskFacts | None:
+    """The facts of a task that was inspected before and whose data has not changed: no data is read."""
+    from cfo_bench.tasks import known_facts
+    from cfo_bench.tasks.sources import synthetic
+
+    if ref.source == "synthetic":
+        return synthetic.facts(ref.task)
+    if ref.origins and not is_stored(ref):
+        return None
+    found, stored = _located(ref)
+    return known_facts.recall(found, n_folds, _about(stored))
 
 
 def load_fold(
@@ -158,4 +174,5 @@ def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None
         source=source,
         sha256=data.sha256(),
         folds_source=folds_source,
+        target=data.target,
     )

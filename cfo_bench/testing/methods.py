@@ -96,7 +96,7 @@ class MethodContract:
             config = trial.config
             assert list(config.items()) == list(space.check(config).items())
             for param in space:
-                # np.float64 and np.int64 pass for numbers, and a trace can't be written with them.
+                # A run would take np.float64 and np.int64 too, but has to copy each configuration for it.
                 assert type(config[param.name]) in _PLAIN[type(param)]
             assert orjson.loads(orjson.dumps(config)) == json.loads(json.dumps(config)) == config
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,14 @@ from typing import Any
 import pytest
 
 from cfo_bench.errors import TraceError
-from cfo_bench.records import RunSpec
-from cfo_bench.results.identity import check_same_run, differences, spec_header
+from cfo_bench.records import Problem, RunSpec, TaskFacts
+from cfo_bench.results.identity import (
+    check_same_run,
+    data_differences,
+    data_identity,
+    differences,
+    spec_header,
+)
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0, options={"n_threshold": 3})
 DATA = {"sha256": "a" * 64, "folds": "by seed 0"}
@@ -41,6 +48,32 @@ def test_what_differs_is_named_with_both_values(
     other: dict[str, Any], expected: list[tuple[str, str, str]]
 ) -> None:
     assert differences(header(), other) == expected
+
+
+TARGET = {"sha256": "a" * 64, "target": "y1", "problem": "binary"}
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ({**TARGET, "sha256": "b" * 64, "target": "y2"}, [("target", "'y1'", "'y2'")]),
+        ({**TARGET, "sha256": "b" * 64, "problem": "regression"}, [("problem", "'binary'", "'regression'")]),
+        ({**TARGET, "sha256": "b" * 64}, [("data", "aaaaaaaaaaaa…", "bbbbbbbbbbbb…")]),
+        ({"sha256": "b" * 64}, [("data", "aaaaaaaaaaaa…", "bbbbbbbbbbbb…")]),
+        ({"sha256": "a" * 64}, []),
+        ({}, []),
+    ],
+)
+def test_data_is_the_same_if_hash_target_and_problem_are_and_what_is_not_said_fits(
+    other: dict[str, Any], expected: list[tuple[str, str, str]]
+) -> None:
+    assert data_differences(TARGET, other) == expected
+    assert differences(header(TARGET), spec_header(SPEC, other)) == expected
+
+
+def test_the_identity_of_data_is_as_json_has_it() -> None:
+    facts = TaskFacts("t", Problem.BINARY, "auc", 10, 2, 2, "here", "a" * 64, "by seed 0", "y1")
+    assert json.loads(json.dumps(data_identity(facts))) == data_identity(facts) == TARGET
 
 
 def test_what_an_old_header_lacks_is_as_by_default() -> None:

@@ -255,9 +255,10 @@ def test_a_run_that_lost_an_evaluator_is_replayed_in_the_order_it_had(real, tmp_
     assert any(record.asked < min(told + 2, 12) for told, record in enumerate(records))
 
     spec = RunSpec("l", "t", "attentive", 0, parallel=2)
+    referee = Referee(SPACE, Limits(spec.budget_seconds))
     for kept in range(len(records) + 1):
         again = Attentive(values)
-        replay(again, Trace({}, records[:kept], None), spec)
+        replay(again, Trace({}, records[:kept], None), spec, referee)
         assert again.told == [record.number for record in records[:kept]]
 
 

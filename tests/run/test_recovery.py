@@ -208,6 +208,29 @@ def test_on_the_virtual_clock_an_untold_trial_is_evaluated_again(
     assert past is not None and len(past.trials) == 2
 
 
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_on_the_virtual_clock_a_kill_from_outside_is_blamed_on_no_trial(
+    job: Callable[..., Job], page: LivePage, parallel: int
+) -> None:
+    todo = job(clock="virtual", parallel=parallel)
+    before = todo.trace_path.read_bytes()
+    page.stop_clock()  # the virtual clock has no zero on the machine's
+    evaluate(page, 2)
+    page.began(started(3))
+    with pytest.raises(KilledError, match="died after 2 trials: killed by SIGKILL") as caught:
+        complete_trace(todo, page, KILLED, has_begun=True)
+    assert caught.value.has_begun and todo.trace_path.read_bytes() == before
+
+
+def test_on_the_virtual_clock_a_crash_is_still_blamed_on_its_trial(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    page.stop_clock()
+    page.began(started(2))
+    last = complete_trace(job(clock="virtual"), page, SEGFAULT, has_begun=True).trials[-1]
+    assert (last.number, last.status) == (2, Status.FAILED)
+
+
 def test_an_interrupted_run_that_can_not_be_resumed_is_set_aside(
     job: Callable[..., Job], page: LivePage
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.errors import UserError
+from cfo_bench.errors import DataError, UserError
 from cfo_bench.records import DataRef, EndReason, EndRecord, Status, TrialRecord
 from cfo_bench.results import trace
 from cfo_bench.run import runner
@@ -50,6 +50,13 @@ def test_a_trial_is_on_the_page_with_its_result_when_its_record_comes(page: Live
             untold = record._replace(tell_seconds=None)
             assert (page.trials().evaluated, page.trials().started) == ([untold], [])
             page.remove(record.number)
+
+
+def test_a_run_whose_data_is_not_what_the_command_looked_at_is_refused(page: LivePage) -> None:
+    data = DataRef("synthetic-1k", "synthetic")
+    other = Job(spec(), data, Path("t.jsonl"), data_identity={"sha256": "0" * 64})
+    with pytest.raises(DataError, match=r"data of task 'synthetic-1k' has changed .*data 000000000000… then"):
+        next(runner.run(other, None, page))
 
 
 def test_a_learner_with_analytic_seconds_needs_the_virtual_clock_and_no_other_may_have_it(run: Run) -> None:

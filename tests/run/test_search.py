@@ -139,7 +139,7 @@ def test_a_learner_is_told_the_earlier_of_both_deadlines():
         (Result(Status.OK, math.inf), Status.FAILED, "the loss is inf"),
         (Result(Status.OK, None), Status.FAILED, "the loss is None"),
         (Result(Status.FAILED, 0.25, error="half done"), Status.FAILED, "half done"),
-        (None, Status.FAILED, "TypeError: cannot unpack non-iterable NoneType object"),
+        (None, Status.FAILED, "the learner gave None: give a Result"),
     ],
 )
 def test_whatever_a_model_does_is_a_result_without_a_loss(outcome: Any, status: Status, error: str):

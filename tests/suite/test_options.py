@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,21 @@ def test_a_method_from_a_file_is_addressed_by_its_class(plug_in: str) -> None:
     ((_, options),) = method_options(named(plug_in), {"Mine.step": 0.5}, parallel=1)
 
     assert options == {"step": 0.5}
+
+
+def test_a_file_that_must_not_be_imported_has_the_options_that_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("raise RuntimeError('imported')")
+    method = f"{tmp_path / 'mine.py'}:Mine"
+
+    [choice] = named(method)
+    given = {"Mine.step": 0.5, "other": None}
+    found = method_options([replace(choice, options={"step": 2, "size": 3})], given, 2, import_files=False)
+
+    assert found == [(method, {"step": 0.5, "size": 3, "other": None})]
+    with pytest.raises(UserError, match=r"no file .*absent\.py"):
+        method_options(named(f"{tmp_path / 'absent.py'}:Mine"), {}, 1, import_files=False)
+    with pytest.raises(UserError, match="imported"):
+        method_options(named(method), {}, 1)
 
 
 def test_two_methods_that_would_share_a_folder_are_refused(plug_in: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import importlib.metadata
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from cfo_bench.errors import DataError, UserError
+from cfo_bench.errors import DataError, UserError, describe
 from cfo_bench.records import DataRef, Problem
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def read(source: TaskSource, task: str, problem: Problem | None, where: str) -> 
     try:
         frame, target = source.load(task)
     except Exception as error:
-        raise DataError(f"{where} could not be loaded: {type(error).__name__}: {error}") from None
+        raise DataError(f"{where} could not be loaded: {describe(error)}") from None
     columns = [from_pandas(str(name), frame[name], where) for name in frame.columns]
     return DataSet.of(columns, target, problem, where)
 
@@ -67,5 +67,5 @@ def _source(point: str) -> TaskSource:
     except Exception as error:
         raise UserError(
             f"the tasks of plug-in {point!r} ({found.value}) can't be loaded: "
-            f"{type(error).__name__}: {error}; mend or uninstall it"
+            f"{describe(error)}; mend or uninstall it"
         ) from None
