@@ -32,25 +32,26 @@ from cfo_bench.results.trace import parse_trial
 # At the top: magic, turn of the slots, zero of the clock, number of trials, best loss. The last slot
 # that was written is number `turn % 2`.
 _HEAD = struct.Struct("<8sqdqd")
-_MAGIC = b"cfolive7"
+_MAGIC = b"cfolive6"
 _TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
 _TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
 # The result of the only trial in a slot: loss, score, ended, fit and validate seconds, peak memory. Last
 # comes the turn of that slot, which makes the result valid.
 _RESULT, _RESULT_AT = struct.Struct("<6dq"), 64
-# Whether the run is prepared; when the supervisor last saw its process running; since when and how long the
-# supervisor saw it stopped (0 s: not); and the pauses that were taken off the clock: how many, and each one.
-_PREPARED, _PREPARED_AT = struct.Struct("<q"), 128
-_SEEN, _SEEN_AT = struct.Struct("<d"), 136
-_NOTED, _NOTED_AT = struct.Struct("<dd"), 144
-_PAUSES, _PAUSE, _PAUSES_AT, _MOST_PAUSES = struct.Struct("<q"), struct.Struct("<dd"), 160, 32
 # A slot: the length of its content, and the trials under way as JSON arrays.
 _LENGTH = struct.Struct("<q")
-_SLOT_AT, _SLOT_SIZE = 1024, 128 * 1024
+_SLOT_AT, _SLOT_SIZE = 128, 128 * 1024
 # After the slots: the length of the lines that wait to be written, and the lines.
 _KEPT_AT = _SLOT_AT + 2 * _SLOT_SIZE
 _LINES_AT = _KEPT_AT + _LENGTH.size
-_SIZE = _KEPT_AT + 64 * 1024
+_LINES_END = _KEPT_AT + 64 * 1024
+# Whether the run is prepared; when the supervisor last saw its process running; since when and how long the
+# supervisor saw it stopped (0 s: not); and the pauses that were taken off the clock: how many, and each one.
+_PREPARED, _PREPARED_AT = struct.Struct("<q"), _LINES_END
+_SEEN, _SEEN_AT = struct.Struct("<d"), _LINES_END + 8
+_NOTED, _NOTED_AT = struct.Struct("<dd"), _LINES_END + 16
+_PAUSES, _PAUSE, _PAUSES_AT, _MOST_PAUSES = struct.Struct("<q"), struct.Struct("<dd"), _LINES_END + 32, 32
+_SIZE = _PAUSES_AT + _PAUSES.size + _MOST_PAUSES * _PAUSE.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,8 @@ class LivePage:
 
     def clear(self) -> None:
         """Removes everything from the page but the pauses."""
-        pauses = self.pauses()
         self._map[:_SLOT_AT] = _HEAD.pack(_MAGIC, 0, math.nan, 0, math.nan).ljust(_SLOT_AT, b"\0")
-        for pause in pauses:
-            self.add_pause(pause.at, pause.seconds)
+        self._map[_LINES_END:_PAUSES_AT] = bytes(_PAUSES_AT - _LINES_END)
         for slot in (0, 1):
             _LENGTH.pack_into(self._map, _SLOT_AT + slot * _SLOT_SIZE, 0)
         self.drop_kept()
@@ -209,9 +208,8 @@ class LivePage:
 
     def pauses(self) -> tuple[Pause, ...]:
         """Those of the whole run that were taken off its clock; none where the page can't be read."""
-        magic, *_ = _HEAD.unpack_from(self._map)
         (count,) = _PAUSES.unpack_from(self._map, _PAUSES_AT)
-        if magic != _MAGIC or not 0 <= count <= _MOST_PAUSES:
+        if not 0 <= count <= _MOST_PAUSES:
             return ()
         first = _PAUSES_AT + _PAUSES.size
         found = [_PAUSE.unpack_from(self._map, first + n * _PAUSE.size) for n in range(count)]
@@ -271,7 +269,7 @@ class LivePage:
         """Stores a line for the trace, as safe from a kill as there; False if there is no room."""
         first = _LINES_AT + self._kept
         last = first + len(line)
-        if last > _SIZE:
+        if last > _LINES_END:
             return False
         self._map[first:last] = line
         self._kept += len(line)
@@ -321,7 +319,7 @@ class LivePage:
 
     def _kept_trials(self) -> list[TrialRecord]:
         (length,) = _LENGTH.unpack_from(self._map, _KEPT_AT)
-        if not 0 < length <= _SIZE - _LINES_AT:
+        if not 0 < length <= _LINES_END - _LINES_AT:
             return []
         lines = self._map[_LINES_AT : _LINES_AT + length].splitlines()
         try:

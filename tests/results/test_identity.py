@@ -34,6 +34,7 @@ def test_the_same_spec_on_the_same_data_is_the_same_run() -> None:
         (header({**DATA, "sha256": "b" * 64}), [("data", "aaaaaaaaaaaa…", "bbbbbbbbbbbb…")]),
         (header({**DATA, "folds": "official"}), [("folds", "'by seed 0'", "'official'")]),
         (header(memory_mb=99), []),
+        (header(prepare_timeout_seconds=9.0), []),
     ],
 )
 def test_what_differs_is_named_with_both_values(

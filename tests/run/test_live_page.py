@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import Result, StartedTrial, Status, Trial, TrialRecord, record_of
+from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
 from cfo_bench.results.trace import encode
 from cfo_bench.run import live_page
 from cfo_bench.run.live_page import BusyError, LivePage, Snapshot, TrialsOnPage
@@ -148,6 +148,18 @@ def test_the_clock_and_the_tally_are_seen_by_the_other_side(page: LivePage) -> N
         assert page.snapshot() == Snapshot(1234.5, 5, 0.125)
         run.stop_clock()
         assert page.snapshot() == Snapshot(None, 5, 0.125)
+
+
+def test_pauses_outlive_the_process_that_they_were_in(page: LivePage) -> None:
+    page.add_pause(1.0, 2.0)
+    page.note_pause((5.0, 3.0))
+    page.clear()
+    assert page.pauses() == (Pause(1.0, 2.0),) and page.noted_pause is None
+    for n in range(40):  # more than there is room for
+        page.add_pause(2.0 + n, 1.0)
+    assert len(page.pauses()) == 32 and sum(one.seconds for one in page.pauses()) == 42.0
+    page.forget_pauses()
+    assert page.pauses() == ()
 
 
 def test_clearing_forgets_everything(page: LivePage) -> None:

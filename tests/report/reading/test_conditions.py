@@ -52,6 +52,14 @@ def ran(write_run: Any) -> Ran:
     return write
 
 
+@pytest.mark.parametrize("clock", ["wall", "virtual"])
+def test_runs_that_were_paused_are_named(ran: Ran, clock: str) -> None:
+    pauses = [{"at": 1.5, "seconds": 60.0}, {"at": 2.5, "seconds": 6.0}]
+    runs = [ran("cfo", clock=clock, end={"pauses": pauses}), ran("rs", clock=clock, end={"pauses": []})]
+    [line] = unequal_conditions(runs)
+    assert line == "1 of 2 runs were paused (for up to 66 s, which are not on their clocks): t cfo fold 0"
+
+
 def test_nothing_is_said_of_quiet_machines(ran: Ran) -> None:
     # Two may use 2 of 4 processors, and four runs side by side and their driver are no crowd.
     quiet = [
