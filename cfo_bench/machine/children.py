@@ -12,9 +12,9 @@ import signal
 import sys
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from cfo_bench.clock import monotonic, sleep
+from cfo_bench.machine import proc
 
 # How long killed processes may take to end, and how often we look.
 _PATIENCE_SECONDS, _LOOK_SECONDS = 2.0, 0.002
@@ -53,10 +53,7 @@ def _living_by_parent() -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     with suppress(OSError):
         for name in os.listdir("/proc"):
-            if name.isdecimal():
-                with suppress(OSError):  # it ended while we looked
-                    # After the command, which may contain anything: the state and the parent.
-                    state, parent = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()[:2]
-                    if state not in (b"Z", b"X"):
-                        found.setdefault(int(parent), []).append(int(name))
+            fields = proc.stat(int(name)) if name.isdecimal() else []
+            if fields and fields[0] not in (b"Z", b"X"):
+                found.setdefault(int(fields[1]), []).append(int(name))
     return found

@@ -18,9 +18,11 @@ def call_in_subprocess(
     doing: str,
     function: Callable[..., Any],
     *args: Any,
+    limit: tuple[float, str] | None = None,
 ) -> Any:
     """Calls `function(*args)` in a new process and returns what it returns.
 
+    `limit` is how many seconds it may take, and the option that sets them. Without it, there is none.
     An error that it raises is raised here, with the same message and exit code. `doing` says in an
     error what the process was for, should it die.
     """
@@ -29,6 +31,12 @@ def call_in_subprocess(
     child.start()
     theirs.close()
     try:
+        if limit is not None and not ours.poll(limit[0]):
+            child.kill()
+            seconds, option = limit
+            raise RunError(
+                f"{doing} took longer than {seconds:g} s: look for what hangs, or give it longer by {option}"
+            )
         answer, exit_code, message = ours.recv()
     except EOFError:
         child.join()

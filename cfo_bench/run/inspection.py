@@ -24,7 +24,14 @@ _DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
 
 def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> TaskFacts:
     """The facts of a task, from its data; an error if the spec's learner can't be trained on it."""
-    facts: TaskFacts = call_in_subprocess(context, f"loading task {ref.task!r}", _inspect, spec, ref)
+    facts: TaskFacts = call_in_subprocess(
+        context,
+        f"loading task {ref.task!r}",
+        _inspect,
+        spec,
+        ref,
+        limit=(spec.prepare_timeout_seconds, "--prepare-timeout"),
+    )
     return facts
 
 

@@ -17,10 +17,10 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cfo_bench.clock import WallClock, monotonic, process_seconds, sleep
+from cfo_bench.machine import proc
 from cfo_bench.run.live_page import LivePage
 
 # A shorter stop is not worth a record: it stays on the clock.
@@ -95,7 +95,7 @@ class PauseWatch:
 
     def __init__(self, pid: int, page: LivePage) -> None:
         self._pid, self._page = pid, page
-        self._last = self._before = self._look()
+        self._last = self._before = self._look(proc.stat(pid))
         self._was_stopped = False
         self._n_pauses = len(page.pauses())  # that the run's process has taken off
         self._wait_until: float | None = None  # how long the run may take to answer
@@ -103,7 +103,8 @@ class PauseWatch:
     def is_paused(self) -> bool:
         """Whether the run's process is stopped, or was until now: then no deadline counts."""
         now = monotonic()
-        if _state(self._pid) in ("T", "t"):
+        fields = proc.stat(self._pid)
+        if proc.is_stopped(fields):
             self._was_stopped = True
             self._note(now)
             return True
@@ -120,13 +121,13 @@ class PauseWatch:
                 self._note(now)
                 os.kill(self._pid, signal.SIGCONT)
         self._n_pauses, self._wait_until = len(self._page.pauses()), None
-        self._before, self._last = self._last, self._look()
+        self._before, self._last = self._last, self._look(fields)
         self._page.seen_running(self._last.at)
         return False
 
     def start_again(self) -> None:
         """We did something that took a while: that was no pause."""
-        self._last = self._look()
+        self._last = self._look(proc.stat(self._pid))
 
     def _note(self, now: float) -> None:
         """Writes to the page how long the pause is by now, unless the run's process has taken it off."""
@@ -138,42 +139,16 @@ class PauseWatch:
 
     def _were_both_frozen(self) -> bool:
         """Whether neither we nor the run's process ran since the last look, though both could have."""
-        now, last = self._look(), self._last
+        now, last = self._look(proc.stat(self._pid)), self._last
         missing = now.at - last.at - (now.ours - last.ours) - LOOK_SECONDS - ANSWER_SECONDS
         is_run_active = now.run - last.run > (now.at - last.at) / 2
         has_gone_on = now.trials - last.trials > 2 * (last.trials - self._before.trials) + 2
         return missing >= LEAST_UNSIGNALLED_SECONDS and not is_run_active and not has_gone_on
 
-    def _look(self) -> _Look:
+    def _look(self, fields: list[bytes]) -> _Look:
         return _Look(
             at=monotonic(),
-            ours=process_seconds() + _waited_for_processor(),
-            run=_ran(self._pid),
+            ours=process_seconds() + proc.seconds_waited(),
+            run=proc.seconds_run(fields),
             trials=self._page.snapshot().trials,
         )
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat from the state on; empty where there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def _state(pid: int) -> str:
-    """The state of a process as one letter, such as T for a stopped one; empty where it is not known."""
-    return next(iter(_stat(pid)), "")
-
-
-def _ran(pid: int) -> float:
-    """Seconds that a process and the children that it waited for were on a processor."""
-    return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def _waited_for_processor() -> float:
-    """Seconds that this thread was ready to run, while others had the processors."""
-    try:
-        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0

@@ -71,6 +71,26 @@ def test_nothing_outlives_a_run_that_is_killed(commands: Commands, how: str):
     wait_until(lambda: not commands.processes(), f"the end of {list(commands.processes().values())}", 5)
 
 
+@pytest.mark.parametrize("who", ["command", "run"])
+@pytest.mark.parametrize("how", WAYS)
+def test_nothing_outlives_a_process_that_is_killed_at_once(commands: Commands, how: str, who: str):
+    running = commands.start(*words(commands, how, 20))
+    commands.wait_for_trials(2)
+    if who == "command":
+        running.kill()
+    else:
+        os.kill(commands.run_processes()[0], signal.SIGKILL)
+    running.communicate(timeout=60)
+    wait_until(lambda: not commands.processes(), f"the end of {list(commands.processes().values())}", 5)
+
+
+def test_nothing_outlives_a_run_that_is_killed_at_its_deadline(commands: Commands):
+    line = words(commands, "forks_twice", 400)
+    line[line.index("--budget") + 1] = "1"
+    assert commands(*line).returncode == 0
+    wait_until(lambda: not commands.processes(), f"the end of {list(commands.processes().values())}", 5)
+
+
 def test_what_a_run_started_ends_before_the_next_run(commands: Commands):
     running = commands.start(*words(commands, "opens", 100), "--folds", "0-2")
     wait_until(lambda: len(list(commands.results.rglob("*.jsonl"))) >= 3, "the third run")

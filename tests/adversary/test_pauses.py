@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from itertools import pairwise
 
 import orjson
 import pytest
@@ -45,6 +46,44 @@ def test_a_pause_takes_nothing_off_the_budget(commands: Commands, who: str, para
     if who != "supervisor":  # then the run went on
         [pause] = end["pauses"]
         assert 0 < pause["at"] < BUDGET and 0.8 * PAUSE < pause["seconds"] < PAUSE + 2
+
+
+def test_a_run_that_is_stopped_past_its_deadline_goes_on_where_it_was(commands: Commands):
+    running = commands.start(*faulty(budget=2, seconds=TRIAL, at=-1))
+    commands.wait_for_trials(5)
+    stopped = stop(commands, "all")
+    time.sleep(4)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    [end] = commands.rows("end")
+    assert end["reason"] == "budget" and end["elapsed"] < 2.5
+    assert len(commands.rows()) >= 0.5 * 2 / TRIAL
+
+
+def test_a_run_that_was_paused_interrupted_and_resumed_has_its_clock_and_its_pauses(commands: Commands):
+    words = faulty(budget=BUDGET, seconds=TRIAL, at=-1)
+    running = commands.start(*words)
+    commands.wait_for_trials(5)
+    stopped = stop(commands, "run")
+    time.sleep(PAUSE)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    commands.wait_for_trials(15)
+    os.killpg(running.pid, signal.SIGINT)
+    running.communicate(timeout=60)
+    [interrupted] = commands.rows("end")
+    assert interrupted["reason"] == "interrupted" and len(interrupted["pauses"]) == 1
+    assert interrupted["elapsed"] < BUDGET
+    result = commands(*words)
+    assert result.returncode == 0, result.stderr
+    [resumed] = commands.rows("resume")
+    end = commands.rows("end")[-1]
+    assert resumed["elapsed"] == interrupted["elapsed"] and end["reason"] == "budget"
+    assert end["pauses"] == interrupted["pauses"]
+    trials = commands.rows()
+    assert all(one["ended"] <= after["started"] for one, after in pairwise(trials))
 
 
 def test_the_report_names_runs_that_were_paused(commands: Commands):

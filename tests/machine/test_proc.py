@@ -1,0 +1,29 @@
+"""What /proc tells of a process: whether it is stopped, and how long it ran or waited."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+
+from cfo_bench.machine import proc
+
+
+def test_a_stopped_process_is_told_from_a_sleeping_one() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        assert not proc.is_stopped(proc.stat(process.pid))
+        process.send_signal(signal.SIGSTOP)
+        while not proc.is_stopped(proc.stat(process.pid)):
+            time.sleep(0.005)
+        process.kill()
+    assert proc.stat(process.pid) == [] and not proc.is_stopped([])
+
+
+def test_a_process_that_works_has_run_for_that_long() -> None:
+    before, waited = proc.seconds_run(proc.stat(os.getpid())), proc.seconds_waited()
+    began = time.process_time()
+    while time.process_time() < began + 0.2:
+        pass
+    assert 0.15 < proc.seconds_run(proc.stat(os.getpid())) - before < 1.0
+    assert proc.seconds_waited() >= waited
