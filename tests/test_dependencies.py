@@ -26,6 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 NOT_IMPORTED = {
     "bokeh": "Dask's dashboard is drawn by it",
     "build": "tests/test_packaging.py builds the wheel with it",
+    "cryptography": "Dask makes certificates for TLS with it",
     "hatchling": "the build backend",
     "mypy": "make check",
     "pandas-stubs": "pandas' types for mypy",

@@ -18,14 +18,16 @@ echo "Submitted batch job $!"
 """
 SCANCEL = '#!/bin/sh\nkill -s TERM -- -"$1"\n'
 
-# What another user of this machine would try, on one port.
+# What another user of this machine would try, on one port. Dask's client waits for ever for an answer of a
+# dashboard, which speaks HTTP: so it ends by an alarm, a while after it has loaded Dask.
 INTRUDER = """
-import logging, sys
+import logging, signal, sys
 logging.disable(logging.CRITICAL)
 from distributed import Client
+signal.alarm(15)
 try:
     with Client(f"tcp://{sys.argv[1]}", timeout=3) as client:
-        print("ran", client.submit(lambda: 17).result(timeout=5))
+        print("ran", client.submit(lambda: 17).result(timeout=5), flush=True)
 except Exception as error:
     print("kept out:", type(error).__name__)
 """

@@ -16,7 +16,7 @@ _BOLD = re.compile(r"\*\*(.+)\*\*")
 
 # How a formula begins, in ASCII or full width: spreadsheets ignore spaces before it. A number, also in
 # percent, is none.
-_FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|[\t\r]")
+_FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|\t")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.ASCII | re.IGNORECASE)
 
 _LATEX = {
@@ -126,7 +126,11 @@ def _plain(value: CellValue) -> CellValue:
 
 
 def _no_formula(text: str) -> str:
-    """Text with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay."""
+    """Text with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay.
+
+    A carriage return becomes a new line: Python's csv module does not quote it, and a row would end there.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 

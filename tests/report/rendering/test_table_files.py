@@ -54,6 +54,13 @@ def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(text: str) -> No
     assert cell == f"'{text.strip('*')}"
 
 
+@pytest.mark.parametrize(("text", "shown"), [("\r=1", "'\n=1"), ("a\r\n=1", "a\n=1"), ("a\r=1", "a\n=1")])
+def test_csv_has_no_carriage_return_that_would_end_a_row(text: str, shown: str) -> None:
+    rows = list(csv.reader(io.StringIO(to_csv(Table("t", "t", "", ("a",), [[text]])), newline="")))
+
+    assert rows == [["a"], [shown]]
+
+
 @pytest.mark.parametrize("text", ["-5.9%", "+3", "-1e-5", "-.5 %", "a=b", "cfo-0", "×2.8", "", " x"])
 def test_csv_keeps_other_text_and_numbers_as_they_are(text: str) -> None:
     rows = list(csv.reader(io.StringIO(to_csv(Table("t", "t", "", ("a", "b"), [[text, -0.5]])))))
