@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import machine
 from cfo_bench.engines import Engine, engine_of
 from cfo_bench.engines.listener import Active
-from cfo_bench.errors import UserError
+from cfo_bench.errors import TraceError, UserError
 from cfo_bench.records import DataRef, EndReason, RunSpec
 from cfo_bench.results import plan, trace
+from cfo_bench.results.folder import check_no_links
 from cfo_bench.run.fork_server import fork_server
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.run_id import run_id
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
@@ -236,6 +238,7 @@ def run_suite(
     `Interrupted`; the same call resumes them.
     """
     runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
+    check_no_links(runs.suite.results, map(run_id, runs.specs))
     not_resumable = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
     metrics = _metrics(runs, force, context, on_event)
@@ -311,6 +314,6 @@ def _metric_if_done(paths: Sequence[Path]) -> str | None:
             if lines is None or lines[1]["kind"] != "end" or lines[1]["reason"] == EndReason.INTERRUPTED:
                 return None
             metric = str(lines[0]["metric"])
-        except (OSError, ValueError, KeyError, TypeError):  # absent or damaged: its run will tell
+        except TraceError:  # its run will report it
             return None
     return metric

@@ -28,9 +28,10 @@ def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:
     """
     from cfo_bench.results.merge import MergeConflict
     from cfo_bench.results.merge import merge as put_together
+    from cfo_bench.run.live_page import LivePage
 
     try:
-        merged = put_together(folders, out, skip_running)
+        merged = put_together(folders, out, lambda page: LivePage.left_behind(page).evaluated, skip_running)
     except MergeConflict as error:
         for line in error.conflicts[:_AT_MOST]:
             click.echo(f"  {line}", err=True)

@@ -83,7 +83,6 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
         request.out / layout.CACHE / "digests",
         request.selection,
         lambda done, total: progress("reading traces", done, total),
-        passed_over=request.out,
     )
     found = comparable(loaded.digests)
     warnings = [*loaded.unreadable, *found.warnings]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 # The trace of a run. Every file with this suffix below a results folder is one.
@@ -33,3 +35,13 @@ def stamp(path: str | Path) -> tuple[int, int]:
     """The size of a file and when it was last written, in nanoseconds: it changes when the file does."""
     found = os.stat(path)
     return found.st_size, found.st_mtime_ns
+
+
+def read_regular(path: str | Path) -> bytes:
+    """The content of a regular file. OSError for a link, a pipe, a socket or a device: none is opened."""
+    # Without O_NONBLOCK, opening a pipe would wait for somebody who writes to it.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
+        return file.read()
