@@ -103,7 +103,7 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
         _write_tables(folder, part, request.formats)
     drawn, kept = _draw(folder, parts, request.formats, progress)
     if "html" in request.formats:
-        _write_page(folder, parts, warnings, request.formats)
+        _write_page(folder, parts, [_as_utf8(line) for line in warnings], request.formats)
     folder.close()
     return Built(
         request.out,
@@ -249,6 +249,11 @@ def _write_page(
             folder.write(layout.curves_file(part.learner, index), script)
     page = Page(formats, lambda file: _png_size(folder.path / file))
     folder.write(layout.INDEX, page.render(parts, warnings))
+
+
+def _as_utf8(text: str) -> str:
+    """A warning may name a file whose name is no UTF-8: its bytes become escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _png_size(path: Path) -> tuple[int, int] | None:

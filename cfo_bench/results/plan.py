@@ -15,6 +15,7 @@ import orjson
 from cfo_bench.locks import lock
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
+from cfo_bench.results.files import read_regular
 from cfo_bench.run_id import run_id
 
 # Without the suffix of a trace: every file that has it is taken for one.
@@ -74,7 +75,10 @@ def _planned(spec: RunSpec, error: str | None = None) -> Planned:
 @contextmanager
 def _locked(results: Path) -> Iterator[BinaryIO]:
     results.mkdir(parents=True, exist_ok=True)
-    with (results / FILE_NAME).open("ab+") as file:
+    path = results / FILE_NAME
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no regular file")  # a pipe would never end
+    with path.open("ab+") as file:
         lock(file.fileno(), patience_seconds=math.inf)
         yield file
 
@@ -93,7 +97,7 @@ def _append(file: BinaryIO, runs: Sequence[Planned]) -> None:
 def read(results: Path) -> list[Planned]:
     """Every run that was asked for, each by its last line; empty where there is no plan."""
     try:
-        return list(_parse((results / FILE_NAME).read_bytes()).values())
+        return list(_parse(read_regular(results / FILE_NAME)).values())
     except OSError:
         return []
 
