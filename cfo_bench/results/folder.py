@@ -73,7 +73,7 @@ def check_no_links(results: Path, run_ids: Iterable[str]) -> None:
     """
     folders = {folder for run_id in run_ids for folder in PurePosixPath(run_id).parents}
     for folder in sorted(folders):
-        if folder.parts and (results / folder).is_symlink():
+        if folder.parts and os.path.islink(results / folder):
             raise UserError(
                 f"{results / folder} is a link, and links below a results folder are not followed: "
                 "put a folder in its place, or use another --results"

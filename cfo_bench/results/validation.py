@@ -349,6 +349,7 @@ _LEAST = {
     **dict.fromkeys(("validate_seconds", "tell_seconds", "peak_memory_mb"), 0),
     **dict.fromkeys(("rows", "asked"), 1),
 }
+_WHOLE = ("number", "thread", "rows", "asked")
 _STATUSES = frozenset(map(str, Status))
 
 
@@ -365,10 +366,10 @@ def _check_columns(columns: Mapping[str, Sequence[Any]], at_once: int) -> None:
         types = set(map(type, column))
         if not types <= _COLUMN_TYPES[name]:
             raise BadLineError(name)
-        if name not in _LEAST or types == {_NONE}:
+        if name not in _LEAST or types <= {_NONE}:
             continue
         numbers = [value for value in column if value is not None] if _NONE in types else column
-        if numbers and (min(numbers) < _LEAST[name] or (int in types and max(numbers) > _MOST)):
+        if min(numbers) < _LEAST[name] or (name in _WHOLE and max(numbers) > _MOST):
             raise BadLineError(name)
     if not _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, columns["config"])))):
         raise BadLineError("config")

@@ -84,7 +84,7 @@ class Stop:
 
 def already_done(job: Job) -> Verdict | None:
     """The verdict on a run that is finished, by its trace; None if it is not, or if the trace is damaged."""
-    if page_path(job.trace_path).exists():  # another command works on the run, or was killed at it
+    if os.path.exists(page_path(job.trace_path)):  # another command works on the run, or was killed at it
         return None
     end = _end_on_disk(job)
     return None if end is None else _ended(end, Outcome.ALREADY_DONE)
