@@ -77,7 +77,8 @@ def has_name(fd: int, path: Path) -> bool:
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of this file; False where there is no file, or no locks."""
     try:
-        fd = os.open(path, os.O_RDONLY)
+        # Neither a link nor a pipe is a lock of ours; without O_NONBLOCK, a pipe would wait for a writer.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return False
     try:

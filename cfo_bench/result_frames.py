@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfo_bench.errors import TraceError
 from cfo_bench.records import TrialRecord
 from cfo_bench.results import trace
 from cfo_bench.results.status import RunStatus, status
@@ -95,10 +94,7 @@ def _run_row(run: RunStatus) -> dict[str, Any]:
     }
     if run.path is None:
         return row
-    try:
-        ends = trace.ends(Path(run.path))
-    except (OSError, ValueError) as error:
-        raise TraceError(f"{run.path} changed while it was read ({error}): load the results again") from None
+    ends = trace.ends(Path(run.path))
     if ends is None:
         return row
     header, last = ends

@@ -16,7 +16,7 @@ from pathlib import Path
 from cfo_bench.errors import UserError
 
 
-def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
+def open_file(path: str | Path, flags: int, mode: int = 0o666) -> int:
     """`os.open` of a file that must not be a link; if it is one, the OSError says so in words."""
     try:
         return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
@@ -47,7 +47,7 @@ def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
         raise
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: str | Path) -> bytes:
     """The content of a file; OSError for a link, and for a pipe or a device, which may have no end."""
     with open(open_file(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -18,13 +18,14 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, EndReason, RunSpec, TaskFacts
 from cfo_bench.registry import is_in_file
 from cfo_bench.results import plan, trace
+from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.identity import data_differences, data_identity, of_another_run
 from cfo_bench.run.fork_server import fork_server
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
-from cfo_bench.safe_writing import refuse_linked_folders
+from cfo_bench.run_id import run_id
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
@@ -268,8 +269,7 @@ def run_suite(
     if runs.engine is None or not runs.import_files:
         raise UserError("these runs are only to be looked at: make them without import_files=False")
     results = runs.suite.results
-    for folder in {trace.path_of(results, spec).parent for spec in runs.specs}:
-        refuse_linked_folders(results, folder / "traces", "remove it, or choose another --results")
+    check_no_links(results, map(run_id, runs.specs))
     not_resumable = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
     paths = [trace.path_of(results, spec) for spec in runs.specs]

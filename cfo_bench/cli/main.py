@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
@@ -18,6 +23,7 @@ from cfo_bench.cli.status import status
 from cfo_bench.cli.study import study
 from cfo_bench.cli.tasks import tasks
 from cfo_bench.errors import CfoBenchError
+from cfo_bench.terminal.text import one_line, say
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -49,26 +55,62 @@ cli.add_command(schema)
 
 
 def main() -> None:
-    """Every mistake is one line on stderr: exit code 2 for the user's, 1 for a run's."""
+    """Every mistake is one line on stderr: exit code 2 for the user's, 1 for a run's or the machine's."""
+    _prepare_streams()
     try:
-        sys.exit(cli.main(standalone_mode=False, prog_name="cfo-bench"))
+        code = cli.main(standalone_mode=False, prog_name="cfo-bench")
+        _flush()
+        sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
+        _end(error.format_message(), 2)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "cfo-bench"
         message = error.format_message().rstrip(".").replace("'. (", "' (")
-        click.echo(f"{where}: {message[:1].lower()}{message[1:]} (see {where} --help)", err=True)
-        sys.exit(2)
+        _end(one_line(f"{where}: {message[:1].lower()}{message[1:]} (see {where} --help)"), 2)
     except click.ClickException as error:
-        click.echo(f"cfo-bench: {error.format_message()}", err=True)
-        sys.exit(error.exit_code)
+        _end(one_line(f"cfo-bench: {error.format_message()}"), error.exit_code)
     except CfoBenchError as error:
-        click.echo(f"cfo-bench: {error}", err=True)
-        sys.exit(error.exit_code)
+        _end(one_line(f"cfo-bench: {error}"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("cfo-bench: stopped", err=True)
-        sys.exit(130)
+        _end("cfo-bench: stopped", 130)
     except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
-        sys.stderr.close()
-        sys.exit(141)
+        _end("", 141)
+    except OSError as error:
+        if error.errno not in _OF_THE_MACHINE:
+            raise
+        place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+        _end(one_line(f"cfo-bench: {place}{error.strerror}; make room, or write elsewhere"), 1)
+
+
+# A full disk, a full quota, a file system that can't be written to, an output that is closed.
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EBADF, errno.EIO)
+
+
+def _prepare_streams() -> None:
+    """A stream that was closed leads nowhere; one that can't show a character shows an escape for it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flush() -> None:
+    """Errors of an output that is full are met here, and not when Python has ended."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _end(text: str, exit_code: int) -> NoReturn:
+    with suppress(OSError, ValueError):
+        if text:
+            say(text)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            # It takes no more. Without this, Python would try again when it ends, and complain.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(exit_code)

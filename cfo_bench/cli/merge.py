@@ -28,18 +28,20 @@ def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:
     """
     from cfo_bench.results.merge import MergeConflict
     from cfo_bench.results.merge import merge as put_together
+    from cfo_bench.run.live_page import LivePage
+    from cfo_bench.terminal.text import one_line, say
 
     try:
-        merged = put_together(folders, out, skip_running)
+        merged = put_together(folders, out, lambda page: LivePage.left_behind(page).evaluated, skip_running)
     except MergeConflict as error:
         for line in error.conflicts[:_AT_MOST]:
-            click.echo(f"  {line}", err=True)
+            say(f"  {one_line(line)}")
         if len(error.conflicts) > _AT_MOST:
-            click.echo(f"  and {len(error.conflicts) - _AT_MOST} more", err=True)
+            say(f"  and {len(error.conflicts) - _AT_MOST} more")
         raise
     for line in [*merged.notes, *merged.warnings]:
-        click.echo(f"  {line}", err=True)
+        say(f"  {one_line(line)}")
     came = "".join(f", {n} from {folder}" for folder, n in sorted(merged.copied.items()))
     total = merged.copied.total() + merged.there_before
     before = f", {merged.there_before} there before" if merged.there_before else ""
-    click.echo(f"{out}: {total} run{'s' * (total != 1)}{before}{came}")
+    say(f"{out}: {total} run{'s' * (total != 1)}{before}{came}", err=False)

@@ -67,6 +67,7 @@ def report(
     """
     from cfo_bench.report.rendering.layout import INDEX
     from cfo_bench.reports import write_report
+    from cfo_bench.terminal.text import say
 
     chosen = None if formats is None else [name.strip() for name in formats.split(",") if name.strip()]
     has_page = chosen is None or "html" in chosen
@@ -86,7 +87,7 @@ def report(
         )
     _print(built, built.out, as_json)
     page = built.out / INDEX
-    click.echo(f"\n{page if has_page else built.out}", err=True)
+    say(f"\n{page if has_page else built.out}")
     if open_page:
         click.launch(str(page))
 
@@ -96,9 +97,10 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from cfo_bench.terminal.tables import show_json
+    from cfo_bench.terminal.text import one_line, say
 
     for line in built.warnings:
-        click.echo(f"cfo-bench: {line}", err=True)
+        say(f"cfo-bench: {one_line(line)}")
     if as_json:
         show_json(
             {
@@ -109,7 +111,7 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
             }
         )
     for one in built.overviews:
-        click.echo(f"\n{one.learner}: {one.sentence}\n\n{_standings(one)}", err=as_json)
+        say(f"\n{one_line(f'{one.learner}: {one.sentence}')}\n\n{_standings(one)}", err=as_json)
 
 
 def _standings(found: Overview) -> str:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 # What is listed one by one, before the rest is only counted.
 _AT_MOST = 10
 
-_RUN_FILE = re.compile(r"\S*fold-\d+_seed-\d+\S*")
+# The name of a run's file in a reason. It has to begin a word: a search from every character of a long word
+# takes time that grows with its square.
+_RUN_FILE = re.compile(r"(?<!\S)\S{0,500}fold-\d{1,20}_seed-\d{1,20}\S*")
+# A reason is shown up to here.
+_LONGEST_REASON = 500
 
 
 @click.command(short_help="What is done, running, waiting, failed or missing.")
@@ -42,6 +46,7 @@ def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
 
     from cfo_bench.results.status import Watch
     from cfo_bench.terminal.tables import show_json
+    from cfo_bench.terminal.text import one_line, say
 
     if watch and as_json:
         raise click.UsageError("--json prints once: leave out --watch")
@@ -51,12 +56,12 @@ def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
     else:
         found = looking.look()
     for line in found.unreadable:
-        click.echo(f"cfo-bench: {line}", err=True)
+        say(f"cfo-bench: {one_line(line)}")
     if as_json:
         show_json([asdict(run) for run in found.runs])
     elif not watch or sys.stdout.isatty():
         # What matters most comes last, where one looks.
-        click.echo("\n".join([*_by_task(found.runs), *_summary(found.runs)]))
+        say("\n".join([*_by_task(found.runs), *_summary(found.runs)]), err=False)
 
 
 def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
@@ -65,6 +70,7 @@ def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
     from rich.text import Text
 
     from cfo_bench.clock import sleep
+    from cfo_bench.terminal.text import shown
 
     found = looking.look()
     try:
@@ -72,7 +78,7 @@ def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
             while _goes_on(found.runs):
                 # What does not fit is cut off at the bottom.
                 view = "\n".join([*_summary(found.runs), "", *_by_task(found.runs, unfinished_only=True)])
-                live.update(Text(view, no_wrap=True, overflow="ellipsis"), refresh=True)
+                live.update(Text(shown(view), no_wrap=True, overflow="ellipsis"), refresh=True)
                 sleep(every)
                 found = looking.look()
     except KeyboardInterrupt:
@@ -83,6 +89,7 @@ def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
 def _watch_lines(looking: Watch, every: float) -> FolderStatus:
     """A line whenever a number has changed, and one for each new failure."""
     from cfo_bench.clock import sleep
+    from cfo_bench.terminal.text import say
 
     said: Counter[str] | None = None
     failures: set[RunStatus] = set()
@@ -92,7 +99,7 @@ def _watch_lines(looking: Watch, every: float) -> FolderStatus:
             counts = Counter[str](run.progress for run in found.runs)
             failed = {run for run in found.runs if run.progress == "failed"}
             for line in _reasons([run for run in found.runs if run in failed - failures]):
-                click.echo(line)
+                say(line, err=False)
             if counts != said:
                 numbers = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
                 click.echo(f"{len(found.runs)} runs: {numbers}; {_to_go(found.runs)}")
@@ -191,13 +198,20 @@ def _cell(counts: Counter[str]) -> str:
 
 def _reasons(runs: Sequence[RunStatus]) -> Iterator[str]:
     """Each reason once, the most frequent first, with the runs that have it."""
+    from cfo_bench.terminal.text import one_line
+
     by_reason: dict[str, list[RunStatus]] = {}
     for run in runs:
         # Two runs that name files of their own have the same reason all the same.
-        by_reason.setdefault(_RUN_FILE.sub("", run.reason or ""), []).append(run)
+        by_reason.setdefault(_RUN_FILE.sub("", _short(run.reason)), []).append(run)
     for some in sorted(by_reason.values(), key=len, reverse=True):
-        yield f"  {len(some)} run{'s' * (len(some) != 1)}: {some[0].reason or 'stopped'}"
+        yield f"  {len(some)} run{'s' * (len(some) != 1)}: {one_line(_short(some[0].reason)) or 'stopped'}"
         yield from _some([f"    {line}" for line in _folds(some)])
+
+
+def _short(reason: str | None) -> str:
+    text = reason or ""
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def _some(lines: Sequence[str]) -> Iterator[str]:

@@ -90,7 +90,6 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
         digests_file,
         request.selection,
         lambda done, total: progress("reading traces", done, total),
-        passed_over=request.out,
     )
     found = comparable(loaded.digests)
     warnings = [*loaded.unreadable, *found.warnings]
@@ -111,7 +110,7 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
         _write_tables(folder, part, request.formats)
     drawn, kept = _draw(folder, parts, request.formats, progress)
     if "html" in request.formats:
-        _write_page(folder, parts, warnings, request.formats)
+        _write_page(folder, parts, [_as_utf8(line) for line in warnings], request.formats)
     folder.close()
     return Built(
         request.out,
@@ -261,6 +260,11 @@ def _write_page(
             folder.write(layout.curves_file(part.learner, index), script)
     page = Page(formats, lambda file: _png_size(folder.path / file))
     folder.write(layout.INDEX, page.render(parts, warnings))
+
+
+def _as_utf8(text: str) -> str:
+    """A warning may name a file whose name is no UTF-8: its bytes become escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _png_size(path: Path) -> tuple[int, int] | None:

@@ -3,39 +3,78 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from cfo_bench.errors import UserError
 from cfo_bench.locks import is_locked
 from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, page_path
 
 
-def run_files(results: Path) -> dict[str, set[str]]:
-    """The suffixes of each run's trace and page, by the run's id: their path without the suffix."""
-    if not results.is_dir():
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """What a results folder holds. Every command lists it here, so that all of them see the same runs."""
+
+    runs: dict[str, set[str]]  # the suffixes of each run's trace and page, by the run's id
+    unreadable: list[str]  # a message for each folder, and each file called like a trace, that can't be read
+
+
+def run_files(results: Path) -> RunFiles:
+    """The runs that have a trace or a page in the folder; a run's id is their path without the suffix.
+
+    A folder that is a link is not followed. What is called like a trace and is no regular file is
+    never opened.
+    """
+    if not _is_folder(results):
         raise UserError(f"no folder {str(results)!r}: give the --results folder of cfo-bench run")
+    found = RunFiles({}, [])
+    _list(str(results), "", found)
+    return found
+
+
+def _is_folder(path: Path) -> bool:
     try:
-        return dict(_run_files(str(results), ""))
+        return path.is_dir()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _list(folder: str, prefix: str, found: RunFiles) -> None:
+    try:
+        with os.scandir(folder) as entries:
+            inside = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        raise UserError(
-            f"can't read {error.filename}: {error.strerror}; give a folder that you may read"
-        ) from None
-
-
-def _run_files(folder: str, prefix: str) -> Iterator[tuple[str, set[str]]]:
-    found: dict[str, set[str]] = {}
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _run_files(entry.path, f"{prefix}{entry.name}/")
-                continue
-            stem, suffix = os.path.splitext(entry.name)
-            if suffix in (TRACE_SUFFIX, PAGE_SUFFIX):
-                found.setdefault(f"{prefix}{stem}", set()).add(suffix)
-    yield from found.items()
+        found.unreadable.append(f"can't read the folder {folder}: {error.strerror}; give it back its rights")
+        return
+    for entry in inside:
+        if entry.is_dir(follow_symlinks=False):
+            _list(entry.path, f"{prefix}{entry.name}/", found)
+            continue
+        stem, suffix = os.path.splitext(entry.name)
+        if suffix not in (TRACE_SUFFIX, PAGE_SUFFIX):
+            continue
+        if entry.is_file(follow_symlinks=False):
+            found.runs.setdefault(f"{prefix}{stem}", set()).add(suffix)
+        elif suffix == TRACE_SUFFIX:
+            kind = "a link" if entry.is_symlink() else "no regular file"
+            found.unreadable.append(f"{entry.path} can't be read as a trace, as it is {kind}: move it away")
 
 
 def is_held(trace_path: Path) -> bool:
     """Whether a process is working on this run: it holds the page beside the trace, or writes the trace."""
     return is_locked(page_path(trace_path)) or is_locked(trace_path)
+
+
+def check_no_links(results: Path, run_ids: Iterable[str]) -> None:
+    """A UserError where a folder of one of these runs is a link: no command follows it.
+
+    What `results` itself is, or its parents are, is the user's own choice.
+    """
+    folders = {folder for run_id in run_ids for folder in PurePosixPath(run_id).parents}
+    for folder in sorted(folders):
+        if folder.parts and os.path.islink(results / folder):
+            raise UserError(
+                f"{results / folder} is a link, and links below a results folder are not followed: "
+                "put a folder in its place, or use another --results"
+            )

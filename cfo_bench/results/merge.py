@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import NoLocksError, RunError, TraceError, UserError
+from cfo_bench.records import TrialRecord
 from cfo_bench.registry import label
 from cfo_bench.results import plan, trace
 from cfo_bench.results.files import INTERRUPTED_SUFFIX, TRACE_SUFFIX, interrupted_path, page_path, stamp
 from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.identity import differences
-from cfo_bench.safe_writing import refuse_linked_folders, write_whole
+from cfo_bench.safe_writing import read_regular, refuse_linked_folders, write_whole
 
 # What to do about a folder in the results that is a link.
 _NO_LINK = "remove it, or merge into another folder"
@@ -53,26 +55,33 @@ class _Copy:
     is_finished: bool
     trials: int
     is_torn: bool  # its last line is not whole
+    waiting: bytes  # lines that were on the live page of a killed run, and belong to the trace
     stamp: tuple[int, int]  # when it was read: see files.stamp
 
     def lines(self) -> bytes:
-        """The whole lines."""
-        return trace.split_torn(self.path.read_bytes())[0]
+        """The whole lines of the trace, and those that wait."""
+        return trace.split_torn(read_regular(self.path))[0] + self.waiting
 
 
-def merge(folders: Sequence[Path], out: Path, skip_running: bool = False) -> Merged:
+# The trials with a result that a live page holds.
+OnPage = Callable[[Path], Sequence[TrialRecord]]
+
+
+def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: bool = False) -> Merged:
     """Copies every run of the folders to `out`, which may be one of them, or have runs already.
 
-    A run that several folders have is taken from the one that has most of it. The order of the folders
-    does not matter. A run that a process works on is a conflict, or left out with `skip_running`.
+    A run that several folders have is taken from the one that has most of it, the trials on its live page
+    included. The order of the folders does not matter. A run that a process works on is a conflict, or left
+    out with `skip_running`.
     """
     sources = _sources(folders, out)
-    files = {folder: run_files(folder) for folder in sources}
-    for folder, found in files.items():
-        if folder != out and not found and not plan.read(folder):
+    listed = {folder: run_files(folder) for folder in sources}
+    for folder, found in listed.items():
+        if folder != out and not found.runs and not found.unreadable and not plan.read(folder):
             raise UserError(f"no traces in {str(folder)!r}: give folders that cfo-bench run has written to")
     merged = Merged()
-    conflicts: list[str] = []
+    conflicts = [line for found in listed.values() for line in found.unreadable]
+    files = {folder: found.runs for folder, found in listed.items()}
     chosen: dict[str, _Copy] = {}
     for run_id in sorted({run_id for found in files.values() for run_id in found}):
         try:
@@ -85,7 +94,9 @@ def merge(folders: Sequence[Path], out: Path, skip_running: bool = False) -> Mer
             if out in held:
                 continue
             having = [folder for folder in sources if TRACE_SUFFIX in files[folder].get(run_id, ())]
-            copies = [copy for folder in having if folder not in held and (copy := _read(folder, run_id))]
+            copies = [
+                copy for folder in having if folder not in held and (copy := _read(folder, run_id, on_page))
+            ]
             if copies:
                 chosen[run_id] = _choose(run_id, copies)
         except (RunError, TraceError) as error:
@@ -120,19 +131,28 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
     return list(found.values())
 
 
-def _read(folder: Path, run_id: str) -> _Copy | None:
+def _read(folder: Path, run_id: str, on_page: OnPage) -> _Copy | None:
     """The copy, with every line checked; None for a run that never started: its trace has no header."""
     path = folder / f"{run_id}{TRACE_SUFFIX}"
     stamp_before = stamp(path)
     found = trace.read(path)
     if found is None:
         return None
-    if not {"task", "seed"} <= found.header["spec"].keys() or not {"data", "metric"} <= found.header.keys():
-        raise TraceError(f"{path} can't be read as a trace, as its header lacks the task: move it away")
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        is_torn = file.read() != b"\n"
-    return _Copy(folder, path, found.header, found.is_finished, len(found.trials), is_torn, stamp_before)
+    is_torn = not read_regular(path).endswith(b"\n")
+    waiting: list[TrialRecord] = []
+    # On the virtual clock a resumed run asks for them again, and they come out the same.
+    if not found.is_finished and found.header["spec"].get("clock", "wall") == "wall":
+        waiting = found.that_may_follow(on_page(page_path(path)))
+    return _Copy(
+        folder,
+        path,
+        found.header,
+        found.is_finished,
+        len(found.trials) + len(waiting),
+        is_torn,
+        b"".join(map(trace.encode, waiting)),
+        stamp_before,
+    )
 
 
 def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
@@ -250,23 +270,13 @@ def _write(
         has_changed = stamp(copy.path) != copy.stamp or is_held(target)
         if has_changed or (run_id not in before and target.exists()):
             raise RunError(f"{run_id} was resumed meanwhile: give the same command again")
-        if target.is_file() and target.read_bytes() == lines:
+        if target.is_file() and read_regular(target) == lines:
             merged.there_before += 1
             continue
         _put(target, lines)
         merged.copied[str(copy.folder)] += 1
-        if not is_own:
-            _put_page(copy, page_path(target))
+        page_path(target).unlink(missing_ok=True)  # what it held is in the trace now
     _keep_interrupted(sources, out)
-
-
-def _put_page(copy: _Copy, target: Path) -> None:
-    """The page of a killed run goes with its trace; a page beside any other trace is removed."""
-    page = page_path(copy.path)
-    if page.is_file() and not copy.is_finished:
-        _put(target, page.read_bytes())
-    else:
-        target.unlink(missing_ok=True)
 
 
 def _plans(sources: Sequence[Path]) -> list[plan.Planned]:
@@ -283,18 +293,27 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
     """Copies all interrupted traces; different ones of the same name are numbered."""
     contents: dict[Path, set[bytes]] = {}
     for folder in sources:
-        for path in folder.rglob(f"*{INTERRUPTED_SUFFIX}"):
-            contents.setdefault(path.relative_to(folder), set()).add(path.read_bytes())
+        for name in _regular_files(folder, INTERRUPTED_SUFFIX):
+            contents.setdefault(name, set()).add(read_regular(folder / name))
     for name, different in contents.items():
         refuse_linked_folders(out, out / name, _NO_LINK)
         taken = 0
         for content in sorted(different):
             target = out / name
-            while target.is_file() and target.read_bytes() != content:
+            while target.exists() and (not target.is_file() or read_regular(target) != content):
                 taken += 1
                 target = interrupted_path(out / name, taken + 1)
-            if not target.is_file():
+            if not target.exists():
                 _put(target, content)
+
+
+def _regular_files(folder: Path, suffix: str) -> Iterator[Path]:
+    """The files below a folder that end so, by their paths inside it; no link is followed."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            if name.endswith(suffix) and stat.S_ISREG(path.lstat().st_mode):
+                yield path.relative_to(folder)
 
 
 def _put(path: Path, content: bytes) -> None:

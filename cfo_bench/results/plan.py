@@ -17,7 +17,7 @@ from cfo_bench.locks import lock
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
 from cfo_bench.run_id import run_id
-from cfo_bench.safe_writing import open_file
+from cfo_bench.safe_writing import open_file, read_regular
 
 # Without the suffix of a trace: every file that has it is taken for one.
 FILE_NAME = "runs.plan"
@@ -82,6 +82,8 @@ def _locked(results: Path) -> Iterator[BinaryIO]:
     path = results / FILE_NAME
     if path.is_symlink():
         raise UserError(f"{path} is a link, and links are not followed: remove it")
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no regular file")  # a pipe would never end
     with open(open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab+") as file:
         lock(file.fileno(), path, patience_seconds=math.inf)
         yield file
@@ -101,7 +103,7 @@ def _append(file: BinaryIO, runs: Sequence[Planned]) -> None:
 def read(results: Path) -> list[Planned]:
     """Every run that was asked for, each by its last line; empty where there is no plan."""
     try:
-        return list(_parse((results / FILE_NAME).read_bytes()).values())
+        return list(_parse(read_regular(results / FILE_NAME)).values())
     except OSError:
         return []
 

@@ -1,4 +1,4 @@
-"""How far the runs of a results folder are: by its plan, and by the first and last line of each trace."""
+"""How far the runs of a results folder are: by its plan, and by its traces."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from cfo_bench.clock import unix_now
-from cfo_bench.errors import UserError
+from cfo_bench.errors import TraceError, UserError
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
 from cfo_bench.results import plan
 from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, stamp
 from cfo_bench.results.folder import is_held, run_files
-from cfo_bench.results.trace import SCHEMA_VERSION, ends
+from cfo_bench.results.trace import lines_of
+from cfo_bench.results.validation import Lines
 
 
 class RunState(StrEnum):
@@ -94,20 +95,20 @@ class Watch:
 
     def look(self) -> FolderStatus:
         results = self._results
-        found_files = run_files(results)
+        listed = run_files(results)
         planned = {run.id: run for run in plan.read(results)}
-        if not found_files and not planned:
+        if not listed.runs and not planned and not listed.unreadable:
             raise UserError(
                 f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
             )
         runs: list[RunStatus] = []
-        unreadable: list[str] = []
-        for run_id, suffixes in sorted(found_files.items()):
+        unreadable = list(listed.unreadable)
+        for run_id, suffixes in sorted(listed.runs.items()):
             path = results / f"{run_id}{TRACE_SUFFIX}"
             try:
                 found = self._of_trace(path) if TRACE_SUFFIX in suffixes else None
-            except (ValueError, KeyError, TypeError, OSError) as error:
-                unreadable.append(f"{path} can't be read as a trace ({error}): move it away")
+            except TraceError as error:
+                unreadable.append(str(error))
                 continue
             is_over = found is not None and found.progress is not RunState.INTERRUPTED
             is_running = (PAGE_SUFFIX in suffixes or not is_over) and is_held(path)
@@ -124,30 +125,32 @@ class Watch:
 
     def _of_trace(self, path: Path) -> RunStatus | None:
         """The run of a trace, as if no process were working on it; None without a whole header."""
-        stamp_now = stamp(path)
         known = self._known.get(str(path))
-        if known is not None and known[0] == stamp_now:
+        stamp_now = _stamp_if_there(path)
+        if known is not None and stamp_now is not None and known[0] == stamp_now:
             return known[1]
-        lines = ends(path)
-        if lines is None:
+        found = lines_of(path)
+        if found is None or stamp_now is None:
             return None
-        found = _of_lines(path, *lines)
-        self._known[str(path)] = stamp_now, found
-        return found
+        run = _of_lines(path, found)
+        self._known[str(path)] = stamp_now, run
+        return run
 
     def _written_at(self, path: Path) -> float:
         (_, nanoseconds), _ = self._known[str(path)]
         return nanoseconds / 1e9
 
 
-def _of_lines(path: Path, head: Mapping[str, Any], last: Mapping[str, Any]) -> RunStatus:
-    if head["kind"] != "run":
-        raise ValueError("its first line is no header")
-    if head["schema"] != SCHEMA_VERSION:
-        raise ValueError(f"trace version {head['schema']}, and version {SCHEMA_VERSION} can be read")
-    spec = head["spec"]
+def _stamp_if_there(path: Path) -> tuple[int, int] | None:
+    try:
+        return stamp(path)
+    except OSError:  # a full reading says what is wrong
+        return None
+
+
+def _of_lines(path: Path, found: Lines) -> RunStatus:
+    spec, last = found.header["spec"], found.last
     progress, reason = _progress(last)
-    is_trial = last["kind"] == "trial"
     return RunStatus(
         learner=label(spec["learner"]),
         task=label(spec["task"]),
@@ -155,9 +158,9 @@ def _of_lines(path: Path, head: Mapping[str, Any], last: Mapping[str, Any]) -> R
         fold=spec["fold"],
         seed=spec["seed"],
         progress=progress,
-        elapsed=last["ended"] if is_trial else last.get("elapsed", 0.0),
+        elapsed=last["ended"] if last["kind"] == "trial" else last.get("elapsed", 0.0),
         budget_seconds=spec["budget_seconds"],
-        trials=last["number"] + 1 if is_trial else last.get("trials", 0),
+        trials=len(found.trials),
         reason=reason,
         path=str(path),
         clock=spec.get("clock", "wall"),
@@ -169,9 +172,9 @@ def _progress(last: Mapping[str, Any]) -> tuple[RunState, str | None]:
         return RunState.INTERRUPTED, "cut off: its process was killed, or the machine went down"
     match EndReason(last["reason"]):
         case EndReason.ERROR:
-            return RunState.FAILED, last["error"]
+            return RunState.FAILED, last.get("error")
         case EndReason.INTERRUPTED:
-            return RunState.INTERRUPTED, last["error"]
+            return RunState.INTERRUPTED, last.get("error")
         case _:
             return RunState.DONE, None
 

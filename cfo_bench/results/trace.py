@@ -8,9 +8,8 @@ record makes the trace unreadable, and it is left as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,11 +19,12 @@ import orjson
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.locks import lock
 from cfo_bench.records import EndReason, EndRecord, Pause, ResumeRecord, RunSpec, Status, TrialRecord
-from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path
+from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path, stamp
+from cfo_bench.results.validation import SCHEMA_VERSION as SCHEMA_VERSION
+from cfo_bench.results.validation import BadLineError, Lines, check, check_trial
 from cfo_bench.run_id import run_id
-from cfo_bench.safe_writing import open_file
+from cfo_bench.safe_writing import open_file, read_regular
 
-SCHEMA_VERSION = 1
 # How long a writer waits for the lock: the last one may be a killed process that takes a moment to die.
 LOCK_PATIENCE_SECONDS = 10.0
 
@@ -55,6 +55,25 @@ class Trace:
     def is_finished(self) -> bool:
         """An interrupted run is not: it can be resumed."""
         return self.end is not None and self.end.reason is not EndReason.INTERRUPTED
+
+    def that_may_follow(self, records: Iterable[TrialRecord]) -> list[TrialRecord]:
+        """Those of the records that the trace lacks and that may follow its trials, as a live page has them.
+
+        The first one that may not, and all after it, are left out: the page was damaged.
+        """
+        at_once = self.header["spec"].get("parallel", 1)
+        known = {trial.number for trial in self.trials}
+        ended = max((trial.ended for trial in self.trials), default=0.0)
+        found: list[TrialRecord] = []
+        for record in records:
+            if record.number in known:
+                continue
+            if record.number >= len(known) + at_once or (at_once == 1 and record.ended < ended):
+                break
+            known.add(record.number)
+            ended = record.ended
+            found.append(record)
+        return found
 
 
 def path_of(results: Path, spec: RunSpec) -> Path:
@@ -95,76 +114,61 @@ def encode(record: Record) -> bytes:
 
 def read(path: Path) -> Trace | None:
     """The trace in a file; None without a file or a whole header. A torn last line is ignored."""
+    found = lines_of(path)
+    if found is None:
+        return None
+    columns = {**found.columns, "status": [_STATUSES[status] for status in found.columns["status"]]}
+    trials = list(map(TrialRecord._make, zip(*columns.values(), strict=True)))
+    ends = [parse_end(row) for row in found.ends]
+    return Trace(
+        found.header,
+        trials,
+        ends[-1] if found.last["kind"] == "end" else None,
+        ends[-1].pauses if ends else (),
+    )
+
+
+def lines_of(path: Path) -> Lines | None:
+    """The lines of a trace, every one of them checked; None without a file or a whole header."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise TraceError(f"can't read {path}: {error.strerror}") from None
-    whole, _ = split_torn(data)
-    header: dict[str, Any] | None = None
-    trials: list[TrialRecord] = []
-    end: EndRecord | None = None
-    pauses: tuple[Pause, ...] = ()
-    for number, line in enumerate(whole.splitlines(), start=1):
-        try:
-            row = orjson.loads(line)
-            kind = row["kind"]
-            if header is None:
-                header = _checked_header(path, row)
-            elif kind == "trial":
-                trials.append(parse_trial(row))
-            elif kind == "end":
-                end = parse_end(row)
-                pauses = end.pauses
-            elif kind == "resume":
-                end = None
-            else:
-                raise ValueError(kind)
-        except (ValueError, TypeError, KeyError):
-            raise TraceError(
-                f"{path}, line {number} is not a record of a trace: "
-                "move the file away, or run it again with --force"
-            ) from None
-    return None if header is None else Trace(header, trials, end, pauses)
+    return check(path, split_torn(data)[0])
 
 
 def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The first and the last whole line, read without the lines between; None where there is none."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        block = _BLOCK
-        while b"\n" not in (first := file.read(block)) and file.tell() < size:
-            block *= 2
-            file.seek(0)
-        begin = max(size - _BLOCK, 0)
-        while True:
-            file.seek(begin)
-            whole, _ = split_torn(file.read())
-            # The block may start in the middle of a line: the last one is whole if another ends before it.
-            if whole.rstrip(b"\n").count(b"\n") or begin == 0:
-                break
-            begin = max(begin - _BLOCK, 0)
-    last = whole.rstrip(b"\n").rpartition(b"\n")[2]
-    if not last:
+    """The first and the last line of a trace that was checked as a whole; None where there is none.
+
+    A trace that has not changed since the last call is not read again.
+    """
+    try:
+        now = stamp(path)
+    except FileNotFoundError:
         return None
-    header = orjson.loads(split_torn(first)[0].partition(b"\n")[0] or last)
-    if not isinstance(header, dict):
-        raise ValueError("its first line is no header")
-    return with_current_names(header), orjson.loads(last)
+    except OSError as error:
+        raise TraceError(f"can't read {path}: {error.strerror}") from None
+    known = _known_ends.get(str(path))
+    if known is not None and known[0] == now:
+        return known[1]
+    found = lines_of(path)
+    both = None if found is None else (found.header, found.last)
+    _known_ends[str(path)] = now, both
+    return both
 
 
-# How much of a trace is read at once from either end; a header or a trial is a few kB.
-_BLOCK = 1 << 16
+_known_ends: dict[str, tuple[tuple[int, int], tuple[dict[str, Any], dict[str, Any]] | None]] = {}
 
 
 def parse_trial(row: Mapping[str, Any]) -> TrialRecord:
     """A trial line as a record; keys of a newer version are ignored."""
-    status = _STATUSES[row["status"]]
-    record = TrialRecord._make((*_UP_TO_STATUS(row), status, *_AFTER_STATUS(row), *map(row.get, _OPTIONAL)))
-    if type(record.number) is not int or not 0.0 <= record.started <= record.ended:
-        raise ValueError("a trial has a number, and ends after it started")
-    return record
+    if not isinstance(row, dict):
+        raise BadLineError("no mapping")
+    check_trial(row)
+    record = TrialRecord._make(map(row.get, TrialRecord._fields))
+    return record._replace(status=_STATUSES[row["status"]])
 
 
 def parse_end(row: Mapping[str, Any]) -> EndRecord:
@@ -174,11 +178,6 @@ def parse_end(row: Mapping[str, Any]) -> EndRecord:
     return EndRecord(**{**known, "reason": EndReason(row["reason"]), "pauses": pauses})
 
 
-# The traces of a suite have millions of trials: each is parsed without a loop over its keys.
-_OPTIONAL = tuple(TrialRecord._field_defaults)
-_NEEDED = TrialRecord._fields[: -len(_OPTIONAL)]
-_UP_TO_STATUS = itemgetter(*_NEEDED[: _NEEDED.index("status")])
-_AFTER_STATUS = itemgetter(*_NEEDED[_NEEDED.index("status") + 1 :])
 _STATUSES = {str(status): status for status in Status}
 _END_KEYS = tuple(field.name for field in fields(EndRecord))
 
@@ -202,29 +201,6 @@ def split_torn(data: bytes) -> tuple[bytes, bytes]:
 
 # Every record starts with these bytes.
 _BEGINNING = b'{"kind":"'
-
-
-def _checked_header(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-    if row["kind"] != "run" or not isinstance(row.get("spec", {}), dict):
-        raise ValueError("the first line is no header")
-    if row["schema"] != SCHEMA_VERSION:
-        raise TraceError(
-            f"{path} has trace version {row['schema']}, this cfo-bench reads version {SCHEMA_VERSION}: "
-            "use another --results, or --force to run it again"
-        )
-    return with_current_names(row)
-
-
-def with_current_names(header: Mapping[str, Any]) -> dict[str, Any]:
-    """A header with the names that this version uses: older ones call `parallel` `workers`."""
-    spec = header.get("spec")
-    if not isinstance(spec, dict) or "workers" not in spec:
-        return dict(header)
-    options = spec.get("options")
-    if isinstance(options, dict):
-        options = {"parallel" if key == "workers" else key: value for key, value in options.items()}
-    renamed = {"parallel" if key == "workers" else key: value for key, value in spec.items()}
-    return {**header, "spec": {**renamed, "options": options}}
 
 
 def set_aside(path: Path) -> Path:

@@ -28,7 +28,7 @@ from cfo_bench.errors import RunError, TraceError, describe
 from cfo_bench.locks import open_locked
 from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
 from cfo_bench.results.trace import parse_trial
-from cfo_bench.safe_writing import open_file
+from cfo_bench.safe_writing import open_file, read_regular
 
 # At the top: magic, turn of the slots, zero of the clock, number of trials, best loss. The last slot
 # that was written is number `turn % 2`.
@@ -124,6 +124,19 @@ class LivePage:
     def join(cls, path: Path) -> LivePage:
         """The page as the run's own process opens it, without the lock."""
         return cls(path, open_file(path, os.O_RDWR))
+
+    @classmethod
+    def left_behind(cls, path: Path) -> TrialsOnPage:
+        """The trials on the page of a killed run, which stays as it is; none where there is no page."""
+        try:
+            data = read_regular(path)[:_SIZE]
+        except OSError:
+            return TrialsOnPage([], [])
+        page = cls(path, -1)  # in memory of our own
+        page._map[: len(data)] = data
+        found = page.trials()
+        page._map.close()
+        return found
 
     def close(self, remove: bool = False) -> None:
         self._map.close()
@@ -305,38 +318,47 @@ class LivePage:
             (turn_by_now,) = _TURN.unpack_from(self._map, _TURN_AT)
             if turn_by_now == turn:  # else the slot may have been written again while it was read
                 break
-        evaluated = self._kept_trials()
-        if not 0 < length <= _SLOT_SIZE - _LENGTH.size:
+        evaluated, are_whole = self._kept_trials()
+        if not are_whole or not 0 < length <= _SLOT_SIZE - _LENGTH.size:
             return TrialsOnPage(evaluated, [])
         try:
             found = [_trial(row) for row in orjson.loads(b"[%b]" % payload)]
+            if result_turn == turn and len(found) == 1 and isinstance(found[0], StartedTrial):
+                found = [_with_result(found[0], *numbers)]
         except (ValueError, TypeError):
             return TrialsOnPage(evaluated, [])
-        if result_turn == turn and len(found) == 1 and isinstance(found[0], StartedTrial):
-            found = [_with_result(found[0], *numbers)]
         known = {record.number for record in evaluated}
         evaluated += [one for one in found if isinstance(one, TrialRecord) and one.number not in known]
         started = [one for one in found if isinstance(one, StartedTrial) and one.trial.number not in known]
         return TrialsOnPage(evaluated, started)
 
-    def _kept_trials(self) -> list[TrialRecord]:
+    def _kept_trials(self) -> tuple[list[TrialRecord], bool]:
+        """The trials whose lines wait, up to the first bad line; and whether there is none."""
         (length,) = _LENGTH.unpack_from(self._map, _KEPT_AT)
-        if not 0 < length <= _LINES_END - _LINES_AT:
-            return []
-        lines = self._map[_LINES_AT : _LINES_AT + length].splitlines()
+        found: list[TrialRecord] = []
+        if not 0 <= length <= _LINES_END - _LINES_AT:
+            return found, False
         try:
-            return [parse_trial(orjson.loads(line)) for line in lines]
-        except (ValueError, TypeError, KeyError):
-            return []
+            for line in self._map[_LINES_AT : _LINES_AT + length].splitlines():
+                found.append(parse_trial(orjson.loads(line)))
+        except ValueError:
+            return found, False
+        return found, True
 
 
 def _trial(row: list[Any]) -> StartedTrial | TrialRecord:
     """A trial in a slot: six values without a result, and a whole record with one."""
     if len(row) == 6:
-        *trial, started, ask_seconds = row
-        return StartedTrial(Trial(*trial), started, ask_seconds)
-    record = TrialRecord._make(row)
-    return record._replace(status=Status(record.status))
+        number, config, rows, thread, started, ask_seconds = row
+        begun = StartedTrial(Trial(number, config, rows, thread), started, ask_seconds)
+        # As a trial that was cut off at once, it has to be one that a trace may hold.
+        _checked(record_of(begun, Result(Status.TIMEOUT), None, started))
+        return begun
+    return _checked(TrialRecord._make(row))
+
+
+def _checked(record: TrialRecord) -> TrialRecord:
+    return parse_trial(record._asdict())
 
 
 def _with_result(
@@ -349,4 +371,4 @@ def _with_result(
     peak: float,
 ) -> TrialRecord:
     result = Result(Status.OK, loss, fit_seconds, validate_seconds, None if math.isnan(peak) else peak)
-    return record_of(begun, result, score, ended)
+    return _checked(record_of(begun, result, score, ended))

@@ -206,12 +206,12 @@ def _log_missing(
     the death, it is logged as such; without, it will be asked for again after the resume. So will an
     evaluated one on the virtual clock, where it comes out the same.
     """
-    known = {record.number for record in past.trials}
-    missing = []
+    candidates = []
     if cut_off is not None or job.spec.clock == "wall":
-        missing += [record for record in found.evaluated if record.number not in known]
+        candidates += found.evaluated
     if cut_off is not None:
-        missing += [_cut_off(begun, *cut_off) for begun in found.started if begun.trial.number not in known]
+        candidates += [_cut_off(begun, *cut_off) for begun in found.started]
+    missing = past.that_may_follow(candidates)
     for record in missing:
         writer.append(record)
     return len(missing)

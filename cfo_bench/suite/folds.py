@@ -10,6 +10,8 @@ from cfo_bench.kinds import Kind, Parsed, Schema, Several, UpTo
 from cfo_bench.yaml_file import Marked
 
 _SOME = "[0-9]{1,18}(-[0-9]{1,18})?"
+# More make no sense, and a list of all runs would not fit into memory.
+MOST_FOLDS = 10_000
 PATTERN = f"^ *(all|{_SOME}( *, *{_SOME})*) *$"
 
 
@@ -40,6 +42,8 @@ class Folds(Parsed):
 
 def parse_folds(text: str, n_folds: int, key: str = "--folds") -> list[int]:
     """The numbers of the folds, each below `n_folds`; `key` is what an error calls them."""
+    if n_folds > MOST_FOLDS:
+        raise UserError(f"{n_folds} folds: give a number of folds from 2 to {MOST_FOLDS}")
     if text.strip() == "all":
         return list(range(n_folds))
     if not re.fullmatch(PATTERN, text):

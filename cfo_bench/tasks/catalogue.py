@@ -139,7 +139,9 @@ def _source(entry: TaskEntry) -> str:
 
 def file_ref(path: Path, target: str, problem: Problem | None = None) -> DataRef:
     """One file as a task, called by the file's stem."""
-    path = path.expanduser()
+    path = Path(os.path.expanduser(path))
+    if not path.name.isprintable():
+        raise DataError(f"{str(path)!r} is no name for a task: rename the file, without special characters")
     if not path.stem.strip("."):
         raise DataError(f"no file {str(path)!r}: give the path of a .csv, .parquet or .arff file")
     return DataRef(path.stem, "file", str(path.resolve()), target, problem)

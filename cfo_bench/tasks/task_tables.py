@@ -5,6 +5,7 @@ An error names the file, the line, and the nearest right word.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -96,7 +97,7 @@ def _entry(item: Marked, table: Path | None) -> TaskEntry:
         name=str(given["name"]),
         aliases=tuple(str(alias) for alias in given.get("aliases", ())),
         origins=tuple(origins),
-        path=(table or Path()).parent / Path(file).expanduser() if file else None,
+        path=(table or Path()).parent / _expanded(file) if file else None,
         target=given.get("target"),
         problem=problem,
         rows=rows,
@@ -105,6 +106,14 @@ def _entry(item: Marked, table: Path | None) -> TaskEntry:
         note=given.get("note"),
         table=table,
     )
+
+
+def _expanded(file: str) -> str:
+    """The path of a file with the user's home in place of `~`."""
+    found = os.path.expanduser(file)
+    if found.startswith("~"):
+        raise DataError(f"{file!r} begins with the home of a user that this machine has not: write its path")
+    return found
 
 
 def tags_of(problem: Problem | None, rows: int | None) -> tuple[str, ...]:

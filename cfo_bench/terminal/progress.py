@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
-import click
-
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.listener import Active
 from cfo_bench.metrics import METRICS
@@ -19,6 +17,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 from cfo_bench.suite_runs import Event, Note, Prepared, Preparing, RunFinished, RunsStarted, RunsUnderWay
 from cfo_bench.terminal.forecast import Forecast
+from cfo_bench.terminal.text import one_line, say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -87,7 +86,7 @@ class Quiet:
             self._print(f"cfo-bench: {self._name_of(job.spec)}: {verdict.message}")
 
     def _print(self, text: str) -> None:
-        click.echo(text, err=True)
+        say(one_line(text))
 
     def _to_go(self) -> str:
         return f"{duration(self._forecast.seconds_left(self._active, monotonic()))} to go"
@@ -171,7 +170,7 @@ class Terminal(Quiet):
         self._print(text)
 
     def _print(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(one_line(text), highlight=False, markup=False, soft_wrap=True)
 
     def _view(self) -> RenderableType:
         from rich.progress_bar import ProgressBar

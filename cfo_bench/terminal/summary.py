@@ -12,6 +12,7 @@ from cfo_bench.metrics import METRICS
 from cfo_bench.registry import label
 from cfo_bench.results.summary import SummaryRow, summarise
 from cfo_bench.terminal.tables import show_json, show_table
+from cfo_bench.terminal.text import say
 
 _COLUMNS = ("task", "method", "folds", "metric", "best score", "time to it", "trials", "overhead")
 _NUMBERS = (2, 4, 5, 6, 7)
@@ -31,7 +32,7 @@ def print_summary(paths: Sequence[Path], results: Path, as_json: bool, quiet: bo
         else:
             show_table(_COLUMNS, [_cells(row) for row in rows], _NUMBERS, err=as_json)
     if rows and not quiet:
-        click.echo(f"\ntraces in {results}", err=True)
+        say(f"\ntraces in {results}")
 
 
 def _cells(row: SummaryRow) -> list[str]:

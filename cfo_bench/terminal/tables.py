@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cfo_bench.registry import Registry
+from cfo_bench.terminal.text import one_line, shown
 
 
 def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] = ()) -> None:
@@ -38,7 +39,9 @@ def show_table(
 def show_json(value: object) -> None:
     import json
 
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # What a terminal must not see, and what no encoding can write, is written as JSON's own escapes.
+    click.echo(text if text == shown(text) else json.dumps(value, indent=2))
 
 
 def show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
@@ -79,6 +82,8 @@ def text_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  "
 ) -> str:
     """Aligned columns; those in `right` are numbers and align right."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    columns = [one_line(column) for column in columns]
     widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
 
     def line(cells: Sequence[str]) -> str:

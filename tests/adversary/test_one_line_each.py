@@ -122,13 +122,14 @@ def test_names_that_are_not_utf_8_are_read_or_refused(commands: Commands, name: 
     else:
         os.mkdir(place)
         Path(os.fsdecode(os.path.join(place, b"fold-0_seed-0.jsonl"))).write_bytes(whole)
-    for words in (
-        ["status", "results"],
-        ["status", "results", "--json"],
-        ["report", "results"],
-        ["merge", "results", "-o", "out"],
+    # The copy of the trace in a folder of that name is the same run twice, which no report takes.
+    for words, exit_codes in (
+        (["status", "results"], (0,)),
+        (["status", "results", "--json"], (0,)),
+        (["report", "results"], (0, 2)),
+        (["merge", "results", "-o", "out"], (0, 1)),
     ):
-        no_stack_trace(commands(*words), 0, 1)
+        no_stack_trace(commands(*words), *exit_codes)
     no_stack_trace(commands("status", os.fsdecode(name)), 2)
     no_stack_trace(commands("run", "--data", os.fsdecode(name), "--target", "y", *virtual()[3:]), 2)
 
@@ -289,7 +290,8 @@ def test_ctrl_c_in_a_report_is_one_line(commands: Commands):
             os.killpg(running.pid, signal.SIGINT)
         _, err = running.communicate(timeout=30)
         assert "Traceback" not in err, f"after {seconds} s: {err[-1500:]}"
-        assert running.returncode in (0, 130)
+        # A signal that comes before Python listens to any ends it as a shell expects: as 130, too.
+        assert running.returncode in (0, 130, -signal.SIGINT)
         wait_until(lambda: not commands.processes(), "the end of all processes", 10)
 
 

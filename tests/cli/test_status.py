@@ -12,13 +12,13 @@ import subprocess
 import sys
 import termios
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.records import EndReason, EndRecord, RunSpec
 from cfo_bench.results import plan
-from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
+from cfo_bench.results.trace import encode, path_of
+from tests.helpers.traces import header_of
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("bohb", "cfo", "cfo-0", "gpei", "gpeips", "rs", "smac")
@@ -38,7 +38,7 @@ def write(results: Path, spec: RunSpec, error: str | None = None) -> None:
     )
     path = path_of(results, spec)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(encode({"kind": "run", "schema": SCHEMA_VERSION, "spec": asdict(spec)}) + encode(end))
+    path.write_bytes(encode(header_of(spec)) + encode(end))
 
 
 def a_suite(results: Path, tasks: int, folds: int) -> list[RunSpec]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import random
-import struct
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
+from cfo_bench.records import TrialRecord
+from cfo_bench.run import live_page
 from tests.fuzz import odd
 
 Damaged = tuple[str, bytes]
@@ -259,26 +260,32 @@ _TRACE_DAMAGE: _Weighted = (
 
 # --- live pages ---------------------------------------------------------------------------------
 
-# The format that docs/trace.md calls the `.live` file: a head, two slots for the trials under way, and the
-# lines that wait for the trace, each with its length before it.
-PAGE_MAGIC = b"cfolive5"
-_HEAD = struct.Struct("<8sqdqd")
-_LENGTH = struct.Struct("<q")
-_SLOT_AT, _SLOT_SIZE = 128, 128 * 1024
-_WAITING_AT = _SLOT_AT + 2 * _SLOT_SIZE
-_PAGE_SIZE = _WAITING_AT + 64 * 1024
+# The `.live` file: a head, two slots for the trials under way, and the lines that wait for the trace, each
+# with its length before it.
+_MAGIC, _HEAD, _LENGTH = live_page._MAGIC, live_page._HEAD, live_page._LENGTH
+_SLOT_AT, _SLOT_SIZE, _PAGE_SIZE = live_page._SLOT_AT, live_page._SLOT_SIZE, live_page._SIZE
+_WAITING_AT = live_page._KEPT_AT
 
 
 def whole_page(under_way: bytes, waiting: bytes, turn: int = 1) -> bytes:
     """A page as a killed run leaves it: the trials `under_way` have commas between, those `waiting` lines."""
     page = bytearray(_PAGE_SIZE)
-    _HEAD.pack_into(page, 0, PAGE_MAGIC, turn, float("nan"), 0, float("nan"))
+    _HEAD.pack_into(page, 0, _MAGIC, turn, float("nan"), 0, float("nan"))
     at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
     _LENGTH.pack_into(page, at, len(under_way))
     page[at + _LENGTH.size : at + _LENGTH.size + len(under_way)] = under_way
     _LENGTH.pack_into(page, _WAITING_AT, len(waiting))
     page[_WAITING_AT + _LENGTH.size : _WAITING_AT + _LENGTH.size + len(waiting)] = waiting
     return bytes(page)
+
+
+def as_in_slot(line: bytes) -> bytes:
+    """A trial line as it stands in a slot: the values of a record without their keys."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return line
+    return dumps([row.get(key) for key in TrialRecord._fields])
 
 
 def page(trials: Sequence[bytes], rng: random.Random) -> Damaged:
@@ -290,6 +297,7 @@ def page(trials: Sequence[bytes], rng: random.Random) -> Damaged:
         at = rng.randrange(len(some))
         what, row = mistyped(json.loads(some[at]), rng)
         some[at] = dumps(row)
+    under_way = [as_in_slot(line) for line in under_way]
     if rng.random() < 0.1:
         some = rng.choice([waiting, under_way])
         some.append(rng.choice([b"[]", b"{}", b"17", b"null", b'{"number":[]}', b"{", *trials]))

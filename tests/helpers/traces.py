@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
@@ -13,6 +14,19 @@ from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
 BUDGET = 100.0
 
 Trials = Sequence[tuple[float, float | None, float]]
+
+
+def header_of(spec: RunSpec, metric: str = "auc") -> dict[str, Any]:
+    """The least that the header of a trace has."""
+    return {
+        "kind": "run",
+        "schema": SCHEMA_VERSION,
+        "spec": asdict(spec),
+        "problem": "binary",
+        "metric": metric,
+        "constant_loss": 0.5,
+        "data": {"sha256": "0" * 64, "train_rows": 90},
+    }
 
 
 def write_run(
@@ -31,10 +45,13 @@ def write_run(
     elapsed: float = BUDGET,
     reason: EndReason | None = EndReason.BUDGET,
     validation: str = "fold",
+    parallel: int = 1,
 ) -> Path:
     """Writes a trace as a run does; a trial is (second it ended, loss, cost)."""
     metric = METRICS[METRIC_OF[problem]]
-    spec = RunSpec(learner, task, method, fold, budget_seconds=BUDGET, validation=validation)
+    spec = RunSpec(
+        learner, task, method, fold, budget_seconds=BUDGET, validation=validation, parallel=parallel
+    )
     header = {
         "kind": "run",
         "schema": SCHEMA_VERSION,

@@ -94,7 +94,11 @@ def test_a_torn_line_and_a_long_one_are_read_over(write_run: Any, tmp_path: Path
     path = write_run("t", "cfo", 0, TRIALS, reason=None)
     whole = path.read_bytes()
     long = whole.splitlines()[-1].replace(b'"error":null', b'"error":"%b"' % (b"x" * 300_000))
-    path.write_bytes(whole + long.replace(b'"ended":2.0', b'"ended":7.5') + b'\n{"kind":"tri')
+    path.write_bytes(
+        whole
+        + long.replace(b'"ended":2.0', b'"ended":7.5').replace(b'"number":1', b'"number":2')
+        + b'\n{"kind":"tri'
+    )
 
     assert status(tmp_path / "results").runs[0].elapsed == 7.5
 
@@ -183,7 +187,9 @@ def test_a_trace_that_has_not_grown_is_not_read_again(write_run: Any, tmp_path: 
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert watch.look().runs[0].elapsed == 2.0
 
-    last = content.splitlines()[-1].replace(b'"ended":2.0', b'"ended":9.0')
+    last = (
+        content.splitlines()[-1].replace(b'"ended":2.0', b'"ended":9.0').replace(b'"number":1', b'"number":2')
+    )
     path.write_bytes(content + last + b"\n")
 
     assert watch.look().runs[0].elapsed == 9.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results.summary import SummaryRow, summarise
 from cfo_bench.results.trace import TraceWriter, path_of
 from cfo_bench.terminal.summary import print_summary
+from tests.helpers.traces import header_of
 
 
 def trial(number: int, loss: float | None, ended: float, own: float = 0.0, **more: float) -> TrialRecord:
@@ -47,7 +47,7 @@ def write(
     spec = RunSpec("learner", "task", method, fold, budget_seconds=10.0)
     path = path_of(folder, spec)
     with TraceWriter(path) as writer:
-        writer.append({"kind": "run", "schema": 1, "spec": asdict(spec), "metric": "auc"})
+        writer.append(header_of(spec))
         for one in trials:
             writer.append(one)
         if reason is not None:

@@ -17,8 +17,10 @@ from cfo_bench.errors import RunError, TraceError
 from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results import trace
 from cfo_bench.results.trace import TraceWriter
+from tests.helpers.traces import header_of
 
-HEADER = {"kind": "run", "schema": trace.SCHEMA_VERSION, "spec": {"task": "iris", "method": "cfo"}}
+# Several trials at once, so that any order of their ends is a trace.
+HEADER = header_of(RunSpec("xgboost", "iris", "cfo", 0, parallel=8))
 RESUME = ResumeRecord(elapsed=1.5, trials=1, utc="2026-01-02T03:04:05Z", why="it was interrupted")
 
 seconds = st.floats(0, 1e6)
@@ -52,6 +54,13 @@ def trials(draw: st.DrawFn) -> TrialRecord:
     )
 
 
+def numbered(most: int) -> st.SearchStrategy[list[TrialRecord]]:
+    """Up to so many trials, numbered as a method counts them."""
+    return st.lists(trials(), max_size=most).map(
+        lambda some: [one._replace(number=number) for number, one in enumerate(some)]
+    )
+
+
 def trial(number: int = 0, loss: float | None = 0.5, started: float = 0.0, **changes: Any) -> TrialRecord:
     fields: dict[str, Any] = {
         "number": number,
@@ -73,8 +82,8 @@ def trial(number: int = 0, loss: float | None = 0.5, started: float = 0.0, **cha
     return TrialRecord(**{**fields, **changes})
 
 
-def end(reason: EndReason = EndReason.BUDGET) -> EndRecord:
-    return EndRecord(reason=reason, elapsed=9.0, trials=1, best_loss=0.5, best_score=0.5, best_number=0)
+def end(reason: EndReason = EndReason.BUDGET, trials: int = 1) -> EndRecord:
+    return EndRecord(reason=reason, elapsed=9.0, trials=trials, best_loss=0.5, best_score=0.5, best_number=0)
 
 
 def write(path: Path, *records: Any) -> bytes:
@@ -96,11 +105,12 @@ many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @many
-@given(written=st.lists(trials(), max_size=4))
+@given(written=numbered(4))
 def test_what_is_written_is_read_back(tmp_path: Path, written: list[TrialRecord]):
-    write(tmp_path / "t.jsonl", HEADER, *written, end())
+    last = end(trials=len(written))
+    write(tmp_path / "t.jsonl", HEADER, *written, last)
     found = read(tmp_path / "t.jsonl")
-    assert (found.header, found.trials, found.end) == (HEADER, written, end())
+    assert (found.header, found.trials, found.end) == (HEADER, written, last)
 
 
 def test_a_line_has_the_fields_of_its_record_and_asked_only_where_it_is_known():
@@ -110,7 +120,7 @@ def test_a_line_has_the_fields_of_its_record_and_asked_only_where_it_is_known():
 
 
 @many
-@given(written=st.lists(trials(), max_size=3), data=st.data())
+@given(written=numbered(3), data=st.data())
 def test_a_trace_cut_anywhere_gives_its_whole_lines(tmp_path: Path, written: list[TrialRecord], data):
     path = tmp_path / "t.jsonl"
     whole = write(path, HEADER, *written)
@@ -214,7 +224,7 @@ def test_the_last_end_or_resume_counts(tmp_path: Path):
     assert not read(path).is_finished
     write(path, HEADER, trial(0), end(EndReason.INTERRUPTED), RESUME)
     assert read(path).end is None
-    write(path, HEADER, trial(0), end(EndReason.INTERRUPTED), RESUME, trial(1), end())
+    write(path, HEADER, trial(0), end(EndReason.INTERRUPTED), RESUME, trial(1), end(trials=2))
     assert read(path).is_finished
 
 

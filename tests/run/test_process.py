@@ -12,6 +12,7 @@ from cfo_bench.records import (
     EndReason,
     EndRecord,
     Result,
+    RunSpec,
     StartedTrial,
     Status,
     Trial,
@@ -22,8 +23,9 @@ from cfo_bench.results import trace
 from cfo_bench.results.trace import Trace, TraceWriter
 from cfo_bench.run.live_page import LivePage, Snapshot
 from cfo_bench.run.process import TOGETHER_SECONDS, Output
+from tests.helpers.traces import header_of
 
-HEADER = {"kind": "run", "schema": trace.SCHEMA_VERSION, "spec": {}}
+HEADER = header_of(RunSpec("xgboost", "iris", "rs", 0))
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from cfo_bench.records import (
     record_of,
 )
 from cfo_bench.results import trace
-from cfo_bench.results.identity import spec_header
 from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
@@ -35,6 +34,7 @@ from cfo_bench.run.recovery import (
     has_unwritten_trial,
     prepare_to_resume,
 )
+from tests.helpers.traces import header_of
 
 SPEC = RunSpec("xgboost", "iris", "rs", 0, budget_seconds=100.0)
 ZERO = 1000.0  # of the run's clock, on the machine's
@@ -60,7 +60,7 @@ def job(tmp_path: Path) -> Callable[..., Job]:
 
     def make(*more: Any, replays: bool = True, **changes: Any) -> Job:
         spec = replace(SPEC, **changes)
-        records = [spec_header(spec), record(0, 0.0), record(1, 0.0), *more]
+        records = [header_of(spec), record(0, 0.0), record(1, 0.0), *more]
         (tmp_path / "t.jsonl").write_bytes(b"".join(map(trace.encode, records)))
         return Job(spec, DataRef("iris", "bundled"), tmp_path / "t.jsonl", replays=replays)
 

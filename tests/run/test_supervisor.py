@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.records import DataRef, EndReason, RunSpec
-from cfo_bench.results.identity import spec_header
 from cfo_bench.results.trace import encode
 from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, already_done
+from tests.helpers.traces import header_of
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0)
 
@@ -31,7 +31,7 @@ def job(folder: Path, reason: EndReason | None, spec: RunSpec = SPEC) -> Job:
     """A job of SPEC whose trace is of `spec`, and has that end."""
     path = folder / "fold-0_seed-0.jsonl"
     end = [] if reason is None else [encode(end_record(reason, 1.0, 0, None, "it broke"))]
-    path.write_bytes(b"".join([encode(spec_header(spec)), *end]))
+    path.write_bytes(b"".join([encode(header_of(spec)), *end]))
     return Job(SPEC, DataRef("iris", "bundled"), path)
 
 

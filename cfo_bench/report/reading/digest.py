@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
-import polars as pl
 
-from cfo_bench.errors import TraceError
 from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
-from cfo_bench.results.trace import SCHEMA_VERSION, split_torn, with_current_names
-
-# The columns that are read of every trial. The configuration is read of the best trial only.
-_COLUMNS = {
-    "kind": pl.String,
-    "rows": pl.Int64,
-    "status": pl.String,
-    "loss": pl.Float64,
-    "test_score": pl.Float64,
-    "ended": pl.Float64,
-    "ask_seconds": pl.Float64,
-    "fit_seconds": pl.Float64,
-    "validate_seconds": pl.Float64,
-    "tell_seconds": pl.Float64,
-}
+from cfo_bench.results.trace import lines_of
+from cfo_bench.results.validation import Lines
 
 # The cost of trials over time is kept in bins of the elapsed share of the budget: ten for each power of ten.
 COST_BIN_EDGES = np.concatenate(([0.0], np.logspace(-4, 0, 41)))
@@ -94,24 +78,13 @@ class Digest:
 
 def digest(path: Path) -> Digest | None:
     """The digest of a trace; None for a file without a whole header (a run that never began)."""
-    whole, _ = split_torn(path.read_bytes())
-    # For speed the file is parsed as one piece, header and all, without copies.
-    lines = whole.split(b"\n")
-    if not lines[0].strip(b"\0 "):
+    found = lines_of(path)
+    if found is None:
         return None
-    header = _header(path, lines[0])
-    try:
-        rows = pl.read_ndjson(whole, schema=_COLUMNS)
-    except pl.exceptions.PolarsError:
-        raise TraceError(
-            f"{path} has a line that is no record: move it away, or run it again with --force"
-        ) from None
-    if len(lines) != rows.height + 1:  # polars skips empty lines
-        lines = [line for line in lines if line.strip()]
-    trials = _trials(rows)
-    end = _last_end(lines, rows)
+    header, end = found.header, found.end
+    trials = _trials(found)
     spec = header["spec"]
-    steps = _steps(trials, lines)
+    steps = _steps(trials, found)
     on_all_rows = ~(trials.rows < header["data"]["train_rows"])
     elapsed = float(end["elapsed"]) if end else float(trials.ended.max(initial=0.0))
     budget = float(spec["budget_seconds"])
@@ -124,21 +97,21 @@ def digest(path: Path) -> Digest | None:
         seed=spec["seed"],
         state=_state(end),
         end_reason=end["reason"] if end else None,
-        error=end["error"] if end else None,
+        error=end.get("error") if end else None,
         budget_seconds=budget,
         elapsed=elapsed,
         problem=header["problem"],
         metric=header["metric"],
         constant_loss=header["constant_loss"],
         trials=len(trials.ended),
-        statuses=dict(sorted(Counter(trials.status.tolist()).items())),
+        statuses=dict(sorted(Counter(found.columns["status"]).items())),
         steps=steps,
-        full=steps if on_all_rows.all() else _steps(trials, lines, on_all_rows),
+        full=steps if on_all_rows.all() else _steps(trials, found, on_all_rows),
         cost_related=list(header.get("cost_related", [])),
         spent=_spent(trials, (end or {}).get("cut_ask_seconds", 0.0), elapsed * spec.get("parallel", 1)),
         dearer_share=_dearer_share(trials.cost, steps, elapsed * spec.get("parallel", 1)),
         cost_bins=_cost_bins(trials, budget),
-        nodes=_nodes(header, lines, rows),
+        nodes=_nodes(found),
         load=(end or {}).get("load"),
         steal_percent=(end or {}).get("steal_percent"),
         paused_seconds=float(sum(one["seconds"] for one in (end or {}).get("pauses", ()))),
@@ -146,32 +119,9 @@ def digest(path: Path) -> Digest | None:
     )
 
 
-def _header(path: Path, line: bytes) -> dict[str, Any]:
-    try:
-        header: dict[str, Any] = orjson.loads(line)
-        if header["kind"] != "run":
-            raise ValueError
-    except (ValueError, KeyError, TypeError):
-        raise TraceError(f"{path} is not a trace: its first line is no header; move it away") from None
-    if header["schema"] != SCHEMA_VERSION:
-        raise TraceError(
-            f"{path} has trace version {header['schema']}, and version {SCHEMA_VERSION} can be read"
-        )
-    return with_current_names(header)
-
-
-def _last_end(lines: Sequence[bytes], rows: pl.DataFrame) -> Mapping[str, Any] | None:
-    """The end record, if it is the last line of the trace: then the run was not resumed after it."""
-    if rows["kind"][-1] != "end":
-        return None
-    last: Mapping[str, Any] = orjson.loads(lines[rows.height - 1])
-    return last
-
-
-def _nodes(header: Mapping[str, Any], lines: Sequence[bytes], rows: pl.DataFrame) -> list[str]:
-    resumed = np.flatnonzero((rows["kind"] == "resume").to_numpy()).tolist()
-    found = [header.get("machine", {}).get("node"), *(orjson.loads(lines[at]).get("node") for at in resumed)]
-    return list(dict.fromkeys(node for node in found if node))
+def _nodes(found: Lines) -> list[str]:
+    names = [found.header.get("machine", {}).get("node"), *(row.get("node") for row in found.resumes)]
+    return list(dict.fromkeys(name for name in names if name))
 
 
 def _state(end: Mapping[str, Any] | None) -> State:
@@ -183,13 +133,10 @@ def _state(end: Mapping[str, Any] | None) -> State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trials:
-    """The trials of a run as arrays, in the order in which they ended; a missing number is NaN.
+    """The trials of a run as arrays, in the order in which they ended; a missing number is NaN."""
 
-    They are numpy arrays, since a query of polars takes a millisecond: too long for a thousand rows.
-    """
-
-    line: Array
-    status: Array
+    line: Array  # which trial of the trace it is
+    is_ok: Array
     rows: Array
     loss: Array
     test_score: Array
@@ -203,20 +150,19 @@ class _Trials:
         return self.fit + self.validate
 
 
-def _trials(rows: pl.DataFrame) -> _Trials:
-    line = np.flatnonzero((rows["kind"] == "trial").to_numpy())
-    ended = rows["ended"].to_numpy()
-    line = line[np.argsort(ended[line], kind="stable")]
+def _trials(found: Lines) -> _Trials:
+    ended = np.array(found.columns["ended"], dtype=float)
+    line = np.argsort(ended, kind="stable")
 
     def column(name: str) -> Array:
-        return rows[name].to_numpy()[line]
+        return np.array(found.columns[name], dtype=float)[line]
 
     def seconds(name: str) -> Array:
         return np.nan_to_num(column(name))
 
     return _Trials(
         line=line,
-        status=column("status"),
+        is_ok=np.array(found.columns["status"], dtype=str)[line] == "ok",
         rows=column("rows"),
         loss=column("loss"),
         test_score=column("test_score"),
@@ -227,9 +173,8 @@ def _trials(rows: pl.DataFrame) -> _Trials:
     )
 
 
-def _steps(trials: _Trials, lines: Sequence[bytes], wanted: Array | None = None) -> Steps:
-    counts = (trials.status == "ok") & ~np.isnan(trials.loss)
-    scored = np.flatnonzero(counts if wanted is None else counts & wanted)
+def _steps(trials: _Trials, found: Lines, wanted: Array | None = None) -> Steps:
+    scored = np.flatnonzero(trials.is_ok if wanted is None else trials.is_ok & wanted)
     if not len(scored):
         return Steps([], [], [], [], [], {})
     losses = trials.loss[scored]
@@ -241,7 +186,7 @@ def _steps(trials: _Trials, lines: Sequence[bytes], wanted: Array | None = None)
         [None if math.isnan(score) else score for score in trials.test_score[better].tolist()],
         trials.cost[better].tolist(),
         trials.overhead[better].tolist(),
-        orjson.loads(lines[trials.line[better[-1]]])["config"],
+        found.columns["config"][trials.line[better[-1]]],
     )
 
 

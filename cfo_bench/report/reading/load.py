@@ -18,7 +18,9 @@ from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
 from cfo_bench.report.reading import digest as digests_module
 from cfo_bench.report.reading.digest import Digest, State, Steps, digest
+from cfo_bench.results import validation
 from cfo_bench.results.files import TRACE_SUFFIX
+from cfo_bench.results.folder import run_files
 from cfo_bench.safe_writing import read_regular, write_whole
 
 
@@ -54,20 +56,18 @@ def load(
     cache_file: Path | None = None,
     selection: Selection | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    passed_over: Path | None = None,
 ) -> Loaded:
-    """The digests of every trace below `results`, except in the folder `passed_over`, an earlier report.
+    """The digests of every trace below `results`.
 
     `progress` is called with the number of traces read, and the number of all.
     """
     selection = selection or Selection()
-    paths = trace_files(results, passed_over)
+    paths, unreadable = trace_files(results)
     known = _read_cache(cache_file)
     # Taken before the reading: a trace that grows meanwhile is read again the next time.
-    stamps = {path: _stamp(path) for path in paths}
+    stamps = {path: _stamp_if_there(path) for path in paths}
     found = {path: known[path][1] for path in paths if path in known and known[path][0] == stamps[path]}
     fresh = [path for path in paths if path not in found]
-    unreadable: list[str] = []
     read = len(found)
     progress(read, len(paths))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -87,20 +87,19 @@ def load(
     return Loaded(list(_selected(digests, selection)), unreadable)
 
 
-def trace_files(results: Path, passed_over: Path | None = None) -> list[str]:
-    """Every file below `results` that is named like a trace, in order."""
-    if not results.is_dir():
-        raise UserError(f"no folder {str(results)!r}: give the --results folder of cfo-bench run")
+def trace_files(results: Path) -> tuple[list[str], list[str]]:
+    """Every trace below `results`, in order; and a message for each that can't be read."""
+    listed = run_files(results)
     paths = sorted(
-        str(path)
-        for path in results.rglob(f"*{TRACE_SUFFIX}")
-        if path.is_file() and not (passed_over and path.is_relative_to(passed_over))
+        str(results / f"{run_id}{TRACE_SUFFIX}")
+        for run_id, suffixes in listed.runs.items()
+        if TRACE_SUFFIX in suffixes
     )
-    if not paths:
+    if not paths and not listed.unreadable:
         raise UserError(
             f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
         )
-    return paths
+    return paths, listed.unreadable
 
 
 def _selected(digests: Sequence[Digest], selection: Selection) -> Iterator[Digest]:
@@ -124,8 +123,13 @@ def _digest_or_error(path: str) -> Digest | str | None:
         return digest(Path(path))
     except CfoBenchError as error:
         return str(error)
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        return f"{path} can't be read as a trace ({type(error).__name__}: {error}): move it away"
+
+
+def _stamp_if_there(path: str) -> list[int] | None:
+    try:
+        return _stamp(path)
+    except OSError:  # the reading says what is wrong
+        return None
 
 
 def _stamp(path: str) -> list[int]:
@@ -153,21 +157,25 @@ def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]
     return found
 
 
-def _write_cache(file: Path | None, stamps: dict[str, list[int]], digests: dict[str, Digest | None]) -> None:
+def _write_cache(
+    file: Path | None, stamps: dict[str, list[int] | None], digests: dict[str, Digest | None]
+) -> None:
     if file is None:
         return
-    rows = b"\n".join(
-        orjson.dumps({"path": path, "stamp": stamps[path], "digest": one}) for path, one in digests.items()
-    )
-    first = orjson.dumps([_code(), zlib.crc32(rows)])
-    with suppress(OSError):  # without a cache the next report only takes longer
+    # Without a cache the next report only takes longer. TypeError: a name or a header that is no JSON.
+    with suppress(OSError, TypeError):
+        rows = b"\n".join(
+            orjson.dumps({"path": path, "stamp": stamps[path], "digest": one})
+            for path, one in digests.items()
+        )
+        first = orjson.dumps([_code(), zlib.crc32(rows)])
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, first + b"\n" + rows)
 
 
 def _code() -> str:
     """The version of the code that makes digests."""
-    return f"{__version__} {code_hash(Path(digests_module.__file__))}"
+    return f"{__version__} {code_hash(Path(digests_module.__file__), Path(validation.__file__))}"
 
 
 def _from_json(row: dict[str, Any]) -> Digest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -15,6 +16,8 @@ CACHE = PurePosixPath(".cache")
 SUFFIX = {"csv": ".csv", "markdown": ".md", "latex": ".tex", "png": ".png", "pdf": ".pdf"}
 TABLE_FORMATS = ("csv", "markdown", "latex")
 FIGURE_FORMATS = ("png", "pdf")
+# A file system takes names of 255 bytes, suffix included.
+_LONGEST = 200
 FORMATS = ("html", *FIGURE_FORMATS, *TABLE_FORMATS)
 
 
@@ -46,8 +49,10 @@ def href(file: PurePosixPath) -> str:
 
 
 def _safe(name: str) -> str:
-    """A name that is safe for a file: special characters are percent-encoded."""
+    """A name that is safe for a file: special characters are percent-encoded, and a long name is cut."""
     safe = quote(name, safe=" @+,=~")
+    if len(safe) > _LONGEST:
+        safe = f"{safe[:_LONGEST]}~{zlib.crc32(name.encode()):08x}"  # two long names stay two
     return safe if safe.strip(".") else safe.replace(".", "%2E")
 
 

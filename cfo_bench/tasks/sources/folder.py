@@ -7,6 +7,7 @@ shown. A relative `file` is relative to the folder. An empty `problem` is inferr
 from __future__ import annotations
 
 import csv
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class FolderRow:
 
 def read_index(folder: Path, given_by: str) -> list[FolderRow]:
     """The folder's data sets in its own order; `given_by` is named when the folder is wrong."""
-    index = folder.expanduser().resolve() / "index.csv"
+    index = Path(os.path.expanduser(folder)).resolve() / "index.csv"
     if not index.parent.is_dir():
         raise DataError(f"no folder {str(folder)!r}: {given_by} must name a folder that has an index.csv")
     try:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.records import DataRef, EndReason, RunSpec, Status, TrialRecord
 from cfo_bench.results import trace
-from cfo_bench.run.job import Job, end_record, spec_header
+from cfo_bench.run.job import Job, end_record
 from cfo_bench.run.live_page import BusyError
 from cfo_bench.run.supervisor import already_done
+from tests.helpers.traces import header_of
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0)
 
@@ -39,7 +40,7 @@ def lines(trials: int, is_over: bool = True) -> list[bytes]:
         for number in range(trials)
     ]
     end = [end_record(EndReason.BUDGET, 3600.0, trials, None)] if is_over else []
-    return [trace.encode(record) for record in [spec_header(SPEC), *records, *end]]
+    return [trace.encode(record) for record in [header_of(SPEC), *records, *end]]
 
 
 def job(folder: Path) -> Job:

@@ -33,7 +33,7 @@ def test_only_trials_that_lower_the_loss_are_incumbents(write_run: Any) -> None:
 
 def test_incumbents_come_in_the_order_in_which_trials_ended(write_run: Any) -> None:
     # Two at once: the second one asked ended first.
-    found = digested(write_run("t", "cfo", 0, [(8, 0.3, 7), (2, 0.4, 1)]))
+    found = digested(write_run("t", "cfo", 0, [(8, 0.3, 7), (2, 0.4, 1)], parallel=2))
 
     assert found.steps.seconds == [2, 8]
     assert found.steps.best_config["n_estimators"] == 4
@@ -60,7 +60,7 @@ def test_time_is_told_apart_by_what_it_went_into(write_run: Any) -> None:
 
 def test_the_cost_of_trials_is_kept_by_when_they_ended(write_run: Any) -> None:
     # Both end in (0.01, 0.0126] of the budget, and the third at its very end.
-    found = digested(write_run("t", "cfo", 0, [(1.1, 0.4, 0.5), (1.2, 0.1, 1.5), (100, 0.2, 20)]))
+    found = digested(write_run("t", "cfo", 0, [(1.1, 0.4, 0.9), (1.2, 0.1, 1.1), (100, 0.2, 20)]))
 
     costs = {
         round(float(edge), 4): cost
@@ -132,7 +132,7 @@ def test_a_file_without_a_whole_header_is_no_run_yet(tmp_path: Path) -> None:
     [
         ((b'"kind":"run"', b'"kind":"walk"'), "first line is no header"),
         ((b'"schema":1', b'"schema":99'), "version 99"),
-        ((b'{"kind":"trial"', b'{"kind"'), "no record"),
+        ((b'{"kind":"trial"', b'{"kind"'), "line 2 is not a record of a trace"),
     ],
 )
 def test_what_is_no_trace_is_refused_in_one_line(

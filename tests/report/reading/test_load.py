@@ -130,15 +130,6 @@ def test_a_folder_without_traces_is_refused_in_one_line(tmp_path: Path) -> None:
         load(tmp_path / "nowhere")
 
 
-def test_a_report_inside_the_results_is_not_read(write_run: Any, tmp_path: Path) -> None:
-    path = write_run("t", "cfo", 0, TRIALS)
-    report = tmp_path / "results" / "report"
-    report.mkdir()
-    (report / "copy.jsonl").write_bytes(path.read_bytes())
-
-    assert len(load(tmp_path / "results", passed_over=report).digests) == 1
-
-
 def test_a_selection_takes_what_it_names(by_hand: list[Any], tmp_path: Path) -> None:
     found = load(tmp_path / "results", selection=Selection(tasks=["beta"], methods=["cfo", "rs"])).digests
 
