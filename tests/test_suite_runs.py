@@ -96,6 +96,19 @@ def test_a_suite_on_other_data_is_refused_before_anything_is_written(tmp_path: P
     assert run_suite(suite(1), force=True).exit_code == 0
 
 
+def test_data_of_a_task_whose_runs_are_all_done_is_not_loaded_again(tmp_path: Path) -> None:
+    suite = virtual(tmp_path / "out", learners=["knn"], tasks=["iris"], methods=("rs",), clock="wall")
+    suite = replace(suite, folds="0", max_trials=1)
+    first: list[Event] = []
+    second: list[Event] = []
+
+    run_suite(suite, on_event=first.append)
+    again = run_suite(suite, on_event=second.append)
+
+    assert [verdict.outcome for verdict in again.verdicts] == [Outcome.ALREADY_DONE]
+    assert Preparing("iris") in first and Preparing("iris") not in second
+
+
 def test_forced_runs_are_run_again(tmp_path: Path) -> None:
     suite = virtual(tmp_path, methods=(Choice("rs"),), folds="0")
     run_suite(suite)

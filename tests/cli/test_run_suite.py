@@ -154,16 +154,18 @@ def test_what_only_one_task_needs_is_all_that_is_looked_at(program: Program, tmp
     assert list(headers(tmp_path / "results")) == ["xgboost/iris/rs/fold-0_seed-0"]
 
 
-def test_data_of_a_task_whose_runs_are_all_done_is_not_loaded_again(program: Program, tmp_path: Path) -> None:
+def test_a_finished_run_whose_data_is_gone_is_not_taken_for_the_same(
+    program: Program, tmp_path: Path
+) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
     line = "run --data a.csv --target y --method rs --budget 9 --max-trials 1 --folds 0 --n-folds 2"
     assert program(line).returncode == 0
     (tmp_path / "a.csv").unlink()
 
-    answer = program(line)
+    answer = program(f"{line} -q")
 
-    assert answer.returncode == 0, answer.stderr
-    assert "already done, 1 trial, best loss " in answer.stderr
+    assert answer.returncode == 2 and answer.stderr.count("\n") == 1
+    assert "no file" in answer.stderr and "a.csv" in answer.stderr
 
 
 # --- a part of the runs -----------------------------------------------------------------------
