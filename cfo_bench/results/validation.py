@@ -21,22 +21,22 @@ from cfo_bench.records import EndReason, Problem, Status, TrialRecord
 
 SCHEMA_VERSION = 1
 
-Row = dict[str, Any]
+LineRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
     """The whole lines of a trace, checked."""
 
-    header: Row  # with the names that this version uses
-    trials: list[Row]
+    header: LineRow  # with the names that this version uses
+    trials: list[LineRow]
     columns: dict[str, Sequence[Any]]  # the trials again: for each field of TrialRecord the values of all
-    resumes: list[Row]
-    ends: list[Row]  # those of a run that was interrupted and resumed, and the last one
-    last: Row  # the last line; the header where there is no other
+    resumes: list[LineRow]
+    ends: list[LineRow]  # those of a run that was interrupted and resumed, and the last one
+    last: LineRow  # the last line; the header where there is no other
 
     @property
-    def end(self) -> Row | None:
+    def end(self) -> LineRow | None:
         """The last line, if it is an end: then the run was not resumed after it."""
         return self.last if self.last["kind"] == "end" else None
 
@@ -256,7 +256,7 @@ def _bad_line(path: object, number: int, why: str) -> TraceError:
     )
 
 
-def _header(path: object, text: bytes) -> Row:
+def _header(path: object, text: bytes) -> LineRow:
     try:
         row = _parsed(text)
         if row.get("kind") != "run":
@@ -276,7 +276,7 @@ def _header(path: object, text: bytes) -> Row:
     return header
 
 
-def with_current_names(header: Row) -> Row:
+def with_current_names(header: LineRow) -> LineRow:
     """A header with the names that this version uses: older ones call `parallel` `workers`."""
     spec = header.get("spec")
     if not isinstance(spec, dict) or "workers" not in spec:
@@ -288,7 +288,7 @@ def with_current_names(header: Row) -> Row:
     return {**header, "spec": {**renamed, "options": options}}
 
 
-def _parsed(text: bytes) -> Row:
+def _parsed(text: bytes) -> LineRow:
     try:
         row = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -298,7 +298,7 @@ def _parsed(text: bytes) -> Row:
     return row
 
 
-def _checked(header: Row, rows: list[Row]) -> Lines:
+def _checked(header: LineRow, rows: list[LineRow]) -> Lines:
     trials = [row for row in rows if row["kind"] == "trial"]
     columns = _columns(trials)
     _check_columns(columns, _trials_at_once(header))
@@ -309,12 +309,12 @@ def _checked(header: Row, rows: list[Row]) -> Lines:
     return Lines(header, trials, columns, resumes, ends, rows[-1] if rows else header)
 
 
-def _trials_at_once(header: Row) -> int:
+def _trials_at_once(header: LineRow) -> int:
     at_once: int = header["spec"].get("parallel", 1)
     return at_once
 
 
-def _check_other(row: Row, trials: int, is_last: bool) -> None:
+def _check_other(row: LineRow, trials: int, is_last: bool) -> None:
     """A line that is no trial, after so many trials."""
     kind = row["kind"]
     if kind not in ("resume", "end"):
@@ -364,7 +364,7 @@ _WHOLE = ("number", "thread", "rows", "asked")
 _STATUSES = frozenset(map(str, Status))
 
 
-def _columns(trials: list[Row]) -> dict[str, Sequence[Any]]:
+def _columns(trials: list[LineRow]) -> dict[str, Sequence[Any]]:
     if not trials:
         return dict.fromkeys(TrialRecord._fields, ())
     needed = dict(zip(_NEEDED, zip(*map(_values_of, trials), strict=True), strict=True))
@@ -410,7 +410,7 @@ def check_trial(row: Mapping[str, Any]) -> None:
 # --- where a bad trace is bad ---------------------------------------------------------------------
 
 
-def _first_bad(header: Row, texts: Sequence[bytes]) -> tuple[int, str]:
+def _first_bad(header: LineRow, texts: Sequence[bytes]) -> tuple[int, str]:
     """The number of the first bad line, from 1, and what is wrong with it."""
     at_once = _trials_at_once(header)
     numbers: set[int] = set()
