@@ -213,6 +213,8 @@ class EndRecord:
     load: float | None = None  # processes that ran or waited to, on average over the last minute
     steal_percent: float | None = None  # time the hypervisor gave to others since the run's start or resume
     pauses: tuple[Pause, ...] = ()  # of the whole run, in order
+    # Of the trials' lines; set by the writer of the trace, so that a reader sees that they are unchanged.
+    trials_crc32: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,7 +21,7 @@ from cfo_bench.locks import lock
 from cfo_bench.records import EndReason, EndRecord, Pause, ResumeRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path, stamp
 from cfo_bench.results.validation import SCHEMA_VERSION as SCHEMA_VERSION
-from cfo_bench.results.validation import BadLineError, Lines, check, check_trial
+from cfo_bench.results.validation import BadLineError, Lines, check, check_ends, check_trial, trials_crc32
 from cfo_bench.run_id import run_id
 from cfo_bench.safe_writing import open_file, read_regular
 
@@ -130,17 +130,21 @@ def read(path: Path) -> Trace | None:
 
 def lines_of(path: Path) -> Lines | None:
     """The lines of a trace, every one of them checked; None without a file or a whole header."""
+    data = _read(path)
+    return None if data is None else check(path, split_torn(data)[0])
+
+
+def _read(path: Path) -> bytes | None:
     try:
-        data = read_regular(path)
+        return read_regular(path)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise TraceError(f"can't read {path}: {error.strerror}") from None
-    return check(path, split_torn(data)[0])
 
 
 def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The first and the last line of a trace that was checked as a whole; None where there is none.
+    """The first and the last line of a trace that was checked (see `check_ends`); None where there is none.
 
     A trace that has not changed since the last call is not read again.
     """
@@ -153,8 +157,8 @@ def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     known = _known_ends.get(str(path))
     if known is not None and known[0] == now:
         return known[1]
-    found = lines_of(path)
-    both = None if found is None else (found.header, found.last)
+    data = _read(path)
+    both = None if data is None else check_ends(path, split_torn(data)[0])
     _known_ends[str(path)] = now, both
     return both
 
@@ -248,6 +252,9 @@ class TraceWriter:
         self._size = 0
 
     def append(self, record: Record) -> None:
+        """Appends the line of a record; an end gets the checksum of the trials before it."""
+        if isinstance(record, EndRecord):
+            record = replace(record, trials_crc32=trials_crc32(self.path.read_bytes()))
         self.write(encode(record))
 
     def write(self, lines: bytes) -> None:

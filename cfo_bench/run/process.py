@@ -68,10 +68,11 @@ class Output:
 
     def write(self, record: Record) -> None:
         """A trial's line is written now, or soon together with others; any other line is written now."""
-        line = trace.encode(record)
         if not isinstance(record, TrialRecord):
-            self._write(line)
+            self._write(b"")
+            self._writer.append(record)
             return
+        line = trace.encode(record)
         if record.ended - self._written_at >= TOGETHER_SECONDS or not self._page.keep(line):
             self._write(line)
             self._written_at = record.ended

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from cfo_bench.errors import TraceError
-from cfo_bench.results.validation import check, check_trial
+from cfo_bench.results.validation import check, check_ends, check_trial, trials_crc32
 from tests.helpers.traces import write_run
 
 Rows = list[dict[str, Any]]
@@ -18,9 +18,11 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Rows:
-    """A header, three trials and an end."""
+    """A header, three trials and an end with their checksum."""
     path = write_run(tmp_path, "t", "cfo", 0, [(1.0, 0.5, 0.5), (2.0, None, 0.5), (3.0, 0.25, 0.5)])
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    rows[-1]["trials_crc32"] = trials_crc32(as_bytes(rows))
+    return rows
 
 
 def as_bytes(rows: Rows) -> bytes:
@@ -41,6 +43,27 @@ def test_a_whole_trace_is_taken_apart(rows: Rows) -> None:
 
 def test_a_file_without_a_line_is_no_trace_yet() -> None:
     assert check("t.jsonl", b"") is None
+    assert check_ends("t.jsonl", b"") is None
+
+
+def test_the_first_and_the_last_line_are_checked_with_and_without_a_checksum(rows: Rows) -> None:
+    without = [*rows[:-1], {**rows[-1], "trials_crc32": None}]
+
+    assert check_ends("t.jsonl", as_bytes(rows)) == (rows[0], rows[-1])
+    assert check_ends("t.jsonl", as_bytes(without)) == (rows[0], without[-1])
+    assert check_ends("t.jsonl", as_bytes(rows[:3])) == (rows[0], rows[2])
+
+
+def test_trials_are_not_parsed_where_their_checksum_is_right(rows: Rows) -> None:
+    lines = as_bytes(rows).splitlines()
+    lines[2] = b'{"kind":"trial", and no more'
+    with pytest.raises(TraceError):
+        check_ends("t.jsonl", b"\n".join(lines))
+
+    lines[-1] = orjson.dumps({**rows[-1], "trials_crc32": trials_crc32(b"\n".join(lines))})
+
+    found = check_ends("t.jsonl", b"\n".join(lines))
+    assert found is not None and found[0] == rows[0]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +95,9 @@ def test_what_is_wrong_is_said_with_file_line_and_remedy(
 ) -> None:
     with pytest.raises(TraceError) as caught:
         check("t.jsonl", as_bytes(damage(rows)))
+    with pytest.raises(TraceError) as caught_by_ends:
+        check_ends("t.jsonl", as_bytes(damage(rows)))
+    assert str(caught_by_ends.value) == str(caught.value)
 
     said = str(caught.value)
     assert said.startswith(f"t.jsonl, line {line} is not a record of a trace (") and why in said
