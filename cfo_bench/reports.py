@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +43,7 @@ def write_report(
         raise UserError(f"no format for the report: give some of {', '.join(FORMATS)}")
     if out is None:
         out = Path(results) / "report"
-        if out.is_symlink():  # only a link that is named is followed: this one may come with the results
+        if os.path.islink(out):  # only a link that is named is followed: this one may come with the results
             raise UserError(f"{out} is a link, and links are not followed: name the folder with -o")
     request = Request(
         results=Path(results),
