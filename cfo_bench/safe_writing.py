@@ -58,7 +58,7 @@ def read_regular(path: str | Path) -> bytes:
 def linked_folder(root: Path, path: Path) -> Path | None:
     """The first folder between `root` and `path`, both left out, that is a link; None if there is none."""
     parents = [root / parent for parent in path.relative_to(root).parents if parent != Path()]
-    return next((parent for parent in reversed(parents) if parent.is_symlink()), None)
+    return next((parent for parent in reversed(parents) if os.path.islink(parent)), None)
 
 
 def refuse_linked_folders(root: Path, path: Path, remedy: str) -> None:

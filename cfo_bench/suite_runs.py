@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import machine
 from cfo_bench.engines import Engine, engine_of
 from cfo_bench.engines.listener import Active
-from cfo_bench.errors import UserError
+from cfo_bench.errors import TraceError, UserError
 from cfo_bench.records import DataRef, EndReason, RunSpec, TaskFacts
 from cfo_bench.registry import is_in_file
 from cfo_bench.results import plan, trace
@@ -335,7 +335,7 @@ def _past(path: Path) -> _Past | None:
         header, last = lines
         is_finished = last["kind"] == "end" and last["reason"] != EndReason.INTERRUPTED
         return _Past(is_finished, dict(header.get("data", {})))
-    except (OSError, ValueError, KeyError, TypeError):
+    except TraceError:
         return None
 
 

@@ -65,11 +65,13 @@ def report(
     The page, OUT/index.html, works from disk. Only runs that finished are counted; what is missing is
     said. A second report of the same folder reads only traces that have changed.
     """
-    from cfo_bench.report.rendering.layout import INDEX
+    from cfo_bench.report.rendering.layout import FORMATS, INDEX
     from cfo_bench.reports import write_report
     from cfo_bench.terminal.text import say
 
     chosen = None if formats is None else [name.strip() for name in formats.split(",") if name.strip()]
+    if chosen == []:
+        raise click.UsageError("--format names nothing: give some of " + ", ".join(FORMATS))
     has_page = chosen is None or "html" in chosen
     if open_page and not has_page:
         raise click.UsageError("--open needs html among the --format")

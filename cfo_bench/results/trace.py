@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import orjson
 
-from cfo_bench.errors import RunError, TraceError
+from cfo_bench.errors import RunError, SpaceError, TraceError
 from cfo_bench.locks import lock
 from cfo_bench.records import EndReason, EndRecord, Pause, ResumeRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path, stamp
@@ -24,6 +24,7 @@ from cfo_bench.results.validation import SCHEMA_VERSION as SCHEMA_VERSION
 from cfo_bench.results.validation import BadLineError, Lines, check, check_ends, check_trial, trials_crc32
 from cfo_bench.run_id import run_id
 from cfo_bench.safe_writing import open_file, read_regular
+from cfo_bench.space import Config, Space
 
 # How long a writer waits for the lock: the last one may be a killed process that takes a moment to die.
 LOCK_PATIENCE_SECONDS = 10.0
@@ -70,10 +71,20 @@ class Trace:
                 continue
             if record.number >= len(known) + at_once or (at_once == 1 and record.ended < ended):
                 break
+            if not self._has_in_space(record.config):
+                break
             known.add(record.number)
             ended = record.ended
             found.append(record)
         return found
+
+    def _has_in_space(self, config: Config) -> bool:
+        """Whether the run could have tried this configuration; a header without a space says nothing."""
+        rows = self.header.get("space")
+        try:
+            return not rows or bool(Space.from_json(rows).check(config))
+        except (SpaceError, LookupError, TypeError):
+            return False
 
 
 def path_of(results: Path, spec: RunSpec) -> Path:

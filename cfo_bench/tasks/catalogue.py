@@ -169,14 +169,14 @@ def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[T
         rows.append(TaskRow(name, problem, metric, *sizes, source, here, tags, aliases, note))
 
     for one in folder.values():
-        here = "folder" if one.path.exists() else None
+        here = "folder" if os.path.exists(one.path) else None
         add(one.name, one.problem, (one.rows, one.features), "folder", here, one.note, _tags("folder", one))
     for entry in _entries(tables):
         ref = _from_entry(entry, folder, offline=True)
         if ref.source == "folder":
             here = "folder"
         elif ref.path is not None:
-            here = "file" if Path(ref.path).exists() else None
+            here = "file" if os.path.exists(ref.path) else None
         else:
             here = where_here(ref)
         source = ref.origins[0] if ref.origins else f"{ref.source}: {Path(ref.path or '').name}"

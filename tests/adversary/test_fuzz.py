@@ -52,7 +52,7 @@ def test_a_stack_trace_is_seen_and_its_place_is_named():
     answer = checks.Answer(["status"], -1, "", "", crash.value)
 
     [failure] = checks.failures_of(answer)
-    assert failure.signature == "status: stack trace, TypeError in cfo_bench/registry.py:label"
+    assert failure.signature == "status: stack trace, TypeError in cfo_bench/registry.py:is_in_file"
 
 
 def test_a_control_character_on_the_terminal_is_seen():

@@ -7,6 +7,7 @@ runs are forked from the one that reads.
 from __future__ import annotations
 
 import csv
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,9 +30,9 @@ ARFF_DATE = re.compile(r"""(@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)date\b.*""",
 def read_columns(path: Path) -> list[Column]:
     """Every column of a file, in its order."""
     reader = READERS.get(path.suffix.lower())
-    if path.is_dir():
+    if os.path.isdir(path):
         raise DataError(f"{path} is a folder: give a file, or the folder with --data-dir")
-    if not path.exists():
+    if not os.path.exists(path):
         raise DataError(f"no file {str(path)!r}: check the path")
     if reader is None:
         raise DataError(
