@@ -26,7 +26,7 @@ def test_every_setting_of_a_suite_has_an_option_unless_it_says_that_it_has_none(
     options = {option.name: option for option in run.params if isinstance(option, Option)}
 
     without = [one.name for one in settings_of(Suite) if not one.flags]
-    assert without == ["exclude", "cluster"]
+    assert without == ["exclude", "engine_options", "cluster"]
     for one in settings_of(Suite):
         if one.flags:
             assert options[one.name].opts == one.flags
