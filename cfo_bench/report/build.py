@@ -306,7 +306,7 @@ def _draw(
             _draw_one(figure, places)
             progress("drawing figures", done, total)
         return total, kept
-    # Not forked from this process, where polars has started threads; loaded once for all that draw.
+    # Not forked from this process, which has read traces on several threads; loaded once for all that draw.
     context = ForkServerContext()
     context.set_forkserver_preload(_DRAWING)
     with ProcessPoolExecutor(

@@ -336,8 +336,8 @@ def with_current_names(header: LineRow) -> LineRow:
 def _parsed(text: bytes) -> LineRow:
     try:
         row = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise BadLineError("it is empty" if not text.strip() else f"no JSON: {error.msg}") from None
+    except orjson.JSONDecodeError:
+        raise BadLineError("it is no JSON" if text.strip() else "it is empty") from None
     if not isinstance(row, dict):
         raise BadLineError("no mapping")
     return row

@@ -106,7 +106,7 @@ FOREIGN = [
     (b'{"kind":"trial"}\n', "line 1 is not a record"),
     (b'[1, 2]\n{"kind":"run"}\n', "line 1 is not a record"),
     (_header(spec=7), "line 1 is not a record"),
-    (_header(spec={}), "is of another run"),
+    (_header(spec={}), "line 1 is not a record"),
 ]
 
 

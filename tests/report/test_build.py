@@ -164,7 +164,7 @@ def test_what_is_wrong_with_the_runs_stands_at_the_top_of_the_page(write_run: An
 
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     notices = page[page.index('class="notices"') : page.index("<article")]
-    assert "notes.jsonl is not a trace" in notices and "it broke" in notices
+    assert "notes.jsonl, line 1 is not a record of a trace" in notices and "it broke" in notices
     assert any("notes.jsonl" in line for line in built.warnings)
 
 
