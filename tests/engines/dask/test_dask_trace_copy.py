@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.records import DataRef, EndReason, RunSpec, Status, TrialRecord
 from cfo_bench.results import trace
-from cfo_bench.run.job import Job, end_record
+from cfo_bench.run.ending import end_record
+from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import BusyError
 from cfo_bench.run.supervisor import already_done
 from tests.helpers.traces import header_of
@@ -76,7 +77,7 @@ def test_what_an_earlier_command_left_is_mended_and_resumed(tmp_path: Path) -> N
     copy = TraceCopy.open(job(tmp_path), False, said.append)
     assert isinstance(copy, TraceCopy)
     assert copy.past() == b"".join(lines(3, is_over=False))
-    assert any("goes on after 3 trials" in text for text in said)
+    assert any("resumed after 3 trials" in text for text in said)
     copy.close()
 
 
