@@ -7,10 +7,11 @@ suite again, in every process, unless its author knew to protect it.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import context
+from multiprocessing import context, resource_tracker
 from types import ModuleType
 from typing import Any
 
@@ -26,10 +27,21 @@ def without_main_module() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+@contextmanager
+def ctrl_c_blocked() -> Iterator[None]:
+    """A process that is started here, and what is forked from it, does not hear Ctrl-C: we answer it."""
+    resource_tracker.ensure_running()  # first, and alone: it unblocks signals when it has started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _ForkServerProcess(context.ForkServerProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
-        with without_main_module():
+        with without_main_module(), ctrl_c_blocked():  # the server itself may be started now
             return context.ForkServerProcess._Popen(process_obj)
 
 

@@ -280,6 +280,7 @@ def test_a_damaged_live_page_is_no_stack_trace_and_costs_no_trial(commands: Comm
     assert path.read_bytes().startswith(b"".join(lines[:4]))
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_report_is_one_line(commands: Commands):
     assert commands(*virtual(folds="0-4"), "--task", "synthetic-30k", "--method", "cfo").returncode == 0
     for seconds in (0.3, 1.0, 2.0, 3.0):
