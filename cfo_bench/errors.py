@@ -88,11 +88,11 @@ class MissingPackageError(UserError):
 
 
 class TraceError(UserError):
-    pass
+    """A trace can't be read, written or resumed."""
 
 
 class RunError(CfoBenchError):
-    pass
+    """A run failed, or could not start: one line on stderr, exit code 1."""
 
 
 class Interrupted(CfoBenchError):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cfo_bench.terminal import completion
 from cfo_bench.terminal.run_options import what_to_run
 
 if TYPE_CHECKING:
     from cfo_bench.suite_runs import SuiteRuns
-from cfo_bench.terminal import completion
 
 
 @click.command(short_help="Run methods on tasks and trace every trial.")
