@@ -71,9 +71,9 @@ def _on_engine(suite: Suite, asked: Mapping[str, Any]) -> Suite:
     kind, scheduler, workers = (asked.get(name) for name in ("cluster_kind", "scheduler", "workers"))
     if asked.get("engine") is None and (kind or scheduler):
         suite = replace(suite, engine="dask")
-    known = ENGINES.options(suite.engine, {})
     for name, (flag, option, fault) in _OF_ENGINES.items():
-        if asked.get(name) not in (None, ()) and option not in known:
+        # The engine is loaded only if it has to be asked: it may be in a file that is not to be imported.
+        if asked.get(name) not in (None, ()) and option not in ENGINES.options(suite.engine, {}):
             raise UserError(f"{flag.format(asked[name])} {fault}")
     cluster = suite.cluster
     if scheduler is not None:
