@@ -28,10 +28,10 @@ def without_main_module() -> Iterator[None]:
 
 
 @contextmanager
-def ctrl_c_blocked() -> Iterator[None]:
-    """A process that is started here, and what is forked from it, does not hear Ctrl-C: we answer it."""
+def signals_blocked(*numbers: int) -> Iterator[None]:
+    """A process that is started here, and what is forked from it, does not hear these signals."""
     resource_tracker.ensure_running()  # first, and alone: it unblocks signals when it has started
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:
@@ -41,7 +41,7 @@ def ctrl_c_blocked() -> Iterator[None]:
 class _ForkServerProcess(context.ForkServerProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
-        with without_main_module(), ctrl_c_blocked():  # the server itself may be started now
+        with without_main_module(), signals_blocked(signal.SIGINT):  # the server itself may be started now
             return context.ForkServerProcess._Popen(process_obj)
 
 

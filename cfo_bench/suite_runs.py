@@ -135,7 +135,8 @@ class SuiteRuns:
     def price(self) -> str:
         """What all runs take of time, cores and memory, in words."""
         if self.engine is None:
-            return f"{len(self.specs)} runs; what they take is known to the engine {self.suite.engine} only"
+            runs = f"{len(self.specs)} run{'s' * (len(self.specs) != 1)}"
+            return f"{runs}; what they take is known to the engine {self.suite.engine} only"
         return self.engine.price(self.specs)
 
     def check(self) -> frozenset[str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import forkserver, process, resource_tracker
+from multiprocessing import forkserver, process
 from typing import Any
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.machine.children import end_children
 from cfo_bench.machine.signals import STOP_SIGNALS
-from cfo_bench.processes import ForkServerContext, without_main_module
+from cfo_bench.processes import ForkServerContext, signals_blocked, without_main_module
 
 # One thread for each run. Set before numpy is imported, since its BLAS starts its threads then.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -34,9 +33,8 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
 
 def running_server() -> int:
     """The process id of the fork server, which is started again if it was killed."""
-    resource_tracker.ensure_running()  # first, and alone: it unblocks signals when it has started
     # The server inherits the blocked signals and the environment.
-    with _stop_signals_blocked(), _one_thread_each(), without_main_module():
+    with signals_blocked(*STOP_SIGNALS), _one_thread_each(), without_main_module():
         forkserver.ensure_running()
     server: Any = forkserver._forkserver
     pid: int = server._forkserver_pid
@@ -57,15 +55,6 @@ def is_gone(server: int) -> bool:
             return False
         sleep(LOOK_SECONDS)
     return True
-
-
-@contextmanager
-def _stop_signals_blocked() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from multiprocessing import resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.worker import Message
 from cfo_bench.errors import MissingPackageError, UserError
 from cfo_bench.machine.signals import STOP_SIGNALS
+from cfo_bench.processes import signals_blocked
 from cfo_bench.suite.model import Cluster
 
 if TYPE_CHECKING:
@@ -234,7 +234,9 @@ def _join(cluster: Cluster) -> Link:
 
 
 def _start(cluster: Cluster, threads: int, security: Security | None) -> Link:
-    with _children_without_ctrl_c():
+    # The driver ends the workers: the terminal's Ctrl-C must not. The thread that starts them, now or
+    # later, inherits what is blocked here, and so do they.
+    with signals_blocked(*STOP_SIGNALS):
         if cluster.kind == "local":
             from distributed import LocalCluster
 
@@ -314,17 +316,3 @@ def _variable(key: str) -> str:
 
 def _is_address(scheduler: str) -> bool:
     return "://" in scheduler
-
-
-@contextmanager
-def _children_without_ctrl_c() -> Iterator[None]:
-    """Workers that are started here don't get the terminal's Ctrl-C: the driver ends them.
-
-    The thread that starts them, now or later, inherits what is blocked now, and so do they.
-    """
-    resource_tracker.ensure_running()  # before, since it unblocks signals when it has started
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
