@@ -31,7 +31,7 @@ check: install  ## lint, formatting and strict types
 	@$(python) -m ruff format --check .
 	@$(python) -m mypy
 
-demo: install  ## a real benchmark on bundled data, in under 3 minutes
+demo: install  ## a real benchmark on bundled data, then a virtual hour on recordings: 3 minutes
 	@bash scripts/demo.sh
 
 bench: install  ## run the project's own speed benchmarks, one after another (about half an hour)

@@ -91,7 +91,14 @@ def smac(name: str) -> list[float]:
     return found
 
 
-TOO_SLOW_TO_WAIT_FOR = {"gpei": gaussian_process, "gpeips": gaussian_process, "smac": smac}
+TOO_SLOW_TO_WAIT_FOR = {
+    "gp-cooled": gaussian_process,
+    "gpei": gaussian_process,
+    "gpeips": gaussian_process,
+    "smac": smac,
+}
+# One or two of each family of methods.
+OF_FAMILIES = ("nevergrad:NGOpt", "nevergrad:NgIohTuned", "optuna:QMCSampler")
 
 
 def spent_on(method: Optimizer, n: int) -> float:
@@ -164,16 +171,16 @@ SWITCHED_OFF: dict[str, Callable[[], tuple[float, float]]] = {
 
 
 def main() -> int:
-    names = [name for name, row in METHODS.rows().items() if row.learner is None and name != "study"]
+    rows = [name for name, row in METHODS.rows().items() if row.learner is None and name != "study"]
     print("ms (processor time) per ask + tell at so many trials, d = 9, one thread")
-    print(f"{'method':<14}" + "".join(f"{n:>10}" for n in CHECKPOINTS))
-    for name in sorted(names):
+    print(f"{'method':<22}" + "".join(f"{n:>10}" for n in CHECKPOINTS))
+    for name in [*sorted(rows), *OF_FAMILIES]:
         if METHODS.row(name).missing:
-            print(f"{name:<14} needs {METHODS.row(name).missing}")
+            print(f"{name:<22} needs {METHODS.row(name).missing}")
             continue
         means = TOO_SLOW_TO_WAIT_FOR.get(name, all_the_way)(name)
         cells = [f"{1e3 * mean:10.2f}" for mean in means] + ["         –"] * (len(CHECKPOINTS) - len(means))
-        print(f"{name:<14}{''.join(cells)}", flush=True)
+        print(f"{name:<22}{''.join(cells)}", flush=True)
 
     print("\nswitched off: seconds (processor time) before and after")
     for what, measure in SWITCHED_OFF.items():

@@ -46,6 +46,8 @@ def race(name: str, seed: int) -> Race:
     options = METHODS.options(name, {})
     if "n_rows" in options:
         options["n_rows"] = N_ROWS
+    if "budget_seconds" in options:
+        options["budget_seconds"] = BUDGET_SECONDS
     method: Optimizer = METHODS.load(name)(space, start, seed, **options)
     clock, bests, costs = VirtualClock(), [math.inf] * len(SHARES), []
     own, cut_by = 0.0, ""

@@ -27,6 +27,7 @@ __all__ = [
     "Status",
     "Suite",
     "Trial",
+    "fit_surrogate",
     "load_results",
     "minimize",
     "run_suite",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from cfo_bench.space import Categorical, Float, Int, Space
     from cfo_bench.suite.model import Choice, Suite
     from cfo_bench.suite_runs import run_suite, runs_of
+    from cfo_bench.surrogate_fits import fit_surrogate
 
 # Where each public name lives: loaded at first use, so that `cfo-bench --help` stays light.
 _HOME = {
@@ -56,6 +58,7 @@ _HOME = {
     "Status": "cfo_bench.records",
     "Suite": "cfo_bench.suite.model",
     "Trial": "cfo_bench.records",
+    "fit_surrogate": "cfo_bench.surrogate_fits",
     "load_results": "cfo_bench.result_frames",
     "minimize": "cfo_bench.minimization",
     "run_suite": "cfo_bench.suite_runs",

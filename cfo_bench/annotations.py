@@ -6,9 +6,12 @@ The values come from a command line or a file.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+_PARAMETER = re.compile(r"(?P<name>[a-z_][a-z0-9_]*) {2,}(?P<text>\S.*)")
 
 _WORDS: dict[Any, str] = {
     bool: "true or false",
@@ -16,6 +19,7 @@ _WORDS: dict[Any, str] = {
     int: "a whole number",
     str: "text",
     NoneType: "null",
+    list: "a list",
     Any: "anything",
 }
 
@@ -45,6 +49,26 @@ def constructors(cls: type[Any]) -> list[Callable[..., None]]:
     return found
 
 
+def documented_parameters(cls: type[Any]) -> dict[str, str]:
+    """What the docstrings of a class, and of those that it extends, say about each parameter.
+
+    A parameter has a line of its own: its name, two spaces or more, and what it does. Lines that are
+    indented further continue it.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        name = ""
+        for line in inspect.cleandoc(vars(base).get("__doc__") or "").splitlines():
+            if start := _PARAMETER.match(line):
+                name = start["name"]
+                found[name] = start["text"]
+            elif name and line.startswith("  "):
+                found[name] += f" {line.strip()}"
+            else:
+                name = ""
+    return found
+
+
 def fits(value: object, hint: Any) -> bool:
     """Whether a value fits a type. A whole number is a number, and true is neither.
 
@@ -70,4 +94,4 @@ def in_words(hint: Any) -> str:
         return " or ".join(in_words(one) for one in get_args(hint))
     if get_origin(hint) is Literal:
         return " or ".join(str(choice) for choice in get_args(hint))
-    return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
+    return _WORDS.get(get_origin(hint) or hint, getattr(hint, "__name__", str(hint)))

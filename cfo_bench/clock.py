@@ -31,31 +31,43 @@ class WallClock:
 
     def __init__(self, elapsed: float = 0.0) -> None:
         self.zero = time.perf_counter() - elapsed
+        self.latest = elapsed  # the last reading
 
     def now(self) -> float:
-        return time.perf_counter() - self.zero
+        self.latest = now = time.perf_counter() - self.zero
+        return now
 
     def account(self, seconds: float) -> None:
         pass
 
     def rewind(self, moment: float) -> None:
         self.zero = time.perf_counter() - moment
+        self.latest = moment
 
 
 class SharedWallClock(WallClock):
     """A wall clock that processes forked from this one share: where one sets it back, all see it."""
 
     def __init__(self, elapsed: float = 0.0) -> None:
-        self._zero = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
+        self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
         super().__init__(elapsed)
 
     @property
     def zero(self) -> float:
-        return self._zero[0]
+        return self._shared[0]
 
     @zero.setter
     def zero(self, moment: float) -> None:
-        self._zero[0] = moment
+        self._shared[0] = moment
+
+    @property
+    def latest(self) -> float:
+        """The last reading in any of the processes."""
+        return self._shared[1]
+
+    @latest.setter
+    def latest(self, moment: float) -> None:
+        self._shared[1] = moment
 
 
 class VirtualClock:

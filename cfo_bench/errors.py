@@ -114,11 +114,11 @@ def describe(error: BaseException) -> str:
     except Exception:  # a plug-in's exception, which can't even say what it is
         text = ""
     if isinstance(error, CfoBenchError):
-        return one_line(text)
-    return one_line(f"{type(error).__name__}: {text}" if text.strip() else type(error).__name__)
+        return brief_line(text)
+    return brief_line(f"{type(error).__name__}: {text}" if text.strip() else type(error).__name__)
 
 
-def one_line(text: str, most: int = 2000) -> str:
+def brief_line(text: str, most: int = 2000) -> str:
     """A text of somebody else's as one printable line, cut off after so many characters."""
     line = " ".join(text[: 2 * most].split())
     cut = f"{line[:most]}…" if len(line) > most or len(text) > 2 * most else line

@@ -185,6 +185,21 @@ class OneOf(Kind):
         return {"enum": list(self.known)}
 
 
+class Flag(Parsed):
+    """Yes or no: on the command line an option without a value."""
+
+    rule = "write true or false"
+
+    def parse(self, value: object) -> bool | None:
+        return value if isinstance(value, bool) else None
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+    def plain(self, value: Any) -> None:
+        return None  # that it is off needs no word
+
+
 class Text(Parsed):
     """A name or an address."""
 

@@ -50,6 +50,18 @@ def r2(truth: Array, prediction: Array) -> float:
     return 1.0 - residual_sum / total_sum
 
 
+def balanced_accuracy(truth: Array, prediction: Array) -> float:
+    """The mean over classes of the share of their rows that are predicted right."""
+    classes, rows_of = np.unique(truth, return_counts=True)
+    right = np.array([np.count_nonzero(prediction[truth == one] == one) for one in classes])
+    return float(np.mean(right / rows_of))
+
+
+def mse(truth: Array, prediction: Array) -> float:
+    """The mean squared error."""
+    return float(np.mean(np.square(truth.astype(np.float64) - prediction)))
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """`score` is the number people read; `loss` is what is minimised."""
@@ -72,6 +84,9 @@ METRICS = {
     "auc": Metric("auc", auc, higher_is_better=True),
     "log_loss": Metric("log_loss", log_loss, higher_is_better=False),
     "r2": Metric("r2", r2, higher_is_better=True),
+    # Recordings have these; no task with data does.
+    "balanced_accuracy": Metric("balanced_accuracy", balanced_accuracy, higher_is_better=True),
+    "mse": Metric("mse", mse, higher_is_better=False),
 }
 
 METRIC_OF = {Problem.BINARY: "auc", Problem.MULTICLASS: "log_loss", Problem.REGRESSION: "r2"}

@@ -47,7 +47,10 @@ def minimize(
     """
     if budget_seconds == math.inf and max_trials is None:
         raise OptionError("minimize has no end: give budget_seconds, max_trials or both")
-    optimizer = METHODS.load(method)(space, start, seed, **METHODS.options(method, options))
+    settings = METHODS.options(method, options)
+    if "budget_seconds" in settings and math.isfinite(budget_seconds):
+        settings["budget_seconds"] = budget_seconds
+    optimizer = METHODS.load(method)(space, start, seed, **settings)
     referee = Referee(space, Limits(budget_seconds, max_trials))
     clock = WallClock()
     best, trials, last_error = Best({}, math.inf, 0, 0.0), 0, "the budget was over"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import context, resource_tracker
+from multiprocessing import context, forkserver, resource_tracker
 from types import ModuleType
 from typing import Any
 
@@ -38,6 +39,22 @@ def signals_blocked(*numbers: int) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def ctrl_c_waits() -> Iterator[None]:
+    """A Ctrl-C in here is answered at the end, so that it does not come between a start and its record."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Ctrl-C interrupts the main thread only
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
+
+
 class _ForkServerProcess(context.ForkServerProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
@@ -56,6 +73,12 @@ class ForkServerContext(context.ForkServerContext):
     """Processes that are forked from a server, which has imported what they need."""
 
     Process = _ForkServerProcess
+
+    def start_server(self, modules: list[str]) -> None:
+        """Starts the server, which imports these modules. Does not wait for it."""
+        self.set_forkserver_preload(modules)
+        with without_main_module(), signals_blocked(signal.SIGINT):
+            forkserver.ensure_running()
 
 
 class SpawnContext(context.SpawnContext):

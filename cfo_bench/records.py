@@ -91,6 +91,7 @@ class RunKey:
     method: str  # a registered name, or file.py:Class
     fold: int  # from 0
     seed: int = 0  # of folds, methods and models
+    variant: str = ""  # what the method with its options is called here; "": by its own name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +101,10 @@ class RunSpec(Settings, RunKey):
     The `spec` in the header of a trace has these fields.
     """
 
-    # A suite may leave these two open, a run has them.
+    # A suite may leave these three open, a run has them.
     n_folds: int = DEFAULT_N_FOLDS
     budget_seconds: float = 3600.0
+    clock: str = "wall"
     options: Mapping[str, Any] = field(default_factory=dict)  # of the method
     learner_options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -208,13 +210,26 @@ class EndRecord:
     best_score: float | None
     best_number: int | None
     error: str | None = None  # one line, where the reason is `error`
-    cut_ask_seconds: float = 0.0  # spent in an ask that was not done when the budget ended
+    # What the method spent on an ask or a tell that was not done when the run ended.
+    cut_ask_seconds: float = 0.0
+    cut_tell_seconds: float = 0.0
     # How busy the machine was; None on the virtual clock.
     load: float | None = None  # processes that ran or waited to, on average over the last minute
     steal_percent: float | None = None  # time the hypervisor gave to others since the run's start or resume
     pauses: tuple[Pause, ...] = ()  # of the whole run, in order
-    # Of the trials' lines; set by the writer of the trace, so that a reader sees that they are unchanged.
+    # Set by the writer of the trace: the checksum of the trials' lines, so that a reader sees that they are
+    # unchanged; and their digest with its own checksum, so that a report need not parse them.
     trials_crc32: int | None = None
+    digest: Mapping[str, Any] | None = None
+    digest_crc32: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What ends a run, apart from its method."""
+
+    budget_seconds: float
+    max_trials: int | None = None  # None: no limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +242,9 @@ class ResumeRecord:
     utc: str  # when it was resumed
     why: str  # what had ended the run before
     node: str | None = None  # the name of the machine that resumed it
+    # How many of the trials above don't count any more: the old limits had a part in them.
+    superseded: int = 0
+    limits: RunLimits | None = None  # from here on; None: as before
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +260,8 @@ class DataRef:
     origins: tuple[str, ...] = ()  # what to fetch, such as `openml:3`: each is tried in this order
     table: str | None = None  # the user's own YAML file that names the task
     offline: bool = False  # never fetch over the network
+    # Of a recording: how many folds were recorded. Its learner answers from it; 0: it is data to train on.
+    recorded_folds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +278,32 @@ class TaskFacts:
     sha256: str  # of the table
     folds_source: str  # who made the folds, and how, in words
     target: str | None = None  # the column to predict; None where there is no table
+    recording: str | None = None  # what was recorded, in words; None: there is data to train on
+    paper_task: str | None = None  # of a recording: the paper's name of its data, where the paper has it
+
+
+class Answer(NamedTuple):
+    """What a recording says of a configuration; with an `error`, its training had failed."""
+
+    loss: float | None
+    fit_seconds: float
+    validate_seconds: float = 0.0
+    error: str | None = None  # one line
+
+
+class RecordedFold(Protocol):
+    """One fold of a recorded task. The same question always has the same answer."""
+
+    @property
+    def optimum(self) -> float | None:
+        """The least loss of all configurations; None: it is not known."""
+
+    @property
+    def full_rows(self) -> int | None:
+        """The `rows` of a trial that stand for all; None: it was recorded with all rows only."""
+
+    def look_up(self, config: Config, rows: int | None) -> Answer:
+        """What was recorded of a configuration; `rows` is None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +326,8 @@ class Fold:
     # its training rows.
     test_x: np.ndarray[Any, Any] | None = None
     test_y: np.ndarray[Any, Any] | None = None
+    # Of a recording only: what a learner answers from. The arrays are empty then.
+    recording: RecordedFold | None = None
 
     @property
     def n_rows(self) -> int:

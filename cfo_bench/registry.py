@@ -1,6 +1,8 @@
 """Names of methods and learners, and the classes behind them: a list of names imports no class.
 
 An installed package adds a row by an entry point. `path/to/file.py:Class` names a class without a row.
+A family is a row for many names: `optuna:GPSampler` is the class that the function behind the family
+`optuna` makes when it is given `GPSampler`. `exec:COMMAND` is a family too: see program_names.
 The options of a class are its constructor's keyword-only parameters; a constructor that takes `**options`
 and passes them on also has those of the class it extends.
 """
@@ -8,16 +10,16 @@ and passes them on also has those of the class it extends.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.annotations import constructors, fits, in_words, parameter_types
+from cfo_bench.annotations import constructors, documented_parameters, fits, in_words, parameter_types
 from cfo_bench.errors import (
     MissingPackageError,
     OptionError,
@@ -26,6 +28,12 @@ from cfo_bench.errors import (
     describe,
     did_you_mean,
 )
+from cfo_bench.program_names import beside, existing_program, is_program, program_label
+
+# The families whose names are of local folders, which are imported only for a run.
+LOCAL_FAMILIES = frozenset({"optunahub"})
+# The group of what installed packages add, where a registry has groups.
+PLUG_INS = "plug-ins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,10 @@ class Row:
     extra: str | None = None  # the extra of cfo-bench that installs the packages it needs
     needs: tuple[str, ...] = ()  # the packages that the module imports
     learner: str | None = None  # of a reference method: the learner that it is run with
+    group: str = ""  # under which it is listed
+    source: str = ""  # a link, or the paper that it is from
+    takes: str = "NAME"  # of a family: what stands after the colon, in words
+    takes_all: bool = False  # of a family: what follows its colon may be anything, such as a command line
 
     @property
     def missing(self) -> str | None:
@@ -45,34 +57,78 @@ class Row:
 
     @property
     def remedy(self) -> str:
-        """The command that installs what is missing."""
+        """The command that installs what is missing; an extra may be several, as in `baselines,dnn`."""
         return f"pip install 'cfo-bench[{self.extra}]'" if self.extra else f"pip install {self.missing}"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedOption:
+    """An option with its default, what it takes in words, and what it does ("" if its class does not say)."""
+
+    name: str
+    default: Any
+    takes: str
+    does: str
 
 
 @dataclass
 class Registry:
-    """One kind of thing (method, learner): its built-in rows and the plug-ins' rows."""
+    """One kind of thing (method, learner): its built-in rows, its families and the plug-ins' rows."""
 
     kind: str
     group: str
     builtin: Mapping[str, Row]
+    families: Mapping[str, Row] = field(default_factory=dict)  # the target of each is "module:function"
     _plugins: dict[str, Row] | None = field(default=None, init=False)
 
     def rows(self) -> dict[str, Row]:
         if self._plugins is None:
+            import importlib.metadata  # here, since it takes longer than the rest of `--help`
+
             self._plugins = {
-                point.name: Row(point.value, f"from {point.dist.name if point.dist else 'a plug-in'}")
+                point.name: Row(
+                    point.value,
+                    f"from {point.dist.name if point.dist else 'a plug-in'}",
+                    group=PLUG_INS if any(row.group for row in self.builtin.values()) else "",
+                )
                 for point in importlib.metadata.entry_points(group=self.group)
             }
         return {**self._plugins, **self.builtin}
 
+    def split_options(self, word: str) -> tuple[str, str]:
+        """`cfo:delta_init=1,scale=ln` as the name and the text of its options; "" where there are none.
+
+        The options begin after the first colon that `key=` follows; in a name with a path, after the path.
+        A name of a family that takes all has none: they can't be told from the name.
+        """
+        family = self._family(word)
+        if word in self.rows() or (family is not None and family.takes_all):
+            return word, ""
+        start = word.rindex(".py:") + 4 if is_python_file(word) else 0
+        found = re.compile(r":(?=[A-Za-z_]\w*=)").search(word, start)
+        return (word, "") if found is None else (word[: found.start()], word[found.end() :])
+
+    def listed(self) -> dict[str, Row]:
+        """All rows by name, with each family under a name such as `optuna:NAME`."""
+        return {**self.rows(), **{f"{name}:{row.takes}": row for name, row in self.families.items()}}
+
     def row(self, name: str) -> Row:
+        if (family := self._family(name)) is not None:
+            return family
         if is_in_file(name):
             return Row(name, "from a local file")
         rows = self.rows()
         if name not in rows:
-            raise UnknownNameError(self.kind, name, rows)
+            raise UnknownNameError(self.kind, name, self.listed())
         return rows[name]
+
+    def check_users_code(self, name: str) -> None:
+        """A UserError if there is no such local file or program. Nothing of it is run."""
+        self.row(name)
+        if is_program(name):
+            existing_program(name)
+        else:
+            existing_file(name)
 
     def load(self, name: str) -> type[Any]:
         """The class behind a name; an absent extra is named with the command that installs it."""
@@ -93,9 +149,15 @@ class Registry:
                 f"{self.kind} {name!r} can't be imported: mend {module_name} ({describe(error)})"
             ) from error
         found = getattr(module, attribute, None)
+        if self._family(name) is not None and callable(found):
+            found = found(name.partition(":")[2])
         if not isinstance(found, type):
             raise UserError(f"{module_name} has no class {attribute!r}: name one that it has")
         return found
+
+    def _family(self, name: str) -> Row | None:
+        """The family of a name. `optuna:x/mine.py:Mine` is a class in a local file, and of no family."""
+        return None if is_python_file(name) else self.families.get(family_of(name))
 
     def options(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The given options over the class's defaults; each must be one of them, with a value of its type."""
@@ -114,11 +176,13 @@ class Registry:
                 )
         return {**defaults, **given}
 
-    def described_options(self, name: str) -> list[tuple[str, Any, str]]:
-        """Each option with its default and what it takes, in words."""
+    def described_options(self, name: str) -> list[DescribedOption]:
         cls = self.load(name)
-        types = parameter_types(cls)
-        return [(key, value, in_words(types.get(key, Any))) for key, value in default_options(cls).items()]
+        types, does = parameter_types(cls), documented_parameters(cls)
+        return [
+            DescribedOption(key, value, in_words(types.get(key, Any)), does.get(key, ""))
+            for key, value in default_options(cls).items()
+        ]
 
 
 def default_options(cls: type[Any]) -> dict[str, Any]:
@@ -132,22 +196,64 @@ def default_options(cls: type[Any]) -> dict[str, Any]:
 
 
 def label(name: str) -> str:
-    """The name in tables and folders: `path/to/mine.py:Mine` is called `Mine` there."""
-    return name.rpartition(":")[2] if is_in_file(name) else name
+    """The name in tables and folders: `Mine` for `path/to/mine.py:Mine`, `mine` for `exec:python mine.py`."""
+    if is_in_file(name):
+        return name.rpartition(":")[2]
+    return program_label(name) if is_program(name) else name
+
+
+def family_of(name: str) -> str:
+    """What stands before the first colon: `optuna` of `optuna:GPSampler`; "" without a colon."""
+    before, colon, _ = name.partition(":")
+    return before if colon else ""
 
 
 def is_in_file(name: str) -> bool:
-    """Whether a name is that of a class in a local file: `path/to/mine.py:Mine`."""
-    return ".py:" in name
+    """Whether a name is that of a class in a local file or folder: `path/to/mine.py:Mine`, or
+    `optunahub:path/to/package:Mine`.
+    """
+    return is_python_file(name) or family_of(name) in LOCAL_FAMILIES
+
+
+def is_python_file(name: str) -> bool:
+    return ".py:" in name and family_of(name) not in LOCAL_FAMILIES and not is_program(name)
+
+
+def is_users_code(name: str) -> bool:
+    """Whether loading it runs code that the name itself points at: a class in a local file, or a program.
+
+    What only looks at runs must not load it.
+    """
+    return is_in_file(name) or is_program(name)
+
+
+def placed(name: str, folder: Path) -> str:
+    """A name whose relative paths, if it has any, are meant from `folder` on."""
+    if is_program(name):
+        return beside(folder, name)
+    if family_of(name) in LOCAL_FAMILIES:
+        family, _, place = name.partition(":")
+        return f"{family}:{folder / place}"
+    return str(folder / name) if is_python_file(name) else name
 
 
 def existing_file(name: str) -> Path:
-    """The local file that such a name is of; a UserError if it is not there. It is not imported."""
+    """The local file or folder that such a name is of; a UserError if it is not there. It is not imported."""
     path = name.rpartition(":")[0]
+    if not is_python_file(name):
+        return existing_folder(path.partition(":")[2], family_of(name))
     file = Path(path).resolve()
     if not file.is_file():
         raise UserError(f"no file {path!r}: give the path of a Python file and a class, as in mine.py:Mine")
     return file
+
+
+def existing_folder(path: str, family: str) -> Path:
+    """The folder of `optunahub:FOLDER:Class`; a UserError if it is not there."""
+    folder = Path(path).resolve()
+    if not path or not folder.is_dir():
+        raise UserError(f"no folder {path!r}: give {family}:FOLDER:CLASS, a package's folder and a class")
+    return folder
 
 
 def _module_of_file(file: Path) -> Any:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.quantities import DURATION_RULE, seconds
 
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built
 
 
 def write_report(
-    results: str | Path = "results",
+    results: str | Path | Sequence[str | Path] = "results",
     out: str | Path | None = None,
     *,
     learners: Sequence[str] = (),
@@ -22,35 +23,62 @@ def write_report(
     methods: Sequence[str] = (),
     baseline: str = "cfo",
     full_rows_only: bool = False,
+    budget: str | float | None = None,
+    references: Sequence[str | Path] = (),
+    importance: bool = False,
     formats: Collection[str] | None = None,
     on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> Built:
     """Makes tables, figures and one page from the traces in `results`, in the folder `out`.
 
-    `out` is `report` in the results folder unless it is given. `learners`, `tasks` and `methods` take only
-    these; the other methods are measured against the `baseline`. `formats` are some of html, png, pdf, csv,
-    markdown and latex, or all of them. `on_progress` is told the stage, and how many of how many are done.
+    `results` may be several folders: a run that is the same in two of them is counted once. `out` is `report`
+    in the results folder unless it is given, as it has to be for several. `learners`, `tasks` and `methods`
+    take only these; the methods `constant` and `tuned-rf`, which scale the scores, are always read. The other
+    methods are measured against the `baseline`. With a `budget`, such as 4 or "4s", longer runs are read as
+    if they had ended then, and shorter ones are left out. `references` are CSV files with published scores of
+    others, or "paper" for the paper's. With `importance`, every trial is read to compute how much each
+    hyperparameter matters. `formats` are some of html, png, pdf, csv, markdown and latex, or "all";
+    unless they are given, all but pdf. `on_progress` is told the stage, and how many of how many are done.
     Returned are the standings, the warnings and the files.
     """
     from cfo_bench.report.build import Request, build
+    from cfo_bench.report.numbers.fanova import require_optuna
     from cfo_bench.report.reading.load import Selection
-    from cfo_bench.report.rendering.layout import FORMATS
+    from cfo_bench.report.reading.references import read_references
+    from cfo_bench.report.rendering.layout import DEFAULT_FORMATS, FORMATS
 
     for name in formats or ():
-        if name not in FORMATS:
-            raise UnknownNameError("format", name, FORMATS)
+        if name not in (*FORMATS, "all"):
+            raise UnknownNameError("format", name, (*FORMATS, "all"))
     if formats is not None and not formats:
         raise UserError(f"no format for the report: give some of {', '.join(FORMATS)}")
+    if importance:
+        require_optuna()
+    folders = [Path(results)] if isinstance(results, str | Path) else [Path(one) for one in results]
     if out is None:
-        out = Path(results) / "report"
+        if len(folders) != 1:
+            raise UserError(f"{len(folders)} results folders: say where their report goes, as in -o report")
+        out = folders[0] / "report"
         if os.path.islink(out):  # only a link that is named is followed: this one may come with the results
             raise UserError(f"{out} is a link, and links are not followed: name the folder with -o")
     request = Request(
-        results=Path(results),
+        results=folders,
         out=Path(out),
         selection=Selection(learners, tasks, methods),
         baseline=baseline,
         full_rows_only=full_rows_only,
-        formats=FORMATS if formats is None else [name for name in FORMATS if name in formats],
+        budget_seconds=None if budget is None else _seconds(budget),
+        importance=importance,
+        references=[one for file in references for one in read_references(file)],
+        formats=DEFAULT_FORMATS
+        if formats is None
+        else [name for name in FORMATS if name in formats or "all" in formats],
     )
     return build(request, on_progress)
+
+
+def _seconds(budget: str | float) -> float:
+    found = seconds(budget)
+    if found is None:
+        raise UserError(f"--budget {budget!r} is no time: {DURATION_RULE}")
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from cfo_bench.records import RunKey
@@ -10,8 +12,18 @@ from cfo_bench.registry import label
 
 def run_id(run: RunKey) -> str:
     """<learner>/<task>/<method>/fold-<f>_seed-<s>"""
-    folders = [_folder(label(name)) for name in (run.learner, run.task, run.method)]
+    folders = map(_folder, (label(run.learner), label(run.task), method_label(run)))
     return "/".join([*folders, f"fold-{run.fold}_seed-{run.seed}"])
+
+
+def method_label(run: RunKey | Mapping[str, Any]) -> str:
+    """What a run's method is called in folders, tables and figures: as a variant, or by its own name.
+
+    The run may also be given as the `spec` in the header of its trace.
+    """
+    if isinstance(run, RunKey):
+        return run.variant or label(run.method)
+    return run.get("variant") or label(run["method"])
 
 
 def _folder(name: str) -> str:

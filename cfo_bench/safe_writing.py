@@ -1,4 +1,4 @@
-"""Writing in folders that other people may have filled: no symbolic link is followed.
+"""Reading and writing files that other people may have made: no pipe is waited for, and no link written to.
 
 A results folder or a report may come from somebody else, with links in it that point to files of the
 user's. A file that is written as a whole replaces a link of its name. A file that is appended to, and
@@ -12,6 +12,7 @@ import os
 import stat
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from cfo_bench.errors import UserError
 
@@ -47,12 +48,22 @@ def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
         raise
 
 
+def open_regular(path: str | Path) -> BinaryIO:
+    """Opens a file to read it; OSError for a pipe or a device: reading one may wait or go on for ever."""
+    return _regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path)
+
+
 def read_regular(path: str | Path) -> bytes:
-    """The content of a file; OSError for a link, and for a pipe or a device, which may have no end."""
-    with open(open_file(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    """The content of a file; OSError for a link, a pipe or a device."""
+    with _regular(open_file(path, os.O_RDONLY | os.O_NONBLOCK), path) as file:
         return file.read()
+
+
+def _regular(fd: int, path: str | Path) -> BinaryIO:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return open(fd, "rb")
 
 
 def linked_folder(root: Path, path: Path) -> Path | None:

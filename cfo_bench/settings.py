@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from cfo_bench.kinds import Count, Duration, Kind, Memory, OneOf, Schema, Share
+from cfo_bench.kinds import Count, Duration, Flag, Kind, Memory, OneOf, Schema, Share
 
 DEFAULT_N_FOLDS = 10  # where a task has no official folds
 CLOCKS = ("wall", "virtual")
@@ -139,5 +139,11 @@ class Settings:
         0.2, Share(), "Share of training rows that --validation holdout splits off.",
         in_file="Share of training rows that validation: holdout splits off.",
     )
-    clock: str = setting("wall", OneOf(CLOCKS), "virtual: analytic seconds, for the synthetic learners.")
+    clock: str | None = setting(
+        None, OneOf(CLOCKS), "wall: real seconds; virtual: those that a formula or a recording tells.",
+        by_default="virtual where the learner does not train, else wall",
+    )
+    charge_method: bool = setting(
+        False, Flag(), "On the virtual clock, count the seconds that the method itself takes, too."
+    )
     # fmt: on

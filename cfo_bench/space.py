@@ -2,7 +2,9 @@
 
 `log` says how a sampler should draw (random search, SMAC, BOHB, TPE). CFO, CFO-0 and the
 Gaussian processes take the logarithm of every positive hyperparameter whatever `log` says,
-as the paper does.
+as the paper does. Choices that are ordered numbers are a grid: samplers draw each choice equally often and
+see its number, which is the grid's own scale if its steps are even (a log if each is a factor); CFO and
+CFO-0 move on the scale of the numbers themselves, as for an `Int`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.errors import SpaceError
@@ -113,6 +116,14 @@ class Categorical:
                 f"choices of {name!r} are {list(choices)!r}: give texts that UTF-8 can hold, finite numbers, "
                 "and whole ones of at most 64 bits"
             )
+
+    @property
+    def numbers(self) -> tuple[float, ...] | None:
+        """The choices as points of a scale, if they are ordered numbers that increase; else None."""
+        if not self.ordered or not all(type(choice) in (int, float) for choice in self.choices):
+            return None
+        found = tuple(float(choice) for choice in self.choices)  # type: ignore[arg-type]
+        return found if all(low < high for low, high in pairwise(found)) else None
 
     def at(self, share: float) -> Value:
         """The choice with `share`, in [0, 1), of the choices before it."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,23 +15,27 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import machine
 from cfo_bench.engines import Engine, engine_of
 from cfo_bench.engines.listener import Active
-from cfo_bench.errors import TraceError, UserError
-from cfo_bench.records import DataRef, EndReason, RunSpec, TaskFacts
-from cfo_bench.registry import is_in_file
+from cfo_bench.errors import UserError
+from cfo_bench.recordings import yahpo_folder
+from cfo_bench.records import DataRef, RunSpec, TaskFacts
+from cfo_bench.registry import is_in_file, is_users_code
 from cfo_bench.results import plan, trace
 from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.identity import data_differences, data_identity, of_another_run
+from cfo_bench.results.limits import is_done, limits_of
+from cfo_bench.results.standing import PastRun, found_at, in_words, refuse_other_limits
 from cfo_bench.run.fork_server import fork_server
 from cfo_bench.run.header import reproducing_command
-from cfo_bench.run.inspection import fetch_task, inspect_task, packages, rehearse
+from cfo_bench.run.inspection import MethodTraits, fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
-from cfo_bench.run_id import run_id
+from cfo_bench.run_id import method_label, run_id
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
 from cfo_bench.suite.options import learner_options as options_of_learners
 from cfo_bench.suite.options import method_options as options_of_methods
+from cfo_bench.suite.surrogate import on_surrogate
 from cfo_bench.tasks import facts_if_known, is_stored
 
 if TYPE_CHECKING:
@@ -126,11 +131,23 @@ class SuiteRuns:
         return [task for task, ref in self.data.items() if ref.origins and not is_stored(ref)]
 
     def commands(self) -> list[str]:
-        """The command that does each run again."""
+        """The command that does each run, into the same results folder."""
+        results = shlex.quote(str(self.suite.results))
         return [
-            reproducing_command(spec, self.data[spec.task], import_files=self.import_files)
+            f"{reproducing_command(spec, self.data[spec.task], import_files=self.import_files)} "
+            f"--results {results}"
             for spec in self.specs
         ]
+
+    def there_before(self, traits: MethodTraits) -> str:
+        """What the results folder has of these runs, in words; "" for nothing.
+
+        A UserError where a run is there with other limits, and can't go on with these.
+        """
+        results = self.suite.results
+        found = [found_at(trace.path_of(results, spec)) for spec in self.specs]
+        refuse_other_limits(self.specs, found, results, traits.not_resumable, traits.knows_budget)
+        return in_words(self.specs, found)
 
     def price(self) -> str:
         """What all runs take of time, cores and memory, in words."""
@@ -139,17 +156,18 @@ class SuiteRuns:
             return f"{runs}; what they take is known to the engine {self.suite.engine} only"
         return self.engine.price(self.specs)
 
-    def check(self) -> frozenset[str]:
-        """Builds every learner and method once, so that a mistake is an error before anything starts.
-
-        Returned are the methods that can't be resumed.
-        """
+    def check(self) -> MethodTraits:
+        """Builds every learner and method once, so that a mistake is an error before anything starts."""
         if self.engine is not None:
             self.engine.check()
-        each = {(spec.learner, spec.method): spec for spec in self.specs}
+        each = {(spec.learner, method_label(spec)): spec for spec in self.specs}
         return rehearse(
-            [spec for names, spec in each.items() if self.import_files or not any(map(is_in_file, names))],
-            {choice.name: choice.place for choice in self.suite.methods},
+            [
+                spec
+                for spec in each.values()
+                if self.import_files or not any(map(is_users_code, (spec.learner, spec.method)))
+            ],
+            {choice.label: choice.place for choice in self.suite.methods},
         )
 
 
@@ -171,26 +189,45 @@ def runs_of(
     `options` and `learner_options` are for all methods and learners that have them, or as `name.key` for
     one. `only` takes the runs of these ids, `shard` (k, n) every n-th of them from the k-th. Data that
     is not on this machine is fetched first, unless `fetch` is False; a task's official folds are known only
-    then. With `import_files=False`, no local file that the suite names (`mine.py:Mine`) is imported: the runs
-    can be looked at, but not run.
+    then. With `import_files=False`, no local file that the suite names (`mine.py:Mine`) is imported, and no
+    program (`exec:…`) started: the runs can be looked at, but not run.
     """
     if not isinstance(suite, Suite):
         suite = read(find(str(suite)))
     _check_is_complete(suite)
-    data = data_of(suite, own_file.path, own_file.target, own_file.problem, offline)
+    yahpo_folder.use(suite.yahpo)
+    if suite.surrogate is not None:
+        suite, data = _on_surrogate(suite, suite.surrogate, own_file, offline, on_event)
+    else:
+        data = data_of(suite, own_file.path, own_file.target, own_file.problem, offline)
     methods = options_of_methods(suite.methods, options or {}, suite.parallel, import_files=import_files)
     learners = options_of_learners(suite.learners, learner_options or {}, import_files=import_files)
     if only:
-        wanted = tasks_of(only, specs_of(suite, learners, methods, data))
+        wanted = tasks_of(only, specs_of(suite, learners, methods, data, import_files=import_files))
         data = {task: ref for task, ref in data.items() if task in wanted}
     if fetch:
         for task, ref in data.items():
             if ref.origins and not is_stored(ref):
                 with _prepared(task, on_event):
                     fetch_task(ref)
-    specs = narrowed(specs_of(suite, learners, methods, data), only, shard)
+    specs = narrowed(specs_of(suite, learners, methods, data, import_files=import_files), only, shard)
     engine = engine_of(suite) if import_files or not is_in_file(suite.engine) else None
     return SuiteRuns(suite, specs, data, engine, import_files)
+
+
+def _on_surrogate(
+    suite: Suite, path: Path, own_file: OwnFile, offline: bool, on_event: Callable[[Event], None]
+) -> tuple[Suite, dict[str, DataRef]]:
+    if own_file.path is not None:
+        raise UserError(
+            f"--data {own_file.path} is to train on, and --surrogate {path} trains on nothing: leave one out"
+        )
+    found = on_surrogate(suite, path, offline)
+    if found.left_out:
+        on_event(
+            Note(f"left out, since a surrogate has no data to train on: {', '.join(found.left_out)}", True)
+        )
+    return found.suite, found.data
 
 
 def _check_is_complete(suite: Suite) -> None:
@@ -271,13 +308,16 @@ def run_suite(
         raise UserError("these runs are only to be looked at: make them without import_files=False")
     results = runs.suite.results
     check_no_links(results, map(run_id, runs.specs))
-    not_resumable = runs.check()
+    traits = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
     paths = [trace.path_of(results, spec) for spec in runs.specs]
-    pasts = [None if force else _past(path) for path in paths]
+    pasts = [None if force else found_at(path) for path in paths]
+    refuse_other_limits(runs.specs, pasts, results, traits.not_resumable, traits.knows_budget)
+    if told := in_words(runs.specs, pasts):
+        on_event(Note(told))
     facts = _facts(runs, pasts, context, on_event)
-    identities = {task: data_identity(found) for task, found in facts.items()}
-    _refuse_other_data(paths, pasts, [identities[spec.task] for spec in runs.specs])
+    identities = [data_identity(facts[spec.task, spec.learner]) for spec in runs.specs]
+    _refuse_other_data(paths, pasts, identities)
     plan.record(results, runs.specs)
     here = machine.provenance()
     jobs = [
@@ -286,12 +326,12 @@ def run_suite(
             runs.data[spec.task],
             path,
             here,
-            data_identity=identities[spec.task],
-            replays=spec.method not in not_resumable,
+            data_identity=identity,
+            replays=method_label(spec) not in traits.not_resumable,
         )
-        for spec, path in zip(runs.specs, paths, strict=True)
+        for spec, path, identity in zip(runs.specs, paths, identities, strict=True)
     ]
-    metrics = {task: found.metric for task, found in facts.items()}
+    metrics = {task: found.metric for (task, _), found in facts.items()}
     on_event(RunsStarted(jobs, min(runs.engine.at_once(), len(jobs)), metrics))
     verdicts = runs.engine.run(jobs, _Telling(results, on_event), force=force, context=context)
     return SuiteOutcome(runs, jobs, verdicts)
@@ -319,34 +359,13 @@ class _Telling:
         self.on_event(RunFinished(job, verdict))
 
 
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """What the trace of a run says before the command starts."""
-
-    is_finished: bool
-    data: Mapping[str, Any]  # of its header
-
-
-def _past(path: Path) -> _Past | None:
-    """None where there is no trace, or a damaged one: its run will tell."""
-    try:
-        lines = trace.ends(path)
-        if lines is None:
-            return None
-        header, last = lines
-        is_finished = last["kind"] == "end" and last["reason"] != EndReason.INTERRUPTED
-        return _Past(is_finished, dict(header.get("data", {})))
-    except TraceError:
-        return None
-
-
 def _facts(
     runs: SuiteRuns,
-    pasts: Sequence[_Past | None],
+    pasts: Sequence[PastRun | None],
     context: ForkServerContext,
     on_event: Callable[[Event], None],
-) -> dict[str, TaskFacts]:
-    """The facts of each task.
+) -> dict[tuple[str, str], TaskFacts]:
+    """The facts of each task, with each learner: two learners may have recordings of the same task.
 
     Data is looked at once for each task and learner. If all their runs are done, and the data has not changed
     since, it is not read.
@@ -355,21 +374,21 @@ def _facts(
     unfinished = set()
     for spec, past in zip(runs.specs, pasts, strict=True):
         first.setdefault((spec.task, spec.learner), spec)
-        if past is None or not past.is_finished:
+        if past is None or not is_done(past.header, past.last, limits_of(spec)):
             unfinished.add((spec.task, spec.learner))
-    found: dict[str, TaskFacts] = {}
+    found: dict[tuple[str, str], TaskFacts] = {}
     for key, spec in first.items():
         ref = runs.data[spec.task]
         known = None if key in unfinished else facts_if_known(ref, spec.n_folds)
         if known is None:
             with _prepared(spec.task, on_event):
                 known = inspect_task(spec, ref, context)
-        found[spec.task] = known
+        found[key] = known
     return found
 
 
 def _refuse_other_data(
-    paths: Sequence[Path], pasts: Sequence[_Past | None], identities: Sequence[Mapping[str, Any]]
+    paths: Sequence[Path], pasts: Sequence[PastRun | None], identities: Sequence[Mapping[str, Any]]
 ) -> None:
     """A trace of other data is not of this suite, finished or not: nothing is run beside it."""
     others = [

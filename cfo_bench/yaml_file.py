@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import UserError
+from cfo_bench.safe_writing import open_regular
 
 MOST_BYTES = 2**20
 MOST_NESTED = 12
@@ -97,7 +98,7 @@ def parse(text: str, where: str) -> Marked:
 
 def _text(path: Path) -> str:
     try:
-        with open(os.path.expanduser(path), "rb") as file:
+        with open_regular(os.path.expanduser(path)) as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise UserError(f"no file {str(path)!r}: give the path of a YAML file") from None

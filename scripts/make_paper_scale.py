@@ -18,6 +18,7 @@ import numpy as np
 
 from cfo_bench.records import EndReason, EndRecord, RunSpec
 from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
+from cfo_bench.results.trial_digest import sealed
 
 BUDGET_SECONDS = 3600.0
 PROBLEMS = (("binary", "auc", 0.5), ("multiclass", "log_loss", 1.4), ("regression", "r2", 1.0))
@@ -106,10 +107,9 @@ def write_trace(results: Path, task: int, method: str, fold: int, n_trials: int)
         best_score=float(scores[best]),
         best_number=best,
     )
-    with path.open("wb") as file:
-        file.write(encode(header(spec, problem, metric, constant)))
-        file.write("".join([LINE % row for row in zip(*columns, strict=True)]).encode())
-        file.write(encode(end))
+    lines = "".join([LINE % row for row in zip(*columns, strict=True)]).encode()
+    before = encode(header(spec, problem, metric, constant)) + lines
+    path.write_bytes(before + encode(sealed(end, before)))
 
 
 def header(spec: RunSpec, problem: str, metric: str, constant: float) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 # Before the first import of numpy, which reads them once.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -16,6 +17,10 @@ import pytest
 from hypothesis import settings
 
 from tests.helpers import traces
+
+# A shell starts what it puts into the background with Ctrl-C ignored, and programs inherit that. The tests
+# of Ctrl-C have to work there, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 

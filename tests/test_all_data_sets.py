@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.slow
 def test_all_data_sets_run_through_xgboost(shared: Path, tmp_path: Path) -> None:
     folder = shared / "data"
     with (folder / "index.csv").open(encoding="utf-8", newline="") as file:

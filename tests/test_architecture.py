@@ -26,12 +26,14 @@ WORDS, LIBRARY = "the words", "the library"
 # Which rooms a room may import besides itself and the words.
 MAY_IMPORT = {
     "optimizers": "",
-    "learners": "",
-    "tasks": "",
+    "recordings": "",
+    "learners": "recordings",
+    "tasks": "recordings",
     "machine": "",
     "results": "",
-    "suite": "optimizers learners tasks",
-    "run": "optimizers learners tasks suite results machine",
+    "surrogates": "recordings results",
+    "suite": "optimizers learners tasks recordings",
+    "run": "optimizers learners tasks recordings suite results machine",
     "engines": "tasks suite results machine run",
     "report": "results",
     "testing": "optimizers learners tasks results run engines",

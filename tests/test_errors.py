@@ -9,9 +9,9 @@ from cfo_bench.errors import (
     SpaceError,
     UnknownNameError,
     UserError,
+    brief_line,
     describe,
     did_you_mean,
-    one_line,
     told_at,
 )
 
@@ -31,8 +31,8 @@ def test_whatever_an_exception_says_is_one_printable_line_that_is_not_long() -> 
     assert describe(ValueError("\x1b[2J\udc80\0")) == r"ValueError: \x1b[2J\udc80\x00"
     assert describe(Speechless()) == "Speechless"
     assert describe(ValueError("x" * 2**20)) == f"ValueError: {'x' * 1988}…"
-    assert one_line("a b " * 3, 3) == "a b…" and one_line("  a\n b ") == "a b"
-    assert one_line(" " * 9 + "a", 2) == "…"
+    assert brief_line("a b " * 3, 3) == "a b…" and brief_line("  a\n b ") == "a b"
+    assert brief_line(" " * 9 + "a", 2) == "…"
 
 
 def test_a_similar_word_is_suggested_and_a_strange_one_is_not() -> None:

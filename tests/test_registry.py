@@ -10,7 +10,7 @@ import pytest
 from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Trial
-from cfo_bench.registry import Registry, Row, label
+from cfo_bench.registry import Registry, Row, existing_file, is_in_file, label, placed
 
 SOURCE = """
 class Mine:
@@ -35,7 +35,14 @@ def registry() -> Registry:
             "bare": Row("nowhere.at.all:X", "the same without an extra", None, ("a_package_nobody_has",)),
             "broken": Row("nowhere.at.all:X", "names a module that is not there"),
         },
+        families={"named": Row("tests.test_registry:class_called", "a class of any name")},
     )
+
+
+def class_called(name: str) -> type:
+    if not name.isidentifier():
+        raise UserError(f"no class can be called {name!r}: give a name")
+    return type(name, (), {})
 
 
 @pytest.fixture
@@ -49,12 +56,30 @@ def test_a_name_becomes_its_class(registry: Registry) -> None:
     assert registry.load("trial") is Trial
 
 
+def test_a_family_makes_the_class_that_is_named_after_the_colon(registry: Registry) -> None:
+    assert registry.load("named:Anything").__name__ == "Anything"
+
+
+def test_a_family_is_listed_among_the_names(registry: Registry) -> None:
+    assert "named:NAME" in registry.listed()
+    assert "named:NAME" not in registry.rows()
+
+
+def test_a_family_refuses_a_name_in_its_own_words(registry: Registry) -> None:
+    with pytest.raises(UserError, match="no class can be called '1st': give a name"):
+        registry.load("named:1st")
+
+
+def test_a_file_is_not_taken_for_a_family(registry: Registry, file: Path) -> None:
+    assert registry.load(f"{file}:Mine").__name__ == "Mine"
+
+
 def test_an_unknown_name_is_told_with_the_nearest_and_all_others(registry: Registry) -> None:
     with pytest.raises(UnknownNameError) as caught:
         registry.load("trail")
 
     assert str(caught.value) == (
-        "unknown method 'trail' (did you mean 'trial'?): choose from absent, bare, broken, trial"
+        "unknown method 'trail' (did you mean 'trial'?): choose from absent, bare, broken, named:NAME, trial"
     )
 
 
@@ -87,9 +112,11 @@ def test_a_module_that_can_not_be_imported_is_one_line(registry: Registry) -> No
         registry.load("broken")
 
 
-@pytest.mark.parametrize("name", METHODS.rows())
-def test_every_registered_method_has_a_summary_that_fits_a_line(name: str) -> None:
-    assert 5 < len(METHODS.row(name).summary) <= 100
+@pytest.mark.parametrize("name", METHODS.listed())
+def test_every_registered_method_has_a_summary_that_fits_a_line_and_a_link(name: str) -> None:
+    row = METHODS.listed()[name]
+    assert 5 < len(row.summary) <= 100
+    assert row.source.startswith(("https://", "docs/"))
 
 
 # --- files ------------------------------------------------------------------------------------
@@ -111,6 +138,34 @@ def test_what_is_no_class_in_the_file_is_refused(registry: Registry, file: Path,
 def test_a_file_that_is_not_there_is_refused(registry: Registry) -> None:
     with pytest.raises(UserError, match=r"no file 'nowhere\.py'"):
         registry.load("nowhere.py:Mine")
+
+
+@pytest.mark.parametrize("name", ["a/mine.py:Mine", "optunahub:a/package:Mine", "optunahub:x.py:Mine"])
+def test_a_class_in_a_local_file_or_folder_is_known_as_such(name: str) -> None:
+    assert is_in_file(name)
+    assert label(name) == "Mine"
+
+
+@pytest.mark.parametrize("name", ["cfo", "optuna:GPSampler", "nevergrad:NGOpt"])
+def test_a_class_of_an_installed_package_is_not_in_a_local_file(name: str) -> None:
+    assert not is_in_file(name)
+    assert label(name) == name
+
+
+def test_a_relative_path_in_a_name_is_meant_from_a_folder_on() -> None:
+    folder = Path("/suites")
+    assert placed("mine.py:Mine", folder) == "/suites/mine.py:Mine"
+    assert placed("/a/mine.py:Mine", folder) == "/a/mine.py:Mine"
+    assert placed("optunahub:package:Mine", folder) == "optunahub:/suites/package:Mine"
+    assert placed("optunahub:/a/package:Mine", folder) == "optunahub:/a/package:Mine"
+    assert placed("optuna:GPSampler", folder) == "optuna:GPSampler"
+
+
+def test_the_folder_of_a_local_package_has_to_be_there(tmp_path: Path) -> None:
+    assert existing_file(f"optunahub:{tmp_path}:Mine") == tmp_path
+    for name in (f"optunahub:{tmp_path}/nowhere:Mine", "optunahub:Mine", "optunahub::Mine"):
+        with pytest.raises(UserError, match=r"no folder '.*': give optunahub:FOLDER:CLASS"):
+            existing_file(name)
 
 
 def test_a_file_is_called_by_its_class_in_tables_and_folders() -> None:
@@ -196,6 +251,6 @@ def test_a_value_of_the_wrong_type_is_refused(
 
 @pytest.mark.parametrize("name", [name for name, row in METHODS.rows().items() if row.missing is None])
 def test_every_default_of_a_registered_method_is_of_its_own_type(name: str) -> None:
-    defaults = {key: value for key, value, _ in METHODS.described_options(name)}
+    defaults = {one.name: one.default for one in METHODS.described_options(name)}
 
     assert METHODS.options(name, defaults) == defaults

@@ -66,7 +66,9 @@ def test_runs_that_are_only_looked_at_import_no_file_and_can_not_be_run(tmp_path
     runs = runs_of(suite, import_files=False)
     runs.check()
 
-    assert [command.partition("--max-trials")[2] for command in runs.commands()] == [
+    assert [
+        command.partition("--max-trials")[2].partition(" --results ")[0] for command in runs.commands()
+    ] == [
         " 10 --clock virtual",
         " 10 --clock virtual --option step=2 --option size=null",
     ]
@@ -138,7 +140,7 @@ def test_events_say_what_happens_in_order(tmp_path: Path) -> None:
         ({"budget_seconds": None}, UserError, "no budget_seconds"),
         ({"tasks": ()}, UserError, "nothing to learn"),
         ({"engine": "dusk"}, UnknownNameError, "unknown engine 'dusk'"),
-        ({"clock": "wall"}, UserError, "give --clock virtual"),
+        ({"clock": "wall"}, UserError, "its seconds are virtual: leave --clock out"),
     ],
 )
 def test_a_mistake_is_an_exception_and_nothing_is_written(

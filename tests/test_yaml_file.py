@@ -86,7 +86,7 @@ def test_a_merge_key_is_a_key_like_any_other(tmp_path: Path) -> None:
 def test_a_file_that_can_not_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no file"):
         read(tmp_path / "absent.yaml")
-    with pytest.raises(UserError, match="can't be read: Is a directory"):
+    with pytest.raises(UserError, match="can't be read: it is not a regular file"):
         read(tmp_path)
 
 

@@ -16,11 +16,13 @@ from cfo_bench.cli.learners import learners
 from cfo_bench.cli.merge import merge
 from cfo_bench.cli.methods import methods
 from cfo_bench.cli.prepare import prepare
+from cfo_bench.cli.replay import replay
 from cfo_bench.cli.report import report
 from cfo_bench.cli.run import run
 from cfo_bench.cli.schema import schema
 from cfo_bench.cli.status import status
 from cfo_bench.cli.study import study
+from cfo_bench.cli.surrogate import surrogate
 from cfo_bench.cli.tasks import tasks
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.terminal.text import one_line, say
@@ -46,8 +48,10 @@ cli.add_command(run)
 cli.add_command(study)
 cli.add_command(prepare)
 cli.add_command(report)
+cli.add_command(replay)
 cli.add_command(status)
 cli.add_command(merge)
+cli.add_command(surrogate)
 cli.add_command(methods)
 cli.add_command(learners)
 cli.add_command(tasks)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Tables, figures and a page from the traces.")
-@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.argument("results", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--out",
@@ -36,31 +36,53 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="The method that the others are measured against.",
 )
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="Read longer runs as if they had ended at this time, such as 4s; leave out shorter ones.",
+)
 @click.option("--full-rows-only", is_flag=True, help="Only count trials on all training rows.")
+@click.option(
+    "--references",
+    multiple=True,
+    metavar="FILE",
+    help="CSV with published scores of others, or `paper` for the paper's; may be repeated.",
+)
+@click.option(
+    "--importance",
+    is_flag=True,
+    help="Also compute how much each hyperparameter matters (fANOVA); reads every trial, which takes long.",
+)
 @click.option(
     "--format",
     "formats",
     metavar="LIST",
-    show_default="all of them",
-    help="What to make, of html, png, pdf, csv, markdown and latex, with commas between.",
+    show_default="all but pdf",
+    help="What to make, of html, png, pdf, csv, markdown and latex, with commas between; or `all`.",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, all else on stderr."
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 def report(
-    results: Path,
+    results: tuple[Path, ...],
     out: Path | None,
     learners: Sequence[str],
     tasks: Sequence[str],
     methods: Sequence[str],
     baseline: str,
+    budget: str | None,
     full_rows_only: bool,
+    references: Sequence[str],
+    importance: bool,
     formats: str | None,
     as_json: bool,
     open_page: bool,
 ) -> None:
     """Make tables, figures and one page from the traces in RESULTS.  [default: results]
+
+    Several RESULTS folders make one report, which needs -o. A run that is the same in two of them is counted
+    once; where it is not, it is left out, and said.
 
     The page, OUT/index.html, works from disk. Only runs that finished are counted; what is missing is
     said. A second report of the same folder reads only traces that have changed.
@@ -72,18 +94,21 @@ def report(
     chosen = None if formats is None else [name.strip() for name in formats.split(",") if name.strip()]
     if chosen == []:
         raise click.UsageError("--format names nothing: give some of " + ", ".join(FORMATS))
-    has_page = chosen is None or "html" in chosen
+    has_page = chosen is None or "html" in chosen or "all" in chosen
     if open_page and not has_page:
         raise click.UsageError("--open needs html among the --format")
     with _Progress() as progress:
         built = write_report(
-            results,
+            results or (Path("results"),),
             out,
             learners=learners,
             tasks=tasks,
             methods=methods,
             baseline=baseline,
+            budget=budget,
             full_rows_only=full_rows_only,
+            references=references,
+            importance=importance,
             formats=chosen,
             on_progress=progress.tell,
         )
@@ -98,7 +123,7 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
     """The standings on stdout; or JSON there, and the standings on stderr."""
     from dataclasses import asdict
 
-    from cfo_bench.terminal.tables import show_json
+    from cfo_bench.terminal.tables import show_json, show_prose
     from cfo_bench.terminal.text import one_line, say
 
     for line in built.warnings:
@@ -113,11 +138,12 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
             }
         )
     for one in built.overviews:
-        say(f"\n{one_line(f'{one.learner}: {one.sentence}')}\n\n{_standings(one)}", err=as_json)
+        show_prose(f"\n{one_line(f'{one.learner}: {one.sentence}')}\n\n", err=as_json)
+        _show_standings(one, err=as_json)
 
 
-def _standings(found: Overview) -> str:
-    from cfo_bench.terminal.tables import text_table
+def _show_standings(found: Overview, err: bool) -> None:
+    from cfo_bench.terminal.tables import show_prose, show_table
 
     def number(value: float | None, digits: int, unit: str = "") -> str:
         return "" if value is None else f"{value:.{digits}f}{unit}"
@@ -126,15 +152,21 @@ def _standings(found: Overview) -> str:
     rows = [
         [
             one.method,
-            f"{one.wins} of {found.tasks}",
+            f"{one.wins} of {found.tasks}" + (f" ({one.ties} tied)" if one.ties else ""),
             f"{one.reached}",
             number(one.mean_rank, 2),
             number(one.mean_gap_percent, 2, " %"),
-            "" if one.slowdown is None else f"×{one.slowdown:.1f}",
+            "" if one.slowdown is None else f"{'at least ' if one.never_reached else ''}×{one.slowdown:.1f}",
         ]
         for one in found.standings
     ]
-    return text_table(columns, rows, right=(1, 2, 3, 4, 5))
+    note = (
+        f"By the {found.score_is}, mean over {found.over}. Won: first to reach the best score, shared where "
+        "methods tie. Gap: of scaled scores. Slower: in time to the best score; at least, if it was not "
+        "always reached."
+    )
+    show_table(columns, rows, right=(1, 2, 3, 4, 5), err=err)
+    show_prose(f"\n{note}", err=err)
 
 
 class _Progress:

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cfo_bench.terminal import completion
-from cfo_bench.terminal.run_options import what_to_run
+from cfo_bench.terminal.run_options import GroupedCommand, what_to_run
 
 if TYPE_CHECKING:
     from cfo_bench.suite_runs import SuiteRuns
 
 
-@click.command(short_help="Run methods on tasks and trace every trial.")
+@click.command(cls=GroupedCommand, short_help="Run methods on tasks and trace every trial.")
 @click.argument("suite", required=False, metavar="[SUITE]", shell_complete=completion.suites)
 @what_to_run
 @click.option("--offline", is_flag=True, help="Never touch the network.  [default: $CFO_BENCH_OFFLINE]")
-@click.option("--force", is_flag=True, help="Run again what is there already.")
+@click.option(
+    "--force", is_flag=True, help="Run again what is there already; a copy of it is kept beside it."
+)
 @click.option(
     "--oversubscribe",
     is_flag=True,
@@ -58,13 +60,15 @@ def run(
     SUITE is a YAML file that says all of it (see docs/suites.md), or the name of one that comes with
     cfo-bench, such as smoke; an option takes the place of what the file says.
 
-    A run that is there already is not run again; one that was interrupted is resumed.
+    A run that is there already is not run again; one that was interrupted is resumed, and one that had a
+    shorter budget, or fewer trials, goes on from where it stood.
     """
     from cfo_bench.engines import interrupts
+    from cfo_bench.results.limits import limits_of
     from cfo_bench.run_id import run_id
     from cfo_bench.suite.expansion import parse_shard
+    from cfo_bench.suite.key_values import parse_options
     from cfo_bench.suite_runs import OwnFile, run_suite, runs_of
-    from cfo_bench.terminal.key_values import parse_options
     from cfo_bench.terminal.overrides import suite_of
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary
@@ -86,13 +90,16 @@ def run(
             on_event=show,
         )
         if dry_run or list_runs:
-            runs.check()
+            traits = runs.check()
+            there = "" if force else runs.there_before(traits)
             _warn_of_unknown_folds(runs)
             if list_runs:
                 click.echo("".join(f"{run_id(spec)}\n" for spec in runs.specs), nl=False)
             else:
                 click.echo("".join(f"{command}\n" for command in runs.commands()), nl=False)
                 click.echo(runs.price(), err=True)
+                if there:
+                    click.echo(there, err=True)
             return 0
         if not runs.specs:
             click.echo(
@@ -100,7 +107,8 @@ def run(
             )
             return 0
         outcome = run_suite(runs, force=force, on_event=show)
-    print_summary(outcome.traces, asked.results, as_json, quiet)
+    limits = limits_of(runs.specs[0])  # all runs of a suite have the same
+    print_summary(outcome.traces, asked.results, as_json, quiet, limits)
     return outcome.exit_code
 
 

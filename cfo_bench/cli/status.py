@@ -25,7 +25,7 @@ _LONGEST_REASON = 500
 
 
 @click.command(short_help="What is done, running, waiting, failed or missing.")
-@click.argument("results", type=click.Path(path_type=Path), default=Path("results"))
+@click.argument("results", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--watch", is_flag=True, help="Look again and again, until everything is done or Ctrl-C.")
 @click.option(
     "--every",
@@ -36,8 +36,10 @@ _LONGEST_REASON = 500
     help="How often to look, with --watch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print every run as JSON.")
-def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
+def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) -> None:
     """Tell how far the runs in RESULTS have come, by method and task.  [default: results]
+
+    Several RESULTS folders count as one: a run that two of them have is as far as where it is farthest.
 
     Waiting are runs that were asked for and have not begun, missing are folds of a task that another method
     has run. The same cfo-bench run command as before does what waits and resumes what was interrupted.
@@ -50,7 +52,7 @@ def status(results: Path, watch: bool, every: float, as_json: bool) -> None:
 
     if watch and as_json:
         raise click.UsageError("--json prints once: leave out --watch")
-    looking = Watch(results)
+    looking = Watch(*(results or (Path("results"),)))
     if watch:
         found = _watch_terminal(looking, every) if sys.stdout.isatty() else _watch_lines(looking, every)
     else:

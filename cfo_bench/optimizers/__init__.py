@@ -5,95 +5,230 @@ the words. `run/` builds methods through METHODS, which also lists those of inst
 
 cfo, cfo0, flow2       the paper's algorithms, on local_search (ask and tell) and geometry (the vectors)
 random_search          random search
-bandster, smac_forest, gaussian_process, hyperopt_tpe, optuna_tpe, flaml_peers
-                       methods of other packages, on packaged
+bandster, dehb_peer, flaml_peers, gaussian_process, hyperopt_tpe, nevergrad_peers, optuna_samplers,
+optuna_families, optuna_hub, smac_forest, smac_fidelity
+                       methods of other packages, on packaged; row_levels has the levels of those that
+                       train on part of the rows
 reference_methods      the constant predictor and the tuned forest, which scale the scores
 study                  every value of one hyperparameter
+program                a method in a program of its own, over the pipe of program_pipe
 """
 
 from cfo_bench.registry import Registry, Row
+
+# The groups of the listing, in its order: what the paper compares, other methods that train on all rows,
+# methods that also train on part of them, and what scores are measured by.
+PAPER, PEERS, FIDELITY, REFERENCES = "paper", "peers", "multi-fidelity", "references"
+_ARXIV = "https://arxiv.org/abs/"
 
 METHODS = Registry(
     "method",
     "cfo_bench.methods",
     {
-        "blendsearch": Row(
-            "cfo_bench.optimizers.flaml_peers:BlendSearch",
-            "FLAML's BlendSearch: its local searches, started where optuna's TPE points",
-            extra="baselines",
-            needs=("flaml", "optuna"),
-        ),
         "bohb": Row(
             "cfo_bench.optimizers.bandster:BOHB",
             "hpbandster's BOHB: Hyperband over training rows, kernel density estimates",
             extra="baselines",
             needs=("hpbandster", "ConfigSpace"),
+            group=PAPER,
+            source=f"{_ARXIV}1807.01774",
         ),
         "cfo": Row(
             "cfo_bench.optimizers.cfo:CFO",
             "the paper's CFO: FLOW² with restarts and an adaptive step (Alg. 2, 3)",
+            group=PAPER,
+            source=f"{_ARXIV}2005.01571",
         ),
-        "cfo-0": Row("cfo_bench.optimizers.cfo0:CFO0", "CFO's frame around the zeroth-order step ZOGD"),
-        "cfo-tuned": Row("cfo_bench.optimizers.cfo:CFOTuned", "CFO with our own settings, not the paper's"),
-        "constant": Row(
-            "cfo_bench.optimizers.reference_methods:ConstantReference",
-            "a reference, scaled score 0: class priors, or the mean of the target",
-            learner="constant",
-        ),
-        "flaml-cfo": Row(
-            "cfo_bench.optimizers.flaml_peers:FlamlCFO",
-            "FLAML's own CFO",
-            extra="baselines",
-            needs=("flaml", "optuna"),  # optuna: to silence what FLAML has it announce
+        "cfo-0": Row(
+            "cfo_bench.optimizers.cfo0:CFO0",
+            "CFO's frame around the zeroth-order step ZOGD",
+            group=PAPER,
+            source=f"{_ARXIV}2005.01571",
         ),
         "flow2": Row(
-            "cfo_bench.optimizers.flow2:FLOW2", "randomised direct search with a constant step (Alg. 1)"
+            "cfo_bench.optimizers.flow2:FLOW2",
+            "randomised direct search with a constant step (Alg. 1)",
+            group=PAPER,
+            source=f"{_ARXIV}2005.01571",
         ),
         "gpei": Row(
             "cfo_bench.optimizers.gaussian_process:GPEI",
             "scikit-optimize's Gaussian process, expected improvement",
             extra="baselines",
             needs=("skopt",),
+            group=PAPER,
+            source=f"{_ARXIV}1206.2944",
         ),
         "gpeips": Row(
             "cfo_bench.optimizers.gaussian_process:GPEIPS",
             "scikit-optimize's Gaussian process, expected improvement per second",
             extra="baselines",
             needs=("skopt",),
+            group=PAPER,
+            source=f"{_ARXIV}1206.2944",
         ),
-        "hyperband": Row(
-            "cfo_bench.optimizers.bandster:Hyperband",
-            "hpbandster's Hyperband over training rows, random configurations",
+        "rs": Row(
+            "cfo_bench.optimizers.random_search:RandomSearch",
+            "random search",
+            group=PAPER,
+            source="https://jmlr.org/papers/v13/bergstra12a.html",
+        ),
+        "smac": Row(
+            "cfo_bench.optimizers.smac_forest:SMAC",
+            "SMAC 2, a random forest with expected improvement",
             extra="baselines",
-            needs=("hpbandster", "ConfigSpace"),
+            needs=("smac", "ConfigSpace"),
+            group=PAPER,
+            source=f"{_ARXIV}2109.09831",
+        ),
+        "blendsearch": Row(
+            "cfo_bench.optimizers.flaml_peers:BlendSearch",
+            "FLAML's BlendSearch: its local searches, started where optuna's TPE points",
+            extra="baselines",
+            needs=("flaml", "optuna"),
+            group=PEERS,
+            source="https://openreview.net/forum?id=VbLH04pRA3",
+        ),
+        "cfo-tuned": Row(
+            "cfo_bench.optimizers.cfo:CFOTuned",
+            "CFO with our own settings, not the paper's",
+            group=PEERS,
+            source=f"{_ARXIV}2005.01571",
+        ),
+        "cma-es": Row(
+            "cfo_bench.optimizers.optuna_samplers:CmaEs",
+            "optuna's CMA-ES: a normal distribution that adapts its covariance",
+            extra="baselines",
+            needs=("optuna", "cmaes"),
+            group=PEERS,
+            source=f"{_ARXIV}1604.00772",
+        ),
+        "flaml-cfo": Row(
+            "cfo_bench.optimizers.flaml_peers:FlamlCFO",
+            "FLAML's own CFO",
+            extra="baselines",
+            needs=("flaml", "optuna"),  # optuna: to silence what FLAML has it announce
+            group=PEERS,
+            source=f"{_ARXIV}1911.04706",
+        ),
+        "gp-cooled": Row(
+            "cfo_bench.optimizers.gaussian_process:GPCooled",
+            "Gaussian process, improvement per second: the seconds count less and less (CArBO's EI-cool)",
+            extra="baselines",
+            needs=("skopt",),
+            group=PEERS,
+            source=f"{_ARXIV}2003.10870",
         ),
         "hyperopt-tpe": Row(
             "cfo_bench.optimizers.hyperopt_tpe:HyperoptTPE",
             "hyperopt's tree-structured Parzen estimator",
             extra="baselines",
             needs=("hyperopt",),
+            group=PEERS,
+            source="https://proceedings.mlr.press/v28/bergstra13.html",
         ),
-        "rs": Row("cfo_bench.optimizers.random_search:RandomSearch", "random search"),
-        "smac": Row(
-            "cfo_bench.optimizers.smac_forest:SMAC",
-            "SMAC 2, a random forest with expected improvement",
-            extra="baselines",
-            needs=("smac", "ConfigSpace"),
+        "optuna-gp": Row(
+            "cfo_bench.optimizers.optuna_samplers:OptunaGP",
+            "optuna's Gaussian process, log expected improvement",
+            extra="baselines,dnn",
+            needs=("optuna", "torch"),
+            group=PEERS,
+            source=f"{_ARXIV}1907.10902",
         ),
         "tpe": Row(
-            "cfo_bench.optimizers.optuna_tpe:OptunaTPE",
-            "optuna's tree-structured Parzen estimator",
+            "cfo_bench.optimizers.optuna_samplers:OptunaTPE",
+            "optuna's tree-structured Parzen estimator, each hyperparameter by itself",
             extra="baselines",
             needs=("optuna",),
+            group=PEERS,
+            source=f"{_ARXIV}2304.11127",
+        ),
+        "tpe-multivariate": Row(
+            "cfo_bench.optimizers.optuna_samplers:MultivariateTPE",
+            "optuna's tree-structured Parzen estimator, all hyperparameters together",
+            extra="baselines",
+            needs=("optuna",),
+            group=PEERS,
+            source=f"{_ARXIV}2304.11127",
+        ),
+        "dehb": Row(
+            "cfo_bench.optimizers.dehb_peer:DEHB",
+            "DEHB: Hyperband over training rows, differential evolution",
+            extra="baselines",
+            needs=("dehb",),
+            group=FIDELITY,
+            source=f"{_ARXIV}2105.09821",
+        ),
+        "hyperband": Row(
+            "cfo_bench.optimizers.bandster:Hyperband",
+            "hpbandster's Hyperband over training rows, random configurations",
+            extra="baselines",
+            needs=("hpbandster", "ConfigSpace"),
+            group=FIDELITY,
+            source=f"{_ARXIV}1603.06560",
+        ),
+        "smac-mf": Row(
+            "cfo_bench.optimizers.smac_fidelity:SMACFidelity",
+            "SMAC 2's multi-fidelity facade: Hyperband over training rows, a random forest",
+            extra="baselines",
+            needs=("smac", "ConfigSpace"),
+            group=FIDELITY,
+            source=f"{_ARXIV}2109.09831",
+        ),
+        "constant": Row(
+            "cfo_bench.optimizers.reference_methods:ConstantReference",
+            "a reference, scaled score 0: class priors, or the mean of the target",
+            learner="constant",
+            group=REFERENCES,
+            source=f"{_ARXIV}1907.00909",
         ),
         "study": Row(
             "cfo_bench.optimizers.study:Study",
             "no search: every value of the first hyperparameter in turn, the others as at the start",
+            group=REFERENCES,
+            source=f"{_ARXIV}2005.01571",
         ),
         "tuned-rf": Row(
             "cfo_bench.optimizers.reference_methods:TunedForestReference",
             "a reference, scaled score 1: a random forest, its max_features tuned by cross-validation",
             learner="tuned-rf",
+            group=REFERENCES,
+            source=f"{_ARXIV}1907.00909",
+        ),
+    },
+    families={
+        "exec": Row(
+            "cfo_bench.optimizers.program:method_of",
+            "a program of your own in any language: see docs/protocol.md",
+            group=PEERS,
+            source="docs/protocol.md",
+            takes="COMMAND",
+            takes_all=True,
+        ),
+        "nevergrad": Row(
+            "cfo_bench.optimizers.nevergrad_peers:optimizer_called",
+            "any optimizer of nevergrad's registry, such as nevergrad:NGOpt or nevergrad:NgIohTuned",
+            extra="baselines",
+            needs=("nevergrad",),
+            group=PEERS,
+            source="https://github.com/facebookresearch/nevergrad",
+        ),
+        "optuna": Row(
+            "cfo_bench.optimizers.optuna_families:sampler_called",
+            "any sampler of the installed optuna, such as optuna:GPSampler or optuna:QMCSampler",
+            extra="baselines",
+            needs=("optuna",),
+            group=PEERS,
+            source=f"{_ARXIV}1907.10902",
+        ),
+        "optunahub": Row(
+            "cfo_bench.optimizers.optuna_hub:hub_sampler_called",
+            "a sampler of an OptunaHub package in a local folder",
+            extra="baselines,optunahub",
+            needs=("optuna", "optunahub"),
+            group=PEERS,
+            source="https://hub.optuna.org",
+            takes="FOLDER:CLASS",
         ),
     },
 )

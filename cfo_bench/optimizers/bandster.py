@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from cfo_bench.errors import RunError
 from cfo_bench.optimizers.config_space import configuration, configuration_space
 from cfo_bench.optimizers.option_checks import check_count, check_length, check_number
-from cfo_bench.optimizers.packaged import Packaged, seed_of, silence
+from cfo_bench.optimizers.packaged import OwnGlobalRandomness, Packaged, seed_of, silence
+from cfo_bench.optimizers.row_levels import check_levels, levels
 from cfo_bench.records import Result
 from cfo_bench.space import Space
 
@@ -35,7 +33,13 @@ class HalvingRun:
 
 
 class Hyperband(Packaged[HalvingRun]):
-    """Random configurations, the better ones of each level promoted to the next."""
+    """Random configurations, the better ones of each level promoted to the next.
+
+    eta           each level has so many times the rows of the one before, and so many times fewer trials
+    min_rows      the fewest rows of a level
+    n_rows        rows of the training part; a run tells it
+    parallel      trials at once
+    """
 
     def __init__(
         self,
@@ -49,16 +53,13 @@ class Hyperband(Packaged[HalvingRun]):
         parallel: int = 1,
     ) -> None:
         check_count("parallel", parallel)
-        check_count("min_rows", min_rows)
-        check_count("eta", eta)
-        check_number("eta", eta, 2)
+        check_levels(min_rows, eta)
         super().__init__(space, start)
         self._eta = eta
         self._levels = levels(n_rows, min_rows, eta)
         self._halvings: list[Any] = []
         self._halvings_begun = 0
-        # hpbandster draws from numpy's global generator. While it does, that generator has this state.
-        self._global_state: Any = np.random.RandomState(seed_of(seed)).get_state()
+        self._own_randomness = OwnGlobalRandomness(seed)  # hpbandster draws from numpy's global generator
         if self.searched:
             with silence():
                 self._space = configuration_space(self.searched, seed_of(seed))
@@ -122,21 +123,18 @@ class Hyperband(Packaged[HalvingRun]):
         self._halvings_begun += 1
         return halving
 
-    @contextmanager
-    def _own_randomness(self) -> Iterator[None]:
-        theirs = np.random.get_state()  # noqa: NPY002
-        np.random.set_state(self._global_state)  # noqa: NPY002
-        try:
-            yield
-        finally:
-            self._global_state = np.random.get_state()  # noqa: NPY002
-            np.random.set_state(theirs)  # noqa: NPY002
-
 
 class BOHB(Hyperband):
     """Hyperband with configurations from kernel density estimates of the good and of the bad ones.
 
-    It has Hyperband's options and those of the estimates.
+    It has Hyperband's options, too.
+
+    min_points_in_model  trials of a level before it has a model; null: the number of hyperparameters + 1
+    top_n_percent        the share of the trials that are the good ones
+    num_samples          candidates, of which the most promising is taken
+    random_fraction      the share of configurations that are random all the same
+    bandwidth_factor     candidates are drawn with so many times the bandwidth of the estimate
+    min_bandwidth        the least bandwidth of the estimate
     """
 
     def __init__(
@@ -176,16 +174,6 @@ class BOHB(Hyperband):
 
         bohb.sps = SimpleNamespace(truncnorm=SimpleNamespace(rvs=truncated_normal))
         return bohb.BOHB(space, logger=_strict_logger(), **self._settings)
-
-
-def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
-    """The rows of each level, all of them last; plain floats, as hpbandster wants its budgets."""
-    if n_rows is None:
-        return [math.inf]
-    found = [float(n_rows)]
-    while found[0] / eta >= min_rows:
-        found.insert(0, found[0] / eta)
-    return found
 
 
 def truncated_normal(a: float, b: float, loc: float, scale: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.flow2 import FLOW2Thread
-from cfo_bench.optimizers.geometry import Geometry, Point, Scale
+from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry, Point, Scale
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals
 from cfo_bench.optimizers.option_checks import check_choice, check_flag, check_length
 from cfo_bench.space import Space
@@ -115,13 +115,17 @@ class CFOThread(FLOW2Thread):
         return self.x, self.loss
 
     def delta_lower(self) -> float:
-        """Algorithm 3, at the round's incumbent."""
+        """Algorithm 3, at the round's incumbent; with floats in the space at most the bound for floats."""
         steps = self.geometry.finest_steps(self.round_best)
-        if not steps:
-            return 0.01  # Alg. 3, line 4
-        if self.settings.is_unit_consistent:
-            return math.sqrt(self.geometry.d) * min(finest for finest, _ in steps)
-        return self.settings.delta_init * min(finest / width for finest, width in steps)  # Alg. 3, line 3
+        bounds = []
+        if self.geometry.has_floats or not steps:
+            bounds.append(0.01)  # Alg. 3, line 4
+        for finest, width in steps:
+            if self.settings.is_unit_consistent:
+                bounds.append(math.sqrt(self.geometry.d) * finest)
+            else:
+                bounds.append(self.settings.delta_init * (finest / width))  # Alg. 3, line 3
+        return min(bounds)
 
 
 class CFO(LocalSearch[CFOThread]):
@@ -130,12 +134,12 @@ class CFO(LocalSearch[CFOThread]):
     mode          `paper`; `tuned` is the method `cfo-tuned`
     parallel      search threads, each with one trial at a time
     scale         `log2` or `ln`: the space of x and δ
-    delta_init    the first step; None: √d
+    delta_init    the first step; null: √d
     n_threshold   iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
     stall         those iterations are `consecutive`, or `cumulative`, as the pseudocode says literally
-    delta_lower   `alg3`, or `unit_consistent`: √d times the finest step
+    delta_lower   where a round ends: `alg3`, or `unit_consistent`, √d times the finest step
     redraw        draw a restart point again when it was evaluated before
-    linear_span   length given to the range of a linear dimension; None: as it is
+    linear_span   length of a range that touches 0 or less, in units of δ; null: as long as it is
 
     >>> from cfo_bench import CFO, Float, Result, Space
     >>> cfo = CFO(Space([Float("x", 0.5, 8.0)]), {"x": 1.0}, seed=0)
@@ -162,7 +166,7 @@ class CFO(LocalSearch[CFOThread]):
         stall: Stall = "consecutive",
         delta_lower: DeltaLower = "alg3",
         redraw: bool = False,
-        linear_span: float | None = None,
+        linear_span: float | None = LINEAR_SPAN,
     ) -> None:
         if mode != self._mode:
             raise OptionError(
@@ -177,9 +181,10 @@ class CFO(LocalSearch[CFOThread]):
 
 
 class CFOTuned(CFO):
-    """CFO with the settings we found better: a step that shrinks sooner and ends finer.
+    """CFO with other settings: δ shrinks after 2d iterations without improvement, a round ends at √d times
+    the finest step of a whole number, and a restart point is not one that was evaluated before.
 
-    Its other options are CFO's.
+    Its options are CFO's, with these defaults.
     """
 
     _mode = "tuned"
@@ -194,7 +199,6 @@ class CFOTuned(CFO):
         n_threshold: int | Threshold = "2d",
         delta_lower: DeltaLower = "unit_consistent",
         redraw: bool = True,
-        linear_span: float | None = 10.0,
         **options: Any,
     ) -> None:
         super().__init__(
@@ -205,7 +209,6 @@ class CFOTuned(CFO):
             n_threshold=n_threshold,
             delta_lower=delta_lower,
             redraw=redraw,
-            linear_span=linear_span,
             **options,
         )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cfo_bench.errors import Exhausted
+from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.option_checks import check_flag
-from cfo_bench.optimizers.optuna_tpe import no_announcements
+from cfo_bench.optimizers.optuna_samplers import no_announcements
 from cfo_bench.optimizers.packaged import Packaged, encoded, seed_of, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
@@ -18,16 +18,31 @@ _PATIENCE = 100
 
 
 class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
-    """FLOW² with restarts, on scales normalised to [0, 1]."""
+    """FLOW² with restarts, on scales normalised to [0, 1].
+
+    cost_related  hyperparameters whose values in the start are low-cost; a run names its learner's, and
+                  without a run (null) these are all
+    """
 
     searcher = "CFO"
 
-    def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        cost_related: list[str] | None = None,
+    ) -> None:
         super().__init__(space, start)
-        self._build(seed)
+        self._build(seed, cost_related)
 
-    def _build(self, seed: int, **settings: Any) -> None:
+    def _build(self, seed: int, cost_related: list[str] | None, **settings: Any) -> None:
         self._suggested = 0
+        if unknown := set(cost_related or ()) - self.start.keys():
+            raise OptionError(
+                f"cost_related {sorted(unknown)}: name hyperparameters of the space, {', '.join(self.start)}"
+            )
         if not self.searched:
             return
         with silence(), no_announcements():
@@ -38,8 +53,15 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                 metric="loss",
                 mode="min",
                 space={param.name: _domain(param) for param in self.searched},
-                # FLAML starts from the low-cost values: here, from the whole start.
-                low_cost_partial_config=first,
+                # Like every method it evaluates the whole start first. Of that, only the values of
+                # hyperparameters that decide the cost are told as low-cost: FLAML begins each new local
+                # search with these values, and would begin all of them at the start if it had all.
+                points_to_evaluate=[first],
+                low_cost_partial_config={
+                    name: value
+                    for name, value in first.items()
+                    if cost_related is None or name in cost_related
+                },
                 seed=seed_of(seed),
                 # Not time_total_s: under that name FLAML reads the clock, and no run could be replayed.
                 cost_attr="seconds",
@@ -70,16 +92,25 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
 
 
 class BlendSearch(FlamlCFO):
-    """FLAML's local searches, started where optuna's TPE finds promising points."""
+    """FLAML's local searches, started where optuna's TPE finds promising points.
+
+    experimental  FLAML's switch of that name: its TPE is multivariate then
+    """
 
     searcher = "BlendSearch"
 
     def __init__(
-        self, space: Space, start: Mapping[str, Any], seed: int = 0, *, experimental: bool = False
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        cost_related: list[str] | None = None,
+        experimental: bool = False,
     ) -> None:
         check_flag("experimental", experimental)
         Packaged.__init__(self, space, start)
-        self._build(seed, experimental=experimental)
+        self._build(seed, cost_related, experimental=experimental)
 
 
 def _domain(param: Param) -> Any:

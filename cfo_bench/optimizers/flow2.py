@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from cfo_bench.errors import Exhausted
-from cfo_bench.optimizers.geometry import Geometry, Point, Scale
+from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry, Point, Scale
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals, SearchThread
 from cfo_bench.optimizers.option_checks import check_length
 from cfo_bench.space import Space
@@ -48,9 +48,9 @@ class FLOW2(LocalSearch[FLOW2Thread]):
     """Algorithm 1.
 
     parallel      search threads, each with one trial at a time
-    step          μ, the constant step; None: √d, the step that CFO starts with
+    step          μ, the constant step; null: √d, the step that CFO starts with
     scale         `log2` or `ln`: the space of x and μ
-    linear_span   length given to the range of a linear dimension; None: as it is
+    linear_span   length of a range that touches 0 or less, in units of μ; null: as long as it is
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class FLOW2(LocalSearch[FLOW2Thread]):
         parallel: int = 1,
         step: float | None = None,
         scale: Scale = "log2",
-        linear_span: float | None = None,
+        linear_span: float | None = LINEAR_SPAN,
     ) -> None:
         check_length("step", step)
         geometry = Geometry(space, scale, linear_span)

@@ -1,12 +1,13 @@
-"""GPEI and GPEIPS: scikit-optimize's Gaussian process with expected improvement, or that per second.
+"""GPEI, GPEIPS, gp-cooled: scikit-optimize's Gaussian process with expected improvement, or that per second.
 
 As in the paper, every positive hyperparameter is searched by its logarithm, whatever its `log` says.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from cfo_bench.optimizers.option_checks import check_choice, check_count, check_number
 from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, encoded, seed_of, silence
@@ -14,6 +15,7 @@ from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
 SkoptPoint = list[Any]
+XiUnit = Literal["spread", "loss"]
 
 # The largest loss that is told: its square is still a finite number.
 LARGEST_LOSS = 1e100
@@ -25,9 +27,13 @@ BELOW_ALL_LOGARITHMS = -30.0
 class GPEI(Packaged[SkoptPoint]):
     """Expected improvement.
 
-    `n_initial_points` random configurations come before the model, the start included. `xi` is the
-    least improvement that counts; `acq_optimizer` says how the most promising point is found:
-    "lbfgs" from `n_restarts` of `n_candidates` random points, or "sampling", the best of these.
+    n_initial_points  random configurations before the model, the start included
+    xi                the least improvement that counts
+    xi_unit           of that number: `spread`, the interquartile range of the losses so far, or `loss`
+    acq_optimizer     how the most promising point is found: `lbfgs`, from n_restarts of n_candidates random
+                      points, or `sampling`, the best of these
+    n_candidates      random points to choose from
+    n_restarts        descents from the best of them
     """
 
     acquisition = "EI"
@@ -40,6 +46,7 @@ class GPEI(Packaged[SkoptPoint]):
         *,
         n_initial_points: int = 10,
         xi: float = 0.01,
+        xi_unit: XiUnit = "spread",
         acq_optimizer: str = "lbfgs",
         n_candidates: int = 10_000,
         n_restarts: int = 5,
@@ -51,9 +58,12 @@ class GPEI(Packaged[SkoptPoint]):
         ):
             check_count(option, count)
         check_choice("acq_optimizer", acq_optimizer, ("lbfgs", "sampling"))
+        check_choice("xi_unit", xi_unit, get_args(XiUnit))
         check_number("xi", xi, 0)
         super().__init__(space, start)
         self._losses = FiniteLosses[tuple[SkoptPoint, float]](LARGEST_LOSS)
+        self._xi, self._is_xi_of_spread = xi, xi_unit == "spread"
+        self._told: list[float] = []
         if not self.searched:
             return
         with silence():
@@ -86,6 +96,9 @@ class GPEI(Packaged[SkoptPoint]):
         seconds = result.fit_seconds + result.validate_seconds
         due = self._losses.admit((token, seconds), result)
         for i, ((point, spent), loss) in enumerate(due, start=1):
+            self._told.append(loss)
+            if self._is_xi_of_spread:  # before the tell, which looks for the next point
+                self._optimizer.acq_func_kwargs["xi"] = self._xi * _interquartile_range(self._told)
             self._optimizer.tell(point, self.observation(loss, spent), fit=i == len(due))
 
     def observation(self, loss: float, seconds: float) -> Any:
@@ -107,6 +120,69 @@ class GPEIPS(GPEI):
         if self._shift is None:
             self._shift = BELOW_ALL_LOGARITHMS - loss
         return loss + self._shift, max(seconds, SHORTEST_SECONDS)
+
+
+class GPCooled(GPEIPS):
+    """Expected improvement per unit of cost, where the cost counts less and less: CArBO's EI-cool.
+
+    The improvement is divided by seconds^α. α falls from 1, when the initial points are evaluated, to 0, when
+    the budget is spent: cheap configurations come first, and good ones later. Counted are the seconds of
+    trials, since a method knows no clock.
+
+    budget_seconds    the budget of the run, which tells it; null: α stays 1, as in gpeips
+    """
+
+    # With another budget it would have asked otherwise: a finished run can't be extended.
+    knows_budget = True
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        n_initial_points: int = 10,
+        budget_seconds: float | None = None,
+        **options: Any,
+    ) -> None:
+        if budget_seconds is not None:
+            check_number("budget_seconds", budget_seconds, 0)
+        super().__init__(space, start, seed, n_initial_points=n_initial_points, **options)
+        self._budget, self._n_initial = budget_seconds, n_initial_points
+        self._spent, self._spent_at_first, self._results = 0.0, 0.0, 0
+        self._log_seconds: list[float] = []  # of every observation, in order
+
+    @property
+    def exponent(self) -> float:
+        """α: the share that is left of the budget that was left after the initial points."""
+        if self._budget is None or self._results < self._n_initial:
+            return 1.0
+        left = max(self._budget - self._spent, 0.0)
+        return left / (self._budget - self._spent_at_first) if left else 0.0
+
+    def learn(self, token: SkoptPoint, result: Result) -> None:
+        self._spent += result.fit_seconds + result.validate_seconds
+        self._results += 1
+        if self._results == self._n_initial:
+            self._spent_at_first = self._spent
+        # The model of log-seconds is fitted to α times as much, and so predicts α times as much.
+        alpha = self.exponent
+        for pair, logarithm in zip(self._optimizer.yi, self._log_seconds, strict=True):
+            pair[1] = alpha * logarithm
+        super().learn(token, result)
+
+    def observation(self, loss: float, seconds: float) -> Any:
+        shifted, seconds = super().observation(loss, seconds)
+        self._log_seconds.append(math.log(seconds))
+        return shifted, seconds**self.exponent
+
+
+def _interquartile_range(losses: Sequence[float]) -> float:
+    """Half of the losses lie in a range of this length: a few bad trials don't change it."""
+    import numpy as np
+
+    low, high = np.percentile(losses, (25, 75))
+    return float(high - low)
 
 
 def _dimension(param: Param) -> Any:

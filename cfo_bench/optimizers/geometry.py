@@ -1,8 +1,10 @@
 """The vectors that direct search moves in, and the projection back onto configurations.
 
 Every positive hyperparameter is searched by its logarithm, not normalised: a step of one
-doubles or halves it, whatever its range. One whose range touches 0 or less is searched as it
-is; a categorical one by the index of its choice. One with a single value is left out of d.
+doubles or halves it, whatever its range. One whose range touches 0 or less has no logarithm: it
+is searched linearly, and its range is as long as that of 1 to 1024. Choices that are ordered numbers are
+searched on the scale of these numbers, other categorical ones by the index of the choice. One with a single
+value is left out of d.
 
 Plain floats and the math module: at the few dimensions of a hyperparameter space they are
 faster than numpy, and they give the same bits whatever vector instructions a machine has.
@@ -11,8 +13,10 @@ faster than numpy, and they give the same bits whatever vector instructions a ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -22,6 +26,10 @@ from cfo_bench.space import Categorical, Config, Int, Param, Space, Value, is_fi
 
 Vector = list[float]
 Scale = Literal["log2", "ln"]
+
+# The length of a range that touches 0 or less: in raw units a step could be a thousandth of the range, or
+# reach across it.
+LINEAR_SPAN = 10.0
 
 _SCALES: dict[Scale, tuple[Callable[[float], float], Callable[[float], float]]] = {
     "log2": (math.log2, math.exp2),
@@ -41,7 +49,8 @@ class Point:
 class Axis:
     """One searched dimension: its range [lower, upper] in the vector is [low, high] in values.
 
-    The value of a categorical one is the index of its choice.
+    The value of a categorical one is the index of its choice, and `grid` is where each choice lies in the
+    vector.
     """
 
     lower: float
@@ -52,24 +61,49 @@ class Axis:
     to_value: Callable[[float], float]
     is_log: bool
     is_discrete: bool
+    has_finest_step: bool  # whole numbers and ordered choices, if there are three or more
+    grid: Vector | None = None
 
     @classmethod
     def of(cls, param: Param, scale: Scale, linear_span: float | None) -> Axis:
-        low: float
-        high: float
         if isinstance(param, Categorical):
-            low, high, unit = 0, len(param.choices) - 1, 1.0
-        else:
-            low, high = param.low, param.high
-            # What one unit of the vector is worth: 1, or a share of the range.
-            unit = 1.0 if linear_span is None else (high - low) / linear_span
-        is_log = low > 0
-        to_vector, to_value = _SCALES[scale] if is_log else (lambda v: v / unit, lambda x: x * unit)
-        is_discrete = isinstance(param, Int | Categorical)
-        return cls(to_vector(low), to_vector(high), low, high, to_vector, to_value, is_log, is_discrete)
+            grid = _grid(param.numbers, scale, linear_span)
+            return cls._of_choices(
+                param, [float(i) for i in range(len(param.choices))] if grid is None else grid
+            )
+        low, high = param.low, param.high
+        to_vector, to_value = _scale(low, high, scale, linear_span)
+        return cls(
+            lower=to_vector(low),
+            upper=to_vector(high),
+            low=low,
+            high=high,
+            to_vector=to_vector,
+            to_value=to_value,
+            is_log=low > 0,
+            is_discrete=isinstance(param, Int),
+            has_finest_step=isinstance(param, Int) and high - low >= 2,
+        )
 
-    def finest_step(self, value: float) -> float:
-        """The way to the next whole number, Δ = 1."""
+    @classmethod
+    def _of_choices(cls, param: Categorical, grid: Vector) -> Axis:
+        return cls(
+            lower=grid[0],
+            upper=grid[-1],
+            low=0,
+            high=len(grid) - 1,
+            to_vector=lambda index: grid[int(index)],
+            to_value=lambda x: _nearest(grid, x),
+            is_log=False,
+            is_discrete=True,
+            has_finest_step=param.ordered and len(grid) >= 3,
+            grid=grid,
+        )
+
+    def finest_step(self, value: float, x: float) -> float:
+        """The way to the next whole number, Δ = 1, or to the nearest of the other choices of a grid."""
+        if self.grid is not None:
+            return min(abs(x - other) for other in self.grid if other != x)
         return self.to_vector(1 + 1 / value) if self.is_log else self.to_vector(1)
 
 
@@ -136,13 +170,49 @@ class Geometry:
                 values[i] = others[int(rng.integers(len(others)))]
         return Point(snapped, tuple(values))
 
+    @property
+    def has_floats(self) -> bool:
+        return not all(axis.is_discrete for axis in self._axes)
+
     def finest_steps(self, point: Point) -> list[tuple[float, float]]:
-        """For each discrete dimension the length of its smallest change at this point, and of its range."""
+        """For each dimension of whole numbers the length of its smallest change at this point, and its range.
+
+        Left out are dimensions without a step that could be finer than another: choices in no order, and
+        those with two values.
+        """
         return [
-            (axis.finest_step(value), axis.upper - axis.lower)  # type: ignore[arg-type]
-            for axis, value in zip(self._axes, point.values, strict=True)
-            if axis.is_discrete
+            (axis.finest_step(value, x), axis.upper - axis.lower)  # type: ignore[arg-type]
+            for axis, value, x in zip(self._axes, point.values, point.vector, strict=True)
+            if axis.has_finest_step
         ]
+
+
+def _scale(
+    low: float, high: float, scale: Scale, linear_span: float | None
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """From values to the vector and back."""
+    if low > 0:
+        return _SCALES[scale]
+    # What one unit of the vector is worth: 1, or a share of the range.
+    unit = 1.0 if linear_span is None else (high - low) / linear_span
+    return lambda v: v / unit, lambda x: x * unit
+
+
+def _grid(numbers: Sequence[float] | None, scale: Scale, linear_span: float | None) -> Vector | None:
+    """Where the numbers lie in the vector; None if there are none, or they are too near to be told apart."""
+    if numbers is None:
+        return None
+    to_vector, _ = _scale(numbers[0], numbers[-1], scale, linear_span)
+    found = [to_vector(number) for number in numbers]
+    return found if all(one < other for one, other in pairwise(found)) else None
+
+
+def _nearest(grid: Vector, x: float) -> int:
+    """The index of the number of an increasing grid that is nearest to x, the lower of two."""
+    above = bisect_left(grid, x)
+    if above == 0 or (above < len(grid) and grid[above] - x < x - grid[above - 1]):
+        return above
+    return above - 1
 
 
 def _only_value(param: Param) -> Value:

@@ -14,9 +14,13 @@ from cfo_bench.space import Categorical, Int, Param, Space
 
 
 class HyperoptTPE(Packaged[int]):
-    """`n_startup_jobs` random configurations come before the model, the start among them.
+    """The tree-structured Parzen estimator of hyperopt.
 
-    `gamma` times the square root of the number of results are the good trials of the model.
+    n_startup_jobs   random configurations before the model, the start among them
+    n_ei_candidates  candidates, of which the most promising is taken
+    gamma            this times the square root of the number of results are the good trials of the model
+    prior_weight     how much the space's own distribution counts in the model, beside the trials
+    parallel         trials at once
     """
 
     def __init__(

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from cfo_bench.errors import Exhausted
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Categorical, Config, Int, Param, Space, is_fixed
@@ -120,6 +122,25 @@ class FiniteLosses(Generic[Token]):
         self._worst = max(self._worst, loss)
         held, self._held = self._held, []
         return [(token, loss), *((one, self._worst) for one in held)]
+
+
+class OwnGlobalRandomness:
+    """For packages that draw from numpy's global generator: while they run, it has a state of the method's
+    own, and afterwards the state that it had before.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state: Any = np.random.RandomState(seed_of(seed)).get_state()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        theirs = np.random.get_state()  # noqa: NPY002
+        np.random.set_state(self._state)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            self._state = np.random.get_state()  # noqa: NPY002
+            np.random.set_state(theirs)  # noqa: NPY002
 
 
 @contextmanager

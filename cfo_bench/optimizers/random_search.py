@@ -13,6 +13,11 @@ from cfo_bench.space import Space
 
 
 class RandomSearch:
+    """Draws every configuration from the space, each hyperparameter on its own scale.
+
+    parallel   trials at once
+    """
+
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0, *, parallel: int = 1) -> None:
         check_count("parallel", parallel)
         self._space = space

@@ -33,9 +33,13 @@ class ConstantReference:
 class TunedForestReference(ConstantReference):
     """The random forest whose score is 1.
 
-    `grid` values of max_features, from one feature to all, are compared by `cv_folds`-fold
-    cross-validation within the `tuning_share` of the budget; then `trees` trees are fitted. (The
+    Values of max_features are compared by cross-validation; then the forest is fitted with the best. (The
     AutoML benchmark takes 2000 trees and a grid of 11, on larger machines than a laptop.)
+
+    trees         of the forest
+    grid          how many values of max_features are compared, from one feature to all
+    cv_folds      folds of the cross-validation
+    tuning_share  the share of the budget in which they are compared
     """
 
     def __init__(

@@ -22,9 +22,14 @@ LARGEST_LOSS = 1e5
 
 
 class SMAC(Packaged[Any]):
-    """`n_initial` Sobol points come after the start and before the model, which is trained again
-    every `retrain_after` configurations. Its most promising ones are looked for among `challengers`
-    random ones, and by `local_search_iterations` local searches from the best of these.
+    """SMAC's random forest with expected improvement.
+
+    n_initial                Sobol points after the start and before the model
+    retrain_after            the model is trained again after so many configurations
+    challengers              random configurations, of which the most promising are taken
+    local_search_iterations  local searches from the best of these
+    n_trees                  trees of the model
+    parallel                 trials at once
     """
 
     def __init__(
@@ -53,19 +58,18 @@ class SMAC(Packaged[Any]):
         self._losses = FiniteLosses[tuple[Any, Result]](LARGEST_LOSS)
         if not self.searched:
             return
-        with silence():
-            from smac import HyperparameterOptimizationFacade as Facade
-            from smac import Scenario
-            from smac.main.config_selector import ConfigSelector
-
         # Without a handler, Python prints smac's warnings on stderr.
         if not logging.getLogger("smac").handlers:
             logging.getLogger("smac").addHandler(logging.NullHandler())
+        with silence():
+            from smac.main.config_selector import ConfigSelector
+
+            Facade = self.facade()
         self._space = configuration_space(self.searched, seed_of(seed))
         # smac writes files when it is built, even if it never saves anything.
         with silence(), tempfile.TemporaryDirectory() as folder:
-            scenario = Scenario(
-                self._space,
+            scenario = self.scenario(
+                configspace=self._space,
                 deterministic=True,
                 n_trials=_NO_LIMIT,
                 seed=seed_of(seed),
@@ -81,12 +85,30 @@ class SMAC(Packaged[Any]):
             self._facade = Facade(
                 scenario,
                 model=self._model,
-                initial_design=Facade.get_initial_design(scenario, n_configs=n_initial),
+                initial_design=self.initial_design(scenario, n_initial),
                 acquisition_maximizer=maximizer,
                 config_selector=ConfigSelector(scenario, retrain_after=retrain_after),
                 logging_level=False,
                 overwrite=True,
+                **self.intensifier(scenario),
             )
+
+    def facade(self) -> Any:
+        from smac import HyperparameterOptimizationFacade
+
+        return HyperparameterOptimizationFacade
+
+    def scenario(self, **settings: Any) -> Any:
+        from smac import Scenario
+
+        return Scenario(**settings)
+
+    def initial_design(self, scenario: Any, n_initial: int) -> Any:
+        return self.facade().get_initial_design(scenario, n_configs=n_initial)
+
+    def intensifier(self, scenario: Any) -> dict[str, Any]:
+        """The facade's argument of that name, if it is not the facade's own."""
+        return {}
 
     def begin(self) -> Any:
         from smac.runhistory import TrialInfo
@@ -95,9 +117,11 @@ class SMAC(Packaged[Any]):
 
     def suggest(self) -> tuple[Mapping[str, Any], Any]:
         self._model._rf_opts["max_leaf_nodes"] = self.most_leaves()
+        from smac.main.exceptions import ConfigurationSpaceExhaustedException
+
         try:
             info = self._facade.ask()
-        except StopIteration:
+        except (StopIteration, ConfigurationSpaceExhaustedException):
             raise Exhausted("smac finds no configuration that it has not asked for before") from None
         return dict(info.config), info
 

@@ -11,9 +11,9 @@ from cfo_bench.space import Int, Space
 
 
 class Study:
-    """Goes through `values`, such as 1-100 or 1,2,5-9, of the space's first hyperparameter.
+    """Tries one value after the other of the space's first hyperparameter; the others stay as at the start.
 
-    The others stay as they are at the start. By default it takes every value that there is.
+    values   such as 1-100 or 1,2,5-9; null: every value that there is
     """
 
     def __init__(

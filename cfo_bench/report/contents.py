@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,6 +16,21 @@ if TYPE_CHECKING:
 
 CellValue = str | int | float | bool | None
 
+# Headings of columns that words alone don't explain, and units that the end of a column's name tells.
+_HEADINGS = {
+    "ci_low": "95 % interval from",
+    "ci_high": "to",
+    "p_holm": "p (Holm)",
+    "least_p_holm": "least p (Holm)",
+    "elo": "Elo",
+    "sd": "standard deviation",
+    "sha256": "SHA-256",
+    "quartile_1": "1st quartile",
+    "quartile_3": "3rd quartile",
+    "score_1_is": "a score of 1 is",
+}
+_UNITS = {"_seconds": "s", "_mb": "MB", "_percent": "%"}
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -22,30 +39,72 @@ class Table:
     name: str  # the stem of its files
     title: str
     note: str  # what a row is, and in which units
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # as in the CSV file; people see `heading` of them
     rows: Sequence[Sequence[CellValue]]
+    verbatim: tuple[str, ...] = ()  # columns called after a method: their heading is their name
+
+    def heading(self, column: str) -> str:
+        """A column's name for people: words in place of underscores, and units in brackets."""
+        if column in self.verbatim:
+            return column
+        if column in _HEADINGS:
+            return _HEADINGS[column]
+        for ending, unit in _UNITS.items():
+            if column.endswith(ending):
+                return f"{column.removesuffix(ending).replace('_', ' ')} ({unit})"
+        return column.replace("_", " ")
 
     def records(self) -> list[dict[str, Any]]:
         """The rows as dicts by the names of the columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def fingerprint(self) -> str:
-        content = [self.name, self.title, self.columns, [list(row) for row in self.rows]]
+        content = [self.name, self.title, self.columns, self.rows]
         return hashlib.sha256(orjson.dumps(content)).hexdigest()
+
+
+class Place(StrEnum):
+    """Where a section stands on the page."""
+
+    SUPPORT = "support"  # open, below the answer
+    MORE = "more"  # folded, at the end: a click, a link or printing opens it
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlot:
+    """How the page draws a figure as interactive lines, one a method, from the first of its tables.
+
+    That table has one row a method and point, in the order of x.
+    """
+
+    x: str  # the column of the horizontal axis
+    y: str  # the column of the vertical axis
+    x_label: str
+    y_label: str
+    log_x: bool = True
+    log_y: bool = False
+    low_is_best: bool = True
+    best_on_top: bool = False  # turns the vertical axis of numbers of which the lowest is best
+    steps: bool = True  # a value holds until the next point; else points are joined
+    band: tuple[str, str] | None = None  # the columns of an interval's bounds, shaded for the leaders
+    floor: float = -math.inf  # lower values are drawn at this height
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`draw` makes the picture from the `tables`, which are written beside it as CSV.
+    """A picture, and the tables with its numbers, which are written beside it as CSV."""
 
-    `draw` is a partial of a module's function, so that it can be sent to another process.
-    """
-
-    name: str
+    name: str  # the stem of its files
     title: str
-    caption: str
+    caption: str  # what the marks and lines are
     tables: tuple[Table, ...]
+    # Makes the picture from the tables: a partial of a module's function, which can go to another process.
     draw: Callable[[], Canvas]
+    # For people who can't see it: the axes, and the finding or its numbers. If empty, it is made from the
+    # first table.
+    alt: str = ""
+    lines: LinePlot | None = None  # if given, the page shows this, and links to the picture
+    is_answer: bool = False  # shown at the top of the page, beside the answer, and not in its section
 
     def fingerprint(self) -> str:
         """Changes when the picture changes: a figure with the same fingerprint need not be drawn again."""
@@ -55,11 +114,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question with its answer. `warnings` say what is missing, imputed, or too little to decide."""
+    """A question with its answer."""
 
-    name: str
+    name: str  # its anchor on the page
     title: str
     intro: str
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what is missing, imputed, or too little to decide
+    place: Place = Place.MORE
+    # If true, the page shows the interactive curves of all tasks here, and links to the figures.
+    has_curves: bool = False

@@ -1,48 +1,55 @@
 """The colour, marker, line and place of each method: the same in every table, figure and report.
 
-Colours are Okabe and Ito's and, beyond the paper's methods, Tol's: people who see red and green alike
-can tell them apart.
+A method is called by the name that one types after `--method`, everywhere. Two methods with the same kind
+of line have colours that people who confuse red and green can tell apart too, on white and on a dark ground
+(tests/report/test_looks.py computes it).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a method is shown; `dashes` are in points, empty for a whole line."""
+    """How a method is shown."""
 
-    label: str
-    colour: str
-    marker: str
-    dashes: tuple[float, ...] = ()
+    label: str  # the method's name
+    colour: str  # on white
+    dark: str  # on a dark ground
+    marker: str  # as matplotlib calls it
+    dashes: tuple[float, ...] = ()  # lengths of dashes and gaps in points; empty for a solid line
 
+
+_DASHED, _DOTTED, _MIXED = (4.0, 1.5), (1.0, 1.0), (4.0, 1.5, 1.0, 1.5)
 
 # In the order in which methods stand in tables and legends: the paper's, then the others.
 _KNOWN = {
-    "rs": Look("RS", "#777777", "x"),
-    "bohb": Look("BOHB", "#0072B2", "v"),
-    "gpei": Look("GPEI", "#009E73", "s"),
-    "gpeips": Look("GPEIPS", "#56B4E9", "D"),
-    "smac": Look("SMAC", "#CC79A7", "^"),
-    "cfo-0": Look("CFO-0", "#E69F00", "P"),
-    "cfo": Look("CFO", "#D55E00", "o"),
-    "cfo-tuned": Look("CFO tuned", "#882255", "o", (4, 1.5)),
-    "flow2": Look("FLOW²", "#332288", "*", (4, 1.5)),
-    "tpe": Look("TPE (Optuna)", "#AA4499", "<", (1, 1)),
-    "hyperopt-tpe": Look("TPE (Hyperopt)", "#661100", ">", (1, 1)),
-    "hyperband": Look("Hyperband", "#005F5F", "h", (1, 1)),
-    "flaml-cfo": Look("CFO (FLAML)", "#999933", "p", (4, 1.5, 1, 1.5)),
-    "blendsearch": Look("BlendSearch", "#117733", "d", (4, 1.5, 1, 1.5)),
+    found.label: found
+    for found in (
+        Look("rs", "#3B3B3B", "#D2D2D2", "x"),
+        Look("bohb", "#0076C2", "#108BD4", "v"),
+        Look("gpei", "#149D6F", "#089462", "s"),
+        Look("gpeips", "#56B4E9", "#6DC4F4", "D"),
+        Look("smac", "#AB6C9B", "#C677A5", "^"),
+        Look("cfo-0", "#E7A000", "#F7AC13", "P"),
+        Look("cfo", "#C85400", "#D55E00", "o"),
+        Look("cfo-tuned", "#882355", "#C68AA0", "H", _DASHED),
+        Look("flow2", "#332288", "#9D95D2", "*", _DASHED),
+        Look("tpe", "#AB479D", "#B065B7", "<", _DOTTED),
+        Look("hyperopt-tpe", "#661100", "#A7784A", ">", _DOTTED),
+        Look("hyperband", "#005453", "#528D86", "h", _DOTTED),
+        Look("flaml-cfo", "#999933", "#999933", "p", _MIXED),
+        Look("blendsearch", "#117733", "#61AA79", "d", _MIXED),
+    )
 }
 
 # For all other methods; none of these is used above. Black is not used, since it has its own meaning.
 _OTHER_COLOURS = ("#7B3F00", "#6699CC", "#B5006B", "#5D8A00", "#44AA99", "#7F7FFF")
-_OTHER_MARKERS = ("H", "8", "X", "1", "2", "3", "4")
-_OTHER_DASHES = ((6, 2), (2, 2), (6, 2, 2, 2))
+_OTHER_MARKERS = ("8", "X", "1", "2", "3", "4")
+_OTHER_DASHES = ((6.0, 2.0), (2.0, 2.0), (6.0, 2.0, 2.0, 2.0))
 
 
 def look(method: str) -> Look:
@@ -50,9 +57,11 @@ def look(method: str) -> Look:
     if method in _KNOWN:
         return _KNOWN[method]
     draw = hashlib.sha256(method.encode()).digest()
+    colour = _OTHER_COLOURS[draw[0] % len(_OTHER_COLOURS)]
     return Look(
         method,
-        _OTHER_COLOURS[draw[0] % len(_OTHER_COLOURS)],
+        colour,
+        dark_colour(colour),
         _OTHER_MARKERS[draw[1] % len(_OTHER_MARKERS)],
         _OTHER_DASHES[draw[2] % len(_OTHER_DASHES)],
     )
@@ -62,3 +71,20 @@ def in_order(methods: Iterable[str]) -> list[str]:
     """The paper's methods in the paper's order, then the others by name."""
     known = list(_KNOWN)
     return sorted(set(methods), key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def dark_colour(colour: str) -> str:
+    """The colour, made lighter if it would not be seen on a dark ground."""
+    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    for share in (0.0, 0.15, 0.3, 0.45, 0.6, 0.75):
+        mixed = [round(part + (255 - part) * share) for part in parts]
+        if _luminance(mixed) > 0.2:
+            break
+    return "#" + "".join(f"{part:02X}" for part in mixed)
+
+
+def _luminance(colour: Sequence[int]) -> float:
+    """As WCAG defines it, 0 for black and 1 for white."""
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -9,10 +9,12 @@ from pathlib import Path
 TRACE_SUFFIX = ".jsonl"
 # The live page, which a run shares with its supervisor; there only while the run is under way, or was killed.
 PAGE_SUFFIX = ".live"
-# What the run's process printed; kept only if the process died.
+# What the run's process printed; kept only if the process died, or the run ended with an error.
 LOG_SUFFIX = ".log"
 # A trace that was cut off and could not be resumed, kept beside the trace of the new start.
 INTERRUPTED_SUFFIX = ".interrupted"
+# A trace that was replaced by `--force`, kept beside the new one.
+REPLACED_SUFFIX = ".replaced"
 
 
 def page_path(trace_path: Path) -> Path:
@@ -23,10 +25,10 @@ def log_path(trace_path: Path) -> Path:
     return trace_path.with_suffix(LOG_SUFFIX)
 
 
-def interrupted_path(trace_path: Path, number: int = 1) -> Path:
-    """Where the first, or a later, trace is kept that could not be resumed."""
+def kept_path(trace_path: Path, suffix: str, number: int = 1) -> Path:
+    """Where the first, or a later, trace is kept that could not be resumed, or was replaced."""
     nth = f"-{number}" if number > 1 else ""
-    return trace_path.with_name(f"{trace_path.stem}{nth}{INTERRUPTED_SUFFIX}")
+    return trace_path.with_name(f"{trace_path.stem}{nth}{suffix}")
 
 
 def stamp(path: str | Path) -> tuple[int, int]:

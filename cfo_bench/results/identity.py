@@ -23,8 +23,11 @@ def data_identity(facts: TaskFacts) -> dict[str, Any]:
 
 
 def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Only the very run that a trace is of may resume it; `old` is the trace's header."""
-    found = differences(old, new)
+    """Only the very run that a trace is of may resume it; `old` is the trace's header.
+
+    How long a run may go on does not make it another one: see `limits`.
+    """
+    found = differences(old, new, _LIMITS)
     if found:
         raise of_another_run(path, found)
 
@@ -37,17 +40,20 @@ def of_another_run(path: Path, found: Sequence[tuple[str, str, str]], more: str 
     )
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def differences(
+    old: Mapping[str, Any], new: Mapping[str, Any], allowed: Sequence[str] = ()
+) -> list[tuple[str, str, str]]:
     """What differs between the runs of two headers: its name, the old value and the new one, as text.
 
     A setting that an older version did not know has its default. What one of the headers does
-    not say of its data is the same. Runs that differ in what `_NOT_IDENTITY` names are the same run.
+    not say of its data is the same. Runs that differ in what `_NOT_IDENTITY` names, or in what is `allowed`,
+    are the same run.
     """
     there, here = ({**_SPEC_DEFAULTS, **_flat(header.get("spec", {}))} for header in (old, new))
     found = [
         (key, repr(there.get(key)), repr(here.get(key)))
         for key in {**there, **here}
-        if key not in _NOT_IDENTITY and there.get(key) != here.get(key)
+        if key not in (*_NOT_IDENTITY, *allowed) and there.get(key) != here.get(key)
     ]
     if found:
         return found
@@ -74,8 +80,16 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any], *keys: str) -> li
     ]
 
 
-# Settings that don't change what a run finds.
-_NOT_IDENTITY = ("memory_mb", "prepare_timeout_seconds")
+# Settings that say how long a run goes on.
+_LIMITS = ("budget_seconds", "max_trials")
+# Settings that don't change what a run finds. Where a surrogate's file is does not matter: its hash is
+# compared as that of the data.
+_NOT_IDENTITY = (
+    "memory_mb",
+    "prepare_timeout_seconds",
+    "option answer_timeout_seconds",
+    "option surrogate_file",
+)
 _SPEC_DEFAULTS = {one.name: one.default for one in fields(RunSpec) if one.default is not MISSING}
 
 

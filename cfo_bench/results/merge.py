@@ -15,7 +15,15 @@ from cfo_bench.errors import NoLocksError, RunError, TraceError, UserError
 from cfo_bench.records import TrialRecord
 from cfo_bench.registry import label
 from cfo_bench.results import plan, trace
-from cfo_bench.results.files import INTERRUPTED_SUFFIX, TRACE_SUFFIX, interrupted_path, page_path, stamp
+from cfo_bench.results.doubles import doubled, names_of
+from cfo_bench.results.files import (
+    INTERRUPTED_SUFFIX,
+    REPLACED_SUFFIX,
+    TRACE_SUFFIX,
+    kept_path,
+    page_path,
+    stamp,
+)
 from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.identity import differences
 from cfo_bench.safe_writing import read_regular, refuse_linked_folders, write_whole
@@ -114,6 +122,7 @@ def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: boo
             "make room, then give the same command again"
         ) from None
     merged.warnings += _unlike(chosen.values())
+    merged.warnings += doubled((names_of(copy.header["spec"]), str(copy.path)) for copy in chosen.values())
     return merged
 
 
@@ -276,7 +285,8 @@ def _write(
         _put(target, lines)
         merged.copied[str(copy.folder)] += 1
         page_path(target).unlink(missing_ok=True)  # what it held is in the trace now
-    _keep_interrupted(sources, out)
+    for suffix in (INTERRUPTED_SUFFIX, REPLACED_SUFFIX):
+        _keep_others(sources, out, suffix)
 
 
 def _plans(sources: Sequence[Path]) -> list[plan.Planned]:
@@ -289,11 +299,11 @@ def _plans(sources: Sequence[Path]) -> list[plan.Planned]:
     return [found[run_id] for run_id in sorted(found)]
 
 
-def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
-    """Copies all interrupted traces; different ones of the same name are numbered."""
+def _keep_others(sources: Sequence[Path], out: Path, suffix: str) -> None:
+    """Copies all interrupted or replaced traces; different ones of the same name are numbered."""
     contents: dict[Path, set[bytes]] = {}
     for folder in sources:
-        for name in _regular_files(folder, INTERRUPTED_SUFFIX):
+        for name in _regular_files(folder, suffix):
             contents.setdefault(name, set()).add(read_regular(folder / name))
     for name, different in contents.items():
         refuse_linked_folders(out, out / name, _NO_LINK)
@@ -302,7 +312,7 @@ def _keep_interrupted(sources: Sequence[Path], out: Path) -> None:
             target = out / name
             while target.exists() and (not target.is_file() or read_regular(target) != content):
                 taken += 1
-                target = interrupted_path(out / name, taken + 1)
+                target = kept_path(out / name, suffix, taken + 1)
             if not target.exists():
                 _put(target, content)
 

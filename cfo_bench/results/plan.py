@@ -6,17 +6,18 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, get_type_hints
 
 import orjson
 
+from cfo_bench.annotations import fits
 from cfo_bench.errors import NoLocksError, UserError
 from cfo_bench.locks import lock
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
-from cfo_bench.run_id import run_id
+from cfo_bench.run_id import method_label, run_id
 from cfo_bench.safe_writing import open_file, read_regular
 
 # Without the suffix of a trace: every file that has it is taken for one.
@@ -67,7 +68,7 @@ def _planned(spec: RunSpec, error: str | None = None) -> Planned:
         id=run_id(spec),
         learner=label(spec.learner),
         task=label(spec.task),
-        method=label(spec.method),
+        method=method_label(spec),
         fold=spec.fold,
         seed=spec.seed,
         budget_seconds=float(spec.budget_seconds),
@@ -113,9 +114,10 @@ def _parse(data: bytes) -> dict[str, Planned]:
     for line in data.splitlines():
         with suppress(ValueError, KeyError, TypeError):  # a torn line, or not one of ours
             row = orjson.loads(line)
-            run = Planned(**{name: row[name] for name in _KEYS if name in row})
-            found[run.id] = run
+            run = Planned(**{name: row[name] for name in _TYPES if name in row})
+            if all(fits(getattr(run, name), kind) for name, kind in _TYPES.items()):
+                found[run.id] = run
     return found
 
 
-_KEYS = tuple(field.name for field in fields(Planned))
+_TYPES = get_type_hints(Planned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,10 +15,12 @@ from cfo_bench.errors import TraceError, UserError
 from cfo_bench.records import EndReason
 from cfo_bench.registry import label
 from cfo_bench.results import plan
+from cfo_bench.results.doubles import doubled
 from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, stamp
 from cfo_bench.results.folder import is_held, run_files
-from cfo_bench.results.trace import lines_of
-from cfo_bench.results.validation import Lines
+from cfo_bench.results.trace import outline_or_lines
+from cfo_bench.results.validation import Lines, Outline
+from cfo_bench.run_id import method_label
 
 
 class RunState(StrEnum):
@@ -29,6 +32,15 @@ class RunState(StrEnum):
     MISSING = "missing"  # it was not asked for, but another method of its task has that fold
 
 
+# The order of how far a run is, the farthest first.
+_FARTHEST = (
+    RunState.DONE,
+    RunState.RUNNING,
+    RunState.INTERRUPTED,
+    RunState.FAILED,
+    RunState.WAITING,
+    RunState.MISSING,
+)
 # What a running cfo-bench, or the same command again, will do or resume.
 TO_BE_DONE = (RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED)
 
@@ -69,8 +81,9 @@ class Remaining:
     eta_seconds: float | None
 
 
-def status(results: Path) -> FolderStatus:
-    return Watch(results).look()
+def status(*results: Path) -> FolderStatus:
+    """Of one results folder, or of several as if they were one."""
+    return Watch(*results).look()
 
 
 def remaining(runs: Sequence[RunStatus]) -> Remaining:
@@ -87,14 +100,25 @@ def remaining(runs: Sequence[RunStatus]) -> Remaining:
 
 
 class Watch:
-    """Looks at a results folder again and again. A trace that has not changed is not read again."""
+    """Looks at results folders again and again. A trace that has not changed is not read again."""
 
-    def __init__(self, results: Path) -> None:
-        self._results = results
+    def __init__(self, *results: Path) -> None:
+        self._folders = list({os.path.abspath(folder): folder for folder in results}.values())
         self._known: dict[str, tuple[tuple[int, int], RunStatus]] = {}
 
     def look(self) -> FolderStatus:
-        results = self._results
+        """A run that several folders have is as far as where it is farthest."""
+        found = [self._look_at(folder) for folder in self._folders]
+        farthest: dict[tuple[str, str, str, int, int], RunStatus] = {}
+        for run in (run for folder in found for run in folder.runs):
+            known = farthest.setdefault((run.learner, run.task, run.method, run.fold, run.seed), run)
+            if _FARTHEST.index(run.progress) < _FARTHEST.index(known.progress):
+                farthest[run.learner, run.task, run.method, run.fold, run.seed] = run
+        runs = list(farthest.values()) if len(found) > 1 else found[0].runs
+        return FolderStatus(runs + _missing(runs), [line for folder in found for line in folder.unreadable])
+
+    def _look_at(self, results: Path) -> FolderStatus:
+        """The runs of one folder, those that it has or should have."""
         listed = run_files(results)
         planned = {run.id: run for run in plan.read(results)}
         if not listed.runs and not planned and not listed.unreadable:
@@ -113,7 +137,8 @@ class Watch:
             is_over = found is not None and found.progress is not RunState.INTERRUPTED
             is_running = (PAGE_SUFFIX in suffixes or not is_over) and is_held(path)
             if found is not None:
-                runs.append(_running(found, self._written_at(path)) if is_running else found)
+                asked = planned.get(run_id)
+                runs.append(_running(found, self._written_at(path)) if is_running else _asked(found, asked))
             elif (is_running or TRACE_SUFFIX in suffixes) and (begun := _of_path(path, is_running)):
                 asked = planned.get(run_id)
                 runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
@@ -121,7 +146,7 @@ class Watch:
                 continue
             planned.pop(run_id, None)
         runs += map(_of_plan, planned.values())
-        return FolderStatus(runs + _missing(runs), unreadable)
+        return FolderStatus(runs, unreadable + _doubled(runs))
 
     def _of_trace(self, path: Path) -> RunStatus | None:
         """The run of a trace, as if no process were working on it; None without a whole header."""
@@ -129,10 +154,10 @@ class Watch:
         stamp_now = _stamp_if_there(path)
         if known is not None and stamp_now is not None and known[0] == stamp_now:
             return known[1]
-        found = lines_of(path)
+        found = outline_or_lines(path)
         if found is None or stamp_now is None:
             return None
-        run = _of_lines(path, found)
+        run = _of_trace(path, found)
         self._known[str(path)] = stamp_now, run
         return run
 
@@ -148,19 +173,22 @@ def _stamp_if_there(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def _of_lines(path: Path, found: Lines) -> RunStatus:
-    spec, last = found.header["spec"], found.last
+def _of_trace(path: Path, found: Outline | Lines) -> RunStatus:
+    spec = found.header["spec"]
+    last, trials = (
+        (found.end, found.end["trials"]) if isinstance(found, Outline) else (found.last, len(found.trials))
+    )
     progress, reason = _progress(last)
     return RunStatus(
         learner=label(spec["learner"]),
         task=label(spec["task"]),
-        method=label(spec["method"]),
+        method=method_label(spec),
         fold=spec["fold"],
         seed=spec["seed"],
         progress=progress,
         elapsed=last["ended"] if last["kind"] == "trial" else last.get("elapsed", 0.0),
         budget_seconds=spec["budget_seconds"],
-        trials=len(found.trials),
+        trials=trials,
         reason=reason,
         path=str(path),
         clock=spec.get("clock", "wall"),
@@ -188,6 +216,16 @@ def _running(run: RunStatus, written_at: float) -> RunStatus:
     return replace(run, progress=RunState.RUNNING, reason=None, elapsed=elapsed)
 
 
+def _asked(run: RunStatus, planned: plan.Planned | None) -> RunStatus:
+    """The run as it was last asked for: one that is done may have been given a longer budget since."""
+    if planned is None or run.progress is not RunState.DONE or run.budget_seconds is None:
+        return run
+    if planned.budget_seconds <= run.budget_seconds:
+        return run
+    progress = RunState.WAITING if planned.error is None else RunState.FAILED
+    return replace(run, progress=progress, reason=planned.error, budget_seconds=planned.budget_seconds)
+
+
 def _of_path(path: Path, is_running: bool) -> RunStatus | None:
     """A run that has no header yet, by the names of its folders."""
     try:
@@ -210,6 +248,14 @@ def _of_plan(run: plan.Planned) -> RunStatus:
         budget_seconds=run.budget_seconds,
         reason=run.error,
         clock=run.clock,
+    )
+
+
+def _doubled(runs: Sequence[RunStatus]) -> list[str]:
+    return doubled(
+        ((run.learner, run.task, run.method, run.fold, run.seed), run.path)
+        for run in runs
+        if run.path is not None
     )
 
 

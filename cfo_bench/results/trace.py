@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,11 +19,12 @@ import orjson
 from cfo_bench.errors import RunError, SpaceError, TraceError
 from cfo_bench.locks import lock
 from cfo_bench.records import EndReason, EndRecord, Pause, ResumeRecord, RunSpec, Status, TrialRecord
-from cfo_bench.results.files import TRACE_SUFFIX, interrupted_path, stamp
+from cfo_bench.results.files import INTERRUPTED_SUFFIX, REPLACED_SUFFIX, TRACE_SUFFIX, kept_path, stamp
+from cfo_bench.results.trial_digest import sealed
 from cfo_bench.results.validation import SCHEMA_VERSION as SCHEMA_VERSION
-from cfo_bench.results.validation import BadLineError, Lines, check, check_ends, check_trial, trials_crc32
+from cfo_bench.results.validation import BadLineError, Lines, Outline, check, check_ends, check_trial, outline
 from cfo_bench.run_id import run_id
-from cfo_bench.safe_writing import open_file, read_regular
+from cfo_bench.safe_writing import open_file, read_regular, write_whole
 from cfo_bench.space import Config, Space
 
 # How long a writer waits for the lock: the last one may be a killed process that takes a moment to die.
@@ -40,6 +41,7 @@ class Trace:
     trials: list[TrialRecord]
     end: EndRecord | None  # the last line; None while the run is under way, or if its process was killed
     pauses: tuple[Pause, ...] = ()  # as far as the trace tells: a run that was interrupted said so
+    superseded: int = 0  # trials that were left out, since the run is to go on with other limits
 
     @property
     def best(self) -> TrialRecord | None:
@@ -145,6 +147,18 @@ def lines_of(path: Path) -> Lines | None:
     return None if data is None else check(path, split_torn(data)[0])
 
 
+def outline_or_lines(path: Path) -> Outline | Lines | None:
+    """The trace without its trials where their checksum is right (see `outline`), else every line, checked.
+
+    None without a file or a whole header.
+    """
+    data = _read(path)
+    if data is None:
+        return None
+    whole = split_torn(data)[0]
+    return outline(path, whole) or check(path, whole)
+
+
 def _read(path: Path) -> bytes | None:
     try:
         return read_regular(path)
@@ -170,6 +184,8 @@ def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
         return known[1]
     data = _read(path)
     both = None if data is None else check_ends(path, split_torn(data)[0])
+    if both is not None:
+        both[1].pop("digest", None)  # thousands of ends are kept in memory
     _known_ends[str(path)] = now, both
     return both
 
@@ -194,7 +210,8 @@ def parse_end(row: Mapping[str, Any]) -> EndRecord:
 
 
 _STATUSES = {str(status): status for status in Status}
-_END_KEYS = tuple(field.name for field in fields(EndRecord))
+# The digest is left out: thousands of ends are kept in memory.
+_END_KEYS = tuple(field.name for field in fields(EndRecord) if not field.name.startswith("digest"))
 
 
 def split_torn(data: bytes) -> tuple[bytes, bytes]:
@@ -221,10 +238,26 @@ _BEGINNING = b'{"kind":"'
 def set_aside(path: Path) -> Path:
     """Renames a trace that can't be resumed, so that no reader takes it for a run; returns the new path."""
     number = 1
-    while (kept := interrupted_path(path, number)).exists():
+    while (kept := kept_path(path, INTERRUPTED_SUFFIX, number)).exists():
         number += 1
     path.rename(kept)
     return kept
+
+
+def _keep_copy(path: Path, content: bytes) -> None:
+    """Beside the trace; not once more if an earlier attempt to replace it has left the same copy."""
+    number = 1
+    while (kept := kept_path(path, REPLACED_SUFFIX, number)).exists():
+        if kept.is_file() and read_regular(kept) == content:
+            return
+        number += 1
+    try:
+        write_whole(kept, content, sync=True)
+    except OSError as error:
+        raise RunError(
+            f"can't write {kept}, the copy of what is replaced: {error.strerror}; make room, then run the "
+            "same command"
+        ) from None
 
 
 class TraceWriter:
@@ -258,14 +291,17 @@ class TraceWriter:
         return len(torn)
 
     def clear(self) -> None:
-        """Removes everything from the trace."""
+        """Removes everything from the trace. A copy of the run that it held is kept beside it."""
+        before = self.path.read_bytes()
+        if b"\n" in before:
+            _keep_copy(self.path, before)
         os.ftruncate(self._fd, 0)
         self._size = 0
 
     def append(self, record: Record) -> None:
-        """Appends the line of a record; an end gets the checksum of the trials before it."""
+        """Appends the line of a record; an end gets checksum and digest of the trials before it."""
         if isinstance(record, EndRecord):
-            record = replace(record, trials_crc32=trials_crc32(self.path.read_bytes()))
+            record = sealed(record, self.path.read_bytes())
         self.write(encode(record))
 
     def write(self, lines: bytes) -> None:

@@ -1,8 +1,9 @@
 """What a whole trace is: the one check that every command puts a trace through.
 
 The first line is the header, every other line a trial, a resume or an end; each has the keys that a reader
-needs, with values of the right type. Trials are numbered without gaps, nothing follows a final end, and an
-end or a resume counts the trials before it. Keys that are not named here are ignored.
+needs, with values of the right type. Trials are numbered without gaps, nothing follows a final end but a
+resume with other limits, and an end or a resume counts the trials before it. Trials that a resume says are
+superseded don't count. Keys that are not named here are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import orjson
 
 from cfo_bench.errors import TraceError
-from cfo_bench.metrics import METRIC_OF
+from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, Status, TrialRecord
 
 SCHEMA_VERSION = 1
@@ -29,8 +30,8 @@ LineRow = dict[str, Any]
 class Lines:
     """The whole lines of a trace, checked."""
 
-    header: LineRow  # with the names that this version uses
-    trials: list[LineRow]
+    header: LineRow  # with the names that this version uses, and the limits of the last resume
+    trials: list[LineRow]  # those that count
     columns: dict[str, Sequence[Any]]  # the trials again: for each field of TrialRecord the values of all
     resumes: list[LineRow]
     ends: list[LineRow]  # those of a run that was interrupted and resumed, and the last one
@@ -40,6 +41,15 @@ class Lines:
     def end(self) -> LineRow | None:
         """The last line, if it is an end: then the run was not resumed after it."""
         return self.last if self.last["kind"] == "end" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A finished trace without its trials: their checksum says that they are as they were written."""
+
+    header: LineRow  # with the names that this version uses, and the limits of the last resume
+    resumes: list[LineRow]
+    end: LineRow  # its `digest` is None where the digest's own checksum is wrong
 
 
 # --- types of values ------------------------------------------------------------------------------
@@ -74,11 +84,13 @@ def _is_number(value: Any) -> bool:
 _MOST = 2**63 - 1
 
 _TEXT = _Type("text", lambda value: isinstance(value, str))
+_NAME = _Type("a name", lambda value: isinstance(value, str) and value != "")
 _NUMBER = _Type("a number", _is_number)
 _SECONDS = _Type("a number from 0 on", lambda value: _is_number(value) and value >= 0)
 _BUDGET = _Type("a number above 0", lambda value: _is_number(value) and value > 0)
 _COUNT = _Type("a whole number from 0 on", lambda value: type(value) is int and 0 <= value <= _MOST)
 _FROM_ONE = _Type("a whole number from 1 on", lambda value: type(value) is int and 1 <= value <= _MOST)
+_FLAG = _Type("true or false", lambda value: isinstance(value, bool))
 _MAPPING = _Type("a mapping", lambda value: isinstance(value, dict))
 _LIST = _Type("a list", lambda value: isinstance(value, list))
 _NAMES = _Type(
@@ -93,9 +105,10 @@ _VERSIONS = _Type(
 # required may be missing: older versions did not write all of them.
 _HEADER: dict[str, _Type] = {
     "spec": _required(_MAPPING),
-    "spec.learner": _required(_TEXT),
-    "spec.task": _required(_TEXT),
-    "spec.method": _required(_TEXT),
+    "spec.learner": _required(_NAME),
+    "spec.task": _required(_NAME),
+    "spec.method": _required(_NAME),
+    "spec.variant": _TEXT,
     "spec.fold": _required(_COUNT),
     "spec.seed": _required(_COUNT),
     "spec.budget_seconds": _required(_BUDGET),
@@ -109,15 +122,19 @@ _HEADER: dict[str, _Type] = {
     "spec.validation": _one_of(("fold", "holdout")),
     "spec.holdout_share": _NUMBER,
     "spec.clock": _one_of(("wall", "virtual")),
+    "spec.charge_method": _FLAG,
     "spec.options": _MAPPING,
     "spec.learner_options": _MAPPING,
+    "changed_options": _MAPPING,
+    "knows_budget": _Type("true or false", lambda value: type(value) is bool),
     "method_seed": _COUNT,
     "space": _LIST,
     "start": _MAPPING,
     "cost_related": _NAMES,
     "problem": _required(_one_of(tuple(Problem))),
-    "metric": _required(_one_of(tuple(METRIC_OF.values()))),
+    "metric": _required(_one_of(tuple(METRICS))),
     "constant_loss": _required(_NUMBER),
+    "optimum": _NUMBER,
     "data": _required(_MAPPING),
     "data.source": _TEXT,
     "data.sha256": _required(_TEXT),
@@ -130,6 +147,9 @@ _HEADER: dict[str, _Type] = {
     "data.validation_rows": _COUNT,
     "data.test_rows": _COUNT,
     "data.folds": _or_null(_TEXT),
+    "data.recording": _TEXT,
+    "data.resource_rows": _or_null(_FROM_ONE),
+    "data.paper_task": _TEXT,
     "utc": _TEXT,
     "command": _TEXT,
     "cfo_bench": _MAPPING,
@@ -145,6 +165,10 @@ _HEADER: dict[str, _Type] = {
     "machine.load": _or_null(_SECONDS),
     "machine.load_5min": _or_null(_SECONDS),
     "machine.steal_percent": _or_null(_SECONDS),
+    "program": _MAPPING,
+    "program.command": _TEXT,
+    "program.version": _or_null(_TEXT),
+    "program.round_trip_seconds": _SECONDS,
     "python": _TEXT,
     "packages": _VERSIONS,
 }
@@ -158,9 +182,12 @@ _END: dict[str, _Type] = {
     "best_number": _required(_or_null(_COUNT)),
     "error": _or_null(_TEXT),
     "cut_ask_seconds": _SECONDS,
+    "cut_tell_seconds": _SECONDS,
     "load": _or_null(_SECONDS),
     "steal_percent": _or_null(_SECONDS),
     "trials_crc32": _or_null(_COUNT),
+    "digest": _or_null(_MAPPING),
+    "digest_crc32": _or_null(_COUNT),
     "pauses": _Type(
         "a list of pauses, each with at and seconds",
         lambda value: isinstance(value, list) and all(_is_pause(one) for one in value),
@@ -178,12 +205,39 @@ _RESUME: dict[str, _Type] = {
     "utc": _required(_TEXT),
     "why": _required(_TEXT),
     "node": _or_null(_TEXT),
+    "superseded": _COUNT,
+    "limits": _or_null(
+        _Type("a mapping with budget_seconds and max_trials", lambda value: _are_limits(value))
+    ),
 }
 
+
+def _are_limits(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and _BUDGET.fits(value.get("budget_seconds"))
+        and "max_trials" in value
+        and _or_null(_FROM_ONE).fits(value["max_trials"])
+    )
+
+
 _SCALARS = frozenset({int, float, str, bool, type(None)})
+
+
+def are_configs(values: Sequence[Any]) -> bool:
+    """Whether all are mappings of hyperparameters to plain values."""
+    if not {dict}.issuperset(map(type, values)):
+        return False
+    return are_plain(chain.from_iterable(map(dict.values, values)))
+
+
+def are_plain(values: Iterable[Any]) -> bool:
+    """Whether all are what the value of a hyperparameter can be."""
+    return _SCALARS.issuperset(map(type, values))
+
+
 _CONFIG = _Type(
-    "a mapping of hyperparameters to numbers, texts, true, false or null",
-    lambda value: isinstance(value, dict) and _SCALARS.issuperset(map(type, value.values())),
+    "a mapping of hyperparameters to numbers, texts, true, false or null", lambda value: are_configs([value])
 )
 
 _TRIAL: dict[str, _Type] = {
@@ -207,8 +261,26 @@ _TRIAL: dict[str, _Type] = {
 }
 
 
+# How deep values may lie in a line that is no trial. JSON can be read deeper than it can be written.
+_MOST_NESTED = 100
+
+
 class BadLineError(ValueError):
     """A line is not a record of a trace; the text says why."""
+
+
+def _check_depth(row: LineRow) -> None:
+    inner: list[Any] = [row]
+    for _ in range(_MOST_NESTED):
+        inner = [
+            value
+            for one in inner
+            if isinstance(one, dict | list)
+            for value in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not inner:
+            return
+    raise BadLineError(f"nested more than {_MOST_NESTED} deep")
 
 
 def _check_row(row: Mapping[str, Any], types: Mapping[str, _Type]) -> None:
@@ -238,7 +310,7 @@ def check(path: object, whole: bytes) -> Lines | None:
     `path` is for the message only. Traces have millions of lines in all: a good one is checked column by
     column, and only a bad one line by line, to find the place.
     """
-    texts = _split(whole)
+    texts = split_lines(whole)
     if not texts:
         return None
     header = _header(path, texts[0])
@@ -250,48 +322,84 @@ def check(path: object, whole: bytes) -> Lines | None:
 
 
 def check_ends(path: object, whole: bytes) -> tuple[LineRow, LineRow] | None:
-    """The header and the last line of a trace that was checked; None without a line.
-
-    The trials of a trace that has ended are not parsed if their checksum is right: millions of them are
-    looked at in seconds.
-    """
-    texts = _split(whole)
-    if len(texts) > 1 and (last := _last_if_unchanged(texts[1:])) is not None:
-        return _header(path, texts[0]), last
+    """The header and the last line of a trace that was checked; None without a line."""
+    unchanged = outline(path, whole)
+    if unchanged is not None:
+        return unchanged.header, unchanged.end
     found = check(path, whole)
     return None if found is None else (found.header, found.last)
 
 
+def outline(path: object, whole: bytes) -> Outline | None:
+    """A trace without its trials, which are not parsed: millions of them are passed over in seconds.
+
+    None for a run that has not ended, and where the checksum can't tell that its trials are unchanged:
+    `check` has to look at every line then.
+    """
+    first, last = whole.find(b"\n"), whole.rfind(b"\n", 0, -1)
+    if not 0 <= first <= last:
+        return None
+    try:
+        end = _parsed(whole[last + 1 :])
+        _check_other(end, trials=end["trials"])
+        crc32 = end.get("trials_crc32")
+        if end["kind"] != "end" or crc32 is None:
+            return None
+        end = _without_damaged_digest(end)
+        # Most runs were never resumed: all lines between the header and the end are trials.
+        if zlib.crc32(memoryview(whole)[first + 1 : last]) == crc32:
+            count = end["digest"]["trials"] if end["digest"] else whole.count(b"\n", first, last)
+            if count != end["trials"]:
+                return None
+            resumes: list[LineRow] = []
+        else:
+            resumes = _resumes(split_lines(whole)[1:], crc32)
+    except (BadLineError, KeyError):
+        return None
+    return Outline(with_limits(_header(path, whole[:first]), resumes), resumes, end)
+
+
+def _without_damaged_digest(end: LineRow) -> LineRow:
+    row = end.get("digest")
+    is_whole = (
+        row is not None
+        and end.get("digest_crc32") == digest_crc32(row, end["trials_crc32"])
+        and row.get("trials") == end["trials"]
+    )
+    return end if is_whole else {**end, "digest": None}
+
+
+def digest_crc32(row: LineRow, trials_crc32: int) -> int:
+    """The checksum of a digest. It goes on from that of the trials, and so binds the one to the other."""
+    return zlib.crc32(orjson.dumps(row), trials_crc32)
+
+
 def trials_crc32(whole: bytes) -> int:
     """The checksum of those lines that are trials."""
-    return _crc32(_split(whole))
+    return _crc32(split_lines(whole))
 
 
-def _split(whole: bytes) -> list[bytes]:
+def split_lines(whole: bytes) -> list[bytes]:
     texts = whole.split(b"\n")
     return texts if texts[-1] else texts[:-1]
 
 
+def is_trial(text: bytes) -> bool:
+    """Whether the line is a trial, as our writer begins it."""
+    return text.startswith(b'{"kind":"trial",')
+
+
 def _crc32(texts: Iterable[bytes]) -> int:
-    return zlib.crc32(b"\n".join(text for text in texts if text.startswith(_TRIAL_BEGINNING)))
+    return zlib.crc32(b"\n".join(text for text in texts if is_trial(text)))
 
 
-# What our writer begins the line of a trial with.
-_TRIAL_BEGINNING = b'{"kind":"trial",'
-
-
-def _last_if_unchanged(texts: list[bytes]) -> LineRow | None:
-    """The end of a trace, if the lines before it are as they were written; None if that can't be told."""
-    others = [(at, text) for at, text in enumerate(texts) if not text.startswith(_TRIAL_BEGINNING)]
-    try:
-        rows = [(at, _parsed(text)) for at, text in others]
-        for before, (at, row) in enumerate(rows):
-            _check_other(row, trials=at - before, is_last=at == len(texts) - 1)
-        at, last = rows[-1]
-        is_end = at == len(texts) - 1 and last["kind"] == "end"
-        return last if is_end and last.get("trials_crc32") == _crc32(texts) else None
-    except (BadLineError, KeyError, IndexError):
-        return None
+def _resumes(texts: list[bytes], crc32: int) -> list[LineRow]:
+    """The resumes among the lines after the header; BadLineError if the trials have another checksum."""
+    if _crc32(texts) != crc32:
+        raise BadLineError("trials have changed")
+    rows = [(at, _parsed(text)) for at, text in enumerate(texts) if not is_trial(text)]
+    _check_others(rows, len(texts))
+    return [row for _, row in rows if row["kind"] == "resume"]
 
 
 def _bad_line(path: object, number: int, why: str) -> TraceError:
@@ -315,6 +423,7 @@ def _header(path: object, text: bytes) -> LineRow:
         if type(schema) is not int:
             raise BadLineError(f"schema is {_short(schema)}, which is not the version of a trace")
         header = with_current_names(row)
+        _check_depth(header)
         _check_row(header, _HEADER)
     except BadLineError as error:
         raise _bad_line(path, 1, str(error)) from None
@@ -333,6 +442,27 @@ def with_current_names(header: LineRow) -> LineRow:
     return {**header, "spec": {**renamed, "options": options}}
 
 
+def with_limits(header: LineRow, resumes: Iterable[LineRow]) -> LineRow:
+    """A header with the limits that the run has now: each resume may have changed them."""
+    for row in resumes:
+        if row.get("limits"):
+            header = {**header, "spec": {**header["spec"], **row["limits"]}}
+    return header
+
+
+def counted_trials(texts: Sequence[bytes]) -> tuple[list[bytes], list[LineRow]]:
+    """The lines of the trials that count, and the resumes, of the lines after the header."""
+    trials: list[bytes] = []
+    resumes = []
+    for text in texts:
+        if is_trial(text):
+            trials.append(text)
+        elif text.startswith(b'{"kind":"resume",'):
+            resumes.append(_parsed(text))
+            trials = trials[: len(trials) - resumes[-1].get("superseded", 0)]
+    return trials, resumes
+
+
 def _parsed(text: bytes) -> LineRow:
     try:
         row = orjson.loads(text)
@@ -344,14 +474,30 @@ def _parsed(text: bytes) -> LineRow:
 
 
 def _checked(header: LineRow, rows: list[LineRow]) -> Lines:
-    trials = [row for row in rows if row["kind"] == "trial"]
+    others = [(at, row) for at, row in enumerate(rows) if row["kind"] != "trial"]
+    _check_others(others, len(rows))
+    resumes, ends = ([row for _, row in others if row["kind"] == kind] for kind in ("resume", "end"))
+    trials = _counted(rows) if any(row.get("superseded") for row in resumes) else None
+    if trials is None:
+        trials = [row for row in rows if row["kind"] == "trial"]
     columns = _columns(trials)
     _check_columns(columns, _trials_at_once(header))
-    others = [(at, row) for at, row in enumerate(rows) if row["kind"] != "trial"]
-    for before, (at, row) in enumerate(others):
-        _check_other(row, trials=at - before, is_last=at == len(rows) - 1)
-    resumes, ends = ([row for _, row in others if row["kind"] == kind] for kind in ("resume", "end"))
+    header = with_limits(header, resumes)
     return Lines(header, trials, columns, resumes, ends, rows[-1] if rows else header)
+
+
+def _counted(rows: Sequence[LineRow]) -> list[LineRow]:
+    """The trials that count. The others are checked here, since nobody else looks at them."""
+    found: list[LineRow] = []
+    for row in rows:
+        if row["kind"] == "trial":
+            found.append(row)
+        elif row["kind"] == "resume":
+            count = len(found) - row.get("superseded", 0)
+            for gone in found[count:]:
+                check_trial(gone)
+            del found[count:]
+    return found
 
 
 def _trials_at_once(header: LineRow) -> int:
@@ -359,16 +505,38 @@ def _trials_at_once(header: LineRow) -> int:
     return at_once
 
 
-def _check_other(row: LineRow, trials: int, is_last: bool) -> None:
-    """A line that is no trial, after so many trials."""
+def _check_others(others: Sequence[tuple[int, LineRow]], n_lines: int) -> None:
+    """The lines that are no trials, each with its place among the lines after the header."""
+    superseded = 0
+    for before, (at, row) in enumerate(others):
+        _check_row(row, {"superseded": _COUNT})
+        if row["kind"] == "resume":
+            superseded += row.get("superseded", 0)
+        _check_other(row, trials=at - before - superseded)
+        is_followed_by_trial = before + 1 == len(others) or others[before + 1][0] != at + 1
+        if at + 1 < n_lines:
+            _check_may_follow(row, None if is_followed_by_trial else others[before + 1][1])
+
+
+def _check_may_follow(end: LineRow, row: LineRow | None) -> None:
+    """What stands after an end; None: a trial."""
+    if end["kind"] != "end" or end["reason"] == EndReason.INTERRUPTED:
+        return
+    if row is None or row["kind"] != "resume" or not row.get("limits"):
+        raise BadLineError("lines follow the end of the run")
+
+
+def _check_other(row: LineRow, trials: int) -> None:
+    """A line that is no trial, after so many trials that count."""
     kind = row["kind"]
     if kind not in ("resume", "end"):
         raise BadLineError("a second header" if kind == "run" else f"kind is {_short(kind)}")
+    _check_depth(row)
     _check_row(row, _END if kind == "end" else _RESUME)
     if row["trials"] != trials:
         raise BadLineError(f"trials is {row['trials']}, and the lines before it have {trials}")
-    if kind == "end" and row["reason"] != EndReason.INTERRUPTED and not is_last:
-        raise BadLineError("lines follow the end of the run")
+    if kind == "resume" and row.get("superseded") and not row.get("limits"):
+        raise BadLineError("superseded goes with limits only")
 
 
 # --- trials, by columns ---------------------------------------------------------------------------
@@ -427,7 +595,7 @@ def _check_columns(columns: Mapping[str, Sequence[Any]], at_once: int) -> None:
         numbers = [value for value in column if value is not None] if _NONE in types else column
         if min(numbers) < _LEAST[name] or (name in _WHOLE and max(numbers) > _MOST):
             raise BadLineError(name)
-    if not _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, columns["config"])))):
+    if not are_configs(columns["config"]):
         raise BadLineError("config")
     statuses, numbers, ended = columns["status"], columns["number"], columns["ended"]
     if not _STATUSES.issuperset(statuses):
@@ -458,15 +626,26 @@ def check_trial(row: Mapping[str, Any]) -> None:
 def _first_bad(header: LineRow, texts: Sequence[bytes]) -> tuple[int, str]:
     """The number of the first bad line, from 1, and what is wrong with it."""
     at_once = _trials_at_once(header)
+    trials: list[LineRow] = []  # that count
     numbers: set[int] = set()
-    ended = 0.0
+    before: LineRow = {"kind": "run"}
     for line, text in enumerate(texts[1:], start=2):
         try:
             row = _parsed(text)
             if "kind" not in row:
                 raise BadLineError("kind is missing")
-            if row["kind"] != "trial":
-                _check_other(row, len(numbers), is_last=line == len(texts))
+            is_trial_line = row["kind"] == "trial"
+            try:
+                _check_may_follow(before, None if is_trial_line else row)
+            except BadLineError as error:
+                return line - 1, str(error)
+            before = row
+            if not is_trial_line:
+                _check_row(row, {"superseded": _COUNT})
+                if row["kind"] == "resume":
+                    del trials[max(len(trials) - row.get("superseded", 0), 0) :]
+                    numbers = {one["number"] for one in trials}
+                _check_other(row, len(trials))
                 continue
             check_trial(row)
             number = row["number"]
@@ -474,10 +653,10 @@ def _first_bad(header: LineRow, texts: Sequence[bytes]) -> tuple[int, str]:
                 raise BadLineError(f"trial {number} is there twice")
             if at_once == 1 and number != len(numbers):
                 raise BadLineError(f"trial {number} stands where trial {len(numbers)} should")
-            if at_once == 1 and row["ended"] < ended:
+            if at_once == 1 and trials and row["ended"] < trials[-1]["ended"]:
                 raise BadLineError(f"trial {number} ended before the trial above it")
         except BadLineError as error:
             return line, str(error)
         numbers.add(number)
-        ended = row["ended"]
+        trials.append(row)
     return len(texts), f"trials are missing: the last number is {max(numbers, default=0)}"

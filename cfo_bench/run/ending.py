@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cfo_bench.machine import contention
 from cfo_bench.records import EndReason, EndRecord, Pause, TrialRecord
+from cfo_bench.run.live_page import MethodCall
 
 
 def end_record(
@@ -12,11 +13,15 @@ def end_record(
     trials: int,
     best: TrialRecord | None,
     error: str | None = None,
-    cut_ask_seconds: float = 0.0,
+    cut_off: MethodCall | None = None,
     began: contention.Ticks | None = None,
     pauses: tuple[Pause, ...] = (),
 ) -> EndRecord:
-    """`began` are the machine's ticks when the run started; without them the load is left out."""
+    """`cut_off` is what the method was doing when the run ended.
+
+    `began` are the machine's ticks when the run started; without them the load is left out.
+    """
+    cut_ask_seconds, cut_tell_seconds = cut_off.cut_off_at(elapsed) if cut_off else (0.0, 0.0)
     return EndRecord(
         reason=reason,
         elapsed=elapsed,
@@ -26,6 +31,7 @@ def end_record(
         best_number=best.number if best else None,
         error=error,
         cut_ask_seconds=cut_ask_seconds,
+        cut_tell_seconds=cut_tell_seconds,
         load=contention.load() if began else None,
         steal_percent=contention.steal_percent(began),
         pauses=pauses,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.context import ForkContext
 from typing import Any
 
@@ -13,8 +14,10 @@ from cfo_bench.machine.subprocess_call import call_in_subprocess
 from cfo_bench.optimizers import METHODS
 from cfo_bench.processes import ForkServerContext, SpawnContext
 from cfo_bench.records import DataRef, Learner, RunSpec, TaskFacts
+from cfo_bench.run.data import facts_of
+from cfo_bench.run_id import method_label
 from cfo_bench.space import Space
-from cfo_bench.suite.checks import check_clock, check_problem, learner_of
+from cfo_bench.suite.checks import check_clock, check_parallel, check_problem, learner_of
 
 # The rows of a data set that is not loaded yet. No check of an option depends on their number.
 _REHEARSED_ROWS = 10_000
@@ -44,22 +47,27 @@ def _fetch(ref: DataRef) -> None:
     tasks.obtain(ref)
 
 
-def rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class MethodTraits:
+    """What the classes of methods say of themselves: the labels of those methods that say so."""
+
+    not_resumable: frozenset[str] = frozenset()  # `replays = False`: an interrupted run starts again
+    knows_budget: frozenset[str] = frozenset()  # `knows_budget = True`: a short run is no part of a long one
+
+
+def rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTraits:
     """Builds learners and methods once, without data: a wrong option is an error before any run starts.
 
-    Returns the names of the methods that can't be resumed: they have `replays = False`. `places` says
-    where in a file a method is named. Done in a fork of this process, which has no threads yet, so that
-    an error appears before heavy packages are loaded.
+    `places` says where in a file a method is named, by its label. Done in a fork of this process, which has
+    no threads yet, so that an error appears before heavy packages are loaded.
     """
-    not_resumable: frozenset[str] = call_in_subprocess(
-        ForkContext(), "building the methods", _rehearse, specs, places
-    )
-    return not_resumable
+    traits: MethodTraits = call_in_subprocess(ForkContext(), "building the methods", _rehearse, specs, places)
+    return traits
 
 
 def packages(specs: Iterable[RunSpec], refs: Iterable[DataRef]) -> list[str]:
     """The modules that the runs import: the process that they are forked from loads them once."""
-    has_rows = any(ref.source != "synthetic" for ref in refs)
+    has_rows = any(ref.source != "synthetic" and not ref.recorded_folds for ref in refs)
     rows = [row for spec in specs for row in (LEARNERS.row(spec.learner), METHODS.row(spec.method))]
     needed = [name for row in rows for name in row.needs]
     # Not plug-ins: one may start a thread when it is imported, and then nothing can be forked safely.
@@ -68,27 +76,33 @@ def packages(specs: Iterable[RunSpec], refs: Iterable[DataRef]) -> list[str]:
 
 
 def _inspect(spec: RunSpec, ref: DataRef) -> TaskFacts:
+    learner: Learner = LEARNERS.load(spec.learner)(**spec.learner_options)
     try:
-        facts = tasks.inspect(ref, spec.n_folds)
+        facts = facts_of(spec, ref, learner)
     except CfoBenchError:
         raise
     except Exception as error:
         raise RunError(f"task {ref.task!r} could not be loaded: {describe(error)}") from error
-    check_problem(spec.learner, LEARNERS.load(spec.learner)(**spec.learner_options), facts)
+    check_problem(spec.learner, learner, facts)
     return facts
 
 
-def _rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> frozenset[str]:
-    not_resumable = set()
+def _rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTraits:
+    not_resumable, knows_budget = set(), set()
     for spec in specs:
-        with told_at(places.get(spec.method, "")):
-            if not getattr(_rehearse_one(spec), "replays", True):
-                not_resumable.add(spec.method)
-    return frozenset(not_resumable)
+        name = method_label(spec)
+        with told_at(places.get(name, "")):
+            method = _rehearse_one(spec)
+        if not getattr(method, "replays", True):
+            not_resumable.add(name)
+        if getattr(method, "knows_budget", False):
+            knows_budget.add(name)
+    return MethodTraits(frozenset(not_resumable), frozenset(knows_budget))
 
 
 def _rehearse_one(spec: RunSpec) -> Any:
     """The method, built."""
+    check_parallel(spec)
     learner: Learner = _built("learner", spec.learner, learner_of, spec)
     check_clock(spec, learner)
     space: Space = _built("learner", spec.learner, learner.space, _REHEARSED_ROWS)

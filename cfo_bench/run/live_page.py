@@ -33,9 +33,12 @@ from cfo_bench.safe_writing import open_file, read_regular
 # At the top: magic, turn of the slots, zero of the clock, number of trials, best loss. The last slot
 # that was written is number `turn % 2`.
 _HEAD = struct.Struct("<8sqdqd")
-_MAGIC = b"cfolive6"
+_MAGIC = b"cfolive7"
 _TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
 _TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
+# What the method is doing: nothing, an ask or a tell; and since when, in seconds of the run's clock.
+_CALL, _CALL_AT = struct.Struct("<qd"), 40
+_NO_CALL, _ASK, _TELL = 0, 1, 2
 # The result of the only trial in a slot: loss, score, ended, fit and validate seconds, peak memory. Last
 # comes the turn of that slot, which makes the result valid.
 _RESULT, _RESULT_AT = struct.Struct("<6dq"), 64
@@ -79,6 +82,18 @@ class NotedPause(NamedTuple):
 
     since: float  # on the machine's monotonic clock
     seconds: float
+
+
+class MethodCall(NamedTuple):
+    """An ask or a tell of the method that is not done."""
+
+    is_tell: bool
+    since: float  # in seconds of the run's clock
+
+    def cut_off_at(self, elapsed: float) -> tuple[float, float]:
+        """The seconds of a cut-off ask, and those of a cut-off tell, where the clock stands at `elapsed`."""
+        seconds = max(elapsed - self.since, 0.0)
+        return (0.0, seconds) if self.is_tell else (seconds, 0.0)
 
 
 class BusyError(RunError):
@@ -227,9 +242,28 @@ class LivePage:
         found = [_PAUSE.unpack_from(self._map, first + n * _PAUSE.size) for n in range(count)]
         return tuple(Pause(*pause) for pause in found if all(0 <= number < math.inf for number in pause))
 
+    # --- what the method is doing ---
+
+    def asks(self, since: float) -> None:
+        """The method is being asked for a trial: until `began`, or `returned`."""
+        _CALL.pack_into(self._map, _CALL_AT, _ASK, since)
+
+    def tells(self, since: float) -> None:
+        """The method is being told of a result: until `returned`."""
+        _CALL.pack_into(self._map, _CALL_AT, _TELL, since)
+
+    def returned(self) -> None:
+        _CALL.pack_into(self._map, _CALL_AT, _NO_CALL, 0.0)
+
+    def method_call(self) -> MethodCall | None:
+        """None if the method is doing nothing."""
+        call, since = _CALL.unpack_from(self._map, _CALL_AT)
+        return MethodCall(call == _TELL, since) if call in (_ASK, _TELL) and since >= 0.0 else None
+
     # --- the trials under way ---
 
     def began(self, begun: StartedTrial) -> None:
+        self.returned()
         trial, started, ask_seconds = begun
         self.latest = started
         try:

@@ -73,12 +73,16 @@ def search_parallel(
             elif not pool.has_room():
                 break
             else:
+                if watcher:
+                    watcher.asks(asked_at)
                 try:
                     trial, since = (
                         queue.pop(0) if queue else (referee.ask(optimizer, done + len(under_way)), asked_at)
                     )
                 except Exhausted:
                     reason = EndReason.EXHAUSTED
+                    if watcher and under_way:
+                        watcher.returned()  # it waits for results now
                     continue
                 started = since if isinstance(clock, VirtualClock) else clock.now()
                 begun = StartedTrial(trial, started, max(started - asked_at, 0.0))
@@ -98,12 +102,16 @@ def search_parallel(
         if watcher:
             watcher.evaluated(begun, result, score, ended, asked)
         telling_at = clock.now()
+        if watcher:
+            watcher.tells(telling_at)
         try:
             referee.tell(optimizer, trial, result)
         except RunError:
             yield record_of(begun, result, score, ended, asked=asked)
             raise
         tell_seconds = clock.now() - telling_at
+        if watcher:
+            watcher.returned()
         done += 1
         yield record_of(begun, result, score, ended, tell_seconds, asked=asked)
         if reason is EndReason.EXHAUSTED:

@@ -7,7 +7,8 @@ looks at the run's process several times a second: see `PauseWatch`. It holds ba
 and notices the pauses without a signal.
 
 A busy machine is no pause. The run takes off time only after SIGCONT, and the supervisor sends that
-only if its own process did not run, and did not wait for a processor either.
+only if its own process did not run, did not wait for a processor, and was not continued by a signal: else
+it was stopped alone, and the run went on.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 from cfo_bench.clock import WallClock, monotonic, process_seconds, sleep
 from cfo_bench.machine import proc
+from cfo_bench.machine.continuations import times_continued
 from cfo_bench.run.live_page import LivePage
 
 # A shorter stop is not worth a record: it stays on the clock.
@@ -58,18 +60,25 @@ def take_off_pauses(clock: WallClock, page: LivePage) -> Iterator[None]:
 
 def _take_off(clock: WallClock, page: LivePage) -> None:
     now, noted = monotonic(), page.noted_pause
-    latest = clock.zero + page.latest  # the clock may not go back behind what it has told
-    since = max(page.seen_running_at, latest)
+    since = max(page.seen_running_at, _last_told(clock, page, now))
     seconds = now - since
     if noted is not None and noted.seconds > seconds:  # we were busy elsewhere since the end of the pause
-        since = max(noted.since, latest)
-        seconds = noted.since + noted.seconds - since
+        end = noted.since + noted.seconds
+        since = max(noted.since, _last_told(clock, page, end))
+        seconds = end - since
     if seconds >= LEAST_SECONDS and page.is_clock_running:
         page.add_pause(since - clock.zero, seconds)
         clock.zero += seconds
         page.start_clock(clock.zero)
     page.note_pause(None)
     page.seen_running(now)
+
+
+def _last_told(clock: WallClock, page: LivePage, end: float) -> float:
+    """When anybody was last told the time before a pause with this end: the clock may not go back further."""
+    recorded, read = clock.zero + page.latest, clock.zero + clock.latest
+    # A pause lasts longer: what was read so shortly before its end was read after it.
+    return recorded if end - read < LEAST_SECONDS else max(recorded, read)
 
 
 def _wait_for_owner(page: LivePage) -> None:
@@ -88,13 +97,18 @@ class _Look:
     ours: float  # seconds that this process ran, or this thread waited for a processor
     run: float  # seconds that the run's process has run
     trials: int  # that the run had done
+    continued: int | None  # how often our process was continued by a signal
 
 
 class PauseWatch:
-    """The supervisor's watch over one process of the run; `is_paused` is called several times a second."""
+    """The supervisor's watch over one process of the run; `is_paused` is called several times a second.
 
-    def __init__(self, pid: int, page: LivePage) -> None:
-        self._pid, self._page = pid, page
+    If it `has_evaluators`, its trials run in processes that it has forked: while one of them is not
+    stopped, the run goes on.
+    """
+
+    def __init__(self, pid: int, page: LivePage, has_evaluators: bool = False) -> None:
+        self._pid, self._page, self._has_evaluators = pid, page, has_evaluators
         self._last = self._before = self._look(proc.stat(pid))
         self._was_stopped = False
         self._n_pauses = len(page.pauses())  # that the run's process has taken off
@@ -104,7 +118,7 @@ class PauseWatch:
         """Whether the run's process is stopped, or was until now: then no deadline counts."""
         now = monotonic()
         fields = proc.stat(self._pid)
-        if proc.is_stopped(fields):
+        if proc.is_stopped(fields) and not self._is_evaluating():
             self._was_stopped = True
             self._note(now)
             return True
@@ -129,6 +143,10 @@ class PauseWatch:
         """We did something that took a while: that was no pause."""
         self._last = self._look(proc.stat(self._pid))
 
+    def _is_evaluating(self) -> bool:
+        pids = proc.children(self._pid) if self._has_evaluators else []
+        return not all(proc.is_stopped(proc.stat(pid)) for pid in pids)
+
     def _note(self, now: float) -> None:
         """Writes to the page how long the pause is by now, unless the run's process has taken it off."""
         seconds = now - self._last.at
@@ -140,6 +158,8 @@ class PauseWatch:
     def _were_both_frozen(self) -> bool:
         """Whether neither we nor the run's process ran since the last look, though both could have."""
         now, last = self._look(proc.stat(self._pid)), self._last
+        if now.continued != last.continued:  # the run heard of that as well, if it was stopped
+            return False
         missing = now.at - last.at - (now.ours - last.ours) - LOOK_SECONDS - ANSWER_SECONDS
         is_run_active = now.run - last.run > (now.at - last.at) / 2
         has_gone_on = now.trials - last.trials > 2 * (last.trials - self._before.trials) + 2
@@ -151,4 +171,5 @@ class PauseWatch:
             ours=process_seconds() + proc.seconds_waited(),
             run=proc.seconds_run(fields),
             trials=self._page.snapshot().trials,
+            continued=times_continued(),
         )

@@ -10,7 +10,7 @@ import math
 from numbers import Real
 from typing import Any
 
-from cfo_bench.errors import RunError, one_line
+from cfo_bench.errors import RunError, brief_line
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Space, without_numpy
 
@@ -66,7 +66,7 @@ def checked_result(result: Any) -> Result:
     loss = None if status is not Status.OK or result.loss is None else number_of("loss", result.loss)
     error = result.error
     if error is not None:
-        error = one_line(error) if isinstance(error, str) else f"the error is {_shown(error)}: give a text"
+        error = brief_line(error) if isinstance(error, str) else f"the error is {_shown(error)}: give a text"
     return Result(status, loss, fit_seconds, validate_seconds, None, error)
 
 
@@ -98,6 +98,6 @@ def _whole(what: str, value: Any, least: int) -> int:
 def _shown(value: object) -> str:
     """A wrong value, for an error."""
     try:
-        return one_line(repr(value), SHOWN_CHARACTERS)
+        return brief_line(repr(value), SHOWN_CHARACTERS)
     except Exception:  # it is somebody else's code that describes it
         return f"a {type(value).__name__}"

@@ -8,11 +8,12 @@ from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from cfo_bench.errors import CfoBenchError, TraceError, describe
+from cfo_bench.errors import CfoBenchError, RunError, TraceError, describe
 from cfo_bench.machine.children import adopt_orphans
 from cfo_bench.machine.signals import die_with_parent, leave_stopping_to_others
 from cfo_bench.records import TrialRecord
 from cfo_bench.results import trace
+from cfo_bench.results.limits import as_taken_up, limits_of
 from cfo_bench.results.trace import Record, Trace, TraceWriter
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
@@ -35,6 +36,8 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
     try:
         _redirect_output(log_path)
         past = None if fresh else trace.read(job.trace_path)
+        if past is not None:
+            past = as_taken_up(past, limits_of(job.spec))
         with closing(LivePage.join(page_path)) as page, closing(runner.run(job, past, page, why)) as records:
             first = next(records)  # an old trace is removed only now that there is something in its place
             with TraceWriter(job.trace_path) as writer:
@@ -46,8 +49,12 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
                     output.write(record)
                 writer.sync()
     except CfoBenchError as error:
-        log_path.unlink(missing_ok=True)
-        answer.send((error.exit_code, str(error)))
+        more = ""
+        if isinstance(error, RunError) and log_path.is_file() and log_path.stat().st_size:
+            more = f"; more in {log_path}"
+        else:
+            log_path.unlink(missing_ok=True)
+        answer.send((error.exit_code, f"{error}{more}"))
     except Exception as error:
         answer.send((1, f"unexpected {describe(error)}; more in {log_path}"))
         raise

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.machine.contention import Ticks
 from cfo_bench.machine.signals import signal_name
-from cfo_bench.records import EndReason, Result, StartedTrial, Status, TrialRecord, record_of
+from cfo_bench.records import EndReason, EndRecord, Result, StartedTrial, Status, TrialRecord, record_of
 from cfo_bench.results import trace
 from cfo_bench.results.files import log_path
 from cfo_bench.results.identity import check_same_run, spec_header
+from cfo_bench.results.limits import as_taken_up, has_final_end, is_done, is_longer, limits_of, why_ended
+from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import Trace, TraceWriter
 from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
@@ -80,21 +82,32 @@ class Death:
 
 
 def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> Trace | None:
-    """The trace that an earlier command left, repaired; None when the run has to start from the beginning."""
+    """The trace that an earlier command left, repaired; None when the run has to start from the beginning.
+
+    It has an end if there is nothing left to do. A run that was over and is to go on with other limits has
+    none, though its trace does: the first line of its process says that it goes on.
+    """
     path = job.trace_path
     past = trace.read(path)
     if past is None:
         return None
     check_same_run(path, past.header, spec_header(job.spec, job.data_identity))
+    end = end_by(job)
+    if end is not None:
+        return replace(past, end=end)
     if past.is_finished:
-        return past
+        if not job.replays:
+            raise TraceError(f"{path}: {CANT_RESUME}, so it can't go on with other limits: use --force")
+        taken = as_taken_up(past, limits_of(job.spec))
+        say(f"{path}: {why_over(path)}; goes on at {taken.elapsed:.1f} s of its clock")
+        return taken
     with TraceWriter(path) as writer:
         cut = writer.mend()
         if cut:
             say(f"{path}: its last line was torn, {cut} bytes cut off")
         past = _reread(path)
-        if past.is_finished:
-            return past
+        if past.is_finished:  # only its last line's end was missing
+            return replace(past, end=end_by(job))
         _log_missing(job, writer, past, page.trials(), None)
         past = _reread(path)
         if past.trials and not job.replays:
@@ -103,6 +116,34 @@ def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> T
             return None
     say(f"{path}: resumed after {len(past.trials)} trials, at {past.elapsed:.1f} s of its clock")
     return past
+
+
+def end_by(job: Job) -> EndRecord | None:
+    """The end of the run, with the job's limits; None if it has not come so far, or can go on.
+
+    A run that went on for longer is read as if it had ended then.
+    """
+    path, asked = job.trace_path, limits_of(job.spec)
+    found = trace.ends(path)
+    if found is None:
+        return None
+    header, last = found
+    check_same_run(path, header, spec_header(job.spec, job.data_identity))
+    is_exhausted = last.get("reason") == EndReason.EXHAUSTED and not job.replays  # it is as it would be
+    if not (is_exhausted or is_done(header, last, asked)):
+        return None
+    if has_final_end(last) and not is_longer(last, asked):
+        return trace.parse_end(last)
+    lines = trace.lines_of(path)
+    assert lines is not None, "a trace that has a last line has lines"
+    end = shortened(lines, asked.budget_seconds, asked.max_trials).end
+    return None if end is None else trace.parse_end(end)
+
+
+def why_over(path: Path) -> str | None:
+    """What ended the run, if its trace ends with a final end."""
+    found = trace.ends(path)
+    return why_ended(*found) if found is not None and has_final_end(found[1]) else None
 
 
 def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> Trace:
@@ -156,7 +197,6 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
             reason, error = EndReason.ERROR, f"a trial ended the process ({death}), and {CANT_RESUME}"
         else:  # it died in the method, and would again
             reason, error = EndReason.ERROR, f"the process died outside of a trial: {death}"
-        cut_ask = elapsed - after.elapsed if reason is EndReason.BUDGET and not logged else 0.0
         writer.append(
             end_record(
                 reason,
@@ -164,7 +204,7 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
                 len(after.trials),
                 after.best,
                 error,
-                max(cut_ask, 0.0),
+                None if reason is EndReason.INTERRUPTED else page.method_call(),
                 death.began,
                 page.pauses(),
             )

@@ -10,16 +10,19 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from cfo_bench import tasks
 from cfo_bench.clock import Clock, SharedWallClock, VirtualClock, WallClock, utc_now
 from cfo_bench.errors import DataError, RunError
 from cfo_bench.machine import contention
 from cfo_bench.machine.memory import PeakMemory, cap_memory
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import EndReason, Fold, Objective, Optimizer, ResumeRecord, RunSpec, TaskFacts
+from cfo_bench.optimizers.program import ProgramMethod
+from cfo_bench.records import EndReason, Fold, Learner, Objective, Optimizer, ResumeRecord, RunSpec, TaskFacts
 from cfo_bench.results.identity import check_same_run, data_differences, data_identity
+from cfo_bench.results.limits import limits_of
 from cfo_bench.results.trace import Record, Trace
+from cfo_bench.run.charging import Charged
+from cfo_bench.run.data import load_fold
 from cfo_bench.run.ending import end_record
 from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
@@ -40,21 +43,18 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
     """
     spec = job.spec
     learner = learner_of(spec)
-    fold, facts = tasks.load_fold(
-        job.data,
-        spec.fold,
-        spec.n_folds,
-        spec.seed,
-        spec.holdout_share if spec.validation == "holdout" else None,
-    )
-    _check_data(job, facts)
     check_clock(spec, learner)
+    fold, facts = load_fold(spec, job.data, learner)
+    _check_data(job, facts)
     check_problem(spec.learner, learner, facts)
     space = learner.space(fold.n_rows)
     start = space.accept(learner.start(space))
-    seed = method_seed(spec)
-    optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **_options(spec, fold))
-    header = header_of(job, learner, fold, facts, space, start)
+    # A run that was begun by an older version has a seed that was made in another way.
+    seed = method_seed(spec) if past is None else past.header.get("method_seed", method_seed(spec))
+    options = _options(spec, fold, learner)
+    optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **options)
+    program = optimizer.program_facts if isinstance(optimizer, ProgramMethod) else None
+    header = header_of(job, learner, fold, facts, space, start, seed, program)
     metric = METRICS[fold.metric]
     is_virtual = spec.clock == "virtual"
     referee = Referee(
@@ -71,8 +71,15 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
         page.prepared(True)
         untold = replay(optimizer, past, spec, referee)
         page.prepared(False)
+        limits = limits_of(spec)
         yield ResumeRecord(
-            elapsed=past.elapsed, trials=len(past.trials), utc=utc_now(), why=why, node=platform.node()
+            elapsed=past.elapsed,
+            trials=len(past.trials),
+            utc=utc_now(),
+            why=why,
+            node=platform.node(),
+            superseded=past.superseded,
+            limits=None if limits == limits_of(past.header["spec"]) else limits,
         )
 
     best, trials, error = past.best, len(past.trials), None
@@ -80,6 +87,8 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
     with ExitStack() as cleanup:
         began = None if is_virtual else contention.ticks()
         clock, evaluator = _start(spec, prepare, referee, past.elapsed, page, cleanup)
+        if spec.charge_method:
+            optimizer = Charged(optimizer, clock)
         if isinstance(evaluator, Pool):
             records = search_parallel(optimizer, evaluator, clock, referee, page, trials, untold)
         else:
@@ -99,7 +108,11 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
             trials += 1
             if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
                 best = record
-        yield end_record(reason, clock.now(), trials, best, error, began=began, pauses=page.pauses())
+        ended_at = clock.now()
+        page.stop_clock()  # to write the end of a long trace takes longer than the supervisor has patience
+        yield end_record(reason, ended_at, trials, best, error, page.method_call(), began, page.pauses())
+        if isinstance(clock, WallClock):
+            page.start_clock(clock.zero)
 
 
 def _check_data(job: Job, facts: TaskFacts) -> None:
@@ -113,10 +126,16 @@ def _check_data(job: Job, facts: TaskFacts) -> None:
         )
 
 
-def _options(spec: RunSpec, fold: Fold) -> dict[str, Any]:
-    """The method's options. A method with the option `n_rows` is given the number of training rows."""
-    known = {"n_rows": fold.n_rows} if "n_rows" in spec.options else {}
-    return {**spec.options, **known}
+def _options(spec: RunSpec, fold: Fold, learner: Learner) -> dict[str, Any]:
+    """The method's options. Those of these names are given what the run knows, whatever their default is."""
+    # A recording that has results on all rows only gives a multi-fidelity method a single level.
+    n_rows = fold.n_rows if fold.recording is None else fold.recording.full_rows
+    known = {
+        "n_rows": n_rows,
+        "cost_related": list(learner.cost_related),
+        "budget_seconds": spec.budget_seconds,
+    }
+    return {**spec.options, **{name: value for name, value in known.items() if name in spec.options}}
 
 
 def _test(objective: Objective, clock: Clock, page: LivePage) -> float | None:

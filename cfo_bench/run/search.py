@@ -42,7 +42,15 @@ class Limits:
 
 
 class Watcher(Protocol):
-    """Hears of each trial when its evaluation starts, and when it has a result."""
+    """Hears when a trial starts and when it has a result, and when the method is called."""
+
+    def asks(self, since: float) -> None:
+        """The method is being asked, until `began` or `returned`."""
+
+    def tells(self, since: float) -> None:
+        """The method is being told, until `returned`."""
+
+    def returned(self) -> None: ...
 
     def began(self, begun: StartedTrial) -> None: ...
 
@@ -130,6 +138,8 @@ def search(
             return EndReason.BUDGET
         if limits.max_trials is not None and done >= limits.max_trials:
             return EndReason.MAX_TRIALS
+        if watcher:
+            watcher.asks(asked_at)
         try:
             trial = referee.ask(optimizer, done)
         except Exhausted:
@@ -153,11 +163,15 @@ def search(
             best_loss = result.loss
             test_score = referee.score(test())
         telling_at = clock.now()
+        if watcher:
+            watcher.tells(telling_at)
         try:
             referee.tell(optimizer, trial, result)
         except RunError:
             yield record_of(begun, result, score, ended, None, test_score)
             raise
         tell_seconds = clock.now() - telling_at
+        if watcher:
+            watcher.returned()
         done += 1
         yield record_of(begun, result, score, ended, tell_seconds, test_score)

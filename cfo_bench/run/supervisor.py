@@ -10,7 +10,8 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -21,9 +22,7 @@ from cfo_bench.errors import CfoBenchError
 from cfo_bench.machine import contention
 from cfo_bench.processes import ForkServerContext
 from cfo_bench.records import EndReason, EndRecord
-from cfo_bench.results import trace
 from cfo_bench.results.files import log_path, page_path, stamp
-from cfo_bench.results.identity import check_same_run, spec_header
 from cfo_bench.run import recovery
 from cfo_bench.run.entry import run_job
 from cfo_bench.run.fork_server import end_orphans, is_gone, running_server
@@ -94,14 +93,9 @@ def already_done(job: Job) -> Verdict | None:
 def _end_on_disk(job: Job) -> EndRecord | None:
     """The last line of the trace, if it is the end of just this run; None also for an interrupted run."""
     try:
-        found = trace.ends(job.trace_path)
-        if found is None or found[1]["kind"] != "end":
-            return None
-        check_same_run(job.trace_path, found[0], spec_header(job.spec, job.data_identity))
-        end = trace.parse_end(found[1])
+        return recovery.end_by(job)
     except CfoBenchError:  # whoever starts the run meets the same error, and reports it
         return None
-    return None if end.reason is EndReason.INTERRUPTED else end
 
 
 def own_page(job: Job) -> LivePage | Verdict:
@@ -160,9 +154,10 @@ class _Supervisor:
     def run(self, force: bool) -> Verdict:
         past = None if force else recovery.prepare_to_resume(self._job, self._page, self._say)
         if past is not None and past.end is not None and past.is_finished:
-            self._log_path.unlink(missing_ok=True)  # an earlier command was killed before it could do so
+            self._log_kept(past.end)  # an earlier command was killed before it could do so
             return _ended(past.end, Outcome.ALREADY_DONE)
-        fresh, why = past is None, "it was interrupted"
+        fresh, over = past is None, recovery.why_over(self._job.trace_path) if past else None
+        why = over or "it was interrupted"
         self._page.clear()
         if past is None or len(self._page.pauses()) < len(past.pauses):
             self._page.forget_pauses()
@@ -175,21 +170,35 @@ class _Supervisor:
             if answer is not None:
                 exit_code, message = answer
                 return Verdict(Outcome.FAILED, exit_code, message)
-            # Until a fresh process has written its first line, the trace that it will replace is there.
-            has_begun = not fresh or _stamp_if_there(self._job.trace_path) != before
+            # Until its process has written a first line, the trace that a fresh run will replace is there,
+            # or that of a run that is over and is to go on.
+            has_begun = not (fresh or over) or _stamp_if_there(self._job.trace_path) != before
             end = _end_on_disk(self._job) if has_begun else None
             if end is None:
                 after = recovery.complete_trace(self._job, self._page, death, has_begun)
                 end = after.end
             if end is not None:
-                self._log_path.unlink(missing_ok=True)
+                log_kept = self._log_kept(end)
                 if end.reason is EndReason.INTERRUPTED:
                     return Verdict(Outcome.INTERRUPTED)
-                return _ended(end, Outcome.DONE)
-            fresh, why = False, str(death)
+                verdict = _ended(end, Outcome.DONE)
+                return (
+                    replace(verdict, message=f"{verdict.message}; more in {log_kept}")
+                    if log_kept
+                    else verdict
+                )
+            fresh, over, why = False, None, str(death)
             self._say(
                 f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}); resumed"
             )
+
+    def _log_kept(self, end: EndRecord) -> Path | None:
+        """The log, if the run ended with an error and something was printed; else it is removed."""
+        with suppress(OSError):
+            if end.reason is EndReason.ERROR and self._log_path.stat().st_size:
+                return self._log_path
+        self._log_path.unlink(missing_ok=True)
+        return None
 
     def _one_process(self, fresh: bool, why: str) -> tuple[Death, tuple[int, str] | None]:
         """How the process died, and its (exit code, message) if it could not do the job."""
@@ -227,7 +236,8 @@ class _Supervisor:
 
     def _watch(self, child: Any) -> Fate:
         """Sleeps until the process ends, its time is over, or everything is to stop."""
-        pauses, is_paused = PauseWatch(child.pid, self._page), False
+        pauses = PauseWatch(child.pid, self._page, has_evaluators=self._job.spec.parallel > 1)
+        is_paused = False
         synced_at = looked_at = monotonic()
         preparing_seconds = 0.0
         while True:

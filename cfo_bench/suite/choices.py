@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from cfo_bench import quantities
+from cfo_bench.errors import UserError, told_at
 from cfo_bench.kinds import Kind, Schema, Several, Text, is_text
+from cfo_bench.registry import Registry, label
+from cfo_bench.suite.key_values import as_option, parse_options, split_list
 from cfo_bench.yaml_file import Marked
 
 # The tags that an editor offers; a task table may have others.
@@ -21,12 +23,37 @@ class Choice:
 
     name: str  # a registered name, or file.py:Class
     options: Mapping[str, Any] = field(default_factory=dict)
+    variant: str = ""  # of a method: what it is called in folders, tables and figures; "": by its own name
     # Where in a file each option was written, and under "" where the name was.
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def place(self) -> str:
         return self.places.get("", "")
+
+    @property
+    def label(self) -> str:
+        """What it is called in folders, tables and figures."""
+        return self.variant or label(self.name)
+
+
+def checked_name(variant: str) -> str:
+    """The name of a variant: `--option NAME.key=value` has to find it."""
+    if "=" in variant:
+        raise UserError(f"the name {variant!r} of a method has a '=': write a name without it")
+    return variant
+
+
+def method_of_word(word: str, place: str = "") -> Choice:
+    """`cfo`, or `cfo:delta_init=1,scale=ln`: a variant that is called `cfo@delta_init=1,scale=ln`."""
+    from cfo_bench.optimizers import METHODS
+
+    name, options = METHODS.split_options(word)
+    if not options:
+        return Choice(name, places={"": place})
+    with told_at(place):
+        given = parse_options(split_list(options))
+    return Choice(name, given, f"{label(name)}@{options}", {"": place})
 
 
 @dataclass(frozen=True)
@@ -54,8 +81,16 @@ class Options(Kind):
         return {"type": ["object", "null"]}
 
 
+# The keys among a method's options that are none: the variant's name, or the method that it is one of.
+_NAME, _METHOD = "name", "method"
+
+
 class Named(Kind):
-    """`cfo`, or `cfo: {delta_init: 1}`: read as a `Choice`."""
+    """`cfo`, or `cfo: {delta_init: 1}`: read as a `Choice`.
+
+    A method may have a name of its own: `long: {method: cfo, delta_init: 1}`, `cfo: {name: long, delta_init:
+    1}`, or `cfo:delta_init=1`, which gets its name from its options.
+    """
 
     metavar = "NAME"
 
@@ -66,21 +101,46 @@ class Named(Kind):
         value = marked.value
         if isinstance(value, Choice):
             return value
+        is_method = self.name == "method"
         if is_text(value):
-            return Choice(value, places={"": marked.place})
+            return (
+                method_of_word(value, marked.place) if is_method else Choice(value, places={"": marked.place})
+            )
         if isinstance(value, Mapping) and len(value) == 1:
             [(name, options)] = value.items()
             if is_text(name):
                 given = Options().read(f"the options of {name}", options)
                 own = options.value if isinstance(options.value, Mapping) else {}
                 places = {"": marked.place, **{key: one.key_place for key, one in own.items()}}
-                return Choice(name, {key: as_option(one) for key, one in given.items()}, places)
+                choice = Choice(name, {key: as_option(one) for key, one in given.items()}, places=places)
+                return self._variant(choice, own) if is_method else choice
         raise marked.wrong(
             f"one of the {key}", "write a name, or one name with its options, as in cfo: {scale: ln}"
         )
 
+    def _variant(self, choice: Choice, own: Mapping[str, Marked]) -> Choice:
+        """The choice, its name and its method taken from among its options."""
+        options = dict(choice.options)
+        found = {key: options.pop(key) for key in (_NAME, _METHOD) if key in options}
+        for key, text in found.items():
+            if not is_text(text):
+                raise own[key].wrong(f"{key} of {choice.name}", "write a name")
+        if len(found) == 2:
+            raise own[_METHOD].wrong(
+                f"{_METHOD} of {choice.name}", "the name stands before it already: leave out one of the two"
+            )
+        name = found.get(_METHOD, choice.name)
+        variant = choice.name if _METHOD in found else found.get(_NAME, "")
+        with told_at(choice.place):
+            return replace(choice, name=name, options=options, variant=checked_name(variant))
+
     def schema(self) -> Schema:
-        name = {"anyOf": [{"enum": self._known()}, Text().reference()]}
+        registry = self._registry()
+        families = [
+            {"description": row.summary, "type": "string", "pattern": f"^{family}:."}
+            for family, row in sorted(registry.families.items())
+        ]
+        name = {"anyOf": [{"enum": sorted(registry.builtin)}, *families, Text().reference()]}
         return {
             "oneOf": [
                 {"description": f"The name of a {self.name}, or file.py:Class.", **name},
@@ -95,14 +155,15 @@ class Named(Kind):
             ]
         }
 
-    def _known(self) -> list[str]:
+    def _registry(self) -> Registry:
         from cfo_bench.learners import LEARNERS
         from cfo_bench.optimizers import METHODS
 
-        return sorted((METHODS if self.name == METHODS.kind else LEARNERS).builtin)
+        return METHODS if self.name == METHODS.kind else LEARNERS
 
     def plain(self, value: Any) -> str | None:
-        return value.name if isinstance(value, Choice) and not value.options else None
+        is_plain = isinstance(value, Choice) and not value.options and not value.variant
+        return value.name if is_plain else None
 
     def parts(self) -> Sequence[Kind]:
         return (Text(), Options())
@@ -152,9 +213,3 @@ class Tasks(Kind):
 
     def parts(self) -> Sequence[Kind]:
         return (self._tags,)
-
-
-def as_option(value: Any) -> Any:
-    """The value of an option: YAML takes 1e-3 for text, here it is a number."""
-    is_number = isinstance(value, str) and re.fullmatch(f"[+-]?{quantities.NUMBER}", value)
-    return float(value) if is_number and "e" in value.lower() else value

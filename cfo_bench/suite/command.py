@@ -22,7 +22,8 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
         words += ["--problem", str(data.problem)] if data.problem else []
     else:
         words += ["--task", spec.task]
-    words += ["--method", spec.method, "--budget", _word(spec.budget_seconds), "--folds", str(spec.fold)]
+    words += ["--method", spec.method, *(["--name", spec.variant] if spec.variant else [])]
+    words += ["--budget", _word(spec.budget_seconds), "--folds", str(spec.fold)]
     if spec.learner != DEFAULTS.learners[0].name:
         words += ["--learner", spec.learner]
     if (spec.seed,) != DEFAULTS.seeds:
@@ -32,13 +33,20 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
         # Without --n-folds, a task with official folds would be run on those.
         is_needed = value != _DEFAULTS[one.name] or (one.name == "n_folds" and data.origins)
         if is_needed and one.name != "budget_seconds":
-            words += [one.flags[-1], _word(value)]
+            words += [one.flags[-1]] if value is True else [one.flags[-1], _word(value)]
     words += _options("--option", spec.options)
-    words += _options("--learner-option", spec.learner_options)
+    named = data.path if data.source == "surrogate" else None  # --surrogate gives it to the learner
+    words += _options(
+        "--learner-option", {key: value for key, value in spec.learner_options.items() if value != named}
+    )
     if data.folder is not None:
         words += ["--data-dir", data.folder]
     if data.table is not None:
         words += ["--tasks", data.table]
+    if data.source == "yahpo" and data.path is not None:
+        words += ["--yahpo", data.path]
+    if named is not None:
+        words += ["--surrogate", named]
     return shlex.join(words)
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 from cfo_bench import tasks
 from cfo_bench.errors import UnknownNameError, UserError, told_at
+from cfo_bench.learners import LEARNERS
 from cfo_bench.records import DataRef, Problem, RunSpec
+from cfo_bench.registry import is_in_file
 from cfo_bench.run_id import run_id
 from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
+from cfo_bench.suite.checks import check_recording
 from cfo_bench.suite.folds import parse_folds
-from cfo_bench.suite.model import Pick, Suite
-from cfo_bench.suite.options import Chosen
+from cfo_bench.suite.model import Choice, Pick, Suite
 
 # --- the tasks, and where their data is -----------------------------------------------------------
 
@@ -58,32 +60,53 @@ def selected(suite: Suite, offline: bool) -> list[DataRef]:
 def _picked(pick: Pick, suite: Suite, offline: bool) -> list[DataRef]:
     with told_at(pick.place):
         if pick.tags:
-            return tasks.tagged(pick.tags, suite.data_dir, suite.task_tables, offline)
-        return tasks.select(pick.word, suite.data_dir, suite.task_tables, offline)
+            return tasks.tagged(pick.tags, suite.data_dir, suite.task_tables, offline, suite.yahpo)
+        return tasks.select(pick.word, suite.data_dir, suite.task_tables, offline, suite.yahpo)
 
 
 # --- the runs -------------------------------------------------------------------------------------
 
 
-def specs_of(suite: Suite, learners: Chosen, methods: Chosen, data: Mapping[str, DataRef]) -> list[RunSpec]:
+def specs_of(
+    suite: Suite,
+    learners: Sequence[Choice],
+    methods: Sequence[Choice],
+    data: Mapping[str, DataRef],
+    *,
+    import_files: bool = True,
+) -> list[RunSpec]:
     """Every run of the suite, with the options of each learner and method.
 
-    The methods take turns, fold by fold. The folds of a task are its official ones where this machine
-    knows them.
+    The clock is virtual where the learner does not train. Without `import_files`, a learner of a local file
+    is taken for one that trains. The methods take turns, fold by fold. The folds of a task are its official
+    ones where this machine knows them.
     """
     if suite.budget_seconds is None:
         raise UserError("the suite has no budget: write how long a run may take, as in 10m")
     specs: list[RunSpec] = []
     place = suite.places.get("folds", "")
     common: dict[str, Any] = {one.name: getattr(suite, one.name) for one in fields(Settings)}
-    for (learner, learner_options), (task, ref) in product(learners, data.items()):
-        common["learner_options"] = learner_options
+    for learner, (task, ref) in product(learners, data.items()):
+        common["learner_options"] = learner.options
         common["n_folds"] = suite.n_folds or tasks.official_folds(ref) or DEFAULT_N_FOLDS
+        if ref.recorded_folds and common["n_folds"] != ref.recorded_folds:
+            raise UserError(
+                f"--n-folds {suite.n_folds}: {ref.recorded_folds} folds of task {task!r} were recorded: "
+                "leave it out"
+            )
+        is_virtual = False
+        if import_files or not is_in_file(learner.name):
+            found = LEARNERS.load(learner.name)
+            is_virtual = bool(getattr(found, "virtual", False))
+            check_recording(learner.name, getattr(found, "recording", None), ref)
+        common["clock"] = suite.clock or ("virtual" if is_virtual else "wall")
         with told_at(place):
             folds = parse_folds(suite.folds, common["n_folds"], "folds" if place else "--folds")
         specs += [
-            RunSpec(learner, task, method, fold, seed, options=options, **common)
-            for seed, fold, (method, options) in product(suite.seeds, folds, methods)
+            RunSpec(
+                learner.name, task, method.name, fold, seed, method.variant, options=method.options, **common
+            )
+            for seed, fold, method in product(suite.seeds, folds, methods)
         ]
     return specs
 

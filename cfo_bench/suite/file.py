@@ -16,6 +16,7 @@ from typing import Any
 from cfo_bench import yaml_file
 from cfo_bench.errors import UnknownNameError, UserError, told_at
 from cfo_bench.kinds import Several
+from cfo_bench.registry import placed
 from cfo_bench.settings import settings_of
 from cfo_bench.suite.choices import Tasks
 from cfo_bench.suite.model import Choice, Suite
@@ -73,7 +74,8 @@ def _beside(folder: Path, suite: Suite) -> Suite:
     """The suite with the paths that are relative to `folder` made relative to where we are."""
 
     def moved(choice: Choice) -> Choice:
-        return replace(choice, name=str(folder / choice.name)) if ".py:" in choice.name else choice
+        with told_at(choice.place):
+            return replace(choice, name=placed(choice.name, folder))
 
     scheduler = suite.cluster.scheduler
     if scheduler is not None and "://" not in scheduler:
@@ -86,4 +88,6 @@ def _beside(folder: Path, suite: Suite) -> Suite:
         results=folder / suite.results if "results" in suite.places else suite.results,
         data_dir=folder / suite.data_dir if suite.data_dir else None,
         task_tables=tuple(folder / table for table in suite.task_tables),
+        yahpo=folder / suite.yahpo if suite.yahpo else None,
+        surrogate=folder / suite.surrogate if suite.surrogate else None,
     )

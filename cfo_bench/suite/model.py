@@ -40,7 +40,8 @@ class Grid:
     )
     methods: tuple[Choice, ...] = setting(
         (), Several(Named("method")),
-        "A method (see `cfo-bench methods`), or file.py:Class; give several for all of them.",
+        "A method (see `cfo-bench methods`), file.py:Class, or with options cfo:delta_init=1,scale=ln; give "
+        "several for all of them.",
         flag="--method",
         in_file="What is compared: one or several of `cfo-bench methods`.",
     )
@@ -98,6 +99,16 @@ class Suite(Settings, Grid):
     task_tables: tuple[Path, ...] = setting(
         (), Several(FilePath("FILE")), "A YAML table of tasks of your own.", flag="--tasks",
         by_default="$CFO_BENCH_TASKS", in_file="YAML tables of tasks of your own, relative to this file.",
+    )
+    yahpo: Path | None = setting(
+        None, FilePath("DIR"), "A copy of YAHPO Gym's data, for --task yahpo:ID.",
+        by_default="$CFO_BENCH_YAHPO, or what YAHPO's own settings say",
+        in_file="A copy of YAHPO Gym's data, relative to this file.",
+    )
+    surrogate: Path | None = setting(
+        None, FilePath("FILE"), "Put surrogates in the place of learners and data (see docs/simulation.md).",
+        in_file="A file of `cfo-bench surrogate fit`, relative to this file: its surrogates replace "
+        "learners and data.",
     )
     # fmt: on
     # Where in a file a field was given its value.

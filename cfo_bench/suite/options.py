@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cfo_bench.errors import OptionError, UserError, told_at
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.registry import Registry, existing_file, is_in_file, label
+from cfo_bench.registry import Registry, family_of, is_users_code
 from cfo_bench.suite.model import Choice
-
-# Names with all their options.
-Chosen = list[tuple[str, dict[str, Any]]]
 
 
 def method_options(
     choices: Sequence[Choice], given: Mapping[str, Any], parallel: int, *, import_files: bool = True
-) -> Chosen:
+) -> list[Choice]:
     """Each method with all its options.
 
     An option that is `given` replaces that of the choice, which replaces the method's default. `name.key`
-    gives an option to one method, `key` to all of them. Without `import_files`, a method of a local file
-    has the options that it is given, unchecked.
+    gives an option to one method or variant, `key` to all of them. Without `import_files`, a method of a
+    local file or program has the options that it is given, unchecked.
     """
+    choices = [_checked_variant(choice) for choice in choices]
     for choice in choices:
         for key in choice.options:
             with told_at(choice.places.get(key, "")):
@@ -32,7 +31,7 @@ def method_options(
         _refuse_reserved(key.rpartition(".")[2])
     found = []
     for choice, options in _each(METHODS, choices, given, import_files):
-        if not import_files and is_in_file(choice.name):
+        if not import_files and is_users_code(choice.name):
             pass  # whether it takes several trials at a time is not known
         elif "parallel" in options:
             options["parallel"] = parallel
@@ -41,23 +40,47 @@ def method_options(
                 raise OptionError(
                     f"--parallel {parallel}: method {choice.name!r} takes one trial at a time; leave it out"
                 )
-        found.append((choice.name, options))
+        found.append(replace(choice, options=options))
     return found
 
 
 def learner_options(
     choices: Sequence[Choice], given: Mapping[str, Any], *, import_files: bool = True
-) -> Chosen:
+) -> list[Choice]:
     """The same for learners."""
-    return [(choice.name, options) for choice, options in _each(LEARNERS, choices, given, import_files)]
+    each = _each(LEARNERS, choices, given, import_files)
+    return [replace(choice, options=options) for choice, options in each]
+
+
+def _checked_variant(choice: Choice) -> Choice:
+    """A variant must not be taken for another method. One that is called like its method is no variant."""
+    variant = choice.variant
+    if variant == replace(choice, variant="").label:
+        return replace(choice, variant="")
+    with told_at(choice.place):
+        is_family = family_of(variant) in METHODS.families and not variant.startswith(f"{choice.name}@")
+        if variant in METHODS.rows() or is_family:
+            raise UserError(f"{variant!r} is the name of another method: call this {choice.name} otherwise")
+        if variant and (row := METHODS.row(choice.name)).learner is not None:
+            raise UserError(
+                f"{variant!r}: {choice.name} is a reference that scores are scaled by, and has no variants "
+                f"({row.summary}): leave out its name"
+            )
+    return choice
+
+
+# The options of a method that a run sets, each with what it is set to.
+_SET_BY_THE_RUN = {
+    "parallel": "the number of trials at once is given by --parallel",
+    "n_rows": "it is the number of training rows of each fold; leave it out",
+    "cost_related": "it is the learner's hyperparameters that decide the cost; leave it out",
+    "budget_seconds": "it is the budget of the run, given by --budget; leave it out",
+}
 
 
 def _refuse_reserved(key: str) -> None:
-    """Some parameters of a method are set by the harness."""
-    if key == "parallel":
-        raise OptionError("option 'parallel': the number of trials at once is given by --parallel")
-    if key == "n_rows":
-        raise OptionError("option 'n_rows': it is the number of training rows of each fold; leave it out")
+    if key in _SET_BY_THE_RUN:
+        raise OptionError(f"option {key!r}: {_SET_BY_THE_RUN[key]}")
 
 
 def _each(
@@ -65,14 +88,21 @@ def _each(
 ) -> list[tuple[Choice, dict[str, Any]]]:
     """A choice that is made twice counts once; two that would share a folder of traces are an error."""
     kind = registry.kind
-    chosen = list({(choice.name, repr(choice.options)): choice for choice in choices}.values())
-    labels = [label(choice.name) for choice in chosen]
+    chosen = list(
+        {(choice.name, repr(choice.options), choice.variant): choice for choice in choices}.values()
+    )
+    labels = [choice.label for choice in chosen]
+    remedy = (
+        "give it a name of its own, as in name: my-{} in a suite file or --name my-{}"
+        if registry is METHODS
+        else "rename the class, or use two commands with a --results each"
+    )
     for choice, short in zip(chosen, labels, strict=True):
         if labels.count(short) > 1:
             with told_at(choice.place):
                 raise UserError(
                     f"{kind} {choice.name!r} is not the only one called {short!r}, and traces go by that "
-                    "name: rename the class, or use two commands with a --results each"
+                    f"name: {remedy.replace('{}', short)}"
                 )
     strangers = {key.rpartition(".")[0] for key in given if "." in key} - set(labels)
     if strangers:
@@ -81,8 +111,8 @@ def _each(
         )
     return [
         (choice, _options_of(registry, choice, given, len(chosen) > 1))
-        if import_files or not is_in_file(choice.name)
-        else (choice, _unchecked_options(choice, given))
+        if import_files or not is_users_code(choice.name)
+        else (choice, _unchecked_options(registry, choice, given))
         for choice in chosen
     ]
 
@@ -97,23 +127,23 @@ def _options_of(
         with told_at(choice.places.get(key, "")):
             registry.options(name, {key: value})
     try:
-        return registry.options(name, {**choice.options, **_given_to(name, given)})
+        return registry.options(name, {**choice.options, **_given_to(choice, given)})
     except OptionError as error:
         flag = "--option METHOD" if registry is METHODS else "--learner-option LEARNER"
         hint = f" (for one {registry.kind} only: {flag}.KEY=VALUE)" if is_one_of_many else ""
         raise OptionError(f"{error}{hint}") from None
 
 
-def _unchecked_options(choice: Choice, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a class in a local file that must not be imported."""
+def _unchecked_options(registry: Registry, choice: Choice, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a class in a local file that must not be imported, or of a program that must not be started."""
     with told_at(choice.place):
-        existing_file(choice.name)
-    return {**choice.options, **_given_to(choice.name, given)}
+        registry.check_users_code(choice.name)
+    return {**choice.options, **_given_to(choice, given)}
 
 
-def _given_to(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _given_to(choice: Choice, given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key.rpartition(".")[2]: value
         for key, value in given.items()
-        if key.rpartition(".")[0] in ("", label(name))
+        if key.rpartition(".")[0] in ("", choice.label)
     }

@@ -27,8 +27,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from cfo_bench.cache_folder import FOLDER as FOLDER
+from cfo_bench.cache_folder import LIMIT as LIMIT
+from cfo_bench.cache_folder import folder, limit_bytes
 from cfo_bench.code_hash import code_hash
-from cfo_bench.errors import NoLocksError, UserError
+from cfo_bench.errors import NoLocksError
 from cfo_bench.locks import has_name, open_locked
 from cfo_bench.metrics import Array
 from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
@@ -36,8 +39,6 @@ from cfo_bench.tasks.store import sha256
 
 # A smaller file is read so quickly that it needs no entry.
 SMALL_BYTES = 2**16
-DEFAULT_GB = 10.0
-FOLDER, LIMIT = "CFO_BENCH_CACHE", "CFO_BENCH_CACHE_GB"
 LENGTH_BYTES, ALIGNMENT, CHECKSUM_BYTES = 8, 64, 4
 OF_NOTHING = zlib.crc32(b"cfo-bench")  # not 0: then a file of zeros would have the right checksum
 ARRAYS = ("train_x", "train_y", "valid_x", "valid_y", "test_x", "test_y")
@@ -59,7 +60,7 @@ class CacheKey:
         """Whether the file is still the same as when it was hashed."""
         try:
             return _state(self.path) == self.state
-        except OSError:
+        except (OSError, ValueError):
             return False
 
 
@@ -81,7 +82,7 @@ def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
         if not path.is_file() or path.stat().st_size < SMALL_BYTES:
             return None
         content = sha256(path)
-    except OSError:  # whoever reads the data will say what is wrong
+    except (OSError, ValueError):  # whoever reads the data will say what is wrong
         return None
     parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, *made_with()]
     return CacheKey(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
@@ -138,7 +139,7 @@ def _facts_of(entry: CacheEntry) -> TaskFacts:
 
 
 def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEntry:
-    entries, limit = folder("folds"), _limit_bytes()
+    entries, limit = folder("folds"), limit_bytes()
     if wanted is None or entries is None:
         return build()
     path = entries / f"{wanted.key}.fold"
@@ -250,31 +251,6 @@ def _make_room(folder: Path, limit: int, keep: Path) -> None:
 
 def _size(entry: CacheEntry) -> int:
     return sum(array.nbytes for array in entry.arrays.values())
-
-
-def folder(name: str) -> Path | None:
-    """A folder of the cache; None without a cache."""
-    if _limit_bytes() == 0:
-        return None
-    given = os.environ.get(FOLDER)
-    if given:
-        return Path(given).expanduser() / name
-    try:
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # the user has no home folder
-        return None
-    return Path(caches) / "cfo-bench" / name
-
-
-def _limit_bytes() -> int:
-    given = os.environ.get(LIMIT) or str(DEFAULT_GB)
-    try:
-        limit = round(float(given) * 1e9)
-    except (ValueError, OverflowError):
-        limit = -1
-    if limit < 0:
-        raise UserError(f"{LIMIT} is {given!r}: give a number of gigabytes, 0 for no cache")
-    return limit
 
 
 def _state(path: Path) -> tuple[int, ...]:

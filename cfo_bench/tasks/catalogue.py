@@ -1,9 +1,9 @@
 """Which tasks there are, by name, without loading any of them.
 
 A name is looked up in this order: the user's folder, the user's tables, the paper's table, the bundled sets,
-the synthetic sets, plug-ins. All of them are searched for the exact name first, then for one that differs
-only in capitals and `-`/`_`. If the folder has a task of a table, under any of its names, the folder's
-data is taken. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, so no other is tried.
+the synthetic sets, recordings, plug-ins. All of them are searched for the exact name first, then for one that
+differs only in capitals and `-`/`_`. If the folder has a task of a table, under any of its names, the
+folder's data is taken. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, so no other is tried.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cfo_bench.errors import DataError, UnknownNameError, UserError
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks.sources import bundled, plugins, synthetic
+from cfo_bench.tasks.sources import bundled, plugins, recorded, synthetic
 from cfo_bench.tasks.sources.folder import FolderRow, read_index
 from cfo_bench.tasks.sources.origins import SUITE, Origin, parse_origin
 from cfo_bench.tasks.task_tables import TaskEntry, paper, read_table, tags_of
@@ -46,28 +46,39 @@ class TaskRow:
 
 
 def resolve(
-    name: str, data_dir: Path | None = None, tables: Sequence[Path] = (), offline: bool = False
+    name: str,
+    data_dir: Path | None = None,
+    tables: Sequence[Path] = (),
+    offline: bool = False,
+    yahpo: Path | None = None,
 ) -> DataRef:
     """Where the data of the task `name` is found."""
-    refs = resolve_all(name, data_dir, tables, offline)
+    refs = resolve_all(name, data_dir, tables, offline, yahpo)
     if len(refs) > 1:
         raise UserError(f"{name!r} is {len(refs)} tasks: name one, such as {refs[0].task!r}")
     return refs[0]
 
 
 def resolve_all(
-    name: str, data_dir: Path | None = None, tables: Sequence[Path] = (), offline: bool = False
+    name: str,
+    data_dir: Path | None = None,
+    tables: Sequence[Path] = (),
+    offline: bool = False,
+    yahpo: Path | None = None,
 ) -> list[DataRef]:
     """The same for a name that may stand for several tasks: `openml-suite:271`."""
     offline = offline or os.environ.get(OFFLINE_ENVIRONMENT, "0") not in ("", "0")
     rows = {row.name: row for row in _folder_rows(data_dir)}
     entries = _entries(tables)
-    ref = _named(name, rows, entries, offline)
+    recordings = recorded.refs(yahpo)
+    ref = _named(name, rows, entries, recordings, offline)
     if ref is not None:
         return [ref]
+    recorded.check_copy(name, yahpo)
     origin = parse_origin(name)
     if origin is None:
-        known = {*rows, *bundled.SETS, *synthetic.ROWS, *plugins.names(), *(entry.name for entry in entries)}
+        named = {entry.name for entry in entries}
+        known = {*rows, *bundled.SETS, *synthetic.ROWS, *recordings, *plugins.names(), *named}
         raise UnknownNameError("task", name, known)
     if origin.kind != SUITE:
         return [_from_origin(origin, entries, offline)]
@@ -78,13 +89,24 @@ def resolve_all(
 
 
 def _named(
-    name: str, rows: Mapping[str, FolderRow], entries: Sequence[TaskEntry], offline: bool
+    name: str,
+    rows: Mapping[str, FolderRow],
+    entries: Sequence[TaskEntry],
+    recordings: Mapping[str, DataRef],
+    offline: bool,
 ) -> DataRef | None:
     entry_of: dict[str, TaskEntry] = {}
     for entry in entries:
         for alias in entry.names:
             entry_of.setdefault(alias, entry)
-    sources: list[Mapping[str, object]] = [rows, entry_of, bundled.SETS, synthetic.ROWS, plugins.names()]
+    sources: list[Mapping[str, object]] = [
+        rows,
+        entry_of,
+        bundled.SETS,
+        synthetic.ROWS,
+        recordings,
+        plugins.names(),
+    ]
     for found in (_exactly, _loosely):
         for source in sources:
             task = found(name, source)
@@ -98,6 +120,8 @@ def _named(
                 return DataRef(task, "bundled", problem=bundled.SETS[task].problem)
             if source is synthetic.ROWS:
                 return DataRef(task, "synthetic", problem=Problem.REGRESSION)
+            if source is recordings:
+                return recordings[task]
             return DataRef(task, f"plug-in {plugins.names()[task]}")
     return None
 
@@ -147,7 +171,9 @@ def file_ref(path: Path, target: str, problem: Problem | None = None) -> DataRef
     return DataRef(path.stem, "file", str(path.resolve()), target, problem)
 
 
-def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[TaskRow]:
+def listing(
+    data_dir: Path | None = None, tables: Sequence[Path] = (), yahpo: Path | None = None
+) -> list[TaskRow]:
     """Every task that has a name, the folder's first. Of several with the same name, only the first."""
     from cfo_bench.metrics import METRIC_OF
     from cfo_bench.tasks.fetching import where_here
@@ -187,6 +213,9 @@ def listing(data_dir: Path | None = None, tables: Sequence[Path] = ()) -> list[T
         add(name, one_set.problem, sizes, "bundled", "bundled", one_set.note, _tags("bundled", one_set))
     for name, n_rows in synthetic.ROWS.items():
         add(name, Problem.REGRESSION, (n_rows, 0), "synthetic", "bundled", ANALYTIC, ("synthetic",))
+    for name, ref in recorded.refs(yahpo).items():
+        here, tags = recorded.where_here(ref), ("recorded", ref.source)
+        add(name, ref.problem, recorded.sizes(ref), ref.source, here, recorded.note(ref), tags)
     for name, point in plugins.names().items():
         add(name, None, (None, None), f"plug-in {point}", "plug-in", None, ("plug-in",))
     first_of_name = {row.name: row for row in reversed(rows)}

@@ -10,7 +10,7 @@ from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks.data_set import ColumnKind
 from cfo_bench.tasks.loading import inspect, load_data_set
-from cfo_bench.tasks.sources import synthetic
+from cfo_bench.tasks.sources import recorded, synthetic
 
 
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
@@ -18,6 +18,17 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
     if ref.source == "synthetic":
         facts = synthetic.facts(ref.task)
         return {"task": ref.task, "problem": facts.problem, "rows": facts.n_rows, "source": facts.source}
+    if ref.recorded_folds:
+        rows, features = recorded.sizes(ref)
+        return {
+            "task": ref.task,
+            "problem": ref.problem,
+            "rows": rows,
+            "features": features,
+            "folds": f"{ref.recorded_folds} recorded",
+            "source": ref.source,
+            "note": recorded.note(ref),
+        }
     data, stored = load_data_set(ref)
     kinds = [column.kind for column in data.features]
     missing = [

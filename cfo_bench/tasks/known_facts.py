@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from cfo_bench.cache_folder import folder as cache_folder
 from cfo_bench.records import DataRef, Problem, TaskFacts
 from cfo_bench.tasks import cache
 
@@ -30,7 +31,7 @@ def state_of(ref: DataRef) -> list[int] | None:
         return None
     try:
         about = Path(ref.path).stat()
-    except OSError:  # whoever reads the data will say what is wrong
+    except (OSError, ValueError):  # whoever reads the data will say what is wrong
         return None
     return [about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns]
 
@@ -66,7 +67,7 @@ def keep(ref: DataRef, n_folds: int, about: object, before: list[int] | None, fa
 
 def _path_of(ref: DataRef, n_folds: int, about: object) -> Path | None:
     """Where the facts are kept; None: nowhere."""
-    folder = cache.folder("facts")
+    folder = cache_folder("facts")
     if folder is None:
         return None
     parts = [ref.path, ref.task, ref.source, ref.target, ref.problem, n_folds, about]

@@ -44,6 +44,8 @@ def facts_if_known(ref: DataRef, n_folds: int) -> TaskFacts | None:
 
     if ref.source == "synthetic":
         return synthetic.facts(ref.task)
+    if ref.recorded_folds:
+        return None  # its learner knows
     if ref.origins and not is_stored(ref):
         return None
     found, stored = _located(ref)
@@ -91,7 +93,9 @@ def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
 
 
 def official_folds(ref: DataRef) -> int | None:
-    """The number of official folds of a task that is in the store; None if it has none."""
+    """The number of official folds of a task in the store, or of recorded ones; None if it has none."""
+    if ref.recorded_folds:
+        return ref.recorded_folds
     from cfo_bench.tasks.fetching import in_store
 
     stored = in_store(ref)
@@ -106,6 +110,10 @@ def is_stored(ref: DataRef) -> bool:
 
 def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
     """The same ref naming a file, and the folder in the store that has it, for data with an origin."""
+    if ref.recorded_folds:
+        from cfo_bench.tasks.sources.recorded import no_rows
+
+        raise no_rows(ref)
     if not ref.origins:
         return ref, None
     from cfo_bench.tasks.fetching import obtain

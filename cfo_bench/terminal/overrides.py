@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -10,9 +10,10 @@ import click
 
 from cfo_bench.engines import ENGINES
 from cfo_bench.errors import UserError
+from cfo_bench.suite.choices import checked_name, method_of_word
 from cfo_bench.suite.file import find, read
+from cfo_bench.suite.key_values import parse_options, parse_values
 from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite
-from cfo_bench.terminal.key_values import parse_options, parse_values
 
 _FOR_DASK = "is for a Dask cluster: leave it out, or give --engine dask"
 
@@ -23,9 +24,12 @@ def suite_of(file: str | None, asked: Mapping[str, Any]) -> Suite:
     names = [each.name for each in fields(Suite)]
     given: dict[str, Any] = {name: asked[name] for name in names if asked.get(name) not in (None, ())}
     if "methods" in given:
-        given["methods"] = _named(given["methods"], suite.methods)
+        methods = _named(map(method_of_word, given["methods"]), suite.methods)
+        given["methods"] = _called(methods, asked.get("variants") or ())
+    elif asked.get("variants"):
+        raise UserError(f"--name {asked['variants'][0]} names a --method: give that too")
     if "learners" in given:
-        given["learners"] = _named(given["learners"], suite.learners)
+        given["learners"] = _named(map(Choice, given["learners"]), suite.learners)
     if "seeds" in given:
         given["seeds"] = tuple(dict.fromkeys(given["seeds"]))
     if "tasks" in given or asked.get("data_file") is not None:
@@ -40,10 +44,23 @@ def suite_of(file: str | None, asked: Mapping[str, Any]) -> Suite:
     return suite
 
 
-def _named(names: Sequence[str], known: Sequence[Choice]) -> tuple[Choice, ...]:
-    """With the options that the file has for them."""
-    of_file = {choice.name: choice for choice in known}
-    return tuple(of_file.get(name, Choice(name)) for name in names)
+def _named(choices: Iterable[Choice], known: Sequence[Choice]) -> tuple[Choice, ...]:
+    """With the options that the file has for them. A variant of the file is known by its name."""
+    of_file = {choice.variant or choice.name: choice for choice in known}
+    return tuple(choice if choice.options else of_file.get(choice.name, choice) for choice in choices)
+
+
+def _called(methods: Sequence[Choice], names: Sequence[str]) -> tuple[Choice, ...]:
+    """The methods with these names, in order: as many as there are methods, or methods with options."""
+    with_options = [at for at, one in enumerate(methods) if one.options]
+    places = range(len(methods)) if len(names) == len(methods) else with_options
+    if names and len(names) != len(places):
+        raise UserError(
+            f"{len(names)} --name for {len(methods)} --method, {len(with_options)} of them with options: "
+            "give as many names as methods, or as methods with options, in the same order"
+        )
+    called = dict(zip(places, map(checked_name, names), strict=False))
+    return tuple(replace(one, variant=called.get(at, one.variant)) for at, one in enumerate(methods))
 
 
 # Options that only some engines have: the flag, the engine's option, and what is wrong with it elsewhere.

@@ -15,6 +15,7 @@ from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.run_id import method_label
 from cfo_bench.suite_runs import Event, Note, Prepared, Preparing, RunFinished, RunsStarted, RunsUnderWay
 from cfo_bench.terminal.forecast import Forecast
 from cfo_bench.terminal.text import one_line, say
@@ -214,7 +215,7 @@ def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
     def name(spec: RunSpec) -> str:
         learner = f"{label(spec.learner)} " if has_learners else ""
         seed = f" seed {spec.seed}" if has_seeds else ""
-        return f"{learner}{spec.task} {label(spec.method)} fold {spec.fold}{seed}"
+        return f"{learner}{spec.task} {method_label(spec)} fold {spec.fold}{seed}"
 
     return name
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from cfo_bench.kinds import Count, FilePath, Kind, OneOf, Parsed, Several, Share, UpTo
+from cfo_bench.kinds import Count, FilePath, Flag, Kind, OneOf, Parsed, Several, Share, UpTo
 from cfo_bench.records import Problem
 from cfo_bench.settings import Setting, settings_of
 from cfo_bench.suite.cluster import BATCH_SYSTEMS
@@ -21,12 +21,42 @@ from cfo_bench.terminal import completion
 
 Command = Callable[..., Any]
 
-# The order of the options in `--help`; a setting that is not listed here comes last.
-ORDER = (
-    "tasks", "methods", "budget_seconds", "learners", "folds", "n_folds", "seeds", "results", "max_trials",
-    "jobs", "threads", "parallel", "memory_mb", "trial_timeout_seconds", "prepare_timeout_seconds",
-    "data_dir", "clock", "validation", "holdout_share", "task_tables", "engine",
-)  # fmt: skip
+# The options of `run --help` in groups; one that is in none comes last.
+GROUPS = {
+    "What is compared": (
+        "--task", "--method", "--name", "--option", "--learner", "--learner-option", "--folds", "--n-folds",
+        "--seed", "--validation", "--holdout-share",
+    ),
+    "How long": (
+        "--budget", "--max-trials", "--trial-timeout", "--prepare-timeout", "--clock", "--charge-method",
+    ),
+    "Data": (
+        "--data", "--target", "--problem", "--data-dir", "--tasks", "--yahpo", "--surrogate", "--offline",
+    ),
+    "This machine": ("--jobs", "--threads", "--parallel", "--memory", "--oversubscribe"),
+    "A cluster": (
+        "--engine", "--engine-option", "--cluster", "--workers", "--cluster-option", "--scheduler",
+    ),
+    "Runs and output": (
+        "--results", "--force", "--only", "--shard", "--list", "--dry-run", "--json", "--quiet", "--help",
+    ),
+}  # fmt: skip
+
+
+class GroupedCommand(click.Command):
+    """A command whose `--help` shows the options in GROUPS."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        records = {one.opts[-1]: found for one in options if (found := one.get_help_record(ctx))}
+        width = max(len(names) for names, _ in records.values())
+        for title, names in {**GROUPS, "Other": tuple(records)}.items():
+            rows = [records.pop(name) for name in names if name in records]
+            if rows:
+                with formatter.section(title):
+                    # Descriptions start in the same column in every group.
+                    formatter.write_dl([(names.ljust(width), text) for names, text in rows])
+
 
 COMPLETIONS = {
     "tasks": completion.task_names,
@@ -66,6 +96,8 @@ def type_of(kind: Kind) -> click.ParamType[Any] | None:
             return click.FloatRange(0, 1, min_open=True, max_open=True)
         case FilePath():
             return PATH
+        case Flag():
+            return None
         case Parsed():
             return AsInSuite(kind)
         case _:
@@ -74,11 +106,13 @@ def type_of(kind: Kind) -> click.ParamType[Any] | None:
 
 def option_of(one: Setting) -> Callable[[Command], Command]:
     default = one.default_in_words()
+    of_flag: dict[str, Any] = {"is_flag": True, "default": None} if isinstance(one.kind, Flag) else {}
     return click.option(
         *one.flags,
         one.name,
         type=type_of(one.kind),
         multiple=isinstance(one.kind, Several),
+        **of_flag,
         metavar=one.kind.metavar,
         help=f"{one.help}  [default: {default}]" if default else one.help,
         shell_complete=COMPLETIONS.get(one.name),
@@ -86,6 +120,13 @@ def option_of(one: Setting) -> Callable[[Command], Command]:
 
 
 OPTIONS = (
+    click.option(
+        "--name",
+        "variants",
+        multiple=True,
+        metavar="NAME",
+        help="What a --method is called in folders, tables and figures; several in the order of the methods.",
+    ),
     click.option(
         "--option",
         "options",
@@ -151,9 +192,8 @@ OWN_FILE = (
 
 
 def what_to_run(command: Command) -> Command:
-    """Adds the options to a command."""
-    known = {one.name: one for one in settings_of(Suite) if one.flags}
-    task, *others = (option_of(known[name]) for name in dict.fromkeys([*ORDER, *known]))
-    for option in reversed((task, *OWN_FILE, *others, *OPTIONS, *CLUSTER)):
+    """Adds the options to a GroupedCommand, which has an order of its own for them."""
+    settings = (option_of(one) for one in settings_of(Suite) if one.flags)
+    for option in (*settings, *OWN_FILE, *OPTIONS, *CLUSTER):
         command = option(command)
     return command

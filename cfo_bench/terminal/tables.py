@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from cfo_bench.registry import Registry
+from cfo_bench.registry import Registry, Row
 from cfo_bench.terminal.text import one_line, shown
 
 
@@ -26,14 +28,32 @@ def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] 
 def show_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), err: bool = False
 ) -> None:
-    """On a terminal, set closer or cut off where it would be too wide."""
+    """On a terminal that is too narrow: headings on several lines, then set closer, then cut off."""
+    width = _width(err)
     text = text_table(columns, rows, right)
-    if (sys.stderr if err else sys.stdout).isatty():
-        width = shutil.get_terminal_size().columns
-        if max(map(len, text.splitlines())) > width:
-            closer = text_table(columns, rows, right, gap=" ")
-            text = "\n".join(_fit(line, width) for line in closer.splitlines())
+    if _breadth(text) > width:
+        text = text_table(columns, rows, right, broken=True)
+    if _breadth(text) > width:
+        closer = text_table(columns, rows, right, gap=" ", broken=True)
+        text = "\n".join(_fit(line, int(width)) for line in closer.splitlines())
     click.echo(text, err=err)
+
+
+def show_prose(text: str, err: bool = False) -> None:
+    """A paragraph, or several; on a terminal broken between words."""
+    width = _width(err)
+    for line in shown(text).splitlines():
+        whole = len(line) <= width
+        click.echo(line if whole else textwrap.fill(line, int(width), break_on_hyphens=False), err=err)
+
+
+def _width(err: bool) -> float:
+    """The columns of the terminal; infinite where the output goes elsewhere."""
+    return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else math.inf
+
+
+def _breadth(text: str) -> int:
+    return max(map(len, text.splitlines()))
 
 
 def show_json(value: object) -> None:
@@ -47,20 +67,15 @@ def show_json(value: object) -> None:
 def show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
     """What a registry holds, with how to install what is absent; or the options of one `name`."""
     if name is not None:
-        rows = [
-            {"option": key, "default": value if as_json else _as_written(value), "takes": takes}
-            for key, value, takes in registry.described_options(name)
-        ]
-        if rows or as_json:
-            show(rows, as_json)
-        else:
-            click.echo(f"{registry.kind} {name!r} has no options")
+        show_options(registry, name, as_json)
         return
-    found = sorted(registry.rows().items())
+    found = _in_groups(registry)
+    has_groups = any(row.group for _, row in found)
     if as_json:
         show_json(
             [
                 {"name": name, "summary": row.summary, "available": row.missing is None, "extra": row.extra}
+                | ({"group": row.group, "source": row.source or None} if has_groups else {})
                 for name, row in found
             ]
         )
@@ -69,8 +84,10 @@ def show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
         [
             {
                 registry.kind: name,
+                **({"group": row.group} if has_groups else {}),
                 "available": "yes" if row.missing is None else row.remedy,
                 "what it is": row.summary,
+                **({"from": row.source} if has_groups else {}),
             }
             for name, row in found
         ],
@@ -78,13 +95,48 @@ def show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
     )
 
 
+def _in_groups(registry: Registry) -> list[tuple[str, Row]]:
+    """All names of a registry, families too, by group in the order in which the registry has the groups."""
+    found = registry.listed()
+    order = list(dict.fromkeys(row.group for row in [*registry.builtin.values(), *found.values()]))
+    return sorted(found.items(), key=lambda one: (order.index(one[1].group), one[0]))
+
+
+def show_options(registry: Registry, name: str, as_json: bool) -> None:
+    """The options of one method or learner: a line with default and type, below it what the option does."""
+    options = registry.described_options(name)
+    if as_json:
+        keys = ("default", "takes", "does")
+        show_json([{"option": one.name, **{key: getattr(one, key) for key in keys}} for one in options])
+        return
+    if not options:
+        click.echo(f"{registry.kind} {name!r} has no options")
+    width = min(shutil.get_terminal_size().columns, 100)
+    for one in options:
+        click.echo(one_line(f"{one.name}={_as_written(one.default)}  ({one.takes})"))
+        for line in textwrap.wrap(one_line(one.does), width, initial_indent="    ", subsequent_indent="    "):
+            click.echo(line)
+
+
 def text_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  "
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int] = (),
+    gap: str = "  ",
+    broken: bool = False,
 ) -> str:
-    """Aligned columns; those in `right` are numbers and align right."""
+    """Aligned columns; those in `right` are numbers and align right.
+
+    If `broken`, a heading that is wider than its column is broken between words.
+    """
     rows = [[one_line(cell) for cell in row] for row in rows]
-    columns = [one_line(column) for column in columns]
-    widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
+    heads = [[one_line(column)] for column in columns]
+    if broken:
+        most = [max((len(row[i]) for row in rows), default=1) for i in range(len(columns))]
+        heads = [_broken(head, width) for (head,), width in zip(heads, most, strict=True)]
+    depth = max(map(len, heads))
+    titles = list(zip(*([""] * (depth - len(head)) + head for head in heads), strict=True))
+    widths = [max(len(row[i]) for row in [*titles, *rows]) for i in range(len(columns))]
 
     def line(cells: Sequence[str]) -> str:
         padded = [
@@ -93,7 +145,13 @@ def text_table(
         ]
         return gap.join(padded).rstrip()
 
-    return "\n".join([line(columns), line(["-" * width for width in widths]), *map(line, rows)])
+    return "\n".join([*map(line, titles), line(["-" * width for width in widths]), *map(line, rows)])
+
+
+def _broken(heading: str, width: int) -> list[str]:
+    """The heading on lines of at most this width, or of the longest word."""
+    longest = max(map(len, heading.split()), default=1)
+    return textwrap.wrap(heading, max(width, longest), break_on_hyphens=False) or [heading]
 
 
 def _fit(line: str, width: int) -> str:

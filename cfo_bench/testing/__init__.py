@@ -24,15 +24,23 @@ if TYPE_CHECKING:
     from cfo_bench.testing.engines import EngineContract
     from cfo_bench.testing.learners import LearnerContract
     from cfo_bench.testing.methods import MethodContract
+    from cfo_bench.testing.recorded_learners import RecordedLearnerContract
     from cfo_bench.testing.task_sources import TaskSourceContract
 
-__all__ = ["EngineContract", "LearnerContract", "MethodContract", "TaskSourceContract"]
+__all__ = [
+    "EngineContract",
+    "LearnerContract",
+    "MethodContract",
+    "RecordedLearnerContract",
+    "TaskSourceContract",
+]
 
 # Loaded at first use: the processes that a check starts need no pytest.
 _HOME = {
     "EngineContract": "cfo_bench.testing.engines",
     "LearnerContract": "cfo_bench.testing.learners",
     "MethodContract": "cfo_bench.testing.methods",
+    "RecordedLearnerContract": "cfo_bench.testing.recorded_learners",
     "TaskSourceContract": "cfo_bench.testing.task_sources",
 }
 

@@ -69,6 +69,7 @@ ON_SLURM += [word for key in ("cores=1", "memory=1GB", "interface=lo") for word 
 
 
 @pytest.mark.parametrize("kind", ["local", "slurm"])
+@pytest.mark.slow
 def test_a_foreign_client_is_kept_out_of_our_own_cluster(commands: Commands, kind: str):
     words = faulty(budget=60, seconds=0.05, at=-1)
     more, environment = (

@@ -115,11 +115,11 @@ def test_a_plan_is_written_through_no_link(commands: Commands, precious: Path):
     assert precious.read_text() == "mine"
 
 
-def test_a_merge_writes_through_no_link(commands: Commands, precious: Path):
+@pytest.mark.parametrize("name", ["runs.plan", "synthetic/synthetic-1k/rs/fold-0_seed-0.jsonl"])
+def test_a_merge_writes_through_no_link(commands: Commands, precious: Path, name: str):
     assert commands(*virtual()).returncode == 0
-    place = commands.folder / "out" / "synthetic" / "synthetic-1k" / "rs"
-    place.mkdir(parents=True)
-    (place / "fold-0_seed-0.jsonl.merging").symlink_to(precious)
-    (commands.folder / "out" / "runs.plan").symlink_to(precious)
+    link = commands.folder / "out" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(precious)
     no_stack_trace(commands("merge", "results", "-o", "out"), 0, 1, 2)
     assert precious.read_text() == "mine"

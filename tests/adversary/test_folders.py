@@ -67,6 +67,18 @@ def test_an_unreadable_folder_is_named_by_every_command(commands: Commands):
         assert name in answer.stderr, f"{command}: {answer.stderr}"
 
 
+def test_a_copy_of_a_trace_is_named_by_every_command(commands: Commands):
+    assert commands(*virtual()).returncode == 0
+    path = commands.trace_path()
+    copy = path.with_name("fold-1_seed-0.jsonl")
+    shutil.copy(path, copy)
+    for words in (["status"], ["report", "--format", "csv"], ["merge", "-o", "merged"]):
+        result = commands(words[0], "results", *words[1:])
+        no_stack_trace(result, 0)
+        [line] = [line for line in result.stderr.splitlines() if "is there twice" in line]
+        assert path.name in line and copy.name in line
+
+
 def copies_of_a_killed_run(commands: Commands) -> tuple[Path, Path]:
     """The same run on two machines: `a` was killed with a finished trial on its live page, `b` has none."""
     assert commands(*faulty(budget=60, seconds=0.01, at=-1), "--max-trials", 4).returncode == 0

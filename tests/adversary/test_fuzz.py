@@ -15,10 +15,10 @@ from tests.fuzz.driver import fuzz
 
 TRACE = b'{"kind":"run","spec":{"seed":0}}\n{"kind":"trial","number":0}\n{"kind":"end","trials":1}\n'
 
-# Inputs in all: 8 a case of traces, 4 of pages and of names, 2 of links, 1 of the others.
+# Inputs in all: 192 a case of traces, 8 of pages and names, 2 of links, 1 of the others.
 CASES = {
-    "traces": 16,
-    "pages": 3,
+    "traces": 2,
+    "pages": 2,
     "caches": 10,
     "links": 3,
     "plans": 8,
@@ -52,7 +52,7 @@ def test_a_stack_trace_is_seen_and_its_place_is_named():
     answer = checks.Answer(["status"], -1, "", "", crash.value)
 
     [failure] = checks.failures_of(answer)
-    assert failure.signature == "status: stack trace, TypeError in cfo_bench/registry.py:is_in_file"
+    assert failure.signature == "status: stack trace, TypeError in cfo_bench/registry.py:is_python_file"
 
 
 def test_a_control_character_on_the_terminal_is_seen():

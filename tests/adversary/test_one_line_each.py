@@ -154,6 +154,22 @@ def test_a_table_that_names_the_home_of_nobody_is_one_line(commands: Commands):
     one_line(commands("tasks", "--tasks", "t.yaml"), 2, "~nosuchuser")
 
 
+@pytest.mark.parametrize("name", ['"sales\\0.csv"', '"sales\\ud800.csv"'])
+@pytest.mark.parametrize("command", ["prepare", "tasks show", "run"])
+def test_a_table_that_names_a_file_no_file_system_takes_is_one_line(
+    commands: Commands, command: str, name: str
+):
+    (commands.folder / "t.yaml").write_text(f"- {{name: sales, file: {name}, target: y}}\n")
+    words = {
+        "prepare": ["prepare", "--task", "sales"],
+        "tasks show": ["tasks", "show", "sales"],
+        "run": ["run", "--task", "sales", "--method", "rs", "--budget", "5", "-q"],
+    }
+    result = commands(*words[command], "--tasks", "t.yaml")
+    no_stack_trace(result, 1, 2)
+    assert "no file" in result.stderr and "check the path" in result.stderr
+
+
 @pytest.fixture
 def small_disk(commands: Commands) -> Iterator[Path]:
     """A file system in memory that is soon full."""
@@ -248,6 +264,23 @@ def test_a_fifo_beside_a_trace_holds_up_no_run(commands: Commands, suffix: str):
     no_stack_trace(commands(*virtual(), seconds=30), 0, 1, 2)
 
 
+READ_AS: dict[str, tuple[str, list[str]]] = {
+    "a suite": ("suite.yaml", ["suite.yaml"]),
+    "a task table": ("tasks.yaml", ["--tasks", "tasks.yaml", "--task", "mine"]),
+    "an index": ("index.csv", ["--data-dir", ".", "--task", "mine"]),
+    "a CSV file": ("mine.csv", ["--data", "mine.csv", "--target", "y"]),
+    "a Parquet file": ("mine.parquet", ["--data", "mine.parquet", "--target", "y"]),
+}
+
+
+@pytest.mark.parametrize("what", READ_AS)
+def test_a_fifo_in_the_place_of_a_file_is_refused(commands: Commands, what: str):
+    name, words = READ_AS[what]
+    os.mkfifo(commands.folder / name)
+    result = commands("run", *words, "--method", "rs", "--budget", 5, "--offline", seconds=30)
+    one_line(result, 2, name, "not a regular file")
+
+
 PAGES: dict[str, tuple[bytes, bytes]] = {
     "rows that are no mappings": (b"17,null,[]", b"17\n[]\n"),
     "a list for a number": (b'{"kind":"trial","number":[]}', b""),
@@ -283,7 +316,7 @@ def test_a_damaged_live_page_is_no_stack_trace_and_costs_no_trial(commands: Comm
 @pytest.mark.slow
 def test_ctrl_c_in_a_report_is_one_line(commands: Commands):
     assert commands(*virtual(folds="0-4"), "--task", "synthetic-30k", "--method", "cfo").returncode == 0
-    for seconds in (0.3, 1.0, 2.0, 3.0):
+    for seconds in (0.3, 0.8, 1.2, 1.5, 1.8, 2.1, 2.4, 2.8, 3.2):
         running = commands.start("report", "results", "-o", f"report-{seconds}")
         wait_until(lambda: len(commands.processes()) > 0, "its process")
         time.sleep(seconds)
@@ -294,6 +327,16 @@ def test_ctrl_c_in_a_report_is_one_line(commands: Commands):
         # A signal that comes before Python listens to any ends it as a shell expects: as 130, too.
         assert running.returncode in (0, 130, -signal.SIGINT)
         wait_until(lambda: not commands.processes(), "the end of all processes", 10)
+
+
+@pytest.mark.slow
+def test_what_draws_a_report_ends_with_it(commands: Commands):
+    assert commands(*virtual(folds="0-4"), "--task", "synthetic-30k", "--method", "cfo").returncode == 0
+    running = commands.start("report", "results")
+    wait_until(lambda: len(commands.processes()) > 3, "the processes that draw", 60)
+    running.kill()
+    running.wait()
+    wait_until(lambda: not commands.processes(), "the end of all processes", 20)
 
 
 def test_a_long_unbroken_error_does_not_hold_up_status(commands: Commands):
@@ -316,3 +359,14 @@ def test_absurdly_many_folds_are_refused_at_once(commands: Commands, words: list
     result = commands(*line.split(), looking, *words)
     assert time.monotonic() - began < 5
     one_line(result, 2, "100000000")
+
+
+@pytest.mark.parametrize("method", ["cfo", "rs"])
+def test_absurdly_many_trials_at_once_are_refused_at_once(commands: Commands, method: str):
+    line = (
+        f"run --task synthetic-1k --learner synthetic --clock virtual --method {method} --budget 5 --dry-run"
+    )
+    began = time.monotonic()
+    result = commands(*line.split(), "--dry-run", "--parallel", "99999999999999999999", seconds=30)
+    assert time.monotonic() - began < 20
+    one_line(result, 2, "99999999999999999999", "1000")

@@ -57,22 +57,26 @@ def test_another_target_is_another_run(commands: Commands, table: Path):
     refused(commands, run_of(table, "y2"))
 
 
+@pytest.mark.slow
 def test_another_file_of_that_name_is_another_run(commands: Commands, table: Path):
     assert commands(*run_of(table, "y1")).returncode == 0
     refused(commands, run_of(write_table(commands.folder / "elsewhere" / "two.csv", shift=3), "y1"))
 
 
+@pytest.mark.slow
 def test_a_file_that_has_changed_is_another_run(commands: Commands, table: Path):
     assert commands(*run_of(table, "y1")).returncode == 0
     write_table(table, shift=3)
     refused(commands, run_of(table, "y1"))
 
 
+@pytest.mark.slow
 def test_another_problem_is_another_run(commands: Commands, table: Path):
     assert commands(*run_of(table, "y3"), "--problem", "multiclass").returncode == 0
     refused(commands, [*run_of(table, "y3"), "--problem", "regression"])
 
 
+@pytest.mark.slow
 def test_a_file_called_like_a_task_is_another_run(commands: Commands, table: Path):
     assert commands("run", "--task", "iris", *SHORT).returncode == 0
     refused(commands, run_of(table.rename(table.with_name("iris.csv")), "y3"))

@@ -48,6 +48,38 @@ def test_a_pause_takes_nothing_off_the_budget(commands: Commands, who: str, para
         assert 0 < pause["at"] < BUDGET and 0.8 * PAUSE < pause["seconds"] < PAUSE + 2
 
 
+def test_a_long_trial_that_went_on_while_its_supervisor_was_stopped_is_charged(commands: Commands):
+    """It sleeps, as one that waits for a device does: that it went on can't be told by what it used."""
+    running = commands.start(*faulty(budget=7, seconds=5.0, at=-1))
+    commands.wait_until(lambda: commands.run_processes() and commands.rows("run"), "the run")
+    stopped = stop(commands, "supervisor")
+    time.sleep(PAUSE)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    [end] = commands.rows("end")
+    first, *_ = commands.rows()
+    assert end["pauses"] == [] and first["status"] == "ok"
+    assert first["ended"] - first["started"] >= 5.0
+
+
+def test_trials_that_went_on_while_the_method_was_stopped_are_charged(commands: Commands):
+    running = commands.start(*faulty(budget=7, seconds=5.0, at=-1), "--parallel", 2)
+    commands.wait_until(lambda: len(commands.run_processes()) == 3 and commands.rows("run"), "the run")
+    time.sleep(0.5)  # its trials start
+    method, *_ = sorted(commands.run_processes())  # the evaluators were forked from it
+    os.kill(method, signal.SIGSTOP)
+    time.sleep(PAUSE)
+    os.kill(method, signal.SIGCONT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    [end] = commands.rows("end")
+    done = [trial for trial in commands.rows() if trial["status"] == "ok"]
+    assert end["pauses"] == [] and len(done) == 2
+    assert all(trial["ended"] - trial["started"] >= 5.0 for trial in done)
+
+
 def test_a_run_that_is_stopped_past_its_deadline_goes_on_where_it_was(commands: Commands):
     running = commands.start(*faulty(budget=2, seconds=TRIAL, at=-1))
     commands.wait_for_trials(5)

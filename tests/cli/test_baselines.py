@@ -21,6 +21,7 @@ def records(folder: Path, method: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_a_suggestion_that_would_end_past_the_deadline_is_cut(program: Program, tmp_path: Path) -> None:
     slow = ["--option", "n_candidates=2000000", "--option", "n_initial_points=2"]
 

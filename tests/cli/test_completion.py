@@ -45,12 +45,20 @@ def test_methods_are_offered(complete: Complete) -> None:
     ]
 
 
+def test_families_of_methods_are_offered_up_to_the_colon(complete: Complete) -> None:
+    assert complete("run", "--method", "optuna") == ["optuna-gp", "optuna:", "optunahub:"]
+
+
 def test_learners_are_offered(complete: Complete) -> None:
-    assert complete("run", "--learner", "") == sorted(LEARNERS.rows())
+    families = [f"{name}:" for name in LEARNERS.families]
+    assert complete("run", "--learner", "") == sorted([*LEARNERS.rows(), *families])
 
 
 def test_suites_are_offered_beside_files(complete: Complete) -> None:
-    assert complete("run", "paper-") == ["paper-dnn", "paper-xgboost", "paper-"]  # the last asks for files
+    assert complete("run", "paper-") == [
+        *("paper-dnn", "paper-xgboost", "paper-yahpo"),
+        "paper-",  # which asks for files
+    ]
 
 
 def test_tasks_are_offered(complete: Complete) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from cfo_bench.cli.main import cli
+from cfo_bench.cli.run import run
 from cfo_bench.errors import DataError, UnknownNameError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.registry import Row
+from cfo_bench.registry import Registry, Row
 from cfo_bench.tasks import listing
+from cfo_bench.terminal.run_options import GROUPS
 from cfo_bench.terminal.tables import text_table
 
 
@@ -24,23 +28,48 @@ def output(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize(("command", "registry"), [("methods", METHODS), ("learners", LEARNERS)])
-def test_a_listing_has_one_line_for_each_row_and_a_heading(command: str, registry: object) -> None:
+def test_a_listing_has_one_line_for_each_row_and_family_and_a_heading(
+    command: str, registry: Registry
+) -> None:
     heading, rule, *lines = output(command).splitlines()
 
     assert heading.split()[0] == command.removesuffix("s")
     assert set(rule) == {"-", " "}
-    assert [line.split()[0] for line in lines] == sorted(registry.rows())  # type: ignore[attr-defined]
-    for line, row in zip(lines, [row for _, row in sorted(registry.rows().items())], strict=True):  # type: ignore[attr-defined]
-        assert row.summary in line
+    listed = {line.split()[0]: line for line in lines}
+    assert len(listed) == len(lines)
+    assert listed.keys() == registry.listed().keys()
+    for name, row in registry.listed().items():
+        assert row.summary in listed[name]
+        assert row.source in listed[name]
 
 
 @pytest.mark.parametrize(("command", "registry"), [("methods", METHODS), ("learners", LEARNERS)])
-def test_a_listing_as_json_has_names_summaries_and_what_is_available(command: str, registry: object) -> None:
+def test_a_listing_as_json_has_names_summaries_and_what_is_available(
+    command: str, registry: Registry
+) -> None:
     rows = json.loads(output(command, "--json"))
 
-    assert [row["name"] for row in rows] == sorted(registry.rows())  # type: ignore[attr-defined]
-    assert all(list(row) == ["name", "summary", "available", "extra"] for row in rows)
+    keys = ["name", "summary", "available", "extra", *(["group", "source"] if command == "methods" else [])]
+    assert {row["name"] for row in rows} == registry.listed().keys()
+    assert all(list(row) == keys for row in rows)
     assert all(row["available"] is True for row in rows)
+
+
+def test_methods_are_listed_group_by_group_and_each_says_where_it_is_from() -> None:
+    rows = json.loads(output("methods", "--json"))
+
+    groups = [row["group"] for row in rows]
+    assert list(dict.fromkeys(groups)) == ["paper", "peers", "multi-fidelity", "references"]
+    for group in set(groups):
+        names = [row["name"] for row in rows if row["group"] == group]
+        assert names == sorted(names)
+        assert groups.count(group) == groups[groups.index(group) :].count(group)
+    assert all(row["source"].startswith(("https://", "docs/")) for row in rows)
+    assert {"optuna:NAME", "optunahub:FOLDER:CLASS", "nevergrad:NAME"} <= {row["name"] for row in rows}
+
+
+def test_learners_have_no_groups() -> None:
+    assert output("learners").splitlines()[0].split() == ["learner", "available", "what", "it", "is"]
 
 
 def test_a_method_that_lacks_a_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,13 +83,36 @@ def test_a_method_that_lacks_a_package_says_what_to_install(monkeypatch: pytest.
     assert (as_json["available"], as_json["extra"]) == (False, "baselines")
 
 
-def test_the_options_of_one_method_are_listed_with_defaults_and_what_they_take() -> None:
-    lines = output("methods", "cfo").splitlines()
+def test_the_options_of_one_method_are_listed_with_defaults_types_and_what_they_do() -> None:
+    text = output("methods", "cfo")
 
-    assert "delta_init   null         a number or null" in lines
-    assert "redraw       false        true or false" in lines
-    rows = json.loads(output("methods", "cfo", "--json"))
-    assert {"option": "scale", "default": "log2", "takes": "log2 or ln"} in rows
+    assert "delta_init=null  (a number or null)\n    the first step; null: √d\n" in text
+    assert "redraw=false  (true or false)\n    draw a restart point again" in text
+    (scale,) = [row for row in json.loads(output("methods", "cfo", "--json")) if row["option"] == "scale"]
+    assert scale == {
+        "option": "scale",
+        "default": "log2",
+        "takes": "log2 or ln",
+        "does": "`log2` or `ln`: the space of x and δ",
+    }
+
+
+@pytest.mark.parametrize("registry", [METHODS, LEARNERS], ids=["methods", "learners"])
+def test_every_option_of_ours_says_what_it_does(registry: Registry) -> None:
+    silent = [
+        f"{name}: {option.name}"
+        for name in registry.rows()
+        for option in registry.described_options(name)
+        if not option.does
+    ]
+    assert silent == []
+
+
+def test_an_option_is_explained_over_several_lines_and_by_the_class_that_is_extended() -> None:
+    does = {one.name: one.does for one in METHODS.described_options("cfo-0")}
+
+    assert does["step"].endswith("`literal`: h = μ = δ; `sign`: δ towards the lower side")
+    assert does["delta_init"] == "the first step; null: √d"
 
 
 def test_a_learner_without_options_says_so() -> None:
@@ -104,3 +156,13 @@ def test_numbers_align_right_and_texts_left() -> None:
     table = text_table(["name", "n"], [["a", "1"], ["long one", "10"]], right=[1])
 
     assert table.splitlines() == ["name       n", "--------  --", "a          1", "long one  10"]
+
+
+def test_every_option_of_run_is_in_one_group_of_its_help() -> None:
+    text = output("run", "--help")
+
+    titles = [line[:-1] for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles == list(GROUPS)
+    for option in run.params:
+        if isinstance(option, click.Option):
+            assert len(re.findall(rf"^  (-\w, )?{option.opts[-1]}\b(?!-)", text, re.MULTILINE)) == 1

@@ -111,6 +111,7 @@ def test_prepare_says_what_is_missing_and_exits_with_1(home: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_tasks_of_a_suite_are_prepared(home: Path) -> None:
     (home / "suite.yaml").write_text(
         "tasks: [iris, openml:3, {tags: [bundled, regression]}]\nexclude: iris\nmethods: cfo\nbudget: 1h\n"

@@ -32,6 +32,15 @@ def test_a_report_prints_who_wins_and_where_to_look(program: Any, results: Path)
     assert (results / "report" / "index.html").is_file()
 
 
+def test_a_budget_on_the_command_line_is_a_time(program: Any, results: Path) -> None:
+    answer = program("report results --format csv --budget 10s --json -o elsewhere")
+
+    assert answer.returncode == 0, answer.stderr
+    assert (results.parent / "elsewhere" / "synthetic" / "tables" / "normalised-scores.csv").is_file()
+    rows = (results.parent / "elsewhere/synthetic/tables/normalised-scores.csv").read_text().splitlines()
+    assert {row.rsplit(",", 1)[1] for row in rows[1:]} == {"10.0"}
+
+
 def test_json_is_all_that_stands_on_stdout(program: Any, results: Path) -> None:
     answer = program("report results --format csv --json -o elsewhere")
 
@@ -46,11 +55,17 @@ def test_json_is_all_that_stands_on_stdout(program: Any, results: Path) -> None:
     ("arguments", "said"),
     [
         ("nowhere", "no folder 'nowhere'"),
-        ("results --format word", "unknown format 'word': choose from csv, html"),
+        ("results --format word", "unknown format 'word': choose from all, csv, html"),
         ("results --format ,", "--format names nothing"),
         ("results --method smac", "unknown method in these results 'smac': choose from cfo, rs"),
         ("results --baseline smac", "unknown baseline 'smac'"),
         ("results --format csv --open", "--open needs html"),
+        ("results --budget soon", "--budget 'soon' is no time: write seconds above 0, or a time such as 90s"),
+        (
+            "results --budget 2m",
+            "no finished runs to report: 4 of 4 runs left out, as their budget is below 120",
+        ),
+        ("results --references nowhere.csv", "can't read the references 'nowhere.csv': No such file"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
@@ -62,6 +77,41 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     line = answer.stderr.strip().splitlines()[-1]
     assert said in line and "Traceback" not in answer.stderr
     assert answer.stdout == ""
+
+
+def test_scores_of_others_stand_beside_ours(program: Any, results: Path, tmp_path: Path) -> None:
+    metric = json.loads(next(results.rglob("*.jsonl")).read_bytes().splitlines()[0])["metric"]
+    (tmp_path / "theirs.csv").write_text(f"task,metric,score,source\nsynthetic-1k,{metric},0.5,a blog\n")
+
+    answer = program("report results --references theirs.csv --references paper --format csv")
+
+    assert answer.returncode == 0, answer.stderr
+    (table,) = (results / "report").rglob("final-scores.csv")
+    assert "0.5,a blog" in table.read_text()
+    assert "selected on" in answer.stderr
+
+
+def test_a_mistake_in_the_references_names_file_line_and_value(
+    program: Any, results: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs.csv").write_text("task,metric,score,source\nadult,auc,93,me\n")
+
+    answer = program("report results --references theirs.csv")
+
+    assert answer.returncode == 2
+    assert answer.stderr.splitlines()[-1].endswith(
+        "theirs.csv, line 2: auc '93' is outside 0 to 1: write a share, not percent"
+    )
+
+
+def test_the_importance_of_hyperparameters_is_computed_on_request(program: Any, results: Path) -> None:
+    answer = program("report results --importance --format csv")
+
+    assert answer.returncode == 0, answer.stderr
+    (table,) = (results / "report").rglob("importance.csv")
+    head, row = table.read_text().splitlines()
+    assert head.startswith("task,") and head.endswith("interactions,trials_used,trials")
+    assert row.startswith("synthetic-1k,") and row.endswith(",80,80")
 
 
 def test_status_tells_what_is_done_and_what_is_missing(program: Any, results: Path) -> None:

@@ -46,8 +46,8 @@ def refusal(program: Program, tmp_path: Path, *arguments: str, **variables: str)
         ([*IRIS, "--option", "n_threshold=0"], "method 'cfo': n_threshold 0: choose from 2^(d-1), d, 2d"),
         ([*IRIS, "--option", "delta_init=-1"], "method 'cfo': delta_init -1: it is a length"),
         ([*IRIS, "--learner-option", "categories=3"], "option categories of learner 'xgboost' is 3"),
-        ([*IRIS, "--clock", "virtual"], "--clock virtual needs analytic seconds"),
-        ([*IRIS, "--learner", "synthetic"], "learner 'synthetic' has analytic seconds: give --clock virtual"),
+        ([*IRIS, "--clock", "virtual"], "--clock virtual: learner 'xgboost' really trains"),
+        ([*IRIS, "--learner", "synthetic", "--clock", "wall"], "--clock wall: learner 'synthetic' does not"),
         ([*IRIS, "--parallel", "2", "--validation", "holdout"], "--validation holdout tests each incumbent"),
     ],
 )  # fmt: skip
@@ -133,10 +133,10 @@ def test_a_trace_of_another_run_is_one_line_and_stays_as_it_is(program: Program,
     (path,) = tmp_path.rglob("*.jsonl")
     before = path.read_bytes()
 
-    answer = program("run", *tiny, "--budget", "2", "-q", "--json")
+    answer = program("run", *tiny, "--budget", "1", "--trial-timeout", "2", "-q", "--json")
 
     assert answer.returncode == 2
     assert answer.stdout == "[]\n"  # another run's numbers are not shown as this one's
     (line,) = answer.stderr.splitlines()
-    assert "is of another run (budget_seconds 1.0 there, 2.0 here)" in line
+    assert "is of another run (trial_timeout_seconds None there, 2.0 here)" in line
     assert path.read_bytes() == before

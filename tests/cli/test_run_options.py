@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from click import Option
+from click.testing import CliRunner
 
 from cfo_bench.cli.run import run
 from cfo_bench.settings import settings_of
 from cfo_bench.suite.model import Suite
+from cfo_bench.terminal.run_options import GROUPS
 
 
-def test_the_options_are_in_the_order_that_users_know() -> None:
-    known = [
-        "--task", "--data", "--target", "--problem", "--method", "--budget", "--learner", "--folds",
-        "--n-folds", "--seed", "--results", "--max-trials", "--jobs", "--threads", "--parallel", "--memory",
-        "--trial-timeout", "--data-dir", "--clock", "--validation", "--holdout-share", "--tasks", "--engine",
-        "--option", "--learner-option", "--cluster", "--scheduler", "--workers", "--cluster-option",
-    ]  # fmt: skip
-
+def test_every_option_is_in_one_group_of_the_help_text() -> None:
     flags = [option.opts[-1] for option in run.params if isinstance(option, Option)]
+    grouped = [flag for group in GROUPS.values() for flag in group]
 
-    assert [flag for flag in flags if flag in known] == known
+    assert sorted(grouped) == sorted([*flags, "--help"])
+
+
+def test_the_help_text_shows_the_groups_and_their_options_in_order() -> None:
+    text = CliRunner().invoke(run, ["--help"], terminal_width=200).output
+
+    shown = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, flags=re.MULTILINE)
+    assert shown == [flag for group in GROUPS.values() for flag in group]
+    titles = [line[:-1] for line in text.splitlines() if re.fullmatch(r"\w[\w ]*:", line)]
+    assert titles == list(GROUPS)
 
 
 def test_every_setting_of_a_suite_has_an_option_unless_it_says_that_it_has_none() -> None:

@@ -7,34 +7,44 @@ itself in a process of its own.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cfo_bench.errors import OptionError
 from cfo_bench.optimizers import METHODS
+from cfo_bench.registry import family_of, label
 from cfo_bench.testing import MethodContract
 from cfo_bench.testing.searches import SPACES, build
+
+# A sampler in a folder that is laid out as OptunaHub has them.
+HUB = f"optunahub:{Path(__file__).parent / 'hub_package'}:Halves"
+FOREST = {"n_initial": 3, "retrain_after": 4, "challengers": 20, "local_search_iterations": 1, "n_trees": 2}
 
 # A model that takes long to fit is asked early, and for the best of few candidates; and in fewer trials.
 QUICK: dict[str, dict[str, Any]] = {
     "bohb": {"num_samples": 8},
+    "gp-cooled": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
     "gpei": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
     "gpeips": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
     "hyperopt-tpe": {"n_startup_jobs": 10},
-    "smac": {
-        "n_initial": 3,
-        "retrain_after": 4,
-        "challengers": 20,
-        "local_search_iterations": 1,
-        "n_trees": 2,
-    },
+    "nevergrad:NGOpt": {"planned_trials": 10},  # fewer than are asked for
+    "optuna-gp": {"n_startup_trials": 4},
+    "optuna:NSGAIISampler": {"population_size": 4},
+    "optuna:QMCSampler": {"scramble": True},  # without it, every seed gives the same sequence
+    "smac": FOREST,
+    "smac-mf": FOREST,
 }
-FEW = {"gpei": 6, "gpeips": 6, "smac": 10}
+FEW = {"gp-cooled": 6, "gpei": 6, "gpeips": 6, "optuna-gp": 5, "smac": 10, "smac-mf": 10}
+
+# One of each family, and one of those of its package that go another way than the rest.
+OF_FAMILIES = ["nevergrad:NGOpt", "nevergrad:NgIohTuned", "optuna:NSGAIISampler", "optuna:QMCSampler", HUB]
 
 # A reference asks for one trial only, of a learner of its own: see tests/learners/test_references.py.
 # A study searches nothing: see tests/optimizers/test_study.py.
-NAMES = sorted(name for name, row in METHODS.rows().items() if row.learner is None and name != "study")
+ROWS = [name for name, row in METHODS.rows().items() if row.learner is None and name != "study"]
+NAMES = [*sorted(ROWS), *OF_FAMILIES]
 
 
 def contract(name: str) -> type[MethodContract]:
@@ -48,11 +58,15 @@ def contract(name: str) -> type[MethodContract]:
     if name in FEW:
         attributes["troubled_spaces"] = ["mixed"]
     missing = METHODS.row(name).missing
-    made = type(f"Test_{name}", (MethodContract,), attributes)
+    made = type(f"Test_{label(name)}", (MethodContract,), attributes)
     return pytest.mark.skipif(missing is not None, reason=f"{name} needs {missing}")(made)
 
 
-globals().update({f"Test_{name}": contract(name) for name in NAMES})
+globals().update({f"Test_{label(name)}": contract(name) for name in NAMES})
+
+
+def test_every_family_is_put_through_the_contract() -> None:
+    assert {family_of(name) for name in OF_FAMILIES} == set(METHODS.families) - {"exec"}
 
 
 WRONG = [
@@ -89,6 +103,18 @@ WRONG = [
     ("hyperband", "min_rows", 0),
     ("tpe", "multivariate", "yes"),
     ("tpe", "n_startup_trials", 0),
+    ("tpe-multivariate", "group", "yes"),
+    ("optuna-gp", "n_startup_trials", 0),
+    ("optuna-gp", "deterministic_objective", 1),
+    ("cma-es", "sigma0", 0),
+    ("cma-es", "popsize", 2.5),
+    ("dehb", "mutation_factor", -1),
+    ("dehb", "crossover_prob", 1.5),
+    ("dehb", "population_size", 3),
+    ("smac-mf", "eta", 1),
+    ("smac-mf", "min_rows", 0),
+    ("gp-cooled", "budget_seconds", -1.0),
+    ("nevergrad:NGOpt", "planned_trials", 0),
     ("hyperopt-tpe", "gamma", 0),
     ("hyperopt-tpe", "n_ei_candidates", 0),
     ("blendsearch", "experimental", 1),

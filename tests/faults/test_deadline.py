@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from cfo_bench.records import EndReason, Status
+from cfo_bench.report.reading.load import load
 
 # A busy machine gets this much; benchmarks/deadline.py prints what a quiet one takes.
 SLACK_SECONDS = 3.0
@@ -46,6 +47,23 @@ def test_a_method_that_never_answers_ends_with_the_budget(
     assert [trial.number for trial in trace.trials] == list(range(3 if method == "NeverAsks" else 4))
     assert {trial.status for trial in trace.trials} == {Status.OK}
     bench.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize("method", ["NeverAsks", "NeverTells"])
+def test_what_a_method_was_at_when_it_was_cut_off_is_its_own_time(
+    bench, faulty, methods: Callable[[str], str], method: str, parallel: int
+):
+    result = bench.run(*faulty(budget=2, method=methods(method), at=-1), "--parallel", parallel)
+    assert result.returncode == 0, result.stderr
+    end = bench.trace().end
+    assert end is not None and end.reason is EndReason.BUDGET
+    asking, telling = end.cut_ask_seconds, end.cut_tell_seconds
+    assert (asking > 1.0, telling > 1.0) == ((True, False) if method == "NeverAsks" else (False, True))
+    [found] = load(bench.results).digests
+    # With two trials at once, the other evaluator may have one that the method was never told of.
+    assert found.spent["method"] >= max(asking, telling)
+    assert found.spent["idle"] < 0.1 * sum(found.spent.values())
 
 
 @pytest.mark.parametrize("parallel", [1, 2])

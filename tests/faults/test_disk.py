@@ -52,7 +52,7 @@ def test_a_full_disk_keeps_every_trial_and_the_run_is_resumed_when_there_is_room
     running = bench.start(*words, "--max-trials", "2000")
     bench.wait_for_trials(3)
     fill(ballast)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=90)
     assert running.returncode == 1
     assert "No space left on device" in err and "make room" in err and err.count("\n") == 1
     kept = bench.trial_lines()
@@ -64,11 +64,12 @@ def test_a_full_disk_keeps_every_trial_and_the_run_is_resumed_when_there_is_room
     one_line(bench.run(*words, "--max-trials", "2000"), 1, "No space left on device")
     assert bench.trial_lines()[: len(kept)] == kept
     ballast.unlink()
-    assert bench.run(*words, "--max-trials", "200").returncode == 2  # it is another run, and says so
+    other = bench.run(*words, "--max-trials", "2000", "--trial-timeout", "9")
+    assert other.returncode == 2  # it is another run, and says so
     running = bench.start(*words, "--max-trials", "2000")
     bench.wait_for_trials(len(kept) + 5)
     os.killpg(running.pid, signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=90)
     assert bench.trial_lines()[: len(kept)] == kept
     # The trial that found the disk full was finished: it was kept beside the trace until there was room.
     finished = [trial.number for trial in bench.trace().trials]
@@ -143,7 +144,7 @@ def test_garbage_inside_a_trace_is_named_by_its_line_and_left_as_it_is(bench, fa
     assert len(bench.trace().trials) == 5
 
 
-@pytest.mark.parametrize("other", [["--budget", "61"], ["--max-trials", "6"], ["--n-folds", "5"]])
+@pytest.mark.parametrize("other", [["--trial-timeout", "9"], ["--n-folds", "5"]])
 def test_a_trace_of_another_spec_is_left_as_it_is(bench, faulty, other: list[str]):
     words = [*faulty(budget=60), *SHORT]
     bench.run(*words)
@@ -248,7 +249,7 @@ def test_a_method_that_can_not_be_replayed_is_told_apart_and_its_trace_kept(benc
     running = bench.start(*words)
     bench.wait_for_trials(3)
     os.killpg(running.pid, signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=90)
     before = bench.trace_path().read_bytes()
     one_line(bench.run(*words), 2, "trial 0 of the trace is not what method", "--force")
     assert bench.trace_path().read_bytes() == before

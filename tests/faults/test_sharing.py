@@ -56,7 +56,7 @@ def test_two_commands_share_the_runs_and_both_see_them_all_done(bench, faulty):
 
 
 def test_a_command_waits_for_the_run_that_another_is_at_and_says_so_once(bench, faulty):
-    words = [word for word in faulty(budget=60, seconds=0.25) if word != "-q"] + ["--max-trials", "30"]
+    words = [word for word in faulty(budget=60, seconds=0.4) if word != "-q"] + ["--max-trials", "30"]
     first = bench.start(*words)
     bench.wait_for_trials(1)
     second = bench.start(*words)

@@ -11,6 +11,9 @@ import pytest
 
 from cfo_bench.records import EndReason, Status
 
+# A command that is told to stop does so at once, unless a busy disk makes it wait to sync its trace.
+PATIENCE_SECONDS = 90.0
+
 VIRTUAL = ["--task", "synthetic-30k", "--learner", "synthetic", "--clock", "virtual", "--folds", "0", "-q"]
 
 
@@ -23,7 +26,7 @@ def test_a_stopped_run_ends_cleanly_and_is_resumed_by_the_same_command(
     running = bench.start(*words)
     bench.wait_for_trials(8)
     os.killpg(running.pid, number)  # as a terminal, or a batch system, does it: everybody gets it
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == exit_code
     assert "run the same command to resume" in err and err.count("\n") == 1
     stopped = bench.trace()
@@ -47,13 +50,13 @@ def test_a_second_ctrl_c_leaves_at_once_and_loses_nothing(bench, faulty):
     bench.wait_for_trials(12)
     os.killpg(running.pid, signal.SIGINT)
     os.killpg(running.pid, signal.SIGINT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     bench.assert_no_process_is_left()
     before = bench.trial_lines()
     assert len(before) == 12
     again = bench.start(*words, "--trial-timeout", 60)  # another spec: told so, and nothing is lost
-    again.communicate(timeout=30)
+    again.communicate(timeout=PATIENCE_SECONDS)
     assert again.returncode == 2
     assert bench.trial_lines() == before
 
@@ -64,7 +67,7 @@ def test_ctrl_c_while_it_is_starting_says_so_in_one_line(bench, faulty, seconds:
     bench.wait_until(lambda: len(bench.processes()) > 2, "our first children")  # before, Python itself starts
     time.sleep(seconds)
     os.killpg(running.pid, signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert len(err.split("\n")) <= 3 and "stopped" in err and "Traceback" not in err, err
     bench.assert_nothing_is_left()

@@ -283,9 +283,9 @@ def as_in_slot(line: bytes) -> bytes:
     """A trial line as it stands in a slot: the values of a record without their keys."""
     try:
         row = json.loads(line)
-    except ValueError:
+        return dumps([row.get(key) for key in TrialRecord._fields])
+    except (ValueError, RecursionError):
         return line
-    return dumps([row.get(key) for key in TrialRecord._fields])
 
 
 def page(trials: Sequence[bytes], rng: random.Random) -> Damaged:
@@ -305,7 +305,7 @@ def page(trials: Sequence[bytes], rng: random.Random) -> Damaged:
     data = whole_page(b",".join(under_way), _joined(waiting), rng.choice([0, 1, 2, -1, 2**62]))
     if rng.random() < 0.25:
         head = bytearray(data)
-        at = rng.choice([0, 8, 16, 24, 32, 64, _SLOT_AT, _SLOT_AT + _SLOT_SIZE, _WAITING_AT])
+        at = rng.choice([0, 8, 16, 24, 32, 40, 48, 64, _SLOT_AT, _SLOT_AT + _SLOT_SIZE, _WAITING_AT])
         number = rng.choice([0, 1, -1, 2**63 - 1, -(2**63), _SLOT_SIZE, _SLOT_SIZE - 8, 64 * 1024 - 8, 5])
         _LENGTH.pack_into(head, at, number)
         return f"{what}; {number} at {at}", bytes(head)

@@ -12,18 +12,19 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.cases import INPUTS, Job
+from tests.fuzz.cases import Job
 from tests.fuzz.worker import obey_permissions
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A command that takes longer hangs. A worker's first words take longer: it imports everything.
+# A command that takes longer on a machine with nothing else to do hangs. A worker's first words take
+# longer: it imports everything.
 HANG_SECONDS, START_SECONDS = 10.0, 120.0
 
 
@@ -83,7 +84,7 @@ class Worker:
             process.stdin.write(f"{job}\n")
             process.stdin.flush()
             while True:
-                row = self._next(HANG_SECONDS)
+                row = self._next_unless_it_hangs()
                 if "command" in row:
                     command = row["command"]
                     continue
@@ -130,6 +131,15 @@ class Worker:
         except (EOFError, TimeoutError):
             raise RuntimeError(f"the fuzzer's worker did not start: {self._last_words()}") from None
 
+    def _next_unless_it_hangs(self) -> dict[str, Any]:
+        """The next row; the time is stretched by what other processes take of the machine meanwhile."""
+        began, factor = time.monotonic(), _slowness()
+        while (remaining := began + HANG_SECONDS * factor - time.monotonic()) > 0:
+            with suppress(TimeoutError):
+                return self._next(remaining)
+            factor = max(factor, _slowness(), _seconds_for_a_second())
+        raise TimeoutError
+
     def _next(self, seconds: float) -> dict[str, Any]:
         try:
             line = self._rows.get(timeout=seconds)
@@ -152,6 +162,19 @@ class Worker:
                 process.communicate()
 
 
+def _slowness() -> float:
+    """How many times longer everything takes since other processes want the processors, too."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def _seconds_for_a_second(share: float = 0.1) -> float:
+    """How long a process as nice as this one takes at the moment for what a free processor does in one."""
+    began, used = time.monotonic(), time.thread_time()
+    while time.thread_time() - used < share:
+        pass
+    return (time.monotonic() - began) / share
+
+
 def _read_into(fd: int, rows: queue.SimpleQueue[str]) -> None:
     with os.fdopen(fd) as lines:
         for line in lines:
@@ -159,28 +182,48 @@ def _read_into(fd: int, rows: queue.SimpleQueue[str]) -> None:
     rows.put("")
 
 
-def fuzz(wanted: Iterable[Job], seed: int, seconds: float = float("inf"), workers: int = 1) -> Counts:
-    """Carries out cases until there are none left, or the time is over."""
+def fuzz(
+    wanted: Iterable[Job],
+    seed: int,
+    seconds: float = float("inf"),
+    workers: int = 1,
+    inputs: float = float("inf"),
+    say: Callable[[str], None] = lambda line: None,
+) -> Counts:
+    """Carries out cases until there are none left, the time is over or there were so many inputs.
+
+    `say` is called with every failure when it is found, and with the counts once a minute.
+    """
     counts, began = Counts(), time.monotonic()
+    said_at = began
     remaining, lock = iter(wanted), threading.Lock()
     errors: list[BaseException] = []
 
     def next_job() -> Job | None:
         with lock:
-            return None if time.monotonic() - began > seconds else next(remaining, None)
+            is_over = time.monotonic() - began > seconds or counts.inputs.total() >= inputs
+            return None if is_over else next(remaining, None)
+
+    def count(found: Counts) -> None:
+        nonlocal said_at
+        with lock:
+            _add(counts, found)
+            counts.seconds = time.monotonic() - began
+            if found.failures:
+                say("\n".join(list(found.lines(seed))[2:]))
+            if time.monotonic() - said_at > 60:
+                said_at = time.monotonic()
+                say("; ".join(list(counts.lines(seed))[:3]))
 
     def work(folder: Path) -> None:
         worker = Worker(folder, seed)
-        own = Counts()
         try:
             while (job := next_job()) is not None:
-                _carry_out(job, worker, own)
+                count(_carry_out(job, worker))
         except BaseException as error:
             errors.append(error)
         finally:
             worker.end()
-            with lock:
-                _add(counts, own)
 
     with tempfile.TemporaryDirectory(prefix="cfo-fuzz-", ignore_cleanup_errors=True) as folder:
         threads = [threading.Thread(target=work, args=(Path(folder) / f"{n}",)) for n in range(workers)]
@@ -194,15 +237,15 @@ def fuzz(wanted: Iterable[Job], seed: int, seconds: float = float("inf"), worker
     return counts
 
 
-def _carry_out(job: Job, worker: Worker, counts: Counts) -> None:
-    """A case; where one with several inputs fails, each of them alone says whose fault it was."""
+def _carry_out(job: Job, worker: Worker) -> Counts:
+    """A case; where one with several inputs fails, fewer and fewer of them say whose fault it was."""
     found = Counts()
-    if not worker.carry_out(job, found) and job.only is None and job.kind in INPUTS:
-        alone = Counts(found.inputs, found.commands)
-        for only in INPUTS[job.kind]:
-            worker.carry_out(Job(job.kind, job.index, only), alone)
-        found = alone if alone.failures else found
-    _add(counts, found)
+    if not worker.carry_out(job, found):
+        parts = Counts(found.inputs, found.commands)
+        for half in job.halves():
+            _add(parts, _carry_out(half, worker))
+        found = parts if parts.failures else found
+    return found
 
 
 def _add(counts: Counts, more: Counts) -> None:

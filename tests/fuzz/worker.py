@@ -54,7 +54,7 @@ def main(folder: Path, seed: int, fd: int) -> None:
         def say(**row: object) -> None:
             out.write(json.dumps(row) + "\n")
 
-        templates = cases.make_templates(folder / "templates")
+        templates = cases.Templates(folder / "templates")
         say(ready=True)
         for line in sys.stdin:
             try:

@@ -10,6 +10,7 @@ from typing import Any
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
 from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
+from cfo_bench.results.trial_digest import sealed
 
 BUDGET = 100.0
 
@@ -46,11 +47,16 @@ def write_run(
     reason: EndReason | None = EndReason.BUDGET,
     validation: str = "fold",
     parallel: int = 1,
+    seed: int = 0,
+    is_sealed: bool = True,
 ) -> Path:
-    """Writes a trace as a run does; a trial is (second it ended, loss, cost)."""
+    """Writes a trace as a run does; a trial is (second it ended, loss, cost).
+
+    An end that is not sealed has no checksum and no digest, as in traces of older versions.
+    """
     metric = METRICS[METRIC_OF[problem]]
     spec = RunSpec(
-        learner, task, method, fold, budget_seconds=BUDGET, validation=validation, parallel=parallel
+        learner, task, method, fold, seed, budget_seconds=BUDGET, validation=validation, parallel=parallel
     )
     header = {
         "kind": "run",
@@ -98,7 +104,7 @@ def write_run(
             best_number=None,
             error="it broke" if reason is EndReason.ERROR else None,
         )
-        lines.append(encode(end))
+        lines.append(encode(sealed(end, b"".join(lines)) if is_sealed else end))
     path = path_of(results, spec)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(lines))

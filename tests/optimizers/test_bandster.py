@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.errors import RunError
-from cfo_bench.optimizers.bandster import BOHB, Hyperband, levels, truncated_normal
+from cfo_bench.optimizers.bandster import BOHB, Hyperband, truncated_normal
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Float, Int, Space
 
@@ -26,32 +26,6 @@ def play(method: Hyperband, n: int) -> list[Trial]:
         trials.append(method.ask())
         method.tell(trials[-1], Result.ok(loss(trials[-1])))
     return trials
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "expected"),
-    [
-        (None, [math.inf]),
-        (150, [150]),
-        (10_000, [10_000]),
-        (29_999, [29_999]),
-        (30_000, [10_000, 30_000]),
-        (90_000, [10_000, 30_000, 90_000]),
-        (1_000_000, [12345.679, 37037.037, 111111.111, 333333.333, 1_000_000]),
-    ],
-)
-def test_levels_are_thirds_down_to_10000_rows(n_rows: int | None, expected: list[float]) -> None:
-    found = levels(n_rows, 10_000, 3)
-
-    assert found == pytest.approx(expected)
-    assert all(type(rows) is float for rows in found)
-
-
-def test_levels_are_those_of_hpbandster() -> None:
-    for n_rows in (10_000, 29_000, 90_001, 500_000, 3_000_000):
-        count = -int(np.log(10_000 / n_rows) / np.log(3)) + 1
-        theirs = n_rows * np.power(3.0, -np.linspace(count - 1, 0, count))
-        assert levels(n_rows, 10_000, 3) == pytest.approx(theirs)
 
 
 @pytest.mark.parametrize("method", [Hyperband, BOHB])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfo_bench.errors import Exhausted
+from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.flaml_peers import BlendSearch, FlamlCFO
 from cfo_bench.records import Result
 from cfo_bench.space import Float, Int, Space
@@ -52,3 +52,16 @@ def test_a_space_with_nothing_new_left_is_exhausted(peer: type[FlamlCFO]) -> Non
         exhaust()
 
     assert seen == {1, 2, 3}
+
+
+@pytest.mark.parametrize("peer", [FlamlCFO, BlendSearch])
+def test_flaml_is_told_of_the_cost_related_values_alone(peer: type[FlamlCFO]) -> None:
+    method = peer(SPACE, START, cost_related=["trees"])
+
+    assert method.ask().config == START
+    assert method._searcher._ls.init_config == {"trees": 4}
+
+
+def test_a_cost_related_name_that_is_not_in_the_space_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"cost_related \['leaves'\].*trees, share"):
+        FlamlCFO(SPACE, START, cost_related=["leaves"])

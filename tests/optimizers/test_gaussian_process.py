@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from cfo_bench.optimizers.gaussian_process import GPEI, GPEIPS
-from cfo_bench.records import Result
+from cfo_bench.optimizers.gaussian_process import GPEI, GPEIPS, GPCooled
+from cfo_bench.records import Result, Status
 from cfo_bench.space import Categorical, Float, Int, Space
 
 pytest.importorskip("skopt")
@@ -78,6 +78,51 @@ def test_gpeips_prefers_the_cheaper_of_two_halves_that_are_as_good() -> None:
     assert means(GPEIPS) < means(GPEI)
 
 
+def cooled(budget: float | None, seconds: list[float], n_initial: int = 3) -> GPCooled:
+    method = GPCooled(
+        SPACE, START, n_initial_points=n_initial, n_candidates=20, n_restarts=1, budget_seconds=budget
+    )
+    for i, one in enumerate(seconds):
+        tell(method, 0.5 + 0.1 * i, one)
+    return method
+
+
+def test_the_exponent_of_the_cost_is_the_share_of_the_budget_that_is_left_after_the_initial_points() -> None:
+    assert cooled(100.0, [10.0, 10.0]).exponent == 1.0  # among the initial points
+    assert cooled(100.0, [10.0, 10.0, 20.0]).exponent == 1.0
+    assert cooled(100.0, [10.0, 10.0, 20.0, 15.0]).exponent == pytest.approx(0.75)
+    assert cooled(100.0, [10.0, 10.0, 20.0, 70.0]).exponent == 0.0
+    assert cooled(30.0, [10.0, 10.0, 20.0]).exponent == 0.0  # the initial points were the whole budget
+    assert cooled(None, [10.0, 10.0, 20.0, 70.0]).exponent == 1.0
+
+
+def test_all_seconds_are_told_to_the_power_of_the_exponent() -> None:
+    method = cooled(100.0, [10.0, 10.0, 20.0, 30.0])
+
+    assert method.exponent == pytest.approx(0.5)
+    assert np.exp(np.array(method._optimizer.yi)[:, 1]) == pytest.approx(np.sqrt([10.0, 10.0, 20.0, 30.0]))
+
+
+def test_the_seconds_of_a_failed_trial_are_spent_too() -> None:
+    method = cooled(100.0, [10.0, 10.0, 20.0])
+
+    method.tell(method.ask(), Result(Status.FAILED, None, 15.0))
+
+    assert method.exponent == pytest.approx(0.75)
+
+
+def test_with_nothing_left_of_the_budget_costs_do_not_count() -> None:
+    """The model of log-seconds predicts 0 everywhere, so that the improvement is divided by 1."""
+    _, costs = cooled(40.0, [10.0, 10.0, 20.0, 1.0])._optimizer.models[-1].estimators_
+
+    assert costs.predict(np.random.default_rng(0).random((5, 2))) == pytest.approx(0.0)
+
+
+def test_gp_cooled_says_that_it_knows_the_budget() -> None:
+    assert GPCooled.knows_budget
+    assert not getattr(GPEIPS, "knows_budget", False)
+
+
 def test_the_quick_variances_are_those_of_the_package() -> None:
     from skopt.learning import GaussianProcessRegressor
 
@@ -101,3 +146,33 @@ def test_only_the_last_model_is_kept() -> None:
         tell(method, loss)
 
     assert len(method._optimizer.models) == 1
+
+
+@pytest.mark.parametrize("method", [GPEI, GPEIPS])
+def test_the_least_improvement_is_a_share_of_the_spread_of_the_losses(method: type[GPEI]) -> None:
+    found = method(SPACE, START, n_initial_points=9, xi=0.1)
+    in_losses = method(SPACE, START, n_initial_points=9, xi=0.1, xi_unit="loss")
+
+    for loss in (0.500, 0.502, 0.504, 0.506, 90.0):  # a bad trial does not count
+        tell(found, loss)
+        tell(in_losses, loss)
+
+    # The quartiles of five losses are the second and the fourth.
+    assert found._optimizer.acq_func_kwargs["xi"] == pytest.approx(0.1 * 0.004)
+    assert in_losses._optimizer.acq_func_kwargs["xi"] == 0.1
+
+
+def test_losses_in_another_unit_give_the_same_search() -> None:
+    """With xi in units of the loss, losses that differ by thousandths make it explore only."""
+
+    def asked(unit: float, **options: str) -> list[dict]:
+        method = GPEI(SPACE, START, 3, n_initial_points=4, acq_optimizer="sampling", xi=0.3, **options)
+        found = []
+        for _ in range(8):
+            trial = method.ask()
+            found.append(trial.config)
+            method.tell(trial, Result.ok(unit * math.log2(trial.config["trees"] / 100) ** 2, 1.0))
+        return found
+
+    assert asked(1.0) == asked(2.0**-10)  # a power of two: the numbers differ in nothing else
+    assert asked(1.0, xi_unit="loss") != asked(2.0**-10, xi_unit="loss")

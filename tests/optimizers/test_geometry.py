@@ -108,6 +108,41 @@ def test_ordered_choices_are_their_index() -> None:
     assert drawn == ["s", "s", "m", "m", "l", "l"]
 
 
+def test_ordered_numbers_are_searched_on_their_own_scale() -> None:
+    # Factors of 2 and 5 in turn: a step of one doubles, as for any positive number.
+    rates = one(Categorical("rate", [0.0005, 0.001, 0.005, 0.01], ordered=True))
+    start = rates.encode({"rate": 0.001})
+
+    assert start.vector == [math.log2(0.001)]
+    assert rates.project([start.vector[0] - 1.0], start, RNG).values == (0.0005,)
+    assert rates.project([start.vector[0] + 1.0], start, RNG).values == (0.001,)  # 0.002 is nearer to 0.001
+    assert rates.project([start.vector[0] + 1.2], start, RNG).values == (0.005,)
+    assert rates.finest_steps(start) == [(pytest.approx(1.0), pytest.approx(math.log2(20)))]
+
+
+def test_ordered_numbers_that_touch_zero_are_linear_and_span_what_a_range_would() -> None:
+    dropout = one(Categorical("dropout", [0.0, 0.3, 0.6], ordered=True), linear_span=10.0)
+
+    assert dropout.encode({"dropout": 0.3}).vector == [5.0]
+    assert dropout.finest_steps(dropout.encode({"dropout": 0.0})) == [(5.0, 10.0)]
+
+
+@pytest.mark.parametrize(
+    "param",
+    [
+        Categorical("c", [8, 4, 2], ordered=True),
+        Categorical("c", [1, 2.0, "3"], ordered=True),
+        Categorical("c", [False, True, 7], ordered=True),
+        Categorical("c", [1, 2, 4]),
+        Categorical("c", [1e308, 1.0000000000000002e308, 1.0000000000000004e308], ordered=True),
+    ],
+)
+def test_choices_that_are_no_growing_numbers_are_their_index(param: Categorical) -> None:
+    geometry = one(param)
+
+    assert [geometry.encode({"c": choice}).vector for choice in param.choices] == [[0.0], [1.0], [2.0]]
+
+
 def test_bad_options_are_refused() -> None:
     with pytest.raises(OptionError, match="scale 'log10': choose from log2, ln"):
         one(Float("x", 1.0, 2.0), "log10")

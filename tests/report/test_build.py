@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from html.parser import HTMLParser
@@ -14,7 +15,11 @@ import pytest
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.records import EndReason
 from cfo_bench.report.build import Built, Request, build
-from cfo_bench.report.reading.load import Selection
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.report.sections import sections
+from cfo_bench.reports import write_report
+from tests.report.reading.test_consistency import change
 
 # Figures take a second each: they are drawn where they are what is tested.
 TEXT = ("html", "csv", "markdown", "latex")
@@ -52,11 +57,21 @@ def test_the_report_is_whole_and_every_link_leads_to_a_file(by_hand: list[Any], 
     files = {link for link in links.files if not link.startswith("data:")}
     assert len(files) > 40
     assert not [link for link in files if not (out / unquote(link)).is_file()]
-    assert {path.suffix for path in built.files} == {
-        *(".html", ".css", ".js", ".csv", ".md", ".tex", ".png", ".pdf")
-    }
+    assert {path.suffix for path in built.files} == {*(".html", ".css", ".js", ".csv", ".md", ".tex", ".png")}
+    assert "cfo-bench report --format all" in (out / "index.html").read_text(encoding="utf-8")
     assert all(path.is_file() for path in built.files)
     assert built.drawn > 5 and built.kept == 0
+
+
+def test_a_report_in_all_formats_has_pdf_files_with_links_to_them(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        write_run("t", method, 0, TRIALS)
+    built = write_report(tmp_path / "results", tmp_path / "out", formats=["all"])
+
+    pictures = [{path.stem for path in built.files if path.suffix == suffix} for suffix in (".png", ".pdf")]
+    assert pictures[0] == pictures[1] and len(pictures[0]) == built.drawn > 0
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "figures/performance.pdf" in page and "--format all" not in page
 
 
 def test_the_same_traces_give_the_same_bytes(by_hand: list[Any], tmp_path: Path) -> None:
@@ -67,16 +82,16 @@ def test_the_same_traces_give_the_same_bytes(by_hand: list[Any], tmp_path: Path)
 
 
 def test_a_second_report_draws_only_what_has_changed(write_run: Any, tmp_path: Path) -> None:
-    for task in ("t", "u"):
+    for learner in ("dnn", "xgboost"):
         for method in ("cfo", "rs"):
-            write_run(task, method, 0, TRIALS)
+            write_run("t", method, 0, TRIALS, learner=learner)
     first = report(tmp_path, formats=("png",))
     before = content(tmp_path / "out")
 
     again = report(tmp_path, formats=("png",))
     assert (again.drawn, again.kept) == (0, first.drawn)
 
-    (tmp_path / "out" / "xgboost" / "figures" / "curves-t.png").unlink()
+    (tmp_path / "out" / "xgboost" / "figures" / "performance.png").unlink()
     assert report(tmp_path, formats=("png",)).drawn == 1
     assert content(tmp_path / "out") == before
 
@@ -84,8 +99,9 @@ def test_a_second_report_draws_only_what_has_changed(write_run: Any, tmp_path: P
     changed = report(tmp_path, formats=("png",))
     after = content(tmp_path / "out")
     assert 0 < changed.drawn < first.drawn
-    assert after["xgboost/figures/curves-u.png"] == before["xgboost/figures/curves-u.png"]
-    assert after["xgboost/figures/curves-t.png"] != before["xgboost/figures/curves-t.png"]
+    picture = "figures/performance.png"
+    assert after[f"dnn/{picture}"] == before[f"dnn/{picture}"]
+    assert after[f"xgboost/{picture}"] != before[f"xgboost/{picture}"]
 
 
 @pytest.mark.slow
@@ -200,3 +216,98 @@ def test_a_moved_report_still_works(by_hand: list[Any], tmp_path: Path) -> None:
 
     page = (tmp_path / "elsewhere" / "index.html").read_text(encoding="utf-8")
     assert str(tmp_path) not in page
+
+
+def test_a_budget_reads_longer_runs_as_if_they_had_ended_then(write_run: Any, tmp_path: Path) -> None:
+    for task in ("t", "u", "v"):
+        for fold in (0, 1):
+            write_run(task, "cfo", fold, [(1, 0.4, 0.5), (3, 0.3, 0.5), (50, 0.1, 0.5)])
+            write_run(task, "rs", fold, [(1, 0.4, 0.5), (2, 0.2, 0.5)])
+
+    whole = report(tmp_path, formats=("csv",))
+    short = report(tmp_path, formats=("csv",), budget_seconds=4.0)
+
+    # At 4 s rs has 0.2 and cfo 0.3; at the end cfo has 0.1.
+    assert [one.method for one in whole.overviews[0].standings] == ["cfo", "rs"]
+    assert [one.method for one in short.overviews[0].standings] == ["rs", "cfo"]
+
+
+def test_what_is_left_out_stands_at_the_top_with_numbers(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        for fold in range(4):
+            write_run("t", method, fold, TRIALS)
+    write_run("t", "bohb", 0, TRIALS)
+
+    report(tmp_path, formats=("html",))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    notices = page[page.index('class="notices"') : page.index("<article")]
+    assert "xgboost: 8 of 9 runs are compared" in notices
+    assert "bohb on t (1 of 4)" in notices
+
+
+def test_the_axes_of_virtual_runs_say_so(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        change(write_run("t", method, 0, TRIALS), "spec", clock="virtual")
+    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+
+    figures = [figure for section in sections(results) for figure in section.figures]
+
+    labels = {
+        axes.get_xlabel()
+        for figure in figures
+        if figure.name in ("curves-t", "time-to-best", "evaluation-time")
+        for axes in figure.draw().axes
+    }
+    assert labels == {"virtual seconds", "virtual seconds to reach the best score"}
+
+
+def test_only_tables_that_changed_are_written_again(write_run: Any, tmp_path: Path) -> None:
+    for task in ("t", "u"):
+        write_run(task, "cfo", 0, TRIALS)
+    report(tmp_path, formats=("csv",))
+    tables = sorted((tmp_path / "out").rglob("*.csv"))
+    for table in tables:
+        os.utime(table, (0, 0))
+    write_run("u", "cfo", 0, [*TRIALS, (3.0, 0.1, 0.5)])
+    report(tmp_path, formats=("csv",))
+
+    written = {table.stem for table in tables if table.stat().st_mtime > 0}
+    assert "curves-u" in written and "curves-t" not in written
+    kept = content(tmp_path / "out")
+    report(tmp_path, out="new", formats=("csv",))
+    assert content(tmp_path / "new") == kept
+
+
+def test_a_table_that_somebody_edited_is_written_again(by_hand: list[Any], tmp_path: Path) -> None:
+    report(tmp_path, formats=TEXT)
+    before = content(tmp_path / "out")
+    for table in (tmp_path / "out").rglob("overview.*"):
+        table.write_text("our method is the best", encoding="utf-8")
+    report(tmp_path, formats=TEXT)
+
+    assert content(tmp_path / "out") == before
+
+
+def test_a_table_of_other_numbers_is_not_taken_for_ours_after_an_interruption(
+    write_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    report(tmp_path, formats=("csv",))
+    before = content(tmp_path / "out")
+
+    # The second report is interrupted when it has written new tables; the third one is of the old numbers.
+    write_run("t", "cfo", 0, [*TRIALS, (3.0, 0.1, 0.5)])
+    with monkeypatch.context() as patch:
+        patch.setattr("cfo_bench.report.folder.Folder.close", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            report(tmp_path, formats=("csv",))
+    assert content(tmp_path / "out") != before
+    write_run("t", "cfo", 0, TRIALS)
+    report(tmp_path, formats=("csv",))
+
+    assert content(tmp_path / "out") == before
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt

@@ -9,7 +9,7 @@ import pytest
 
 from cfo_bench.errors import UserError
 from cfo_bench.locks import open_locked
-from cfo_bench.results.files import interrupted_path, log_path, page_path, stamp
+from cfo_bench.results.files import INTERRUPTED_SUFFIX, kept_path, log_path, page_path, stamp
 from cfo_bench.results.folder import RunFiles, is_held, run_files
 
 NAME = "xgboost/iris/cfo/fold-0_seed-0"
@@ -19,8 +19,8 @@ def test_the_files_of_a_run_lie_beside_its_trace() -> None:
     trace = Path("r") / f"{NAME}.jsonl"
     assert page_path(trace) == Path("r") / f"{NAME}.live"
     assert log_path(trace) == Path("r") / f"{NAME}.log"
-    assert interrupted_path(trace) == Path("r") / f"{NAME}.interrupted"
-    assert interrupted_path(trace, 2) == Path("r") / f"{NAME}-2.interrupted"
+    assert kept_path(trace, INTERRUPTED_SUFFIX) == Path("r") / f"{NAME}.interrupted"
+    assert kept_path(trace, INTERRUPTED_SUFFIX, 2) == Path("r") / f"{NAME}-2.interrupted"
 
 
 def test_runs_are_found_by_their_traces_and_pages_and_by_nothing_else(tmp_path: Path) -> None:

@@ -57,7 +57,17 @@ def test_a_failure_is_noted_until_the_run_is_asked_for_again(tmp_path: Path) -> 
     assert [run.error for run in plan.read(tmp_path)] == [None, None]
 
 
-@pytest.mark.parametrize("left", [b'{"id":"xgboost/ad', b'{"id":1}\n', b"\0\0\0", b"[]\n\n", b"\xff\xfe\n"])
+# Whole as a line, but with a task that is no text: nested so deep that it could be read, and not written.
+DEEP = b"[" * 500 + b"]" * 500
+NO_TEXT = (
+    b'{"id":"a","learner":"a","task":%s,"method":"a","fold":0,"seed":0,"budget_seconds":1,"clock":"wall"}\n'
+    % DEEP
+)
+
+
+@pytest.mark.parametrize(
+    "left", [NO_TEXT, b'{"id":"xgboost/ad', b'{"id":1}\n', b"\0\0\0", b"[]\n\n", b"\xff\xfe\n"]
+)
 def test_what_a_killed_writer_or_another_program_left_is_ignored(tmp_path: Path, left: bytes) -> None:
     plan.record(tmp_path, specs(1))
     with (tmp_path / plan.FILE_NAME).open("ab") as file:

@@ -15,6 +15,7 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import EndReason, RunSpec
 from cfo_bench.results import plan
 from cfo_bench.results.status import RunState, RunStatus, Watch, remaining, status
+from tests.helpers.traces import BUDGET
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 
@@ -121,7 +122,8 @@ def test_an_empty_folder_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_what_was_asked_for_and_has_not_begun_is_waiting(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS)
     write_run("t", "rs", 1, TRIALS)
-    plan.record(tmp_path / "results", [RunSpec("xgboost", "t", "cfo", fold) for fold in range(3)])
+    specs = [RunSpec("xgboost", "t", "cfo", fold, budget_seconds=BUDGET) for fold in range(3)]
+    plan.record(tmp_path / "results", specs)
 
     runs = status(tmp_path / "results").runs
 

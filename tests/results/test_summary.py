@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
+from cfo_bench.report.numbers.scores import score_tasks
+from cfo_bench.report.reading.digest import digest
 from cfo_bench.results.summary import SummaryRow, summarise
 from cfo_bench.results.trace import TraceWriter, path_of
 from cfo_bench.terminal.summary import print_summary
@@ -43,8 +45,9 @@ def write(
     reason: EndReason | None,
     elapsed: float,
     method: str = "m",
+    seed: int = 0,
 ) -> Path:
-    spec = RunSpec("learner", "task", method, fold, budget_seconds=10.0)
+    spec = RunSpec("learner", "task", method, fold, seed, budget_seconds=10.0)
     path = path_of(folder, spec)
     with TraceWriter(path) as writer:
         writer.append(header_of(spec))
@@ -84,10 +87,31 @@ def test_means_are_over_folds(tmp_path: Path) -> None:
     assert (row.folds, row.unfinished) == (2, 0)
     assert row.score_mean == pytest.approx((0.8 + 0.6) / 2)
     assert row.score_sd == pytest.approx(((0.1**2 + 0.1**2) / (2 - 1)) ** 0.5)  # of a sample
-    assert row.seconds_to_best == pytest.approx((2 + 6) / 2)
+    # The mean over folds is there from 6 s on, when the second fold has its first loss.
+    assert row.seconds_to_best == 6
     assert row.trials == 3.0
     assert row.method_share == pytest.approx((4 * 0.5 + 0.5 + 0.25) / (10 + 15))
     assert row.test_score_mean is None
+
+
+def test_seeds_of_a_fold_are_averaged_before_the_deviation(tmp_path: Path) -> None:
+    losses = {(0, 0): 0.1, (0, 1): 0.3, (1, 0): 0.5, (1, 1): 0.7}
+    paths = [
+        write(tmp_path, fold, [trial(0, loss, 1)], EndReason.BUDGET, 10.0, seed=seed)
+        for (fold, seed), loss in losses.items()
+    ]
+
+    row = only(summarise(paths))
+
+    # Scores of the folds: 0.8 and 0.4.
+    assert (row.folds, row.runs, row.score_mean) == (2, 4, pytest.approx(0.6))
+    assert row.score_sd == pytest.approx((0.2**2 + 0.2**2) ** 0.5)
+
+
+def test_a_trial_past_the_budget_does_not_count(tmp_path: Path) -> None:
+    trials = [trial(0, 0.25, 1), trial(1, 0.1, 10.5)]
+
+    assert only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 10.5)])).score_mean == 0.75
 
 
 def test_one_fold_has_no_deviation(tmp_path: Path) -> None:
@@ -138,7 +162,11 @@ def test_a_run_under_way_counts_the_time_of_its_last_trial(tmp_path: Path) -> No
 def test_test_scores_are_those_of_the_best_trials(tmp_path: Path) -> None:
     trials = [trial(0, 0.3, 1, test_score=0.9), trial(1, 0.1, 2, test_score=0.5)]
 
-    assert only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 9.0)])).test_score_mean == 0.5
+    row = only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 9.0)]))
+
+    assert row.test_score_mean == 0.5
+    # The time is to the test score that it ends with, 0.5.
+    assert row.seconds_to_best == 1
 
 
 def test_rows_come_in_the_order_of_the_runs_and_methods_from_files_by_their_class(tmp_path: Path) -> None:
@@ -165,4 +193,36 @@ def test_the_table_says_what_is_unfinished_and_which_way_is_better(
     said = capsys.readouterr()
     cells = re.split(r"  +", said.out.splitlines()[2])
     assert cells == ["task", "m", "2 (1 unfinished)", "auc ↑", "0.8000 ± 0.1414", "1.3 s", "1", "0.0%"]
+    assert "validation score" in said.out.splitlines()[0]
+    assert "validation score: the best trial was selected on it, so it is somewhat too good." in said.err
+    assert "±: standard deviation over folds" in said.err and "time to it: when the mean" in said.err
     assert said.err.endswith("traces in somewhere\n")
+
+
+def test_with_a_holdout_the_test_score_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [write(tmp_path, 0, [trial(0, 0.1, 1, test_score=0.75)], EndReason.BUDGET, 10.0)]
+
+    print_summary(paths, Path("somewhere"), as_json=False, quiet=False)
+
+    heading, _, row = capsys.readouterr().out.splitlines()
+    assert "test score" in heading
+    assert "test 0.7500 (validation 0.9000)" in row
+
+
+def test_the_terminal_and_the_page_tell_the_same_score_and_time(tmp_path: Path) -> None:
+    first = [trial(0, 0.4, 1), trial(1, 0.2, 3), trial(2, 0.19999, 8)]
+    paths = [
+        write(tmp_path, 0, first, EndReason.BUDGET, 10.0),
+        write(tmp_path, 1, [trial(0, 0.4, 2), trial(1, 0.3, 5)], EndReason.BUDGET, 10.0),
+    ]
+
+    row = only(summarise(paths))
+    (task,) = score_tasks([one for path in paths if (one := digest(path)) is not None])
+
+    found = task.methods["m"]
+    assert found.final_loss is not None
+    assert row.score_mean == pytest.approx(task.native(found.final_loss))
+    # The last gain, of 0.000005 in the mean, is within 0.05 % of the score: the mean is there at 5 s.
+    assert row.seconds_to_best == found.seconds_to_final == 5

@@ -308,7 +308,7 @@ def test_a_folder_that_can_not_be_made_is_an_error_with_a_remedy(tmp_path: Path)
 
 
 def test_a_folder_in_place_of_a_trace_is_an_error(tmp_path: Path):
-    with pytest.raises(TraceError, match=r"can't read .*Is a directory"):
+    with pytest.raises(TraceError, match=r"can't read .*not a regular file"):
         trace.read(tmp_path)
 
 

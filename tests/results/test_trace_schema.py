@@ -125,6 +125,7 @@ def test_several_workers_and_the_virtual_clock_are_valid(tmp_path: Path) -> None
     assert_all_valid(found)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_and_its_resumption_are_valid(tmp_path: Path) -> None:
     arguments = ["--task", "wine", "--method", "rs", "--budget", "60", "--max-trials", "40", "--folds", "0"]
     command = [sys.executable, "-m", "cfo_bench", "run", *arguments, "--results", "traces", "-q"]

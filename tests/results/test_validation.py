@@ -66,6 +66,14 @@ def test_trials_are_not_parsed_where_their_checksum_is_right(rows: Rows) -> None
     assert found is not None and found[0] == rows[0]
 
 
+def deep() -> dict[str, Any]:
+    """Deeper than JSON can be written would be too deep for this test as well."""
+    found: dict[str, Any] = {}
+    for _ in range(200):
+        found = {"x": found}
+    return found
+
+
 @pytest.mark.parametrize(
     ("damage", "line", "why"),
     [
@@ -88,6 +96,8 @@ def test_trials_are_not_parsed_where_their_checksum_is_right(rows: Rows) -> None
         (changed(0, schema="1"), 1, "schema is '1'"),
         (changed(0, data={"sha256": 7, "train_rows": 9}), 1, "data.sha256 is 7, which is not text"),
         (changed(0, spec={}), 1, "spec.learner is missing"),
+        (changed(0, note=deep()), 1, "nested more than 100 deep"),
+        (changed(4, digest=deep()), 5, "nested more than 100 deep"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_line_and_remedy(

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cfo_bench.results import trace
 from cfo_bench.run.header import method_seed
 from tests.helpers.runs import Run, spec
+
+METHOD_THAT_ASKS = """
+from cfo_bench.plugins import Trial
+
+class Asks:
+    def __init__(self, space, start, seed, *, budget_seconds: float | None = None):
+        self.config = {**start, "n_estimators": int(budget_seconds)}
+
+    def ask(self):
+        return Trial(0, self.config)
+
+    def tell(self, trial, result): ...
+"""
 
 
 def test_the_header_says_what_is_needed_to_run_it_again(run: Run) -> None:
@@ -18,6 +33,27 @@ def test_the_header_says_what_is_needed_to_run_it_again(run: Run) -> None:
     assert {"metric", "problem", "constant_loss", "utc", "cost_related"} <= header.keys()
 
 
-def test_folds_draw_different_numbers() -> None:
-    assert method_seed(spec(fold=0)) != method_seed(spec(fold=1))
-    assert method_seed(spec(seed=0)) != method_seed(spec(seed=1))
+def test_every_run_draws_numbers_of_its_own_whatever_its_method_is() -> None:
+    """With one seed for all tasks a method would draw the same directions on each of them."""
+    others = [
+        spec(fold=1),
+        spec(seed=1),
+        spec(task="synthetic-30k"),
+        spec(learner="xgboost"),
+        spec(fold=0, seed=2, task="adult"),
+    ]
+    assert len({method_seed(spec()), *map(method_seed, others)}) == 1 + len(others)
+    assert method_seed(spec("rs")) == method_seed(spec("cfo"))
+
+
+def test_a_learner_in_a_file_gives_the_same_seed_wherever_the_file_is() -> None:
+    assert method_seed(spec(learner="a/mine.py:Mine")) == method_seed(spec(learner="/b/mine.py:Mine"))
+
+
+def test_a_method_that_asks_for_the_budget_is_told_the_runs(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "asks.py").write_text(METHOD_THAT_ASKS, encoding="utf-8")
+
+    header, first, *_ = run(spec(f"{tmp_path}/asks.py:Asks", budget_seconds=77.0, max_trials=1))
+
+    assert header["spec"]["options"] == {"budget_seconds": None}
+    assert first.config["n_estimators"] == 77

@@ -65,6 +65,35 @@ def test_the_clock_does_not_go_back_behind_what_it_has_told(page: LivePage) -> N
     assert page.noted_pause is None
 
 
+@pytest.mark.parametrize("clock", [WallClock(9.0), SharedWallClock(9.0)])
+def test_the_clock_does_not_go_back_behind_what_was_read_before_the_pause(
+    page: LivePage, clock: WallClock
+) -> None:
+    """Else a learner would see its validation take less than no time."""
+    with take_off_pauses(clock, page):
+        page.start_clock(clock.zero)
+        page.seen_running(monotonic() - 0.2)
+        before = clock.now()
+        clock.zero -= 3.0  # as if three seconds had passed since
+        page.seen_running(page.seen_running_at - 3.0)
+        os.kill(os.getpid(), signal.SIGCONT)
+        assert before <= clock.now() < before + 0.1
+    [pause] = page.pauses()
+    assert pause.at == pytest.approx(before, abs=0.05) and pause.seconds == pytest.approx(3.0, abs=0.1)
+
+
+def test_what_was_read_since_the_end_of_the_pause_does_not_hide_it(page: LivePage) -> None:
+    clock = SharedWallClock(9.0)
+    with take_off_pauses(clock, page):
+        page.start_clock(clock.zero)
+        page.seen_running(monotonic() - 3.0)
+        clock.zero -= 3.0
+        assert clock.now() >= 12.0  # by an evaluator, or by another thread of the learner's
+        os.kill(os.getpid(), signal.SIGCONT)
+        assert clock.now() < 9.5
+    assert len(page.pauses()) == 1
+
+
 def test_what_the_supervisor_noted_counts_if_the_process_was_busy_when_it_was_continued(
     page: LivePage,
 ) -> None:

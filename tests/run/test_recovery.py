@@ -79,6 +79,7 @@ def trials(job: Job) -> list[TrialRecord]:
 
 
 SEGFAULT = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGSEGV, "some words\nthe last line\n")
+OVER = Death(Fate.BUDGET, ZERO + 100.0)
 KILLED = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGKILL)
 
 
@@ -94,10 +95,52 @@ def test_a_trial_that_is_in_the_trace_already_is_not_written_again(
 ) -> None:
     todo = job()
     evaluate(page, 1)
-    after = complete_trace(todo, page, replace(SEGFAULT, by=Fate.BUDGET, at=ZERO + 100.0), has_begun=True)
+    after = complete_trace(todo, page, OVER, has_begun=True)
     assert after.trials == [record(0, 0.0), record(1, 0.0)]
     assert after.end is not None and after.end.reason is EndReason.BUDGET
-    assert after.end.cut_ask_seconds == pytest.approx(98.5)
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_the_end_says_how_long_the_method_was_at_an_ask_that_was_cut_off(
+    job: Callable[..., Job], page: LivePage, parallel: int
+) -> None:
+    page.asks(40.0)
+    end = complete_trace(job(parallel=parallel), page, OVER, has_begun=True).end
+    assert end is not None and (end.cut_ask_seconds, end.cut_tell_seconds) == (60.0, 0.0)
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_the_end_says_how_long_the_method_was_at_a_tell_that_was_cut_off(
+    job: Callable[..., Job], page: LivePage, parallel: int
+) -> None:
+    evaluate(page, 2)
+    page.tells(40.0)
+    after = complete_trace(job(parallel=parallel), page, OVER, has_begun=True)
+    assert after.trials[-1] == record(2)
+    assert after.end is not None
+    assert (after.end.cut_ask_seconds, after.end.cut_tell_seconds) == (0.0, 60.0)
+
+
+@pytest.mark.parametrize("was", ["evaluating", "between"])
+def test_nothing_was_cut_off_from_a_method_that_was_doing_nothing(
+    job: Callable[..., Job], page: LivePage, was: str
+) -> None:
+    page.asks(1.5)
+    page.began(started(2))
+    if was == "between":
+        page.evaluated(started(2), OK, 0.75, 2.5)
+        page.tells(2.5)
+        page.returned()
+    end = complete_trace(job(), page, OVER, has_begun=True).end
+    assert end is not None and end.cut_ask_seconds == end.cut_tell_seconds == 0.0
+
+
+def test_an_interrupted_run_s_clock_does_not_count_what_was_cut_off(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    page.asks(1.5)
+    end = complete_trace(job(), page, replace(OVER, by=Fate.STOP), has_begun=True).end
+    assert end is not None and (end.elapsed, end.cut_ask_seconds) == (1.5, 0.0)
 
 
 @pytest.mark.parametrize(

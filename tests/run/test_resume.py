@@ -48,8 +48,6 @@ def test_a_trace_that_the_method_would_not_have_made_is_refused(run: Run) -> Non
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"budget_seconds": 7.0}, "budget_seconds"),
-        ({"max_trials": None}, "max_trials"),
         ({"options": {**spec().options, "n_threshold": 5}}, "option n_threshold"),
         ({"trial_timeout_seconds": 3.0}, "trial_timeout_seconds"),
         ({"threads": 2}, "threads"),
@@ -73,3 +71,14 @@ def test_a_past_on_other_data_is_refused(run: Run) -> None:
 def test_another_memory_cap_is_no_other_run(run: Run) -> None:
     header, *trials, _ = run(spec())
     assert len(run(spec(memory_mb=99), Trace(header, trials[:50], None))) == 12
+
+
+def test_a_run_of_an_older_version_is_resumed_with_the_seed_in_its_header(run: Run) -> None:
+    header, *trials, _ = run(spec())
+    old = {**header, "method_seed": 12345}
+
+    _, *rest, _ = run(spec(), Trace(old, [], None))
+    _, *continued, _ = run(spec(), Trace(old, rest[:30], None))
+
+    assert rest[0].config == trials[0].config and rest[1].config != trials[1].config
+    assert continued == rest[30:]

@@ -52,6 +52,20 @@ def test_a_trial_is_on_the_page_with_its_result_when_its_record_comes(page: Live
             page.remove(record.number)
 
 
+def test_no_deadline_holds_while_the_end_is_written(page: LivePage) -> None:
+    learner = f"{PLUGINS / 'learners.py'}:Faulty"
+    wanted = spec("rs", learner=learner, clock="wall", max_trials=2, memory_mb=None)
+    job = Job(wanted, DataRef("synthetic-1k", "synthetic"), Path("t.jsonl"))
+    running = []
+    for record in runner.run(job, None, page):
+        if isinstance(record, TrialRecord):
+            page.remove(record.number)
+        running.append(page.snapshot().zero is not None)
+    header, *trials, end = running
+    assert (header, set(trials), end) == (False, {True}, False)
+    assert page.snapshot().zero is not None  # a process that hangs after its end is killed in time
+
+
 def test_a_run_whose_data_is_not_what_the_command_looked_at_is_refused(page: LivePage) -> None:
     data = DataRef("synthetic-1k", "synthetic")
     other = Job(spec(), data, Path("t.jsonl"), data_identity={"sha256": "0" * 64})
@@ -60,10 +74,10 @@ def test_a_run_whose_data_is_not_what_the_command_looked_at_is_refused(page: Liv
 
 
 def test_a_learner_with_analytic_seconds_needs_the_virtual_clock_and_no_other_may_have_it(run: Run) -> None:
-    with pytest.raises(UserError, match="--clock virtual"):
+    with pytest.raises(UserError, match="--clock wall: learner 'synthetic' does not train"):
         run(spec(clock="wall"))
     learner = f"{PLUGINS / 'learners.py'}:Faulty"
-    with pytest.raises(UserError, match="--clock virtual needs analytic seconds"):
+    with pytest.raises(UserError, match="so that its seconds are real"):
         run(spec(learner=learner))
 
 

@@ -233,6 +233,15 @@ def test_a_watcher_hears_of_each_trial_before_it_is_evaluated_and_before_it_is_t
     heard: list[Any] = []
 
     class Watches:
+        def asks(self, since: float) -> None:
+            heard.append(("asks", since))
+
+        def tells(self, since: float) -> None:
+            heard.append(("tells", since))
+
+        def returned(self) -> None:
+            heard.append(("returned",))
+
         def began(self, begun: StartedTrial) -> None:
             heard.append(("began", begun.trial.number, begun.started))
 
@@ -245,7 +254,8 @@ def test_a_watcher_hears_of_each_trial_before_it_is_evaluated_and_before_it_is_t
 
     referee = Referee(SPACE, Limits(1e9, max_trials=1), lambda loss: 10 * loss)
     list(search(Tells(), Costs(), VirtualClock(), referee, Watches()))
-    assert heard == [("began", 0, 0.0), ("evaluated", 0, 1.0, 10.0, 1.0), ("told", 0)]
+    began = [("asks", 0.0), ("began", 0, 0.0)]
+    assert heard == [*began, ("evaluated", 0, 1.0, 10.0, 1.0), ("tells", 1.0), ("told", 0), ("returned",)]
 
 
 def test_each_new_incumbent_is_tested_and_no_other():

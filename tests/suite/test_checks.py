@@ -13,6 +13,7 @@ from cfo_bench.records import Problem, RunSpec, TaskFacts
 from cfo_bench.suite.checks import check_clock, check_problem, learner_of
 
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
+RECORDED = RunSpec("hpolib", "hpolib:naval_propulsion", "cfo", 0, clock="virtual")
 VIRTUAL = RunSpec("synthetic", "synthetic-1k", "cfo", 0, clock="virtual")
 REAL = RunSpec(f"{PLUGINS / 'learners.py'}:Faulty", "synthetic-1k", "cfo", 0)
 
@@ -30,9 +31,11 @@ def test_a_learner_on_its_own_clock_passes(spec: RunSpec) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (replace(VIRTUAL, clock="wall"), "has analytic seconds: give --clock virtual"),
-        (replace(REAL, clock="virtual"), "--clock virtual needs analytic seconds"),
+        (replace(VIRTUAL, clock="wall"), "--clock wall: learner 'synthetic' does not train"),
+        (replace(REAL, clock="virtual"), "really trains, so that its seconds are real"),
         (replace(VIRTUAL, method="constant"), "'constant' takes real seconds"),
+        (replace(REAL, charge_method=True), "--charge-method is for the virtual clock"),
+        (replace(RECORDED, validation="holdout"), "has no rows to hold out"),
         (replace(REAL, validation="holdout", parallel=2), "which --parallel 2 can't"),
     ],
 )

@@ -69,6 +69,7 @@ def test_every_field_of_a_spec_can_be_given_on_the_command_line() -> None:
     options = {parameter.name for parameter in run.params}
     other_names = {
         "task": "tasks", "method": "methods", "learner": "learners", "fold": "folds", "seed": "seeds",
+        "variant": "variants",
     }  # fmt: skip
 
     for field in dataclasses.fields(RunSpec):

@@ -12,7 +12,7 @@ from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.run_id import run_id
 from cfo_bench.suite.expansion import narrowed, parse_shard, selected, specs_of
-from cfo_bench.suite.model import Suite
+from cfo_bench.suite.model import Choice, Suite
 
 DATA = {name: DataRef(name, "bundled") for name in ("iris", "wine")}
 
@@ -20,13 +20,13 @@ DATA = {name: DataRef(name, "bundled") for name in ("iris", "wine")}
 def test_every_combination_becomes_one_run_and_methods_take_turns() -> None:
     suite = Suite(folds="0-1", seeds=7, budget_seconds=5)
 
-    specs = specs_of(suite, [("l", {"a": 2})], [("cfo", {"x": 1}), ("rs", {})], DATA)
+    specs = specs_of(suite, [Choice("xgboost", {"a": 2})], [Choice("cfo", {"x": 1}), Choice("rs")], DATA)
 
     assert [(spec.task, spec.fold, spec.method) for spec in specs] == [
         ("iris", 0, "cfo"), ("iris", 0, "rs"), ("iris", 1, "cfo"), ("iris", 1, "rs"),
         ("wine", 0, "cfo"), ("wine", 0, "rs"), ("wine", 1, "cfo"), ("wine", 1, "rs"),
     ]  # fmt: skip
-    assert {(spec.learner, spec.seed, spec.n_folds) for spec in specs} == {("l", 7, 10)}
+    assert {(spec.learner, spec.seed, spec.n_folds) for spec in specs} == {("xgboost", 7, 10)}
     assert specs[0].options == {"x": 1} and specs[1].options == {}
     assert all(spec.learner_options == {"a": 2} for spec in specs)
 
@@ -35,16 +35,58 @@ def test_every_setting_of_the_suite_reaches_its_runs() -> None:
     given: dict[str, Any] = {
         "n_folds": 3, "budget_seconds": 60.0, "max_trials": 9, "trial_timeout_seconds": 5.0, "threads": 2,
         "parallel": 4, "memory_mb": 512, "validation": "holdout", "holdout_share": 0.3, "clock": "virtual",
+        "charge_method": True,
     }  # fmt: skip
 
-    (spec,) = specs_of(Suite(folds="2", **given), [("l", {})], [("m", {})], {"iris": DATA["iris"]})
+    chosen = [Choice("xgboost")], [Choice("m")]
+    (spec,) = specs_of(Suite(folds="2", **given), *chosen, {"iris": DATA["iris"]})
 
-    assert spec == RunSpec("l", "iris", "m", 2, **given)
+    assert spec == RunSpec("xgboost", "iris", "m", 2, **given)
+
+
+def test_the_clock_is_virtual_where_the_learner_does_not_train() -> None:
+    data = {**DATA, "hpobench:car": DataRef("hpobench:car", "hpobench", recorded_folds=5)}
+    tasks = {"synthetic": "iris", "hpobench-mlp": "hpobench:car", "xgboost": "wine"}
+
+    found = {
+        name: specs_of(
+            Suite(folds="0", budget_seconds=5), [Choice(name)], [Choice("rs")], {task: data[task]}
+        )[0].clock
+        for name, task in tasks.items()
+    }
+
+    assert found == {"synthetic": "virtual", "hpobench-mlp": "virtual", "xgboost": "wall"}
+
+
+def test_the_folds_of_a_recording_are_those_that_were_recorded() -> None:
+    data = {"hpobench:car": DataRef("hpobench:car", "hpobench", recorded_folds=5)}
+    suite = Suite(budget_seconds=5)
+
+    assert [spec.fold for spec in specs_of(suite, [Choice("hpobench-mlp")], [Choice("rs")], data)] == [
+        *range(5)
+    ]
+    with pytest.raises(UserError, match="--n-folds 3: 5 folds of task 'hpobench:car' were recorded"):
+        specs_of(Suite(budget_seconds=5, n_folds=3), [Choice("hpobench-mlp")], [Choice("rs")], data)
+
+
+@pytest.mark.parametrize(
+    ("learner", "task", "said"),
+    [
+        ("hpobench-mlp", "iris", "has none of task 'iris': give --task 'hpobench:[*]'"),
+        ("hpolib", "hpobench:car", "has none of task 'hpobench:car': give --task 'hpolib:[*]'"),
+        ("xgboost", "hpobench:car", "task 'hpobench:car' is a recording, and learner 'xgboost' does not"),
+    ],
+)
+def test_a_recording_is_for_its_own_learner_only(learner: str, task: str, said: str) -> None:
+    data = {"iris": DATA["iris"], "hpobench:car": DataRef("hpobench:car", "hpobench", recorded_folds=5)}
+
+    with pytest.raises(UserError, match=said):
+        specs_of(Suite(budget_seconds=5), [Choice(learner)], [Choice("rs")], {task: data[task]})
 
 
 def test_a_suite_without_a_budget_has_no_runs() -> None:
     with pytest.raises(UserError, match="has no budget: write how long a run may take, as in 10m"):
-        specs_of(Suite(methods="rs"), [("l", {})], [("rs", {})], DATA)
+        specs_of(Suite(methods="rs"), [Choice("l")], [Choice("rs")], DATA)
 
 
 def test_excluding_every_task_is_a_mistake_without_a_file_too() -> None:

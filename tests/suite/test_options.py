@@ -17,7 +17,8 @@ def named(*names: str) -> list[Choice]:
 
 
 def test_an_option_reaches_every_method_or_the_one_it_names() -> None:
-    found = dict(method_options(named("cfo", "flow2"), {"scale": "ln", "cfo.delta_init": 2}, parallel=1))
+    given = {"scale": "ln", "cfo.delta_init": 2}
+    found = {one.name: one.options for one in method_options(named("cfo", "flow2"), given, parallel=1)}
 
     assert (found["cfo"]["scale"], found["cfo"]["delta_init"]) == ("ln", 2)
     assert found["flow2"]["scale"] == "ln" and "delta_init" not in found["flow2"]
@@ -34,13 +35,13 @@ def test_options_for_a_method_that_is_not_run_are_refused() -> None:
 
 
 def test_a_method_named_twice_is_one_method() -> None:
-    assert [name for name, _ in method_options(named("rs", "cfo", "rs"), {}, parallel=1)] == ["rs", "cfo"]
+    assert [one.name for one in method_options(named("rs", "cfo", "rs"), {}, parallel=1)] == ["rs", "cfo"]
 
 
 def test_the_number_of_workers_goes_to_methods_that_take_it() -> None:
-    ((_, options),) = method_options(named("cfo"), {}, parallel=3)
+    (found,) = method_options(named("cfo"), {}, parallel=3)
 
-    assert options["parallel"] == 3
+    assert found.options["parallel"] == 3
 
 
 def test_workers_is_not_an_option_of_its_own() -> None:
@@ -61,9 +62,28 @@ def test_a_method_of_one_trial_at_a_time_refuses_workers(plug_in: str) -> None:
 
 
 def test_a_method_from_a_file_is_addressed_by_its_class(plug_in: str) -> None:
-    ((_, options),) = method_options(named(plug_in), {"Mine.step": 0.5}, parallel=1)
+    (found,) = method_options(named(plug_in), {"Mine.step": 0.5}, parallel=1)
 
-    assert options == {"step": 0.5}
+    assert found.options == {"step": 0.5}
+
+
+def test_a_folder_that_must_not_be_imported_is_not(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text("raise RuntimeError('imported')")
+    method = f"optunahub:{tmp_path}:Mine"
+
+    found = method_options(named(method), {"Mine.step": 0.5}, 2, import_files=False)
+
+    assert found == [Choice(method, {"step": 0.5})]
+    with pytest.raises(UserError, match=r"no folder .*absent"):
+        method_options(named(f"optunahub:{tmp_path}/absent:Mine"), {}, 1, import_files=False)
+    with pytest.raises(UserError, match=r"package .* can't be imported: .*RuntimeError: imported"):
+        method_options(named(method), {}, 1)
+
+
+@pytest.mark.parametrize("option", ["parallel", "n_rows", "cost_related", "budget_seconds"])
+def test_an_option_that_the_run_sets_is_refused(option: str) -> None:
+    with pytest.raises(OptionError, match=f"^option '{option}': "):
+        method_options(named("rs"), {option: 1}, 1)
 
 
 def test_a_file_that_must_not_be_imported_has_the_options_that_it_is_given(tmp_path: Path) -> None:
@@ -74,7 +94,7 @@ def test_a_file_that_must_not_be_imported_has_the_options_that_it_is_given(tmp_p
     given = {"Mine.step": 0.5, "other": None}
     found = method_options([replace(choice, options={"step": 2, "size": 3})], given, 2, import_files=False)
 
-    assert found == [(method, {"step": 0.5, "size": 3, "other": None})]
+    assert found == [Choice(method, {"step": 0.5, "size": 3, "other": None})]
     with pytest.raises(UserError, match=r"no file .*absent\.py"):
         method_options(named(f"{tmp_path / 'absent.py'}:Mine"), {}, 1, import_files=False)
     with pytest.raises(UserError, match="imported"):

@@ -19,6 +19,7 @@ from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.engines.dask.worker import Assignment, Message
 from cfo_bench.engines.loop import Attempt
+from cfo_bench.records import Pause
 from cfo_bench.run.live_page import BusyError, Snapshot
 from cfo_bench.run.supervisor import Outcome, Verdict, already_done
 from cfo_bench.tasks.shipping import Parcel, pack
@@ -136,7 +137,7 @@ class DaskAttempt(Attempt):
         elapsed = message["elapsed"]
         zero = None if elapsed is None else self._heard_at - elapsed
         self.snapshot = Snapshot(zero, message["trials"], message["best_loss"])
-        copy.show(self.snapshot)
+        copy.show(self.snapshot, [Pause(*pause) for pause in message["pauses"]])
 
     def _timed_out(self, copy: TraceCopy) -> Verdict | None:
         if self._stop_at is not None and monotonic() >= self._stop_at:
@@ -163,6 +164,7 @@ class DaskAttempt(Attempt):
 
     def _lost(self, copy: TraceCopy, why: str | None) -> Verdict:
         """The run needs another attempt. Without a reason, it is the scheduler that was lost."""
+        copy.record_pauses()
         message = why and f"{self.job.trace_path}: {why}"
         return Verdict(Outcome.FAILED, 1, message, outside=True, has_begun=copy.size > 0)
 

@@ -6,12 +6,12 @@ on the same results folder does it too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.records import EndRecord
+from cfo_bench.records import EndRecord, Pause
 from cfo_bench.results import trace
 from cfo_bench.results.files import log_path, page_path
 from cfo_bench.run import recovery
@@ -50,6 +50,7 @@ class TraceCopy:
             past = None if force else recovery.prepare_to_resume(job, page, say)
             page.clear()
             copy = cls(job, page, 0 if past is None else job.trace_path.stat().st_size)
+            copy.record_pauses()  # that a driver knew of that was killed
         except CfoBenchError:
             page.close(remove=not recovery.has_unwritten_trial(job, page))
             raise
@@ -77,13 +78,31 @@ class TraceCopy:
             self.size += len(new)
         return True
 
-    def show(self, snapshot: Snapshot) -> None:
-        """For `cfo-bench status`: how far the run is."""
+    def show(self, snapshot: Snapshot, pauses: Sequence[Pause]) -> None:
+        """For `cfo-bench status`: how far the run is. Its pauses are kept for `record_pauses`."""
         self._page.tally(snapshot.trials, snapshot.best_loss)
         if snapshot.zero is None:
             self._page.stop_clock()
         else:
             self._page.start_clock(snapshot.zero)
+        if len(pauses) > len(self._page.pauses()):
+            self._page.forget_pauses()
+            for pause in pauses:
+                self._page.add_pause(pause.at, pause.seconds)
+
+    def record_pauses(self) -> None:
+        """Writes an end `interrupted` if there were pauses that the trace does not tell of.
+
+        The worker that resumes the run learns of them by that line.
+        """
+        if not self.size:
+            self._page.forget_pauses()
+        elif pauses := self._page.pauses():
+            past = trace.read(self._job.trace_path)
+            if past is not None and len(pauses) > len(past.pauses):
+                self._page.stop_clock()
+                self.interrupt()
+                self.size = self._job.trace_path.stat().st_size
 
     def interrupt(self) -> None:
         """Writes the end `interrupted`, where no end has arrived from a worker."""

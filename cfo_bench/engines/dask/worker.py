@@ -12,7 +12,7 @@ import shutil
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines.loop import failed
+from cfo_bench.machine.continuations import counting_continuations
 from cfo_bench.processes import ForkServerContext
-from cfo_bench.records import DataRef
+from cfo_bench.records import DataRef, Pause
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage, Snapshot
 from cfo_bench.run.supervisor import Outcome, Stop, Verdict, fork_server, supervise
@@ -109,6 +110,8 @@ class Assignment:
 
 async def offer(worker: Worker) -> None:
     """Makes known to Dask what the worker has for runs."""
+    counting = ExitStack()
+    counting.enter_context(counting_continuations())  # for the supervisors in this process, to its end
     limit = worker.memory_manager.memory_limit
     total_mb = limit // 2**20 if limit else machine.total_memory_mb()
     if THREADS not in worker.state.total_resources:  # else another driver did it, and its runs hold some
@@ -142,6 +145,7 @@ class _Attempt:
         self._inbox: Queue | None = None  # where the driver's pieces of files arrive
         self._page: LivePage | None = None
         self._seen = Snapshot(None, 0, None)
+        self._pauses: tuple[Pause, ...] = ()  # of the run so far
         self._sent = 0  # bytes of the trace that the driver has
         self._reported_at = self._followed_at = monotonic()
 
@@ -274,7 +278,7 @@ class _Attempt:
         """Safe in any thread."""
         if self._page is not None:
             with suppress(ValueError):  # the run ended, and its page was closed
-                self._seen = self._page.snapshot()
+                self._seen, self._pauses = self._page.snapshot(), self._page.pauses()
         message: Message = {
             "token": self._assignment.token,
             "worker": self._address,
@@ -282,6 +286,7 @@ class _Attempt:
             "elapsed": None if self._seen.zero is None else monotonic() - self._seen.zero,
             "trials": self._seen.trials,
             "best_loss": self._seen.best_loss,
+            "pauses": [(pause.at, pause.seconds) for pause in self._pauses],
             **more,
         }
         self._worker.log_event(TOPIC, message)

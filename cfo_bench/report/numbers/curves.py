@@ -1,4 +1,4 @@
-"""Mean best loss so far against seconds, with a 95 % confidence interval over folds."""
+"""Mean best loss so far against seconds, with a 95 % confidence interval over folds (seeds averaged)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.reading.digest import Steps
+from cfo_bench.results.best_so_far import best_by_fold, reached_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +31,9 @@ class Curve:
         index = int(np.searchsorted(self.seconds, seconds, side="right")) - 1
         return float(self.mean[index]) if index >= 0 else float("nan")
 
-    def first_at_or_below(self, loss: float) -> float | None:
-        """The first moment at which the mean is `loss` or lower."""
-        reached = np.flatnonzero(self.mean <= loss)
-        return float(self.seconds[reached[0]]) if len(reached) else None
+    def reached_at(self, loss: float) -> float | None:
+        """The moment from which on the mean is `loss` or lower; None if it ends higher."""
+        return reached_at(self.seconds, self.mean, loss)
 
     def thinned(self, columns: int = 400) -> Curve:
         """Fewer points, but the same to the eye: the last in each of `columns` strips of the log time axis.
@@ -49,24 +49,22 @@ class Curve:
         return Curve(self.seconds[keep], self.mean[keep], self.low[keep], self.high[keep], self.n_folds)
 
 
-def curve(folds: Sequence[Steps]) -> Curve | None:
-    """The curve of a method on one task; None when a fold has no loss at all."""
-    if not folds or any(not steps.seconds for steps in folds):
+def curve(runs: Sequence[Steps], folds: Sequence[int] | None = None) -> Curve | None:
+    """The curve of a method on one task; None when a run has no loss at all.
+
+    `folds` has the fold of each run. Runs of one fold, which differ in their seed, are averaged first: the
+    interval is over folds. Without `folds` every run is a fold of its own.
+    """
+    if not runs or any(not steps.seconds for steps in runs):
         return None
-    begin = max(steps.seconds[0] for steps in folds)
-    moments = np.unique(np.concatenate([[begin], *(steps.seconds for steps in folds)]))
-    moments = moments[moments >= begin]
-    best = np.array([_best_at(steps, moments) for steps in folds])
+    by_fold: dict[int, list[tuple[list[float], list[float]]]] = {}
+    for fold, steps in zip(range(len(runs)) if folds is None else folds, runs, strict=True):
+        by_fold.setdefault(fold, []).append((steps.seconds, steps.losses))
+    moments, best = best_by_fold(by_fold)
     mean = best.mean(axis=0)
-    n = len(folds)
+    n = len(by_fold)
     if n > 1:
         half = stdtrit(n - 1, 0.975) * best.std(axis=0, ddof=1) / np.sqrt(n)
     else:
         half = np.full(len(moments), np.nan)
     return Curve(moments, mean, mean - half, mean + half, n)
-
-
-def _best_at(steps: Steps, moments: Array) -> Array:
-    index = np.searchsorted(steps.seconds, moments, side="right") - 1
-    losses: Array = np.asarray(steps.losses)[index]
-    return losses

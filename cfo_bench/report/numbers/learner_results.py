@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cfo_bench.report.looks import in_order
-from cfo_bench.report.numbers.scores import NOT_COMPARED, TaskScores, run_steps, score_tasks
+from cfo_bench.report.numbers.scores import (
+    NOT_COMPARED,
+    Joint,
+    TaskScores,
+    joint,
+    run_steps,
+    score_tasks,
+)
 from cfo_bench.report.reading.digest import Digest, Steps
+from cfo_bench.report.reading.references import Reference
 
 
 @dataclass(frozen=True)
@@ -19,6 +27,8 @@ class LearnerResults:
     digests: Sequence[Digest]
     baseline: str = "cfo"
     full_rows_only: bool = False
+    references: Sequence[Reference] = ()  # published scores of others
+    importance: bool = False  # whether the importance of hyperparameters is asked for
 
     @cached_property
     def scores(self) -> list[TaskScores]:
@@ -30,14 +40,24 @@ class LearnerResults:
         return in_order({one.method for one in self.digests} - set(NOT_COMPARED))
 
     @cached_property
+    def joint(self) -> Joint:
+        """The methods and tasks of all comparisons over tasks."""
+        return joint(self.scores)
+
+    @cached_property
     def compared(self) -> dict[tuple[str, str], list[Digest]]:
-        """The runs that the means are over, by task and method."""
-        shared = {task.task: set(task.shared) for task in self.scores}
+        """The runs that the means are over, by task and method; not of a method that is left out there."""
+        shared = {(task.task, method): set(task.shared) for task in self.scores for method in task.compared}
         found: dict[tuple[str, str], list[Digest]] = {}
         for one in sorted(self.digests, key=lambda one: (one.fold, one.seed)):
-            if one.method not in NOT_COMPARED and (one.fold, one.seed) in shared[one.task]:
+            if (one.fold, one.seed) in shared.get((one.task, one.method), ()):
                 found.setdefault((one.task, one.method), []).append(one)
         return found
 
+    @cached_property
+    def _by_test(self) -> set[str]:
+        return {task.task for task in self.scores if task.by_test}
+
     def steps(self, one: Digest) -> Steps:
-        return run_steps(one, self.full_rows_only)
+        """The incumbents of a run. Their losses are on the test part where the task is compared by it."""
+        return run_steps(one, self.full_rows_only, one.task in self._by_test)

@@ -1,4 +1,8 @@
-"""Which method wins, when, and by how much: the answer at the top of the page and on the terminal."""
+"""Which method wins, when, and by how much: the answer at the top of the page and on the terminal.
+
+The answer claims no more than the runs show: methods that tie share a win, a lead that no test shows is
+called so, nobody is named winner on few tasks or folds, and what is left out is told with numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +11,66 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
-from scipy import stats
-
 from cfo_bench.report.contents import Table
-from cfo_bench.report.numbers.scores import TaskScores, normalised
+from cfo_bench.report.looks import in_order
+from cfo_bench.report.numbers.scores import (
+    TIE_FACTOR,
+    Cell,
+    Joint,
+    MethodScores,
+    TaskScores,
+    joint,
+    normalised,
+    optimality,
+)
+from cfo_bench.report.numbers.significance import Lead, in_words, lead, tied_ranks
+from cfo_bench.results.best_so_far import REACHES
 
 # The moments at which the methods are ranked, as shares of each task's budget.
 MOMENTS = (0.01, 0.1, 1.0)
 
+# With fewer tasks or folds nobody is named winner.
+FEWEST_TASKS, FEWEST_FOLDS = 3, 2
+
+# This many are named; of more, the first are named and the others counted.
+_AT_MOST = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One method over all tasks of a learner. Ranks and gaps are over the tasks that every method has."""
+    """One method over all tasks of a learner. Ranks and gaps are over the tasks of the joint ranking."""
 
     method: str
     results: int  # tasks on which it has a result
-    wins: int  # tasks on which it is the first to reach the best score
+    wins: int  # tasks on which it reaches the best score first, alone or tied
+    ties: int  # of these, the tasks where it shares the win
     reached: int  # tasks on which it reaches the best score
-    mean_rank: float | None
+    failed: int  # tasks on which it was run and has no result: it ranks last there
+    mean_rank: float | None  # None if it is not in the joint ranking
     ranks_at: Mapping[float, float | None]  # mean rank at each of MOMENTS
     mean_gap_percent: float | None  # how far it ends below the best score
-    slowdown: float | None  # its time to the best score over the winner's, geometric mean where it gets there
-    mean_normalised: float | None  # its score, if the baseline's is 100
+    slowdown: float | None  # its time to the best score over the least, geometric mean over tasks
+    never_reached: int  # tasks in `slowdown` where it is charged the budget: then that is a lower bound
+    mean_normalised: float | None  # its scaled score, if the baseline's is 100
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The standings, the best mean rank first. `ranked` counts the tasks where every method has a result."""
+    """The standings, the best mean rank first."""
 
     learner: str
     tasks: int
-    ranked: int
+    ranked: int  # tasks of the joint ranking
     baseline: str
     standings: list[Standing]
+    contested: int  # tasks that can be won: two methods are compared, and one beats the constant predictor
+    folds: int  # the least number of folds of a ranked task
+    over: str  # what the mean of a task is over, in words
+    score_is: str  # what the methods are compared by
+    clock: str
+    lead: Lead | None  # None if nothing is ranked
+    seen: list[str]  # what was seen on each task, one sentence each
+    left_out: list[str]  # what is not in the comparison, or counts as failed, with numbers
 
     @property
     def sentence(self) -> str:
@@ -48,119 +78,253 @@ class Overview:
         if len(self.standings) < 2:
             only = self.standings[0].method if self.standings else "no method"
             return f"Only {only} has results here: run a second method to compare it with."
-        first = max(self.standings, key=lambda one: (one.wins, -(one.mean_rank or math.inf)))
-        where = f"{first.wins} of {_plural(self.tasks, 'task')}"
-        text = f"{first.method} is the first to reach the best score on {where}"
-        ranked = [one for one in self.standings if one.mean_rank is not None]
-        if ranked:
-            lead = ranked[0]
-            text += f"; {'it' if lead is first else lead.method} has the best mean rank, {lead.mean_rank:.2f}"
-            early = min(ranked, key=lambda one: one.ranks_at[MOMENTS[0]] or math.inf)
-            if early.ranks_at[MOMENTS[0]] is not None:
-                text += f", and {'leads' if early is lead else early.method + ' leads'} at 1 % of the budget"
-                text += " already" if early is lead else ""
-        return text + "."
+        if self.lead is None:
+            return "No two methods have runs in common here, so nothing is compared."
+        by = "Compared by the test score of what each method selected on validation."
+        pieces = [self._answer(self.lead), *([by] if self.score_is.startswith("test") else [])]
+        return " ".join(pieces)
+
+    def _answer(self, found: Lead) -> str:
+        if self.ranked < FEWEST_TASKS or self.folds < FEWEST_FOLDS:
+            few = "tasks" if self.ranked < FEWEST_TASKS else "folds"
+            text = f"Too few {few} to name a winner: {_plural(self.ranked, 'task')}, {self.over} each."
+            return " ".join([text, *(self.seen if self.tasks < FEWEST_TASKS else [self._wins()])])
+        return " ".join(filter(None, [self._wins(), self._ranks(found), found.sentence]))
+
+    def _wins(self) -> str:
+        most = max(one.wins for one in self.standings)
+        if not most:
+            return f"No method wins any of {_plural(self.tasks, 'task')}."
+        first = [one for one in self.standings if one.wins == most]
+        where = f"{most} of {_plural(self.tasks, 'task')}"
+        if len(first) > 1:
+            names = in_words([one.method for one in first])
+            tied = ", ties counted" if any(one.ties for one in first) else ""
+            return f"{names} tie for the most wins: each reaches the best score first on {where}{tied}."
+        one = first[0]
+        tied = f" ({one.ties} of them tied)" if one.ties else ""
+        return f"{one.method} reaches the best score first on {where}{tied}."
+
+    def _ranks(self, found: Lead) -> str:
+        standings = {one.method: one for one in self.standings}
+        rank = standings[found.leaders[0]].mean_rank or math.nan
+        who = in_words(found.leaders)
+        text = f"{who} {'has' if len(found.leaders) == 1 else 'share'} the best mean rank, {rank:.2f}"
+        early: dict[tuple[str, ...], list[str]] = {}
+        for share in MOMENTS[:-1]:
+            early.setdefault(self._leaders_at(share), []).append(f"{100 * share:.0f} %")
+        if list(early) == [found.leaders]:
+            return f"{text}, and had it at {in_words(early[found.leaders])} of the budget too."
+        told = [
+            f"at {in_words(shares)} of the budget {in_words(names) or 'nobody'} led"
+            for names, shares in early.items()
+            if names != found.leaders
+        ]
+        return f"{text}; {', '.join(told)}."
+
+    def _leaders_at(self, share: float) -> tuple[str, ...]:
+        """The methods with the best mean rank at a moment; none if all share it."""
+        ranks = {one.method: rank for one in self.standings if (rank := one.ranks_at[share]) is not None}
+        best = min(ranks.values(), default=math.nan)
+        names = in_order(name for name, rank in ranks.items() if rank <= best + 1e-9)
+        return () if len(names) == len(ranks) else tuple(names)
 
     def table(self) -> Table:
         columns = (
             "method",
             "tasks won",
+            "of these tied",
             "reaches the best",
             "mean rank",
             *(f"rank at {share:.0%}" for share in MOMENTS[:-1]),
             "gap to the best %",
             "slower by ×",
-            f"score ({self.baseline} = 100)",
+            "never reached",
+            f"scaled score ({self.baseline} = 100)",
             "tasks with a result",
+            "tasks failed",
         )
         rows = [
             [
                 one.method,
                 one.wins,
+                one.ties,
                 one.reached,
                 _rounded(one.mean_rank, 3),
                 *(_rounded(one.ranks_at[share], 3) for share in MOMENTS[:-1]),
                 _rounded(one.mean_gap_percent, 3),
                 _rounded(one.slowdown, 3),
+                one.never_reached,
                 _rounded(one.mean_normalised, 2),
                 one.results,
+                one.failed,
             ]
             for one in self.standings
         ]
         note = (
-            f"One row a method, over {_plural(self.tasks, 'task')}. Won: the first to reach the best score. "
-            "Ranks (1 is best) of the mean loss at shares of the budget, and the gap, are over the "
-            f"{self.ranked} where every method has a result. Slower: geometric mean of its time to the best "
-            "score over the winner's, where it gets there."
+            f"One row a method, over {_plural(self.tasks, 'task')}, {self.over} each, by the {self.score_is}"
+            f". Won: first to reach the best score, or {100 * REACHES:g} % of it. Methods tie and share the "
+            f"win if they reach it within ×{TIE_FACTOR:g} of the least time or within one trial. "
+            f"Ranks (1 is best; equal scores share) and gaps are over the {_plural(self.ranked, 'task')} of "
+            "the joint ranking. Slower: geometric mean of its time to the best score over the least; where "
+            "it never reached it, the budget is charged, and the factor is a lower bound. Scaled scores are "
+            f"explained with the optimality table; here they are in percent of that of {self.baseline}, the "
+            "baseline, with which the others are compared."
         )
         return Table("overview", "Who wins", note, columns, rows)
 
 
 def overview(learner: str, scores: Sequence[TaskScores], baseline: str) -> Overview:
     """The standings of all methods; `scores` are of one learner, one for each task."""
-    methods = sorted({method for task in scores for method in task.methods})
-    ranked = [task for task in scores if all(_final(task, method) is not None for method in methods)]
-    # With one method there is nothing to rank.
-    ranks = {share: _mean_ranks(ranked if len(methods) > 1 else [], methods, share) for share in MOMENTS}
+    methods = in_order({method for task in scores for method in task.methods})
+    both = joint(scores)
+    cells = {(cell.task, cell.method): cell for task in scores for cell in optimality(task)}
+    ranks = {share: tied_ranks(both.scores_at(share)) for share in MOMENTS}
     bases = [normalised(task, baseline) for task in scores]
-    standings = [
-        Standing(
-            method=method,
-            results=sum(_final(task, method) is not None for task in scores),
-            wins=sum(task.best_method == method for task in scores),
-            reached=sum(_reached(task, method) is not None for task in scores),
-            mean_rank=ranks[1.0][method],
-            ranks_at={share: ranks[share][method] for share in MOMENTS},
-            mean_gap_percent=_mean([_gap_percent(task, method) for task in ranked]),
-            slowdown=_slowdown(scores, method),
-            mean_normalised=_mean([base[method] for base in bases if method in base]),
+    standings = []
+    for method in methods:
+        own = [task.methods[method] for task in scores if method in task.methods]
+        at = both.methods.index(method) if method in both.methods else None
+        slowdown, never = _slowdown(scores, cells, method)
+        standings.append(
+            Standing(
+                method=method,
+                results=sum(one.final_score is not None for one in own),
+                wins=sum(method in task.winners for task in scores),
+                ties=sum(method in task.winners and len(task.winners) > 1 for task in scores),
+                reached=sum(one.seconds_to_best is not None for one in own),
+                failed=sum(one.has_failed for one in own),
+                mean_rank=None if at is None else float(ranks[1.0][:, at].mean()),
+                ranks_at={s: None if at is None else float(ranks[s][:, at].mean()) for s in MOMENTS},
+                mean_gap_percent=None
+                if at is None
+                else _mean([cells[task.task, method].gap_percent for task in both.tasks]),
+                slowdown=slowdown,
+                never_reached=never,
+                mean_normalised=_mean([base.get(method) for base in bases]),
+            )
         )
-        for method in methods
-    ]
-    standings.sort(key=lambda one: (one.mean_rank or math.inf, -one.wins, one.method))
-    return Overview(learner, len(scores), len(ranked), baseline, standings)
+    # The order of methods that are equal in both is that of all tables, and no claim.
+    standings.sort(key=lambda one: (one.mean_rank or math.inf, -one.wins))
+    ranked = both.tasks or scores
+    return Overview(
+        learner=learner,
+        tasks=len(scores),
+        ranked=len(both.tasks),
+        baseline=baseline,
+        standings=standings,
+        contested=sum(bool(task.winners) for task in scores),
+        folds=min((task.n_folds for task in ranked), default=0),
+        over=_over(ranked),
+        score_is=in_words(sorted({task.score_is for task in ranked})) if ranked else "",
+        clock=scores[0].clock if scores else "wall",
+        lead=lead(ranks[1.0], both.scores(), both.methods) if both.tasks else None,
+        seen=[_seen(task) for task in scores],
+        left_out=_left_out(scores, both),
+    )
 
 
-def _final(task: TaskScores, method: str) -> float | None:
-    found = task.methods.get(method)
-    return found.final_loss if found else None
+def _over(tasks: Sequence[TaskScores]) -> str:
+    """The same words for all tasks, or the least and the most."""
+    different = list(dict.fromkeys(task.over for task in sorted(tasks, key=lambda task: task.n_folds)))
+    return " to ".join(dict.fromkeys((different[0], different[-1]))) if different else ""
 
 
-def _reached(task: TaskScores, method: str) -> float | None:
-    found = task.methods.get(method)
-    return found.seconds_to_best if found else None
+def _seen(task: TaskScores) -> str:
+    """What the runs of one task show."""
+    metric = task.metric_name
+    if not task.leaders:
+        return f"On {task.task} no method has a result."
+    best = task.methods[task.leaders[0]]
+    score = task.native(min(one.final_loss for one in task.methods.values() if one.final_loss is not None))
+    kind = "test" if task.by_test else "validation"
+    if not task.beats_constant:
+        return f"On {task.task} nobody beats the constant predictor: the best {kind} {metric} is {score:.4f}."
+    time = f"{task.best_seconds:.2g}" if (task.best_seconds or 0.0) < 10 else f"{task.best_seconds:.0f}"
+    if len(task.compared) < 2:
+        return f"On {task.task} {best.method} alone is compared, with a {kind} {metric} of {score:.4f}."
+    if len(task.leaders) > 1:
+        return (
+            f"On {task.task} {in_words(task.leaders)} tie for the best {kind} {metric}, {score:.4f}, after "
+            f"{time} s."
+        )
+    return f"On {task.task} {best.method} reaches the best {kind} {metric} first, {score:.4f} after {time} s."
 
 
-def _mean_ranks(tasks: Sequence[TaskScores], methods: Sequence[str], share: float) -> dict[str, float | None]:
-    """Mean over tasks of the rank at a share of the budget. A method without a loss by then ranks last."""
-    if not tasks:
-        return dict.fromkeys(methods)
-    losses = np.array([[_loss_at(task, method, share) for method in methods] for task in tasks])
-    means = stats.rankdata(np.where(np.isnan(losses), np.inf, losses), axis=1).mean(axis=0)
-    return dict(zip(methods, means.tolist(), strict=True))
-
-
-def _loss_at(task: TaskScores, method: str, share: float) -> float:
-    found = task.methods[method].curve
-    return math.nan if found is None else found.at(share * task.budget_seconds)
-
-
-def _gap_percent(task: TaskScores, method: str) -> float:
-    score, best = task.methods[method].final_score, task.best_score
-    return 100 * (best - score) / abs(best) if score is not None and best else math.nan
-
-
-def _slowdown(scores: Sequence[TaskScores], method: str) -> float | None:
-    ratios = [
-        seconds / task.best_seconds
+def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
+    lines = []
+    runs = sum(found.runs for task in scores for found in task.methods.values())
+    kept = sum(len(task.shared) for task in scores for _ in task.compared)
+    if kept < runs:
+        lines.append(
+            f"{kept} of {_plural(runs, 'run')} are compared: those that all compared methods of a task share"
+        )
+    short = [
+        f"{found.method} on {task.task} ({found.runs} of {_most_runs(task)})"
         for task in scores
-        if (seconds := _reached(task, method)) is not None and task.best_seconds
+        for found in task.methods.values()
+        if not found.is_compared
     ]
-    return math.exp(fmean(map(math.log, ratios))) if ratios else None
+    if short:
+        lines.append(f"left out, as a method with few runs would cut those of all others: {_some(short)}")
+    if both.tasks and (both.left_out or len(both.tasks) < len(scores)):
+        methods = len(both.methods) + len(both.left_out)
+        names = f" (without {in_words(both.left_out)})" if both.left_out else ""
+        missing = [task.task for task in scores if task not in both.tasks]
+        where = f" (without {_some(missing)})" if missing else ""
+        lines.append(
+            f"ranks are over {len(both.methods)} of {_plural(methods, 'method')}{names} and "
+            f"{len(both.tasks)} of {_plural(len(scores), 'task')}{where}"
+        )
+    failed = [f"{one.method} on {task.task}" for task, one in _methods(scores) if one.has_failed]
+    if failed:
+        lines.append(f"no run has a result, so it ranks last there: {_some(failed)}")
+    imputed = [
+        f"{one.method} on {task.task} ({one.imputed} of {len(task.shared)})"
+        for task, one in _methods(scores)
+        if one.imputed
+    ]
+    if imputed:
+        lines.append(
+            "runs without a result count as the worse of the constant predictor and the worst other method: "
+            + _some(imputed)
+        )
+    useless = [task.task for task in scores if task.leaders and not task.beats_constant]
+    if useless:
+        lines.append(f"nobody beats the constant predictor, so nobody wins: {_some(useless)}")
+    return lines
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    finite = [value for value in values if math.isfinite(value)]
+def _methods(scores: Sequence[TaskScores]) -> list[tuple[TaskScores, MethodScores]]:
+    return [(task, found) for task in scores for found in task.methods.values()]
+
+
+def _most_runs(task: TaskScores) -> int:
+    return max(found.runs for found in task.methods.values())
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _AT_MOST} more" if len(names) > _AT_MOST else ""
+    return ", ".join(names[:_AT_MOST]) + more
+
+
+def _slowdown(
+    scores: Sequence[TaskScores], cells: Mapping[tuple[str, str], Cell], method: str
+) -> tuple[float | None, int]:
+    """The geometric mean of its times to the best score over the least, and how many are lower bounds."""
+    ratios, never = [], 0
+    for task in scores:
+        found = task.methods.get(method)
+        if found is None or not found.is_compared or len(task.compared) < 2 or not task.best_seconds:
+            continue
+        ratio = cells[task.task, method].cost_ratio
+        never += ratio is None
+        ratios.append(task.budget_seconds / task.best_seconds if ratio is None else ratio)
+    return (math.exp(fmean(map(math.log, ratios))) if ratios else None), never
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    finite = [value for value in values if value is not None and math.isfinite(value)]
     return fmean(finite) if finite else None
 
 

@@ -17,6 +17,10 @@ from cfo_bench.report.numbers.scores import Cell
 # Seconds that the paper gave a run, by learner.
 BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}
 
+# Whose table is compared with what was recorded of another learner: the same kind of model, in a space and
+# with a metric of its own.
+_RECORDED = {"yahpo:rbv2_xgboost": "xgboost", "hpobench-mlp": "dnn"}
+
 # Other names of the paper's tasks, in the form of `key`.
 _ALIASES = {
     "amazon": "amazonemployee",
@@ -35,6 +39,11 @@ _ALIASES = {
     "echomonth": "bngechomonths",
     "breast": "bngbreasttumor",
 }
+
+
+def in_the_paper(learner: str) -> str:
+    """The learner of the paper that is to be compared with this one; itself if there is no other."""
+    return _RECORDED.get(learner, learner.removeprefix("surrogate:"))
 
 
 def printed(learner: str) -> dict[tuple[str, str], Cell]:

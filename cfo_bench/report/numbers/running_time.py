@@ -1,8 +1,9 @@
 """Speed-ups: how many times faster the baseline reaches a target than another method.
 
 The time to a target is an expected running time. Over the runs of a task, it is all the seconds spent until
-the target or the end of the run, divided by the number of runs that reached the target: the time one would
-wait if runs were repeated until one succeeds. If no run reached it, the seconds spent are a lower bound.
+the target, divided by the number of runs that reached the target: the time one would wait if runs were
+repeated until one succeeds. A run that never reached it is charged its budget, even if it ended sooner: the
+time that was left would not have brought it there. If no run reached it, the seconds are a lower bound.
 """
 
 from __future__ import annotations
@@ -12,15 +13,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.reading.digest import Digest, Steps
+from cfo_bench.results.best_so_far import reaching_loss
 
-# Targets: the other method's own final loss, and shares of the way from the loss at the start to the best.
+# Targets: the other method's own final loss, or what equals it within 0.05 %; and shares of the way from the
+# loss at the start to the best.
 OWN_FINAL = "its own final loss"
 FRACTIONS = (0.5, 0.9, 0.99)
 TARGETS = (OWN_FINAL, *(f"{fraction:.0%} of the way" for fraction in FRACTIONS))
 
 RESAMPLES = 2000
+# With fewer tasks a bootstrap interval is little more than the least and the largest factor.
+FEWEST_FOR_INTERVAL = 6
+
+AT_LEAST, AT_MOST, NEITHER, NO_TIME = "at least", "at most", "neither reached it", "too fast to time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +43,30 @@ class RunningTime:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A task and target: how many times longer the method takes than the baseline.
-
-    `bound` is "at least" when only the baseline reached the target, "at most" when only the method
-    did, "neither" when none did and the factor is 1, and empty when both did.
-    """
+    """A task and target: how many times longer the method takes than the baseline."""
 
     task: str
     method: str
     target: str
     time: RunningTime
     baseline_time: RunningTime
-    factor: float
+    factor: float | None  # None if neither reached the target, or one of the times is 0
+    # AT_LEAST if only the baseline reached the target, AT_MOST if only the method did, NEITHER if none did,
+    # NO_TIME if one of the times is 0, and empty if both reached it.
     bound: str
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Geometric mean of the factors over tasks, with a 95 % bootstrap interval over tasks (not for one)."""
+    """Geometric mean of the factors over tasks, with a 95 % bootstrap interval over tasks.
+
+    There is no interval over fewer than FEWEST_FOR_INTERVAL tasks.
+    """
 
     method: str
     target: str
-    tasks: int
-    factor: float
+    tasks: int  # with a factor
+    factor: float | None
     low: float | None
     high: float | None
     only_baseline: int
@@ -77,8 +87,21 @@ def factors(results: LearnerResults) -> list[Factor]:
         if base is None:
             continue
         ways = _ways(results, [base, *runs.values()])
+        worst = [
+            max(_final(results, one, one.constant_loss) for one in same)
+            for same in zip(base, *runs.values(), strict=True)
+        ]
         for method, own in runs.items():
-            goals = [[_final(results, one) for one in own]]
+            # A run without a result counts as the worst of all, or the constant if that is worse.
+            goals = [
+                [
+                    reaching_loss(
+                        _final(results, one, max(last, one.constant_loss)),
+                        _zero_loss(task, one.constant_loss),
+                    )
+                    for one, last in zip(own, worst, strict=True)
+                ]
+            ]
             goals += [[start - share * (start - best) for start, best in ways] for share in FRACTIONS]
             for target, losses in zip(TARGETS, goals, strict=True):
                 found.append(
@@ -91,6 +114,11 @@ def factors(results: LearnerResults) -> list[Factor]:
                     )
                 )
     return found
+
+
+def _zero_loss(task: TaskScores, constant_loss: float) -> float:
+    """The loss of a scaled score of 0 on a fold whose constant predictor has this loss."""
+    return task.scale.zero_loss if task.problem == Problem.REGRESSION else constant_loss
 
 
 def summaries(found: Sequence[Factor]) -> list[Summary]:
@@ -113,14 +141,15 @@ def _ways(results: LearnerResults, runs: Sequence[Sequence[Digest]]) -> list[tup
     return ways
 
 
-def _final(results: LearnerResults, one: Digest) -> float:
+def _final(results: LearnerResults, one: Digest, otherwise: float) -> float:
+    """The final loss of a run, `otherwise` if it has no result."""
     losses = results.steps(one).losses
-    return losses[-1] if losses else one.constant_loss
+    return losses[-1] if losses else otherwise
 
 
 def _running_time(results: LearnerResults, runs: Sequence[Digest], goals: Sequence[float]) -> RunningTime:
     times = [_time_to(results.steps(one), goal) for one, goal in zip(runs, goals, strict=True)]
-    spent = sum(one.elapsed if time is None else time for one, time in zip(runs, times, strict=True))
+    spent = sum(one.budget_seconds if time is None else time for one, time in zip(runs, times, strict=True))
     reached = sum(time is not None for time in times)
     return RunningTime(spent / max(reached, 1), reached, len(runs))
 
@@ -134,29 +163,30 @@ def _time_to(steps: Steps, loss: float) -> float | None:
 
 def _factor(task: str, method: str, target: str, time: RunningTime, base: RunningTime) -> Factor:
     if not time.reached and not base.reached:
-        return Factor(task, method, target, time, base, 1.0, "neither")
-    bound = "" if time.reached and base.reached else "at least" if base.reached else "at most"
-    # Without this a time of 0, of a clock that is too coarse, would make the factor infinite.
-    tick = 1e-9
-    return Factor(task, method, target, time, base, max(time.seconds, tick) / max(base.seconds, tick), bound)
+        return Factor(task, method, target, time, base, None, NEITHER)
+    if not time.seconds or not base.seconds:
+        return Factor(task, method, target, time, base, None, NO_TIME)
+    bound = "" if time.reached and base.reached else AT_LEAST if base.reached else AT_MOST
+    return Factor(task, method, target, time, base, time.seconds / base.seconds, bound)
 
 
 def _summary(method: str, target: str, group: Sequence[Factor]) -> Summary:
-    logs = np.log([one.factor for one in group])
+    logs = np.log([one.factor for one in group if one.factor is not None])
+    n = len(logs)
     low = high = None
-    if len(group) > 1:
-        rng = np.random.default_rng(len(group))
-        means = logs[rng.integers(len(group), size=(RESAMPLES, len(group)))].mean(axis=1)
+    if n >= FEWEST_FOR_INTERVAL:
+        rng = np.random.default_rng(n)
+        means = logs[rng.integers(n, size=(RESAMPLES, n))].mean(axis=1)
         low, high = (float(np.exp(q)) for q in np.quantile(means, (0.025, 0.975)))
     bounds = [one.bound for one in group]
     return Summary(
         method,
         target,
-        len(group),
-        float(np.exp(logs.mean())),
+        n,
+        float(np.exp(logs.mean())) if n else None,
         low,
         high,
-        bounds.count("at least"),
-        bounds.count("at most"),
-        bounds.count("neither"),
+        bounds.count(AT_LEAST),
+        bounds.count(AT_MOST),
+        bounds.count(NEITHER),
     )

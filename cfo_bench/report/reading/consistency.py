@@ -1,20 +1,28 @@
-"""Which runs may be compared: those made with the same settings. Others are left out, with a warning."""
+"""Which runs may be compared: those made with the same settings. Others are left out, with a warning.
+
+Where the runs of a task differ in a setting, those that most of them share are kept: one stray run does not
+take the task out of the report.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
-from cfo_bench.report.reading.digest import Digest, State
+from cfo_bench.registry import label
+from cfo_bench.report.reading.digest import Digest, State, Steps
+
+# This many runs are named; the others are only counted.
+_AT_MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """The finished runs that may be compared, and a warning for all that is left out."""
+    """The runs that may be compared, and a warning for all that is left out."""
 
     digests: list[Digest]
     warnings: list[str]
@@ -23,11 +31,13 @@ class Comparable:
 # What all runs of a task with one learner must have in common: its name, and where it is found.
 _ALIKE: tuple[tuple[str, Callable[[Digest], Any]], ...] = (
     ("budgets (seconds)", lambda one: one.budget_seconds),
-    ("clocks", lambda one: one.header["spec"].get("clock", "wall")),
+    ("clocks", lambda one: _clock(one)),
     ("ways of validation", lambda one: one.header["spec"].get("validation", "fold")),
     ("holdout shares", lambda one: _holdout_share(one)),
     ("versions of the data (SHA-256)", lambda one: str(one.header["data"].get("sha256"))[:12]),
     ("numbers of folds", lambda one: one.header["spec"].get("n_folds", 10)),
+    ("recordings", lambda one: one.header["data"].get("recording") or "none"),
+    ("ways to charge the method", lambda one: _charge(one)),
     ("metrics", lambda one: one.metric),
     ("trials at once", lambda one: one.header["spec"].get("parallel", 1)),
     ("threads", lambda one: one.header["spec"].get("threads", 1)),
@@ -35,60 +45,137 @@ _ALIKE: tuple[tuple[str, Callable[[Digest], Any]], ...] = (
 )
 
 
-def comparable(digests: Sequence[Digest]) -> Comparable:
-    """Leaves out unfinished runs, and whole tasks whose runs differ in their settings."""
-    warnings = []
+def comparable(digests: Sequence[Digest], budget_seconds: float | None = None) -> Comparable:
+    """Leaves out unfinished runs, and of each task those that differ from most in their settings.
+
+    A run that failed stays, as a run without a result: a method must not gain by failing. With
+    `budget_seconds`, runs with a shorter budget are left out.
+    """
+    asked = [one for one in digests if budget_seconds is None or one.budget_seconds >= budget_seconds]
+    ended = [one for one in asked if one.state in (State.DONE, State.FAILED)]
+    warnings = _states(asked)
+    if budget_seconds is not None and len(asked) < len(digests):
+        short = [one for one in digests if one.budget_seconds < budget_seconds]
+        warnings.append(
+            f"{len(short)} of {_runs(len(digests))} left out, as their budget is below {budget_seconds:g} s: "
+            f"the first is {short[0].task} {short[0].method} fold {short[0].fold}, with "
+            f"{short[0].budget_seconds:g} s"
+        )
     groups: dict[tuple[str, str], list[Digest]] = {}
-    for one in digests:
+    for one in ended:
         groups.setdefault((one.learner, one.task), []).append(one)
     kept: list[Digest] = []
     for (learner, task), runs in groups.items():
-        problem = _difference(runs)
-        if problem:
-            warnings.append(
-                f"task {task!r} with {learner} is left out: {problem}: keep those in a --results of their own"
-            )
-        else:
-            kept += runs
-    done = [one for one in kept if one.state is State.DONE]
-    return Comparable(done, warnings + _left_out(kept) + _limits(done))
+        alike, lines = _alike(runs)
+        warnings += [f"task {task!r} with {learner}: {line}" for line in lines]
+        kept += alike
+    kept, lines = _one_clock(kept)
+    warnings += lines
+    if not any(one.state is State.DONE for one in kept):
+        return Comparable([], warnings)
+    return Comparable([_without_result(one) for one in kept], warnings + _limits(kept))
 
 
-def _difference(runs: Sequence[Digest]) -> str | None:
-    """Why these runs can't be compared, with the number of runs on each side; None if they can."""
+def _alike(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
+    """The runs with the settings of most, and a line for each setting that leaves out others."""
+    kept, lines = list(runs), []
     for what, of in _ALIKE:
-        counts = Counter(map(of, runs))
-        if len(counts) > 1:
-            sides = " and ".join(f"{value} ({n} runs)" for value, n in sorted(counts.items(), key=str))
-            return f"its runs have different {what}, {sides}"
-    twice = Counter((one.method, one.fold, one.seed) for one in runs)
-    (method, fold, seed), most = twice.most_common(1)[0]
-    if most > 1:
-        first, second, *_ = (
-            one.path for one in runs if (one.method, one.fold, one.seed) == (method, fold, seed)
-        )
-        return f"{method}, fold {fold}, seed {seed} is there twice, in {first} and {second}"
-    for method in sorted({one.method for one in runs}):
-        options = {_as_text(one.header["spec"].get("options", {})) for one in runs if one.method == method}
-        if len(options) > 1:
-            return f"{method} was run with different options on different folds"
-    return None
+        most, line = _majority(kept, what, of)
+        kept = most
+        lines += [line] if line else []
+    for method in sorted({one.method for one in kept}):
+        own = [one for one in kept if one.method == method]
+        most, line = _majority(own, f"options of {method}", _kind)
+        chosen = set(map(id, most))
+        kept = [one for one in kept if one.method != method or id(one) in chosen]
+        lines += [line] if line else []
+    copies: dict[tuple[str, int, int], list[Digest]] = {}
+    for one in kept:
+        copies.setdefault((one.method, one.fold, one.seed), []).append(one)
+    told = 0
+    for (method, fold, seed), same in copies.items():
+        if len(same) > 1:
+            first, second, *_ = same
+            is_same = all(replace(one, path=first.path) == first for one in same)
+            gone = same[1:] if is_same else same
+            kept = [one for one in kept if not any(one is other for other in gone)]
+            what = "is counted once" if is_same else "is left out"
+            told += is_same
+            if is_same and told > _AT_MOST:  # whole folders may be copies
+                continue
+            lines.append(
+                f"{method}, fold {fold}, seed {seed} is there {'twice' if len(same) == 2 else len(same)}, in "
+                f"{first.path} and {second.path}: it {what}"
+            )
+    if told > _AT_MOST:
+        lines.append(f"{told - _AT_MOST} more runs are there more than once: each is counted once")
+    return kept, lines
 
 
-def _left_out(runs: Sequence[Digest]) -> list[str]:
+def _majority(
+    runs: Sequence[Digest], what: str, of: Callable[[Digest], Any]
+) -> tuple[list[Digest], str | None]:
+    """The runs with the most frequent value of a setting; none if two values are equally frequent."""
+    counts = Counter(map(of, runs))
+    if len(counts) < 2:
+        return list(runs), None
+    (value, most), (_, second) = counts.most_common(2)
+    sides = " and ".join(f"{_short(side)} ({_runs(n)})" for side, n in sorted(counts.items(), key=str))
+    differ = f"its runs have different {what}, {sides}"
+    if most == second:
+        hint = "choose one with --budget" if what.startswith("budgets") else "give each its own --results"
+        return [], f"{differ}: all are left out, as no side has more; {hint}"
+    gone = [one for one in runs if of(one) != value]
+    return (
+        [one for one in runs if of(one) == value],
+        f"{differ}: {_runs(len(gone))} left out, {_named(gone)}",
+    )
+
+
+def _one_clock(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
+    """For each learner the tasks on the clock that most have: virtual and real seconds are not pooled."""
+    kept: list[Digest] = []
+    lines = []
+    for learner in dict.fromkeys(one.learner for one in runs):
+        own = [one for one in runs if one.learner == learner]
+        counts = Counter(map(_clock, own))
+        chosen = max(counts, key=lambda clock: (counts[clock], clock == "wall"))
+        gone = [one for one in own if _clock(one) != chosen]
+        kept += [one for one in own if _clock(one) == chosen]
+        if gone:
+            tasks = ", ".join(dict.fromkeys(one.task for one in gone))
+            lines.append(
+                f"{learner}: {_runs(len(gone))} on the {_clock(gone[0])} clock left out ({tasks}), as "
+                f"{counts[chosen]} are on the {chosen} clock; give them a report of their own with --task"
+            )
+    return kept, lines
+
+
+def _without_result(one: Digest) -> Digest:
+    """What a failed run found before it failed does not count."""
+    if one.state is not State.FAILED:
+        return one
+    nothing = Steps([], [], [], [], [], {})
+    return replace(one, steps=nothing, full=nothing)
+
+
+def _states(runs: Sequence[Digest]) -> list[str]:
+    """A line for each way in which runs did not end well."""
     lines = []
     for state, what in (
-        (State.FAILED, "failed"),
-        (State.INTERRUPTED, "interrupted"),
-        (State.UNFINISHED, "unfinished"),
+        (State.FAILED, "failed run{s} {count} as without a result"),
+        (State.INTERRUPTED, "interrupted run{s} left out"),
+        (State.UNFINISHED, "unfinished run{s} left out"),
     ):
         found = [one for one in runs if one.state is state]
         if found:
             first = found[0]
             reason = f": {first.error}" if first.error else ""
+            one = len(found) == 1
+            told = what.format(s="" if one else "s", count="counts" if one else "count")
             lines.append(
-                f"{len(found)} {what} run{'s' * (len(found) != 1)} left out, the first {first.task} "
-                f"{first.method} fold {first.fold}{reason}; see cfo-bench status"
+                f"{len(found)} {told}, the first {first.task} {first.method} fold {first.fold}{reason}; see "
+                "cfo-bench status"
             )
     return lines
 
@@ -104,6 +191,36 @@ def _limits(runs: Sequence[Digest]) -> list[str]:
     if len(budgets) > 1:
         lines.append(f"tasks have different budgets: {', '.join(f'{budget:g}' for budget in budgets)} s")
     return lines
+
+
+def _named(runs: Sequence[Digest]) -> str:
+    """The first runs by name, and the number of the others."""
+    names = [f"{one.method} fold {one.fold} seed {one.seed}" for one in runs[:_AT_MOST]]
+    more = f" and {len(runs) - _AT_MOST} more" if len(runs) > _AT_MOST else ""
+    return ", ".join(names) + more
+
+
+def _runs(n: int) -> str:
+    return f"{n} run{'s' * (n != 1)}"
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _clock(one: Digest) -> str:
+    return str(one.header["spec"].get("clock", "wall"))
+
+
+def _charge(one: Digest) -> str:
+    return "its seconds count" if one.header["spec"].get("charge_method", False) else "its seconds are free"
+
+
+def _kind(one: Digest) -> str:
+    """What the run's method is: two variants of one name may be of different methods."""
+    spec = one.header["spec"]
+    options = _as_text(spec.get("options", {}))
+    return f"{label(spec['method'])} {options}" if spec.get("variant") else options
 
 
 def _holdout_share(one: Digest) -> float | None:

@@ -1,25 +1,21 @@
-"""A digest of a trace: small enough to keep thousands in memory, enough for every table and figure."""
+"""A digest of a run: small enough to keep thousands in memory, enough for every table and figure."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason
-from cfo_bench.registry import label
-from cfo_bench.results.trace import lines_of
-from cfo_bench.results.validation import Lines
-
-# The cost of trials over time is kept in bins of the elapsed share of the budget: ten for each power of ten.
-COST_BIN_EDGES = np.concatenate(([0.0], np.logspace(-4, 0, 41)))
+from cfo_bench.results.trace import lines_of, outline_or_lines
+from cfo_bench.results.trial_digest import COST_BIN_EDGES as COST_BIN_EDGES
+from cfo_bench.results.trial_digest import Configs as Configs
+from cfo_bench.results.trial_digest import Steps as Steps
+from cfo_bench.results.trial_digest import TrialDigest, digest_of_trials, from_outline
+from cfo_bench.results.validation import Lines, Outline
+from cfo_bench.run_id import method_label
 
 
 class State(StrEnum):
@@ -29,18 +25,6 @@ class State(StrEnum):
     FAILED = "failed"
     INTERRUPTED = "interrupted"
     UNFINISHED = "unfinished"
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """The incumbents of a run, one after the other: each has a lower loss than the one before."""
-
-    seconds: list[float]  # when each was found
-    losses: list[float]
-    test_scores: list[float | None]
-    costs: list[float]  # seconds to fit and validate it
-    overheads: list[float]  # seconds of the method to ask for it and be told
-    best_config: dict[str, Any]  # the configuration of the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,41 +61,58 @@ class Digest:
 
 
 def digest(path: Path) -> Digest | None:
-    """The digest of a trace; None for a file without a whole header (a run that never began)."""
-    found = lines_of(path)
-    if found is None:
-        return None
-    header, end = found.header, found.end
-    trials = _trials(found)
+    """The digest of a trace; None for a file without a whole header (a run that never began).
+
+    The trials are not parsed if the trace has their digest, and its checksums are right.
+    """
+    found = outline_or_lines(path)
+    if isinstance(found, Outline):
+        trials = from_outline(found)
+        if trials is not None:
+            return _digest(path, found.header, found.resumes, found.end, trials)
+        found = lines_of(path)
+    return None if found is None else digest_of(path, found)
+
+
+def digest_of(path: Path, found: Lines) -> Digest:
+    """The digest of the lines of a trace."""
+    return _digest(path, found.header, found.resumes, found.end, digest_of_trials(found))
+
+
+def _digest(
+    path: Path,
+    header: Mapping[str, Any],
+    resumes: Sequence[Mapping[str, Any]],
+    end: Mapping[str, Any] | None,
+    trials: TrialDigest,
+) -> Digest:
     spec = header["spec"]
-    steps = _steps(trials, found)
-    on_all_rows = ~(trials.rows < header["data"]["train_rows"])
-    elapsed = float(end["elapsed"]) if end else float(trials.ended.max(initial=0.0))
-    budget = float(spec["budget_seconds"])
+    elapsed = float(end["elapsed"]) if end else trials.last_ended
+    available = elapsed * spec.get("parallel", 1)
     return Digest(
         path=str(path),
         learner=spec["learner"],
         task=spec["task"],
-        method=label(spec["method"]),
+        method=method_label(spec),
         fold=spec["fold"],
         seed=spec["seed"],
         state=_state(end),
         end_reason=end["reason"] if end else None,
         error=end.get("error") if end else None,
-        budget_seconds=budget,
+        budget_seconds=float(spec["budget_seconds"]),
         elapsed=elapsed,
         problem=header["problem"],
         metric=header["metric"],
         constant_loss=header["constant_loss"],
-        trials=len(trials.ended),
-        statuses=dict(sorted(Counter(found.columns["status"]).items())),
-        steps=steps,
-        full=steps if on_all_rows.all() else _steps(trials, found, on_all_rows),
+        trials=trials.trials,
+        statuses=trials.statuses,
+        steps=trials.steps,
+        full=trials.full,
         cost_related=list(header.get("cost_related", [])),
-        spent=_spent(trials, (end or {}).get("cut_ask_seconds", 0.0), elapsed * spec.get("parallel", 1)),
-        dearer_share=_dearer_share(trials.cost, steps, elapsed * spec.get("parallel", 1)),
-        cost_bins=_cost_bins(trials, budget),
-        nodes=_nodes(found),
+        spent=_spent(trials, available),
+        dearer_share=min(trials.dearer_seconds / available, 1.0) if available else 0.0,
+        cost_bins=trials.cost_bins,
+        nodes=_nodes(header, resumes),
         load=(end or {}).get("load"),
         steal_percent=(end or {}).get("steal_percent"),
         paused_seconds=float(sum(one["seconds"] for one in (end or {}).get("pauses", ()))),
@@ -119,8 +120,8 @@ def digest(path: Path) -> Digest | None:
     )
 
 
-def _nodes(found: Lines) -> list[str]:
-    names = [found.header.get("machine", {}).get("node"), *(row.get("node") for row in found.resumes)]
+def _nodes(header: Mapping[str, Any], resumes: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = [header.get("machine", {}).get("node"), *(row.get("node") for row in resumes)]
     return list(dict.fromkeys(name for name in names if name))
 
 
@@ -131,86 +132,11 @@ def _state(end: Mapping[str, Any] | None) -> State:
     return by_reason.get(EndReason(end["reason"]), State.DONE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Trials:
-    """The trials of a run as arrays, in the order in which they ended; a missing number is NaN."""
-
-    line: Array  # which trial of the trace it is
-    is_ok: Array
-    rows: Array
-    loss: Array
-    test_score: Array
-    ended: Array
-    overhead: Array
-    fit: Array
-    validate: Array
-
-    @property
-    def cost(self) -> Array:
-        return self.fit + self.validate
-
-
-def _trials(found: Lines) -> _Trials:
-    ended = np.array(found.columns["ended"], dtype=float)
-    line = np.argsort(ended, kind="stable")
-
-    def column(name: str) -> Array:
-        return np.array(found.columns[name], dtype=float)[line]
-
-    def seconds(name: str) -> Array:
-        return np.nan_to_num(column(name))
-
-    return _Trials(
-        line=line,
-        is_ok=np.array(found.columns["status"], dtype=str)[line] == "ok",
-        rows=column("rows"),
-        loss=column("loss"),
-        test_score=column("test_score"),
-        ended=ended[line],
-        overhead=seconds("ask_seconds") + seconds("tell_seconds"),
-        fit=seconds("fit_seconds"),
-        validate=seconds("validate_seconds"),
-    )
-
-
-def _steps(trials: _Trials, found: Lines, wanted: Array | None = None) -> Steps:
-    scored = np.flatnonzero(trials.is_ok if wanted is None else trials.is_ok & wanted)
-    if not len(scored):
-        return Steps([], [], [], [], [], {})
-    losses = trials.loss[scored]
-    before = np.append(np.inf, np.minimum.accumulate(losses)[:-1])
-    better = scored[losses < before]
-    return Steps(
-        trials.ended[better].tolist(),
-        trials.loss[better].tolist(),
-        [None if math.isnan(score) else score for score in trials.test_score[better].tolist()],
-        trials.cost[better].tolist(),
-        trials.overhead[better].tolist(),
-        found.columns["config"][trials.line[better[-1]]],
-    )
-
-
-def _spent(trials: _Trials, cut_ask: float, available: float) -> dict[str, float]:
+def _spent(trials: TrialDigest, available: float) -> dict[str, float]:
     """Seconds by what they were spent on; `available` are those of all trials at once, `idle` is the rest."""
     spent = {
-        "method": float(trials.overhead.sum()) + cut_ask,
-        "fit": float(trials.fit.sum()),
-        "validate": float(trials.validate.sum()),
+        "method": trials.method_seconds,
+        "fit": trials.fit_seconds,
+        "validate": trials.validate_seconds,
     }
     return {**spent, "idle": max(available - sum(spent.values()), 0.0)}
-
-
-def _dearer_share(cost: Array, steps: Steps, available: float) -> float:
-    """The share of the available seconds in trials that cost more than the final incumbent."""
-    if not steps.costs or not available:
-        return 0.0
-    return min(float(cost[cost > steps.costs[-1]].sum()) / available, 1.0)
-
-
-def _cost_bins(trials: _Trials, budget: float) -> list[float | None]:
-    """Mean seconds of the trials that ended in each bin of the budget; None where none did."""
-    share = trials.ended / budget
-    bins = np.clip(np.searchsorted(COST_BIN_EDGES, share, side="left") - 1, 0, len(COST_BIN_EDGES) - 2)
-    sums = np.bincount(bins, weights=trials.cost, minlength=len(COST_BIN_EDGES) - 1)
-    counts = np.bincount(bins, minlength=len(COST_BIN_EDGES) - 1)
-    return [float(s / n) if n else None for s, n in zip(sums, counts, strict=True)]

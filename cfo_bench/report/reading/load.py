@@ -1,13 +1,14 @@
-"""Reads a results folder into digests. Files that can't be read are reported; no trace is read twice."""
+"""Reads results folders into digests. Files that can't be read are reported; no trace is read twice."""
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,21 @@ import orjson
 from cfo_bench import __version__
 from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
-from cfo_bench.report.reading import digest as digests_module
-from cfo_bench.report.reading.digest import Digest, State, Steps, digest
-from cfo_bench.results import validation
+from cfo_bench.report.reading import digest as digest_module
+from cfo_bench.report.reading.digest import Digest, State, digest
+from cfo_bench.results import trial_digest, validation
 from cfo_bench.results.files import TRACE_SUFFIX
 from cfo_bench.results.folder import run_files
+from cfo_bench.results.trial_digest import steps_from_json, steps_to_json
 from cfo_bench.safe_writing import read_regular, write_whole
+
+# The methods that scores are scaled by. They are read whatever methods are selected.
+CONSTANT, FOREST = "constant", "tuned-rf"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which results are wanted; empty is all."""
+    """Which results are wanted; empty is all. The methods that scale the scores are always among them."""
 
     learners: Sequence[str] = ()
     tasks: Sequence[str] = ()
@@ -38,7 +43,7 @@ class Selection:
             for wanted, name in (
                 (self.learners, one.learner),
                 (self.tasks, one.task),
-                (self.methods, one.method),
+                ((*self.methods, CONSTANT, FOREST) if self.methods else (), one.method),
             )
         )
 
@@ -52,18 +57,25 @@ class Loaded:
 
 
 def load(
-    results: Path,
+    results: Path | Sequence[Path],
     cache_file: Path | None = None,
     selection: Selection | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Loaded:
-    """The digests of every trace below `results`.
+    """The digests of every trace below `results`, one folder or several.
 
     `progress` is called with the number of traces read, and the number of all.
     """
     selection = selection or Selection()
-    paths, unreadable = trace_files(results)
-    known = _read_cache(cache_file)
+    folders = [results] if isinstance(results, Path) else _each_once(results)
+    paths, unreadable = [], []
+    for folder in folders:
+        found_there, not_there = trace_files(folder)
+        paths += found_there
+        unreadable += not_there
+    progress(0, len(paths))
+    with _no_garbage_collection():
+        known = _read_cache(cache_file)
     # Taken before the reading: a trace that grows meanwhile is read again the next time.
     stamps = {path: _stamp_if_there(path) for path in paths}
     found = {path: known[path][1] for path in paths if path in known and known[path][0] == stamps[path]}
@@ -83,8 +95,21 @@ def load(
     digests = [one for path in paths if (one := found.get(path)) is not None]
     if not digests:
         reason = unreadable[0] if unreadable else "no run has begun: its traces hold no header"
-        raise UserError(f"no run in {str(results)!r} can be reported: {reason}")
+        where = " and ".join(repr(str(folder)) for folder in folders)
+        raise UserError(f"no run in {where} can be reported: {reason}")
     return Loaded(list(_selected(digests, selection)), unreadable)
+
+
+def _each_once(folders: Sequence[Path]) -> list[Path]:
+    """Folders whose traces are all different files; a UserError where one lies inside another."""
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        found.setdefault(Path(os.path.abspath(folder)), folder)
+    for one in found:
+        for other in found:
+            if one != other and one.is_relative_to(other):
+                raise UserError(f"{str(one)!r} lies inside {str(other)!r}: give one of the two")
+    return list(found.values())
 
 
 def trace_files(results: Path) -> tuple[list[str], list[str]]:
@@ -113,7 +138,7 @@ def _selected(digests: Sequence[Digest], selection: Selection) -> Iterator[Diges
             if name not in there:
                 raise UnknownNameError(f"{kind} in these results", name, there)
     chosen = [one for one in digests if selection.takes(one)]
-    if not chosen:
+    if not any(one.method in selection.methods or not selection.methods for one in chosen):
         raise UserError("no run has such a learner, task and method together: leave one of the filters out")
     yield from chosen
 
@@ -142,8 +167,20 @@ def _stamp(path: str) -> list[int]:
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """While millions of objects are made that all stay: to look through them takes a second."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]:
-    """The digests that this version of the code has kept, by path, with the size and time of the trace."""
+    """The digests that this code has kept, by path, with the size and time of the trace."""
     if file is None:
         return {}
     found: dict[str, tuple[list[int], Digest | None]] = {}
@@ -165,7 +202,7 @@ def _write_cache(
     # Without a cache the next report only takes longer. TypeError: a name or a header that is no JSON.
     with suppress(OSError, TypeError):
         rows = b"\n".join(
-            orjson.dumps({"path": path, "stamp": stamps[path], "digest": one})
+            orjson.dumps({"path": path, "stamp": stamps[path], "digest": one and _to_json(one)})
             for path, one in digests.items()
         )
         first = orjson.dumps([_code(), zlib.crc32(rows)])
@@ -175,9 +212,18 @@ def _write_cache(
 
 def _code() -> str:
     """The version of the code that makes digests."""
-    return f"{__version__} {code_hash(Path(digests_module.__file__), Path(validation.__file__))}"
+    files = (digest_module.__file__, trial_digest.__file__, validation.__file__)
+    return f"{__version__} {code_hash(*map(Path, files))}"
+
+
+def _to_json(one: Digest) -> dict[str, Any]:
+    """`full` is null where it is the same as `steps`."""
+    row = {field.name: getattr(one, field.name) for field in fields(one)}
+    full = None if one.full == one.steps else steps_to_json(one.full)
+    return {**row, "steps": steps_to_json(one.steps), "full": full}
 
 
 def _from_json(row: dict[str, Any]) -> Digest:
-    steps = {name: Steps(**row[name]) for name in ("steps", "full")}
-    return Digest(**{**row, **steps, "state": State(row["state"])})
+    steps = steps_from_json(row["steps"])
+    full = steps if row["full"] is None else steps_from_json(row["full"])
+    return Digest(**{**row, "steps": steps, "full": full, "state": State(row["state"])})

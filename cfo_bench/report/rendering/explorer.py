@@ -1,23 +1,27 @@
-"""The interactive curves of the page: its controls as HTML, and each task's numbers as a script."""
+"""The interactive plots of the page: their HTML, and their numbers as scripts.
+
+The explorer has a panel for each task, whose numbers are loaded when it is switched on; a chart is one
+figure, with its numbers inside the page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import orjson
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.looks import Look
-from cfo_bench.report.numbers.scores import MethodScores, TaskScores
+from cfo_bench.report.contents import LinePlot, Table
+from cfo_bench.report.looks import Look, in_order, look
+from cfo_bench.report.numbers.scores import LOSS_NAMES, MethodScores, TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
 
 # Tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4
-# With more methods than this the confidence bands would hide the lines: they are off at first.
-MOST_BANDS = 6
 
 
 def explorer(
@@ -26,24 +30,62 @@ def explorer(
     looks: Mapping[str, Look],
     tasks: Sequence[TaskScores],
     tables: Sequence[str | None],
+    static: str,
+    band: bool,
 ) -> str:
-    """The section: switches for the methods, in the order of `looks`, and for the tasks."""
+    """The switches for methods, in the order of `looks`, and for tasks, and a place for the panels.
+
+    `static` are the figures that stand there where scripts don't run; `band`: whether confidence intervals
+    are shown at first.
+    """
     methods = "".join(
         f'<label><input type="checkbox" data-method value="{escape(name)}" checked>'
-        f'<span class="swatch method" style="{colour_style(look)}"></span>{escape(name)}</label>'
+        f"{swatch(look)}{escape(name)}</label>"
         for name, look in looks.items()
     )
     boxes = "".join(
         _task_box(learner, index, task, table)
         for index, (task, table) in enumerate(zip(tasks, tables, strict=True))
     )
-    band = " checked" if len(looks) <= MOST_BANDS else ""
-    return template("explorer.html").substitute(anchor=anchor, methods=methods, tasks=boxes, band=band)
+    return template("explorer.html").substitute(
+        anchor=anchor, methods=methods, tasks=boxes, static=static, band=" checked" * band
+    )
+
+
+def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -> str:
+    """One interactive plot, drawn from its numbers by the page's script."""
+    records = table.records()
+    methods = []
+    for method in in_order({row["method"] for row in records}):
+        points = [row for row in records if row["method"] == method]
+        line = _line(look(method), method in leaders) | {"t": [_short(row[lines.x]) for row in points]}
+        columns = {"mean": lines.y}
+        if lines.band is not None and points[0][lines.band[0]] is not None:
+            columns |= {"low": lines.band[0], "high": lines.band[1]}
+        for name, column in columns.items():
+            line[name] = [_short(max(row[column], lines.floor)) for row in points]
+        methods.append(line)
+    data = {
+        "name": title,
+        "budget": max((row[lines.x] for row in records), default=1.0),
+        "x": lines.x_label,
+        "y": lines.y_label,
+        "view": {"logTime": lines.log_x, "logValue": lines.log_y, "band": lines.band is not None},
+        "lowIsBest": lines.low_is_best,
+        "bestOnTop": lines.best_on_top,
+        "steps": lines.steps,
+        "methods": methods,
+    }
+    return (
+        '<div class="panel chart"><div class="plot"></div><p class="sr" aria-live="polite"></p>'
+        '<button type="button" class="reset" hidden>Show all</button>'
+        f'<script type="application/json">{_script_json(data)}</script></div>'
+    )
 
 
 def _task_box(learner: str, index: int, task: TaskScores, table: str | None) -> str:
     link = escape(layout.href(layout.table_file(learner, table, "csv"))) if table else ""
-    about = f"{task.problem}, {task.metric}, {task.budget_seconds:g} s"
+    about = f"{task.problem}, {task.metric_name}, {task.budget_seconds:g} s"
     return (
         f'<label><input type="checkbox" value="{escape(task.task)}" data-about="{escape(about)}" '
         f'data-csv="{link}" data-curves="{escape(layout.href(layout.curves_file(learner, index)))}"'
@@ -51,25 +93,38 @@ def _task_box(learner: str, index: int, task: TaskScores, table: str | None) -> 
     )
 
 
-def curves_script(learner: str, index: int, looks: Mapping[str, Look], task: TaskScores) -> str:
+def curves_script(
+    learner: str, index: int, looks: Mapping[str, Look], leaders: Collection[str], task: TaskScores
+) -> str:
     """The numbers of one task's plot, as a script: a page that is opened from disk may load nothing else."""
     data = {
         "name": task.task,
         "budget": task.budget_seconds,
+        "x": task.seconds_label,
+        "loss": f"mean {'test' if task.by_test else 'best'} loss ({LOSS_NAMES[task.metric]})",
         "scale": {"zero": _short(task.scale.zero_loss), "one": _short(task.scale.one_loss)},
-        "methods": [_curve(look, task.methods[name]) for name, look in looks.items() if name in task.methods],
+        "methods": [
+            _curve(look, name in leaders, task.methods[name])
+            for name, look in looks.items()
+            if name in task.methods
+        ],
     }
     file = layout.href(layout.curves_file(learner, index))
     return f"cfoCurves({_script_json(file)}, {_script_json(data)});\n"
 
 
-def _curve(look: Look, found: MethodScores) -> dict[str, Any]:
-    line: dict[str, Any] = {
-        "name": found.method,
+def _line(look: Look, leads: bool) -> dict[str, Any]:
+    return {
+        "name": look.label,
         "light": look.colour,
-        "dark": dark_colour(look.colour),
-        "dash": " ".join(f"{1.5 * length:g}" for length in look.dashes),
+        "dark": look.dark,
+        "dash": _dashes(look),
+        "leads": leads,
     }
+
+
+def _curve(look: Look, leads: bool, found: MethodScores) -> dict[str, Any]:
+    line = _line(look, leads)
     if found.curve is None:
         return {**line, "t": [], "mean": []}
     curve = found.curve.thinned()
@@ -96,22 +151,31 @@ def _script_json(value: object) -> str:
     return text
 
 
-def colour_style(look: Look) -> str:
-    return f"--on-light:{look.colour};--on-dark:{dark_colour(look.colour)}"
+def swatch(look: Look) -> str:
+    """A piece of the method's line, with its colour and its dashes."""
+    return f'<svg class="swatch" aria-hidden="true"><use href="#{_line_id(look)}"/></svg>'
 
 
-def dark_colour(colour: str) -> str:
-    """The colour, made lighter if it would not be seen on a dark background."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    for share in (0.0, 0.15, 0.3, 0.45, 0.6, 0.75):
-        mixed = [round(part + (255 - part) * share) for part in (red, green, blue)]
-        if _luminance(mixed) > 0.2:
-            break
-    return "#" + "".join(f"{part:02x}" for part in mixed)
+def swatch_lines(looks: Iterable[Look]) -> str:
+    """The lines that the swatches of a page show: each stands on it once."""
+    lines = "".join(
+        f'<symbol id="{_line_id(look)}" viewBox="0 0 24 8"><path class="method piece" d="M0 4H24" '
+        f'style="--on-light:{look.colour};--on-dark:{look.dark}"'
+        f"{dashes}/></symbol>"
+        for look in looks
+        for dashes in [f' stroke-dasharray="{_dashes(look)}"' if look.dashes else ""]
+    )
+    return f'<svg class="symbols" aria-hidden="true">{lines}</svg>'
 
 
-def _luminance(colour: Sequence[int]) -> float:
-    """As WCAG defines it, 0 for black and 1 for white."""
-    parts = [part / 255 for part in colour]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def _line_id(look: Look) -> str:
+    return f"line-{html_id(look.label)}"
+
+
+def html_id(text: str) -> str:
+    """Text as part of an id, safe in an attribute and in a link."""
+    return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"_{ord(sign[0]):x}_", text)
+
+
+def _dashes(look: Look) -> str:
+    return " ".join(f"{1.5 * length:g}" for length in look.dashes)

@@ -19,6 +19,8 @@ FIGURE_FORMATS = ("png", "pdf")
 # A file system takes names of 255 bytes, suffix included.
 _LONGEST = 200
 FORMATS = ("html", *FIGURE_FORMATS, *TABLE_FORMATS)
+# What is made unless other formats are asked for. PDF files are for papers, and take long to draw.
+DEFAULT_FORMATS = tuple(name for name in FORMATS if name != "pdf")
 
 
 def table_file(learner: str, name: str, kind: str) -> PurePosixPath:

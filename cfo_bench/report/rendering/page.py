@@ -2,47 +2,60 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePosixPath
 
 from cfo_bench import __version__
-from cfo_bench.report.contents import Figure, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
 from cfo_bench.report.looks import Look
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
-from cfo_bench.report.rendering.explorer import colour_style, explorer
+from cfo_bench.report.rendering.explorer import chart, explorer, html_id, swatch_lines
+from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND
+from cfo_bench.report.rendering.prose import prose
 from cfo_bench.report.rendering.sheet import sheet
+from cfo_bench.report.rendering.table_files import in_words
 
-# If a section has more figures, only the first is shown at once; the others open with a click.
+# If a section has more figures, only the first is shown at once; the others open with a click. So does a
+# broad picture whose height is more than this share of its width.
 MOST_FIGURES = 6
-# A table with more rows is folded, unless it is the first of its section.
-MOST_OPEN_ROWS = 30
+LONG_SHARE = 0.9
 # A picture with more pixels is made for both columns of a paper: it takes the whole width.
 BROAD_PIXELS = 1200
+# A table with more rows is too long for the text alternative of its figure.
+MOST_SPOKEN_ROWS = 40
+
+_PDF_HINT = " Figures as PDF, for a paper: <code>cfo-bench report --format all</code>."
 
 PictureSize = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerPart:
-    """What the page shows of one learner. `facts` are short statements on what was run.
-
-    `looks` are those of the methods that are compared, the best first. `curve_tables` has the name of the
-    table of curves for each of the `scores`, None if there is none.
-    """
+    """What the page shows of one learner."""
 
     learner: str
     overview: Overview
-    facts: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]]  # what was run, in short: names and values
     scores: Sequence[TaskScores]
     sections: Sequence[Section]
-    looks: Mapping[str, Look]
-    curve_tables: Sequence[str | None]
+    looks: Mapping[str, Look]  # of the methods that are compared, the best first
+    leaders: Collection[str]  # the methods that stand out in plots of many
+    curve_tables: Sequence[str | None]  # for each of the scores the table with its curves
+
+    def at(self, place: Place) -> list[Section]:
+        return [section for section in self.sections if section.place == place]
+
+    @property
+    def answer(self) -> Figure | None:
+        """The figure that shows the answer, if there is one."""
+        return next(
+            (figure for section in self.sections for figure in section.figures if figure.is_answer), None
+        )
 
 
 class Page:
@@ -56,89 +69,157 @@ class Page:
 
     def render(self, parts: Sequence[LearnerPart], warnings: Sequence[str]) -> str:
         names = ", ".join(part.learner for part in parts)
+        looks = {name: look for part in parts for name, look in part.looks.items()}
         return template("page.html").substitute(
             version=escape(__version__),
             title=escape(f"cfo-bench report: {names}"),
             learner_switch=_learner_switch(parts),
             contents="\n".join(map(_contents, parts)),
             notices=_notices("Before you read on", warnings),
+            symbols=swatch_lines(looks.values()),
             learners="\n".join(map(self._learner, parts)),
+            pdf_hint="" if "pdf" in self._formats else _PDF_HINT,
         )
 
     def _learner(self, part: LearnerPart) -> str:
-        tables = part.curve_tables if "csv" in self._formats else [None] * len(part.scores)
-        anchor = _anchor(part.learner, "explorer")
-        sections = "\n".join(self._section(part, section) for section in part.sections)
-        return (
-            f'<article class="learner" data-learner="{escape(part.learner)}">\n{self._overview(part)}\n'
-            f"{explorer(part.learner, anchor, part.looks, part.scores, tables)}\n{sections}\n</article>"
-        )
+        """The answer; then what supports it; then the rest, folded."""
+        support = part.at(Place.SUPPORT)
+        # Where no figure sums up all tasks, the curves of the tasks show the answer.
+        first = [section for section in support if section.has_curves and part.answer is None]
+        pieces = [
+            self._answer(part),
+            *(self._section(part, section) for section in first),
+            f"<section>{self._sheet(part, part.overview.table())}</section>",
+            *(self._section(part, section) for section in support if section not in first),
+        ]
+        if more := part.at(Place.MORE):
+            pieces += ['<div class="folds"><p class="part">Everything else</p>']
+            pieces += [self._folded(part, section) for section in more]
+            pieces += ["</div>"]
+        content = "\n".join(pieces)
+        return f'<article class="learner" data-learner="{escape(part.learner)}">\n{content}\n</article>'
 
-    def _overview(self, part: LearnerPart) -> str:
+    def _answer(self, part: LearnerPart) -> str:
+        """The answer in a sentence, and the figure that shows it."""
         anchor = _anchor(part.learner, "overview")
         facts = "".join(f"<li>{escape(name)} <b>{escape(value)}</b></li>" for name, value in part.facts)
         return (
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n<h1 id="{anchor}-title">'
             f"Which method finds the better {escape(part.learner)} model, and when?</h1>\n"
-            f'<p class="answer">{escape(part.overview.sentence)}</p>\n<ul class="facts">{facts}</ul>\n'
-            f"{_bars(part)}\n{self._sheet(part, part.overview.table())}\n</section>"
+            f'<p class="answer">{prose(part.overview.sentence)}</p>\n<ul class="facts">{facts}</ul>\n'
+            f"{self._figure(part, part.answer) if part.answer else ''}\n</section>"
         )
 
     def _section(self, part: LearnerPart, section: Section) -> str:
         anchor = _anchor(part.learner, section.name)
+        return (
+            f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n'
+            f'<h2 id="{anchor}-title">{escape(section.title)}</h2>\n'
+            f"{self._content(part, section)}\n</section>"
+        )
+
+    def _folded(self, part: LearnerPart, section: Section) -> str:
+        """The anchor is inside, so that a link to it opens it, also without scripts."""
+        anchor = _anchor(part.learner, section.name)
+        marked = f'<span class="count">{len(section.warnings)}</span>' if section.warnings else ""
+        return (
+            f'<details class="fold"><summary><h2 id="{anchor}-title">{escape(section.title)}</h2>{marked}'
+            f'</summary>\n<section id="{anchor}" aria-labelledby="{anchor}-title">\n'
+            f"{self._content(part, section)}\n</section></details>"
+        )
+
+    def _content(self, part: LearnerPart, section: Section) -> str:
+        own = [figure for figure in section.figures if figure is not part.answer]
+        filled = [table for table in section.tables if table.rows]
         pieces = [
-            f'<section id="{anchor}" aria-labelledby="{anchor}-title">',
-            f'<h2 id="{anchor}-title">{escape(section.title)}</h2>',
-            f"<p>{escape(section.intro)}</p>" if section.intro else "",
+            f"<p>{prose(section.intro)}</p>" if section.intro else "",
             _notices("", section.warnings),
-            self._gallery(part, section.figures),
-            *(
-                self._sheet(part, table, folded=at > 0 and len(table.rows) > MOST_OPEN_ROWS)
-                for at, table in enumerate(section.tables)
-            ),
-            "</section>",
+            self._explorer(part, own) if section.has_curves else self._gallery(part, own),
+            *(self._sheet(part, table, folded=at > 0) for at, table in enumerate(filled)),
         ]
         return "\n".join(piece for piece in pieces if piece)
+
+    def _explorer(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
+        """The curves of the tasks; their figures are links, and pictures where scripts don't run."""
+        tables = part.curve_tables if "csv" in self._formats else [None] * len(part.scores)
+        pictures = "".join(self._picture(part, figure) for figure in figures)
+        static = pictures or "<p>The curves need JavaScript. Their numbers are in the tables.</p>"
+        files = [
+            f"<li>{escape(figure.title)} {self._pictures(part, figure)}</li>"
+            for figure in figures
+            if self._pictures(part, figure)
+        ]
+        links = f'<ul class="files prints"><li>To print:</li>{"".join(files)}</ul>' if files else ""
+        anchor = _anchor(part.learner, "explorer")
+        band = all(task.n_folds >= FEWEST_FOR_A_BAND for task in part.scores)
+        return explorer(part.learner, anchor, part.looks, part.scores, tables, static, band) + "\n" + links
 
     def _gallery(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
         if not figures:
             return ""
-        drawn = [self._figure(part, figure) for figure in figures]
-        seen = len(drawn) if len(drawn) <= MOST_FIGURES else 1
-        first, rest = drawn[:seen], drawn[seen:]
-        html = f'<div class="gallery">{"".join(first)}</div>'
+        short = [figure for figure in figures if not self._is_long(part, figure)]
+        seen = short if len(short) <= MOST_FIGURES else short[:1]
+        rest = [figure for figure in figures if figure not in seen]
+        first, more = ("".join(self._figure(part, figure) for figure in some) for some in (seen, rest))
+        html = f'<div class="gallery">{first}</div>' if seen else ""
         if rest:
-            html += (
-                f'\n<details class="more"><summary>{len(rest)} more figures</summary>'
-                f'<div class="gallery">{"".join(rest)}</div></details>'
-            )
+            count = f"{len(rest)}{' more' * bool(seen)} figure{'s' * (len(rest) != 1)}"
+            html += f'\n<details class="more"><summary>{count}</summary>'
+            html += f'<div class="gallery">{more}</div></details>'
         return html
 
+    def _is_long(self, part: LearnerPart, figure: Figure) -> bool:
+        """Whether a picture would fill more than a screen."""
+        size = self._size(part, figure)
+        return size is not None and size[0] > BROAD_PIXELS and size[1] > LONG_SHARE * size[0]
+
     def _figure(self, part: LearnerPart, figure: Figure) -> str:
-        png = layout.figure_file(part.learner, figure.name, "png")
-        size = self._size_of(png) if "png" in self._formats else None
-        picture, shape = "", ""
-        if size is not None:
-            link = escape(layout.href(png))
-            picture = (
-                f'<a class="picture" href="{link}"><img src="{link}" width="{size[0]}" height="{size[1]}" '
-                f'loading="lazy" alt="{escape(f"{figure.title}. {figure.caption}")}"></a>'
+        """The figure with its caption and links to its files."""
+        picture = self._picture(part, figure)
+        size = self._size(part, figure)
+        save = ""
+        shape = ' class="broad"' if size is not None and size[0] > BROAD_PIXELS else ""
+        if figure.lines is not None:
+            still = f"<noscript>{picture}</noscript>" if picture else ""
+            picture = chart(figure.tables[0], figure.lines, part.leaders, figure.title) + still
+            of = f'<span class="sr"> of {escape(figure.title)}</span>'
+            save = f'<button type="button" class="svg">SVG{of}</button>'
+        elif shape and picture:
+            picture = f'<div class="edges"><div class="scroll">{picture}</div></div>'
+        files = f"{save} {self._pictures(part, figure)}"
+        if "csv" in self._formats:
+            names = [f"CSV {at}" for at in range(1, len(figure.tables) + 1)]
+            files += " " + " ".join(
+                _link(layout.table_file(part.learner, table.name, "csv"), name, table.title)
+                for name, table in zip(names if len(names) > 1 else ["CSV"], figure.tables, strict=False)
             )
-            shape = ' class="broad"' if size[0] > BROAD_PIXELS else ""
-        files = [
+        return (
+            f"<figure{shape}>{picture}<figcaption><strong>{escape(figure.title)}</strong> "
+            f'{prose(figure.caption)} <span class="files">{files}</span></figcaption></figure>'
+        )
+
+    def _picture(self, part: LearnerPart, figure: Figure) -> str:
+        """The picture with its text alternative; nothing if it was not drawn."""
+        size = self._size(part, figure)
+        if size is None:
+            return ""
+        link = escape(layout.href(layout.figure_file(part.learner, figure.name, "png")))
+        return (
+            f'<a class="picture" href="{link}"><img src="{link}" width="{size[0]}" height="{size[1]}" '
+            f'loading="lazy" alt="{escape(alternative(figure))}"></a>'
+        )
+
+    def _size(self, part: LearnerPart, figure: Figure) -> PictureSize | None:
+        if "png" not in self._formats:
+            return None
+        return self._size_of(layout.figure_file(part.learner, figure.name, "png"))
+
+    def _pictures(self, part: LearnerPart, figure: Figure) -> str:
+        """Links to the files of a picture."""
+        return " ".join(
             _link(layout.figure_file(part.learner, figure.name, kind), kind.upper(), figure.title)
             for kind in layout.FIGURE_FORMATS
             if kind in self._formats
-        ]
-        if "csv" in self._formats:
-            names = [f"CSV {at}" for at in range(1, len(figure.tables) + 1)]
-            files += [
-                _link(layout.table_file(part.learner, table.name, "csv"), name, table.title)
-                for name, table in zip(names if len(names) > 1 else ["CSV"], figure.tables, strict=False)
-            ]
-        return (
-            f"<figure{shape}>{picture}<figcaption><strong>{escape(figure.title)}</strong> "
-            f'{escape(figure.caption)} <span class="files">{" ".join(files)}</span></figcaption></figure>'
         )
 
     def _sheet(self, part: LearnerPart, table: Table, folded: bool = False) -> str:
@@ -151,19 +232,30 @@ class Page:
         return sheet(table, _anchor(part.learner, f"table-{table.name}"), files, part.looks, folded)
 
 
-def _bars(part: LearnerPart) -> str:
-    """Tasks won, as bars. Screen readers skip them and read the table below, which has the same numbers."""
-    tasks = part.overview.tasks
-    rows = []
-    for one in part.overview.standings:
-        share = 100 * one.wins / tasks if tasks else 0.0
-        rank = f", mean rank {one.mean_rank:.2f}" if one.mean_rank is not None else ""
-        rows.append(
-            f'<span>{escape(one.method)}</span><span class="track"><span class="bar method" '
-            f'style="{colour_style(part.looks[one.method])};width:{share:.2f}%"></span></span>'
-            f'<span class="figure"><b>{one.wins}</b> of {tasks} won{rank}</span>'
-        )
-    return f'<div class="bars" aria-hidden="true">{"".join(rows)}</div>'
+def alternative(figure: Figure) -> str:
+    """What a figure shows, for people who can't see it: its own words, or the numbers of a short table."""
+    if figure.alt:
+        return f"{figure.title}. {figure.alt}"
+    about = f"{figure.title}. {figure.caption}"
+    table = next((one for one in figure.tables if len(one.rows) <= MOST_SPOKEN_ROWS), None)
+    if table is None:
+        names = " and ".join(one.title for one in figure.tables)
+        return f"{about} The numbers are in the table: {names}."
+    return f"{about} {'; '.join(_row_in_words(table, row) for row in table.rows)}."
+
+
+def _row_in_words(table: Table, row: Sequence[CellValue]) -> str:
+    """The words of a row, and the first of its numbers that is no count."""
+    words = " ".join(value for value in row if isinstance(value, str))
+    number = next(
+        (
+            f" {table.heading(name)} {in_words(value)}"
+            for name, value in zip(table.columns, row, strict=True)
+            if isinstance(value, float)
+        ),
+        "",
+    )
+    return words + number
 
 
 def _link(file: PurePosixPath, text: str, of: str) -> str:
@@ -175,7 +267,7 @@ def _notices(title: str, warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
     head = f"<p>{escape(title)}</p>" if title else ""
-    lines = "".join(f"<li>{escape(line)}</li>" for line in warnings)
+    lines = "".join(f"<li>{prose(line)}</li>" for line in warnings)
     return f'<div class="notices" role="note">{head}<ul>{lines}</ul></div>'
 
 
@@ -187,15 +279,22 @@ def _learner_switch(parts: Sequence[LearnerPart]) -> str:
 
 
 def _contents(part: LearnerPart) -> str:
-    entries = [("overview", "Who wins"), ("explorer", "Curves to play with")]
-    entries += [(section.name, section.title) for section in part.sections]
+    groups = (
+        ("", [("overview", "The answer")]),
+        ("What supports it", [(section.name, section.title) for section in part.at(Place.SUPPORT)]),
+        ("Everything else", [(section.name, section.title) for section in part.at(Place.MORE)]),
+    )
     links = "".join(
-        f'<li><a href="#{_anchor(part.learner, name)}">{escape(title)}</a></li>' for name, title in entries
+        (f"<li><span>{title}</span></li>" if title else "")
+        + "".join(
+            f'<li><a href="#{_anchor(part.learner, name)}">{escape(text)}</a></li>' for name, text in entries
+        )
+        for title, entries in groups
+        if entries
     )
     name = escape(part.learner)
     return f'<ul data-contents-of="{name}"><li><strong>{name}</strong></li>{links}</ul>'
 
 
 def _anchor(learner: str, name: str) -> str:
-    """An id on the page, safe in an attribute and in a link."""
-    return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"_{ord(sign[0]):x}_", f"{learner}-{name}")
+    return html_id(f"{learner}-{name}")

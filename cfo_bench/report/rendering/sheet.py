@@ -9,13 +9,19 @@ from html import escape
 
 from cfo_bench.report.contents import CellValue, Table
 from cfo_bench.report.looks import Look
-from cfo_bench.report.rendering.explorer import colour_style
+from cfo_bench.report.rendering.explorer import swatch
+from cfo_bench.report.rendering.prose import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
 # The most rows of a table on the page; its files have all.
 MOST_ROWS = 1000
+# A table with more rows scrolls inside its box.
+MOST_SEEN_ROWS = 25
 # Fewer rows need no filter.
 FEWEST_FILTERED = 6
+
+# Columns of methods' names, which get a piece of the method's line.
+_METHODS = ("method", "other")
 
 # Cells that don't reach the best sort after all that do, however long those took.
 _WORSE = 1e9
@@ -28,11 +34,14 @@ def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], fold
     note = table.note + (cut if len(shown) < len(table.rows) else "")
     title = f"<h3>{escape(table.title)}</h3>"
     tools = f'{_filter(table, anchor)}<span class="files">{files}</span>'
+    box = "scroll long" if len(shown) > MOST_SEEN_ROWS else "scroll"
     content = (
-        f'<p class="note" id="{anchor}-note">{escape(note)}</p>\n'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
+        f'<p class="note" id="{anchor}-note">{prose(note)}</p>\n'
+        f'<div class="edges"><div class="{box}" tabindex="0" role="region" '
+        f'aria-label="{escape(table.title)}">'
         f'<table class="data" id="{anchor}" aria-describedby="{anchor}-note">'
-        f'<caption class="sr">{escape(table.title)}</caption>\n{_content(table, shown, looks)}</table></div>'
+        f'<caption class="sr">{escape(table.title)}</caption>\n{_content(table, shown, looks)}'
+        "</table></div></div>"
     )
     if not folded:
         return f'<div class="sheet"><div class="head">{title}{tools}</div>\n{content}</div>'
@@ -57,14 +66,16 @@ def _content(table: Table, shown: Sequence[Sequence[CellValue]], looks: Mapping[
     numeric = [is_numeric(table, at) for at in range(len(table.columns))]
     write = [_writer(row[at] for row in shown) for at in range(len(table.columns))]
     names = "".join(
-        f'<th scope="col"{_number_class(is_number)}>{escape(name).replace("_", "_<wbr>")}</th>'
+        f'<th scope="col"{_number_class(is_number)}>'
+        f"{swatch(looks[name]) if name in looks and name in table.verbatim else ''}"
+        f"{escape(table.heading(name))}</th>"
         for name, is_number in zip(table.columns, numeric, strict=True)
     )
     body = []
     for row in shown:
         cells = [
-            _name_cell(value, at == 0, looks.get(value) if table.columns[at] == "method" else None)
-            if isinstance(value, str) and (at == 0 or table.columns[at] == "method")
+            _name_cell(value, at == 0, looks.get(value) if table.columns[at] in _METHODS else None)
+            if isinstance(value, str) and (at == 0 or table.columns[at] in _METHODS)
             else _cell(value, numeric[at], write[at])
             for at, value in enumerate(row)
         ]
@@ -73,8 +84,7 @@ def _content(table: Table, shown: Sequence[Sequence[CellValue]], looks: Mapping[
 
 
 def _name_cell(name: str, is_head: bool, look: Look | None) -> str:
-    swatch = f'<span class="swatch method" style="{colour_style(look)}"></span>' if look else ""
-    content = swatch + escape(name)
+    content = (swatch(look) if look else "") + escape(name)
     return f'<th scope="row">{content}</th>' if is_head else f"<td>{content}</td>"
 
 

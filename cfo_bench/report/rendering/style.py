@@ -6,10 +6,11 @@ the same bytes whatever else the process has drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.report.looks import look
+from cfo_bench.report.rendering.lean_font import families
 from cfo_bench.safe_writing import write_whole
 
 if TYPE_CHECKING:
@@ -23,21 +24,121 @@ COLUMN, PAGE = 3.5, 7.2
 DOTS_PER_INCH = 200
 
 TEXT, SMALL = 8.0, 7.0
-INK, GRID, FAINT = "#222222", "#DDDDDD", "#999999"
+INK, SOFT, GRID, FAINT, MUTED = "#222222", "#767676", "#DDDDDD", "#999999", "#B4B4B4"
+
+# Inches between the baselines of two labels at the ends of lines, and the room to the right for them.
+_LABEL_STEP, LABEL_ROOM = 0.098, 0.85
+# Inches left, above and below the axes of a panel, for their labels and title.
+_LEFT, _ABOVE, _BELOW = 0.55, 0.28, 0.42
 
 
-def canvas(width: float, height: float) -> Figure:
+def canvas(width: float, height: float, is_laid_out: bool = True) -> Figure:
+    """An empty figure of so many inches; `is_laid_out` makes room for labels when it is drawn."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, facecolor="white")
+    if is_laid_out:
+        figure.set_layout_engine("constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
+def panels(
+    count: int,
+    columns: int,
+    width: float,
+    height: float,
+    *,
+    left: float = _LEFT,
+    right: float = LABEL_ROOM,
+    above: float = _ABOVE,
+    below: float = _BELOW,
+) -> tuple[Figure, list[Axes]]:
+    """A canvas with axes of `width` by `height` inches, row by row, and so many inches around each.
+
+    By default there is room to the right for `end_labels`. The places are fixed: matplotlib's layout engines
+    take longer than the drawing.
+    """
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    outer = left + width + right, above + height + below
+    whole = columns * outer[0], rows * outer[1]
+    figure = canvas(*whole, is_laid_out=False)
+    found = []
+    for at in range(count):
+        row, column = divmod(at, columns)
+        x, y = column * outer[0] + left, (rows - 1 - row) * outer[1] + below
+        place = x / whole[0], y / whole[1], width / whole[0], height / whole[1]
+        found.append(figure.add_axes(place))
+    return figure, found
+
+
+def end_labels(axes: Axes, ends: Mapping[str, float], muted: Collection[str] = ()) -> None:
+    """The name of each method beside the end of its line, on axes of `panels`; `ends` are values of y.
+
+    Names that would stand on each other are moved apart. To be called when the limits are final.
+    """
+    from matplotlib.collections import LineCollection
+
+    high = axes.get_position().height * axes.figure.get_figheight()  # type: ignore[union-attr]
+    step = min(_LABEL_STEP / high, 1.08 / max(len(ends), 1))
+    to_axes = axes.transAxes.inverted()
+    wanted = {
+        method: float(to_axes.transform(axes.transData.transform((axes.get_xlim()[1], value)))[1])
+        for method, value in ends.items()
+    }
+    order = sorted(wanted, key=lambda method: wanted[method])
+    size = min(SMALL - 1, 72 * step * high * 0.95)
+    places = spread([wanted[method] for method in order], step)
+    axes.add_collection(
+        LineCollection(
+            [
+                [(1.0, min(max(wanted[method], 0.0), 1.0)), (1.035, place)]
+                for method, place in zip(order, places, strict=True)
+            ],
+            colors=[MUTED if method in muted else look(method).colour for method in order],
+            transform=axes.transAxes,
+            linewidths=0.6,
+            clip_on=False,
+        ),
+        autolim=False,
+    )
+    for method, place in zip(order, places, strict=True):
+        axes.text(
+            1.045,
+            place,
+            plain(shortened(look(method).label, 14)),
+            transform=axes.transAxes,
+            va="center",
+            fontsize=size,
+            color=SOFT if method in muted else INK,
+        )
+
+
+def spread(places: Sequence[float], step: float) -> list[float]:
+    """Ascending places, moved as little as may be so that neighbours are at least `step` apart.
+
+    They stay between 0 and 1, or as near to it as their number allows.
+    """
+    groups: list[list[float]] = []  # the middle of a group that stands together, and its number
+    for place in places:
+        groups.append([place, 1])
+        while True:
+            middle, size = groups[-1]
+            half = (size - 1) / 2 * step
+            middle = min(max(middle, half), max(1 - half, half))
+            groups[-1][0] = middle
+            if len(groups) < 2 or middle - half - (groups[-2][0] + (groups[-2][1] - 1) / 2 * step) >= step:
+                break
+            before, number = groups[-2]
+            groups[-2:] = [[(before * number + middle * size) / (number + size), number + size]]
+    return [middle + (at - (size - 1) / 2) * step for middle, size in groups for at in range(int(size))]
+
+
 def dress(axes: Axes, title: str = "", x: str = "", y: str = "", grid: str = "both") -> None:
     """Titles, type, a light grid and no box; `grid` is x, y, both or nothing."""
-    axes.set_title(plain(title), fontsize=TEXT, color=INK)
+    axes.set_title(plain(title), fontsize=TEXT, color=INK, y=1.0)  # without y all ticks are measured
     axes.set_xlabel(plain(x), fontsize=TEXT, color=INK)
     axes.set_ylabel(plain(y), fontsize=TEXT, color=INK)
     axes.tick_params(which="both", labelsize=SMALL, colors=INK, width=0.6, length=2.5)
@@ -51,26 +152,55 @@ def dress(axes: Axes, title: str = "", x: str = "", y: str = "", grid: str = "bo
 
 
 def log_ticks(axis: Any) -> None:
-    """Plain numbers where these are shorter. To be called last, when the limits of the axis are final."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    """Two to seven ticks, as plain numbers where these are shorter. Called when the limits are final."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    low, high = axis.get_view_interval()
-    # With few powers of ten on the axis, 2 and 5 get a tick too.
-    steps = (1.0, 2.0, 5.0) if low > 0 and high / low < 30 else (1.0,)
-    axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=7))
+    axis.set_major_locator(FixedLocator(_log_places(*axis.get_view_interval())))
     axis.set_major_formatter(FuncFormatter(_short))
     axis.set_minor_locator(NullLocator())  # minor ticks take a quarter of the drawing time
+
+
+def _log_places(low: float, high: float) -> list[float]:
+    """Powers of ten; with few of them also 2 and 5; in a range of less than a factor of 2 equal steps."""
+    import math
+
+    low, high = min(low, high), max(low, high)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    every = max(1, -(-len(powers) // 7))
+    tens, fine = (
+        [
+            factor * 10.0**power
+            for power in powers
+            if power % every == 0
+            for factor in factors
+            if low <= factor * 10.0**power <= high
+        ]
+        for factors in ((1,), (1, 2, 5))
+    )
+    if len(tens) > 2 or (len(tens) == 2 and len(fine) > 5):
+        return tens
+    if len(fine) > 1:
+        return fine
+    step = 10.0 ** math.floor(math.log10(high - low))
+    for part in (1.0, 0.5, 0.2, 0.1):
+        width = step * part
+        found = [round(at * width, 12) for at in range(math.ceil(low / width), math.floor(high / width) + 1)]
+        if len(found) > 1:
+            return found
+    return [low, high]
 
 
 def _short(value: float, _: int) -> str:
     return f"{value:g}" if 1e-4 < value < 1e6 else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
 
 
-def line_of(method: str) -> dict[str, Any]:
-    """The arguments for drawing a method's line."""
+def line_of(method: str, muted: bool = False) -> dict[str, Any]:
+    """The arguments for drawing a method's line; thin and grey if `muted`."""
     found = look(method)
     kind = (0, found.dashes) if found.dashes else "-"
-    return {"color": found.colour, "linestyle": kind, "linewidth": 1.5 if method == "cfo" else 1.1}
+    if muted:
+        return {"color": MUTED, "linestyle": kind, "linewidth": 0.7, "zorder": 1.5}
+    return {"color": found.colour, "linestyle": kind, "linewidth": 1.4}
 
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
@@ -87,10 +217,10 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
     )
 
 
-def line_handle(method: str, label: str = "") -> Any:
+def line_handle(method: str, is_muted: bool = False) -> Any:
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], label=plain(label or look(method).label), **line_of(method))
+    return Line2D([], [], label=plain(look(method).label), **line_of(method, is_muted))
 
 
 def marker_handle(method: str, label: str = "") -> Any:
@@ -132,10 +262,10 @@ def save(figure: Figure, path: Path) -> None:
     content = io.BytesIO()
     # Type 42 fonts, since many publishers refuse matplotlib's Type 3. Characters that the font lacks are
     # drawn as boxes; the page and the tables show them properly.
-    with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
+    with rc_context({"pdf.fonttype": 42, "font.sans-serif": families()}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        if figure.get_layout_engine() is not None:
-            figure.draw_without_rendering()
+        if (engine := figure.get_layout_engine()) is not None:
+            engine.execute(figure)
             figure.set_layout_engine("none")
         # Not by savefig, which draws everything twice.
         if path.suffix == ".pdf":
@@ -144,5 +274,7 @@ def save(figure: Figure, path: Path) -> None:
             figure.set_dpi(DOTS_PER_INCH)
         else:
             canvas = FigureCanvasAgg(figure)
-            canvas.print_png(content, metadata={"Software": None})  # type: ignore[no-untyped-call]
+            # The level is half as fast again as the default, and the files are a tenth larger.
+            how = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 3}}
+            canvas.print_png(content, **how)  # type: ignore[no-untyped-call]
     write_whole(path, content.getvalue())

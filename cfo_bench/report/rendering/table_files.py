@@ -60,7 +60,7 @@ def to_markdown(table: Table) -> str:
         "",
         _markdown(table.note),
         "",
-        _markdown_row([_markdown(column) for column in table.columns]),
+        _markdown_row([_markdown(table.heading(column)) for column in table.columns]),
         _markdown_row(["---:" if number else "---" for number in numeric]),
     ]
     lines += [_markdown_row([_markdown(in_words(value)) for value in row]) for row in table.rows]
@@ -69,7 +69,7 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """A table with the rules of booktabs; a longtable when it is too long for a page."""
-    head = _latex_row([_latex(column) for column in table.columns])
+    head = _latex_row([_latex(table.heading(column)) for column in table.columns])
     body = [_latex_row([_latex_cell(value) for value in row]) for row in table.rows]
     align = "".join("r" if is_numeric(table, index) else "l" for index in range(len(table.columns)))
     caption = rf"\caption{{{_latex(table.title)}. {_latex(table.note)}}}"

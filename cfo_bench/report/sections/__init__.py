@@ -6,16 +6,26 @@ nothing to say about its question. `build.py` calls them all through `sections`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cfo_bench.report.contents import Section
 from cfo_bench.report.numbers.learner_results import LearnerResults
 
 
 def sections(results: LearnerResults) -> list[Section]:
-    """The sections on one learner's runs, the paper's first. No figure is drawn yet."""
+    """The sections on one learner's runs, in the order of the page. No figure is drawn yet."""
+    return list(each_section(results))
+
+
+def each_section(results: LearnerResults) -> Iterator[Section]:
+    """The same, one after the other, each as soon as its numbers are computed."""
     from cfo_bench.report.sections import (
         configurations,
+        final_scores,
+        footprint,
         frugality,
         holdout,
+        importance,
         missing,
         neighbours,
         optimality,
@@ -25,20 +35,30 @@ def sections(results: LearnerResults) -> list[Section]:
         provenance,
         speedup,
         statistics,
+        targets,
+        win_rates,
     )
 
     # These compare methods: they need runs of one that searches.
     comparisons = (
         performance,
-        optimality,
-        overall,
-        configurations,
-        paper,
+        final_scores,
         holdout,
+        optimality,
         speedup,
-        frugality,
         statistics,
+        targets,
+        win_rates,
+        overall,
+        frugality,
+        configurations,
+        footprint,
+        importance,
+        paper,
         missing,
     )
     asked = (*(comparisons if results.methods else ()), neighbours, provenance)
-    return [found for part in asked if (found := part.section(results)) is not None]
+    for part in asked:
+        found = part.section(results)
+        if found is not None:
+            yield found

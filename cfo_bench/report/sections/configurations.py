@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cfo_bench.metrics import Array
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
+from cfo_bench.report.rendering.lines import muted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
+
+
+# More markers than this are a cloud, in which none is looked for: they stay where they are.
+MOST_MOVED = 300
+# The width of a marker, as a share of an axis.
+_MARKER = 0.022
 
 
 def section(results: LearnerResults) -> Section:
@@ -28,9 +38,11 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-histograms",
                 "Cost-related hyperparameters of the best configurations",
-                "The share of a method's best configurations, over tasks and folds, with at most this value.",
+                "The share of a method's best configurations, one a run, with at most this value: over all "
+                f"{len(results.scores)} tasks, their folds and seeds. With many methods only the best and "
+                "the baseline are in colour.",
                 histograms,
-                partial(draw_histograms, histograms, names),
+                partial(draw_histograms, histograms, names, leaders(results.scores, results.baseline)),
             )
         )
     if len(names) > 1 and best.rows:
@@ -38,9 +50,15 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-scatter",
                 f"{names[0]} and {names[1]} of the best configurations",
-                "One marker for the best configuration of a run.",
+                "One marker for the best configuration of a run."
+                + (
+                    " Markers that would hide each other are moved apart a little."
+                    if len(best.rows) <= MOST_MOVED
+                    else ""
+                ),
                 (best,),
                 partial(draw_scatter, best, (names[0], names[1])),
+                _medians_in_words(best, (names[0], names[1])),
             )
         )
     times = _times(results, best)
@@ -50,10 +68,11 @@ def section(results: LearnerResults) -> Section:
                 "evaluation-time",
                 "Evaluation time of the best configurations",
                 "Seconds to fit and validate a run's best configuration, with the method's own in that "
-                "iteration; boxes over all runs: quartiles, median, whiskers within 1.5 times the box (of "
-                "the logarithm).",
+                "iteration; boxes over all runs of all tasks: quartiles, median, whiskers within 1.5 times "
+                "the box (of the logarithm).",
                 (times, best),
-                partial(draw_times, times, best),
+                partial(draw_times, times, best, results.scores[0].seconds_label),
+                alt=f"Seconds to evaluate the best configurations. {values_in_words(_seconds(best))}",
             )
         )
     return Section(
@@ -138,7 +157,9 @@ def _times(results: LearnerResults, best: Table) -> Table:
     )
 
 
-def draw_histograms(tables: Sequence[Table], names: Sequence[str]) -> Canvas:
+def draw_histograms(tables: Sequence[Table], names: Sequence[str], best: Sequence[str]) -> Canvas:
+    methods = in_order({row["method"] for table in tables for row in table.records()})
+    grey = muted(methods, best)
     canvas = style.canvas(max(style.COLUMN, style.PAGE / 3 * len(names)), 2.5)
     for at, (table, name) in enumerate(zip(tables, names, strict=True)):
         axes = canvas.add_subplot(1, len(names), at + 1)
@@ -149,15 +170,15 @@ def draw_histograms(tables: Sequence[Table], names: Sequence[str]) -> Canvas:
             points = [row for row in records if row["method"] == method]
             x = [points[0][name], *(row[name] for row in points), right]
             y = [0.0, *(row["share"] for row in points), 1.0]
-            axes.step(x, y, where="post", **style.line_of(method))
+            axes.step(x, y, where="post", **style.line_of(method, method in grey))
         if wide:
             axes.set_xscale("log")
         axes.set_ylim(0, 1.03)
         style.dress(axes, x=name, y="share of best configurations" if at == 0 else "")
         if wide:
             style.log_ticks(axes.xaxis)
-    methods = in_order({row["method"] for table in tables for row in table.records()})
-    style.legend(canvas, [style.line_handle(method) for method in methods], 7 if len(names) > 1 else 4)
+    handles = [style.line_handle(method, is_muted=method in grey) for method in methods]
+    style.legend(canvas, handles, 7 if len(names) > 1 else 4)
     return canvas
 
 
@@ -166,11 +187,16 @@ def draw_scatter(best: Table, names: tuple[str, str]) -> Canvas:
     axes = canvas.add_subplot()
     records = [row for row in best.records() if row[names[0]] is not None and row[names[1]] is not None]
     methods = in_order({row["method"] for row in records})
+    is_log = all(row[name] > 0 for row in records for name in names)
+    places = np.array([[row[name] for name in names] for row in records], dtype=float)
+    if len(places) <= MOST_MOVED:
+        moved = apart(np.log(places) if is_log else places)
+        places = np.exp(moved) if is_log else moved
     for method in methods:
         found = look(method)
-        x, y = ([row[name] for row in records if row["method"] == method] for name in names)
-        axes.plot(x, y, linestyle="", marker=found.marker, color=found.colour, markersize=4, alpha=0.65)
-    if all(row[name] > 0 for row in records for name in names):
+        own = places[[row["method"] == method for row in records]]
+        axes.plot(*own.T, linestyle="", marker=found.marker, color=found.colour, markersize=4, alpha=0.65)
+    if is_log:
         axes.set_xscale("log")
         axes.set_yscale("log")
     style.dress(axes, x=names[0], y=names[1])
@@ -181,20 +207,48 @@ def draw_scatter(best: Table, names: tuple[str, str]) -> Canvas:
     return canvas
 
 
-def draw_times(times: Table, best: Table) -> Canvas:
+def apart(places: Array) -> Array:
+    """The places of markers, those moved that would be on another one: to the nearest free place around."""
+    spread = np.ptp(places, axis=0)
+    size = np.where(spread > 0, spread, 1.0) * _MARKER
+    turns = [(ring, 2 * np.pi * at / (6 * ring)) for ring in range(1, 12) for at in range(6 * ring)]
+    around = np.array([(0.0, 0.0), *((ring * np.cos(angle), ring * np.sin(angle)) for ring, angle in turns)])
+    found = np.empty_like(places)
+    for at, place in enumerate(places / size):
+        tried = place + around
+        gaps = np.abs(tried[:, None] - found[None, :at]).max(axis=2, initial=0.0)
+        free = np.flatnonzero((gaps >= 0.85).all(axis=1))
+        found[at] = tried[free[0]] if len(free) else place
+    moved: Array = found * size
+    return moved
+
+
+def draw_times(times: Table, best: Table, seconds: str) -> Canvas:
     records = times.records()
     canvas = style.canvas(style.COLUMN, 0.6 + 0.27 * len(records))
     axes = canvas.add_subplot()
     axes.set_xscale("log")
-    outliers = {
-        row["method"]: [
-            run["seconds"]
-            for run in best.records()
-            if run["method"] == row["method"] and run["seconds"] > 0 and is_outlier(row, run["seconds"])
-        ]
-        for row in records
-    }
-    paint_boxes(axes, records, outliers)
-    style.dress(axes, x="seconds", grid="x")
+    paint_boxes(axes, records, _seconds(best))
+    style.dress(axes, x=seconds, grid="x")
     style.log_ticks(axes.xaxis)
     return canvas
+
+
+def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
+    """What the scatter shows, for its text alternative."""
+    records = [row for row in best.records() if row[names[0]] is not None and row[names[1]] is not None]
+    found = [
+        f"{method} {' and '.join(f'{median(row[name] for row in own):.3g}' for name in names)}"
+        for method in in_order({row["method"] for row in records})
+        for own in [[row for row in records if row["method"] == method]]
+    ]
+    return f"{names[1]} against {names[0]}. Medians of {names[0]} and {names[1]}: {'; '.join(found)}."
+
+
+def _seconds(best: Table) -> dict[str, list[float]]:
+    """The evaluation times of each method's best configurations; those of 0 s have no place on a log axis."""
+    found: dict[str, list[float]] = {}
+    for row in best.records():
+        if row["seconds"] > 0:
+            found.setdefault(row["method"], []).append(row["seconds"])
+    return found

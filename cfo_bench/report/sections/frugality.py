@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from cfo_bench.records import EndReason
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
+from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import COST_BIN_EDGES
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
+from cfo_bench.report.rendering.lines import draw_lines, ends_in_words
+from cfo_bench.results.round_trips import PER_TRIAL, RoundTrips, round_trips
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 # What a run's seconds are spent on, and the colour of each.
 _COLOURS = {"overhead": "#D55E00", "fit": "#0072B2", "validate": "#56B4E9", "idle": "#DDDDDD"}
+
+_COSTS = LinePlot(
+    *("to_share", "cost_share", "share of the budget", "cost of a trial / budget"), log_y=True, steps=False
+)
 
 
 def section(results: LearnerResults) -> Section:
@@ -29,6 +37,7 @@ def section(results: LearnerResults) -> Section:
     shares = _shares(results, by_task)
     dearer = _dearer(results, by_task)
     budget = _budget(results)
+    programs = _programs(results)
     figures = [
         Figure(
             "trial-cost",
@@ -36,21 +45,27 @@ def section(results: LearnerResults) -> Section:
             "Geometric mean over tasks of the mean seconds of a trial, as a share of the budget, by when "
             "it ended.",
             (over_time,),
-            partial(draw_costs, over_time),
+            partial(draw_lines, over_time, _COSTS, leaders(results.scores, results.baseline)),
+            ends_in_words(over_time, _COSTS),
+            _COSTS,
         ),
         Figure(
             "dearer-share",
             "Time spent on trials dearer than the best",
-            "Boxes over tasks: the share of a run's time that went into trials that took longer than the "
-            "one it settled on.",
+            "Boxes over tasks, or points where these are fewer than six: the share of a run's time that went "
+            "into trials that took longer than the one it settled on.",
             (dearer, by_task),
             partial(draw_dearer, dearer, by_task),
+            "Share of the time in trials dearer than the best, by method. "
+            f"{values_in_words(_dearer_shares(by_task))}",
         ),
         Figure(
             "time-shares",
             "Where the time goes",
-            "Means over tasks. Overhead: the method's asking and telling. Idle: what is left, the "
-            "harness's own.",
+            "Means over tasks. Overhead: the method's own time, to choose configurations and to learn from "
+            "results. Idle: the rest, which is cfo-bench's own work, processes for trials that are being "
+            "started again or have nothing to do, and on a busy machine the wait for a processor."
+            + _programs_in_words(programs),
             (shares,),
             partial(draw_shares, shares),
         ),
@@ -60,7 +75,15 @@ def section(results: LearnerResults) -> Section:
         "Frugality",
         "Where the seconds go: a frugal method starts with cheap trials, and spends little on trials that "
         "are dearer than what it settles on.",
-        tables=(shares, dearer, budget, by_task, over_time, costs),
+        tables=(
+            shares,
+            *((_round_trips(programs),) if programs else ()),
+            dearer,
+            budget,
+            by_task,
+            over_time,
+            costs,
+        ),
         # Runs without a single trial leave nothing to draw.
         figures=tuple(figure for figure in figures if all(table.rows for table in figure.tables)),
     )
@@ -119,8 +142,8 @@ def _shares_by_task(results: LearnerResults) -> Table:
     return Table(
         "time-shares-by-task",
         "Where the time goes, task by task",
-        "One row a task and method, means over runs: shares of the time in the method (ask and tell), fit, "
-        "validate, and idle; and the share in trials dearer than the final incumbent.",
+        "One row a task and method, means over runs: shares of the time in the method (overhead), fit and "
+        "validate, and of the rest (idle); and the share in trials dearer than the final incumbent.",
         ("task", "method", *_COLOURS, "dearer", "runs"),
         rows,
     )
@@ -138,6 +161,38 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
         "One row a method, means over tasks of the shares of the time.",
         ("method", *_COLOURS, "tasks"),
         rows,
+    )
+
+
+def _programs(results: LearnerResults) -> dict[str, RoundTrips]:
+    """The methods that are programs of their own."""
+    runs = {
+        method: [one for (_, name), found in results.compared.items() if name == method for one in found]
+        for method in results.methods
+    }
+    found = {
+        method: round_trips((one.header, one.trials, sum(one.spent.values())) for one in own)
+        for method, own in runs.items()
+    }
+    return {method: trips for method, trips in found.items() if trips is not None}
+
+
+def _programs_in_words(programs: Mapping[str, RoundTrips]) -> str:
+    return "".join(f" {trips.in_words(look(method).label)}" for method, trips in programs.items())
+
+
+def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
+    return Table(
+        "round-trips",
+        "What it costs to ask a program",
+        "One row a method that is a program of its own: the median over runs of a bare round trip, measured "
+        "before the clock starts; how many a trial takes; the mean over runs of their share of the time, "
+        "which is part of the overhead; and the command.",
+        ("method", "round_trip_seconds", "round_trips_a_trial", "share_of_time", "command"),
+        [
+            [method, trips.seconds, PER_TRIAL, trips.share, trips.command]
+            for method, trips in programs.items()
+        ],
     )
 
 
@@ -176,45 +231,21 @@ def _budget(results: LearnerResults) -> Table:
     )
 
 
-def draw_costs(table: Table) -> Canvas:
-    canvas = style.canvas(style.COLUMN + 0.6, 2.9)
-    axes = canvas.add_subplot()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    records = table.records()
-    methods = in_order({row["method"] for row in records})
-    for method in methods:
-        points = [row for row in records if row["method"] == method]
-        axes.plot(
-            [row["to_share"] for row in points],
-            [row["cost_share"] for row in points],
-            marker=look(method).marker,
-            markersize=2.5,
-            **style.line_of(method),
-        )
-    style.dress(axes, x="elapsed share of the budget", y="cost of a trial / budget")
-    style.log_ticks(axes.xaxis)
-    style.log_ticks(axes.yaxis)
-    style.legend(canvas, [style.line_handle(method) for method in methods], 4)
-    return canvas
-
-
 def draw_dearer(table: Table, by_task: Table) -> Canvas:
     records = table.records()
     canvas = style.canvas(style.COLUMN, 0.6 + 0.27 * len(records))
     axes = canvas.add_subplot()
-    outliers = {
-        row["method"]: [
-            one["dearer"]
-            for one in by_task.records()
-            if one["method"] == row["method"] and is_outlier(row, one["dearer"])
-        ]
-        for row in records
-    }
-    paint_boxes(axes, records, outliers)
+    paint_boxes(axes, records, _dearer_shares(by_task))
     axes.set_xlim(-0.02, 1.02)
     style.dress(axes, x="share of the time", grid="x")
     return canvas
+
+
+def _dearer_shares(by_task: Table) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for row in by_task.records():
+        found.setdefault(row["method"], []).append(row["dearer"])
+    return found
 
 
 def draw_shares(table: Table) -> Canvas:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
-from cfo_bench.metrics import METRICS
-from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.contents import CellValue, Place, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 
 
@@ -13,34 +10,31 @@ def section(results: LearnerResults) -> Section | None:
     """None if no run has a test score: then validation was on the fold's held-out part."""
     rows: list[list[CellValue]] = []
     for task in results.scores:
-        metric = METRICS[task.metric]
         for method in results.methods:
-            tested = [
-                (metric.to_score(steps.losses[-1]), steps.test_scores[-1])
-                for one in results.compared.get((task.task, method), [])
-                if (steps := results.steps(one)).seconds and steps.test_scores[-1] is not None
-            ]
-            if tested:
-                validation = fmean(score for score, _ in tested)
-                test = fmean(score for _, score in tested if score is not None)
+            found = task.methods.get(method)
+            if task.by_test and found is not None and found.validation_losses:
+                test = task.estimate(found.fold_losses).mean
+                validation = task.estimate(found.validation_losses).mean
                 rows.append(
-                    [task.task, method, task.metric, validation, test, test - validation, len(tested)]
+                    [task.task, method, task.metric_name, test, validation, test - validation, task.n_folds]
                 )
     if not rows:
         return None
     return Section(
         "holdout",
         "Validation and test",
-        "Methods saw the validation score only. The test score is that of the best configuration by "
-        "validation, computed off the clock on the fold's held-out part.",
+        "Methods saw the validation score only, and selected by it. The test score is that of what they had "
+        "selected, computed off the clock on the fold's held-out part. Ranks, wins, curves and all scores of "
+        "this report are test scores; the validation score stands only here.",
         tables=(
             Table(
                 "validation-and-test",
                 "Validation and test scores",
-                "One row a task and method, means over runs, in the task's metric (auc and r2: higher is "
-                "better; log_loss: lower).",
-                ("task", "method", "metric", "validation_score", "test_score", "difference", "runs"),
+                "One row a task and method, means over folds, in the task's metric (AUC and r2: higher is "
+                "better; log-loss: lower). Difference: test minus validation.",
+                ("task", "method", "metric", "test_score", "validation_score", "difference", "folds"),
                 rows,
             ),
         ),
+        place=Place.SUPPORT,
     )

@@ -10,8 +10,9 @@ from cfo_bench.report.numbers.scores import NOT_COMPARED
 from cfo_bench.report.reading.digest import Digest
 
 NOT_RUN = "not finished, or not run"
-NO_RESULT = "no result: counted as the constant predictor"
-NO_MEAN = "no result on any shared fold"
+NO_RESULT = "no result: counted as the worse of the constant predictor and the worst other method"
+NO_MEAN = "no result on any shared fold: ranks last"
+LEFT_OUT = "left out of the comparison: the method has too few of the task's runs"
 NOT_SHARED = "left out of the means: not every method has this fold"
 
 
@@ -28,11 +29,12 @@ def section(results: LearnerResults) -> Section:
         shared = set(task.shared)
         for method in results.methods:
             found = task.methods.get(method)
-            if found is not None and found.curve is None:
+            if found is not None and found.has_failed:
                 rows.append([task.task, method, None, None, NO_MEAN, None])
             for fold, seed in known:
                 one = runs.get((task.task, method, fold, seed))
-                what, detail = _verdict(results, one, (fold, seed) in shared)
+                is_left_out = found is not None and not found.is_compared
+                what, detail = _verdict(results, one, (fold, seed) in shared, is_left_out)
                 if what:
                     rows.append([task.task, method, fold, seed, what, detail])
     table = Table(
@@ -53,9 +55,13 @@ def section(results: LearnerResults) -> Section:
     )
 
 
-def _verdict(results: LearnerResults, one: Digest | None, is_shared: bool) -> tuple[str, str | None]:
+def _verdict(
+    results: LearnerResults, one: Digest | None, is_shared: bool, is_left_out: bool
+) -> tuple[str, str | None]:
     if one is None:
         return NOT_RUN, None
+    if is_left_out:
+        return LEFT_OUT, one.error
     if not results.steps(one).seconds:
         return NO_RESULT, one.error or _statuses(one)
     if not is_shared:

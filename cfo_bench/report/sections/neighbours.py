@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench.errors import TraceError
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
 from cfo_bench.report.numbers.knn_study import findings, points
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import STUDY
+from cfo_bench.report.numbers.scores import LOSS_NAMES, STUDY
 from cfo_bench.report.rendering import style
-from cfo_bench.report.sections.performance import LOSS_OF
 from cfo_bench.results import trace
 from cfo_bench.results.trace import Trace
 
@@ -57,6 +56,7 @@ def section(results: LearnerResults) -> Section | None:
         tables=(best,),
         figures=tuple(figures),
         warnings=tuple(warnings),
+        place=Place.SUPPORT,
     )
 
 
@@ -71,7 +71,7 @@ def figure_of(study: Trace) -> Figure:
         ("task", "fold", "k", "loss", "seconds"),
         [[task, fold, *point] for point in points(study)],
     )
-    loss = f"validation loss, {LOSS_OF[study.header['metric']]}"
+    loss = f"validation loss, {LOSS_NAMES[study.header['metric']]}"
     drawing = partial(draw, table, f"{task}, fold {fold}", loss)
     return Figure(table.name, table.title, f"{findings(study)}.", (table,), drawing)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cfo_bench.report.contents import CellValue, Section, Table
-from cfo_bench.report.looks import look
+from cfo_bench.report.contents import CellValue, Place, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import REACHES, optimality
+from cfo_bench.report.numbers.scores import TIE_FACTOR, optimality
+from cfo_bench.results.best_so_far import REACHES
 
 
 def section(results: LearnerResults) -> Section:
@@ -18,50 +18,65 @@ def section(results: LearnerResults) -> Section:
             cell = cells.get((task.task, method))
             if cell is None:
                 texts.append("not run")
-                numbers.append([task.task, method, "not run", *[None] * 5, task.scale.by, 0, 0])
+                numbers.append(
+                    [task.task, method, "not run", task.metric_name, *[None] * 6, task.scale.by, 0, 0]
+                )
                 continue
             found = task.methods[method]
-            runs = found.curve.n_folds if found.curve else 0
+            runs = len(task.shared) if found.curve else 0
             texts.append(cell.text + "*" * bool(found.imputed))
+            native = None if found.final_loss is None else task.native(found.final_loss)
             numbers.append(
                 [
-                    *(task.task, method, cell.outcome, found.final_loss, cell.score, cell.seconds),
+                    *(task.task, method, cell.outcome, task.metric_name, native, found.final_loss),
+                    *(found.final_score, cell.seconds),
                     *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, found.imputed),
                 ]
             )
         printed.append([task.task, *texts])
     note = (
-        "Bold: the scaled score and the seconds of the method that first reaches the best score "
-        f"({REACHES:.2%} of the highest). ×: reaches it in that many times the time. %: ends that far below "
-        "it. A star: a run without a result counts as the constant predictor."
+        "Bold: the best scaled score, and the seconds of the method that first reaches it, that is "
+        f"{100 * REACHES:g} % of it; several are bold if they tie: within ×{TIE_FACTOR:g} of the least time, "
+        "or within one trial. ×: reaches it in that many times the time. %: ends that far below it. A "
+        "star: a run without a result counts as the worse of the constant predictor and the worst other "
+        "method. Left out: it has too few of the task's runs."
     )
     return Section(
         "optimality",
         "Optimality of score and cost",
-        "On classification 0 is the constant predictor and 1 the tuned random forest, or a loss of 0 where "
-        "the forest was not run; on regression the score is r2.",
+        "How good and how soon, as in the paper's table. To compare tasks, scores are scaled: on "
+        "classification 0 is the constant predictor and 1 the tuned random forest, or a loss of 0 where the "
+        "forest was not run; on regression the scaled score is r2.",
         tables=(
             Table(
                 "optimality",
                 "Optimality of score and cost",
                 note,
-                ("task", *(look(method).label for method in results.methods)),
+                ("task", *results.methods),
                 printed,
+                verbatim=tuple(results.methods),
             ),
             Table(
                 "optimality-cells",
                 "The cells as numbers",
-                "One row a task and method: mean final loss, scaled score, seconds to reach the best score, "
-                "these over the least, percent below the best, what a score of 1 is, runs, and runs imputed.",
+                "One row a task and method: mean final score in the task's metric, mean final loss, scaled "
+                "score, seconds to reach the best score, these over the least, percent of the scaled score "
+                "below the best, what a scaled score of 1 is, runs, and runs imputed.",
                 (
-                    *("task", "method", "outcome", "final_loss", "score", "seconds_to_best"),
-                    *("cost_ratio", "gap_percent", "score_1_is", "runs", "imputed_runs"),
+                    *("task", "method", "outcome", "metric", "final_score", "final_loss", "scaled_score"),
+                    *("seconds_to_best", "cost_ratio", "gap_percent", "score_1_is", "runs", "imputed_runs"),
                 ),
                 numbers,
             ),
         ),
-        warnings=_scales(results),
+        warnings=(*_useless(results), *_scales(results)),
+        place=Place.SUPPORT,
     )
+
+
+def _useless(results: LearnerResults) -> tuple[str, ...]:
+    names = [task.task for task in results.scores if task.leaders and not task.beats_constant]
+    return (f"nobody beats the constant predictor on {', '.join(names)}: nobody wins there",) if names else ()
 
 
 def _scales(results: LearnerResults) -> tuple[str, ...]:
@@ -70,6 +85,6 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
         return ()
     names = ", ".join(plain[:5]) + (f" and {len(plain) - 5} more" if len(plain) > 5 else "")
     return (
-        f"scores of {names} are scaled so that 1 is a loss of 0: there, no tuned random forest (method "
+        f"scaled scores of {names} are such that 1 is a loss of 0: there, no tuned random forest (method "
         "tuned-rf) has a result on all folds and beats the constant predictor",
     )

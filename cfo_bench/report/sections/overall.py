@@ -1,16 +1,19 @@
-"""Overall optimality: normalised scores as boxes and task by task, and the time to reach the best."""
+"""Overall optimality: scaled scores as boxes and task by task, and the time to reach the best."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import normalised
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier, paint_boxes
+from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
+from cfo_bench.report.rendering.dots import lanes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +24,10 @@ HIGH = 90.0
 
 # Lower scores are drawn at the edge, so that one very bad score does not squeeze all others together.
 _FLOOR = 0.0
+
+# The width of a marker, as a share of the axis, and its height in inches.
+_MARKER = 0.03
+_LANE_INCHES = 0.065
 
 
 def section(results: LearnerResults) -> Section:
@@ -33,25 +40,27 @@ def section(results: LearnerResults) -> Section:
     scored = {row["task"] for row in cells.records() if row["score"] is not None}
     if not scored:
         warnings.append(
-            f"no normalised scores: {results.baseline}, the baseline, has none above 0 on any task"
+            f"no scores in percent of {base}'s: {base}, the baseline, has no scaled score above 0 on any task"
         )
     elif tasks - scored:
         warnings.append(
-            f"no normalised scores where {base} has none above 0: {', '.join(sorted(tasks - scored))}"
+            f"no scores in percent of {base}'s where it has no scaled score above 0: "
+            f"{', '.join(sorted(tasks - scored))}"
         )
     if scored:
         figures += [
             Figure(
                 "score-boxes",
-                f"Normalised scores ({base} = 100)",
+                f"Scaled scores ({base} = 100)",
                 "Box: quartiles and median over tasks; whiskers: the furthest within 1.5 times the box; "
-                "dots: beyond.",
+                "dots: beyond, or all tasks where these are fewer than six.",
                 (boxes, cells),
                 partial(draw_boxes, boxes, cells, base),
+                alt=f"Scaled scores over tasks, {base} = 100. {values_in_words(_scores(cells))}",
             ),
             Figure(
                 "scores-by-task",
-                f"Normalised scores on every task ({base} = 100)",
+                f"Scaled scores on every task ({base} = 100)",
                 f"Higher is better; in the legend the share of tasks on which a method scores over {HIGH:g}. "
                 "Coloured: reaches the task's best score within the budget; black: does not. "
                 f"Scores under {_FLOOR:g} stand at the edge.",
@@ -67,14 +76,15 @@ def section(results: LearnerResults) -> Section:
                 "Lower is better; in the legend the share of tasks on which a method reaches the best score "
                 "within the budget. Black markers of the scores have no point here.",
                 (cells, shares),
-                partial(draw_times, cells, shares),
+                partial(draw_times, cells, shares, results.scores[0].seconds_label),
             )
         )
     return Section(
         "overall",
         "Overall optimality of loss and cost",
-        f"Scores are normalised: 100 × score / the score of {base}. A task's best score is the highest of "
-        "all methods; it is reached at 99.95 % of it.",
+        f"Scaled scores are in percent of that of {base}, the baseline, as in the paper. A task's best "
+        "score is the highest of all methods; it is reached at 99.95 % of it. A method without any result on "
+        "a task counts as the worse of the constant predictor and the worst other method.",
         tables=(shares, boxes, cells),
         figures=tuple(figures),
         warnings=tuple(warnings),
@@ -88,13 +98,13 @@ def _cells(results: LearnerResults) -> Table:
         rows += [
             [number, task.task, method, base.get(method), found.seconds_to_best, task.budget_seconds]
             for method in results.methods
-            if (found := task.methods.get(method)) is not None
+            if (found := task.methods.get(method)) is not None and found.is_compared
         ]
     return Table(
         "normalised-scores",
-        "Normalised scores and time to the best, task by task",
-        f"One row a task and method: 100 × score / the score of {results.baseline}, and the seconds to reach "
-        "the task's best score (none: not within the budget).",
+        f"Scaled scores ({results.baseline} = 100) and time to the best, task by task",
+        f"One row a task and method: 100 × scaled score / that of {results.baseline}, and the seconds to "
+        "reach the task's best score (none: not within the budget).",
         ("number", "task", "method", "score", "seconds_to_best", "budget_seconds"),
         rows,
     )
@@ -118,8 +128,9 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
     return Table(
         "shares",
         "Shares of tasks",
-        "One row a method: tasks it was run on; those with a normalised score, and of these the number and "
-        f"share over {HIGH:g}; the number and share on which it reaches the best score within the budget.",
+        "One row a method: tasks it was run on; those with a score in percent of the baseline's, and of "
+        f"these the number and share over {HIGH:g}; the number and share on which it reaches the best score "
+        "within the budget.",
         ("method", "tasks", "scored_tasks", "over_90", "share_over_90", "reached", "share_reached"),
         rows,
     )
@@ -135,7 +146,7 @@ def _boxes(results: LearnerResults, cells: Table) -> Table:
             rows.append([method, len(scores), *box(scores)])
     return Table(
         "score-boxes",
-        "Boxes of the normalised scores",
+        f"Boxes of the scaled scores ({results.baseline} = 100)",
         "One row a method, over tasks: quartiles (linear), whiskers at the furthest score within 1.5 times "
         "the box.",
         ("method", "tasks", *BOX_COLUMNS),
@@ -147,61 +158,75 @@ def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
     records = boxes.records()
     canvas = style.canvas(style.COLUMN, 0.6 + 0.27 * len(records))
     axes = canvas.add_subplot()
-    outliers = {
-        row["method"]: [
-            max(score, _FLOOR)
-            for cell in cells.records()
-            if cell["method"] == row["method"]
-            and (score := cell["score"]) is not None
-            and is_outlier(row, score)
-        ]
-        for row in records
-    }
-    for row in records:
-        for name in ("low_whisker", "quartile_1", "median"):
-            row[name] = max(row[name], _FLOOR)
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
-    paint_boxes(axes, records, outliers)
-    style.dress(axes, x=f"normalised score ({base} = 100)", grid="x")
+    paint_boxes(axes, records, _scores(cells), _FLOOR)
+    style.dress(axes, x=f"scaled score ({base} = 100)", grid="x")
     return canvas
 
 
+def _scores(cells: Table) -> dict[str, list[float]]:
+    """The scaled scores in percent of the baseline's, of each method that has any."""
+    found: dict[str, list[float]] = {}
+    for row in cells.records():
+        if row["score"] is not None:
+            found.setdefault(row["method"], []).append(row["score"])
+    return found
+
+
 def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
-    records = [row for row in cells.records() if row["score"] is not None]
-    canvas, axes = _by_task(cells)
+    records = [row | {"x": max(row["score"], _FLOOR)} for row in cells.records() if row["score"] is not None]
+    canvas, axes = _by_task(cells, records)
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
-    for row in records:
-        found = look(row["method"])
-        colour = "black" if row["seconds_to_best"] is None else found.colour
-        axes.plot(
-            max(row["score"], _FLOOR), row["number"], found.marker, color=colour, markersize=4, clip_on=False
-        )
-    style.dress(axes, x=f"normalised score ({base} = 100)")
+    for is_reached in (True, False):
+        own = [row for row in records if (row["seconds_to_best"] is not None) == is_reached]
+        _paint_markers(axes, own, "" if is_reached else "black", clip_on=False)
+    style.dress(axes, x=f"scaled score ({base} = 100)", grid="x")
     _legend(canvas, shares, "share_over_90")
     return canvas
 
 
-def draw_times(cells: Table, shares: Table) -> Canvas:
-    canvas, axes = _by_task(cells)
+def draw_times(cells: Table, shares: Table, seconds: str) -> Canvas:
+    records = [row | {"x": row["seconds_to_best"]} for row in cells.records() if row["seconds_to_best"]]
+    canvas, axes = _by_task(cells, records, is_log=True)
     axes.set_xscale("log")
-    for row in cells.records():
-        if row["seconds_to_best"]:
-            found = look(row["method"])
-            axes.plot(row["seconds_to_best"], row["number"], found.marker, color=found.colour, markersize=4)
+    _paint_markers(axes, records)
     for budget in sorted({row["budget_seconds"] for row in cells.records()}):
         axes.axvline(budget, color=style.FAINT, linewidth=0.8, zorder=0)
-    style.dress(axes, x="seconds to reach the best score")
+    style.dress(axes, x=f"{seconds} to reach the best score", grid="x")
     style.log_ticks(axes.xaxis)
     _legend(canvas, shares, "share_reached")
     return canvas
 
 
-def _by_task(cells: Table) -> tuple[Canvas, Axes]:
+def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], colour: str = "", **how: Any) -> None:
+    """A marker for each record, in this colour or that of its method. One call a method: that is fast."""
+    for method in dict.fromkeys(row["method"] for row in records):
+        x, y = ([row[name] for row in records if row["method"] == method] for name in ("x", "y"))
+        found = look(method)
+        axes.plot(x, y, found.marker, color=colour or found.colour, markersize=4, **how)
+
+
+def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) -> tuple[Canvas, Axes]:
+    """Axes with a row for each task. Gives every record its `y`, so that markers don't hide each other."""
+    places = [math.log(row["x"]) if is_log else row["x"] for row in records]
+    least = (max(places) - min(places)) * _MARKER
+    apart = [0] * len(records)
+    for task in {row["number"] for row in records}:
+        own = [at for at, row in enumerate(records) if row["number"] == task]
+        for at, lane in zip(own, lanes([places[at] for at in own], least), strict=True):
+            apart[at] = lane
+    most = max(map(abs, apart))
+    row_inches = 0.1 + _LANE_INCHES * (2 * most + 1)
+    for row, lane in zip(records, apart, strict=True):
+        row["y"] = row["number"] + lane * _LANE_INCHES / row_inches
     tasks = {row["number"]: row["task"] for row in cells.records()}
-    canvas = style.canvas(style.COLUMN + 0.6, 1.3 + 0.145 * len(tasks))
+    canvas = style.canvas(style.COLUMN + 0.6, 1.3 + row_inches * len(tasks))
     axes = canvas.add_subplot()
     axes.set_yticks(list(tasks), [style.plain(style.shortened(task, 22)) for task in tasks.values()])
-    axes.set_ylim(len(tasks) + 0.7, 0.3)
+    axes.set_ylim(len(tasks) + 0.55, 0.45)
+    between = [number + 0.5 for number in list(tasks)[:-1]]
+    across = axes.get_yaxis_transform()
+    axes.hlines(between, 0, 1, transform=across, colors=style.GRID, linewidth=0.5, zorder=0)
     return canvas, axes
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.paper_tables import BUDGETS, key, order, printed
+from cfo_bench.report.numbers.paper_tables import BUDGETS, in_the_paper, key, order, printed
 from cfo_bench.report.numbers.scores import Cell, optimality
 
 _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
@@ -15,12 +15,14 @@ _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
 def section(results: LearnerResults) -> Section | None:
     """None if the paper has none of these learners, tasks or methods."""
-    theirs = printed(results.learner)
+    learner = in_the_paper(results.learner)
+    theirs = printed(learner)
+    named = _paper_names(results)
     ours = {(cell.task, cell.method): cell for task in results.scores for cell in optimality(task)}
     both = {
-        (task, method): (theirs[key(task), method], cell)
+        (task, method): (theirs[key(named[task]), method], cell)
         for (task, method), cell in ours.items()
-        if (key(task), method) in theirs and cell.outcome != "missing"
+        if (key(named[task]), method) in theirs and cell.outcome not in ("missing", "left out")
     }
     if not both:
         return None
@@ -30,7 +32,8 @@ def section(results: LearnerResults) -> Section | None:
     return Section(
         "paper",
         "Against the paper's table",
-        f"The cells that the paper prints beside ours. The paper gave a run {BUDGETS[results.learner]:g} s "
+        f"The cells that the paper prints beside ours. {_recorded(results, learner)}The paper gave a run "
+        f"{BUDGETS[learner]:g} s "
         "on its machines, ours had "
         f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can be "
         f"compared, seconds can't. Behind, ahead: of {base} on the same task.",
@@ -38,6 +41,20 @@ def section(results: LearnerResults) -> Section | None:
         warnings=()
         if any(method == results.baseline for _, method in both)
         else (f"{results.baseline} is not in the paper's table, or has no result: no order against it",),
+    )
+
+
+def _paper_names(results: LearnerResults) -> dict[str, str]:
+    """What the paper calls each task: a recording says which of the paper's data it is of."""
+    return {one.task: one.header["data"].get("paper_task", one.task) for one in results.digests}
+
+
+def _recorded(results: LearnerResults, learner: str) -> str:
+    if learner == results.learner:
+        return ""
+    return (
+        f"Ours are of a recording of {results.learner}, theirs of {learner}: the same data and kind of "
+        "model, but another space, and for some tasks another loss. "
     )
 
 

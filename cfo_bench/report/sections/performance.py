@@ -1,4 +1,4 @@
-"""Performance over time: curves of the mean best loss, for each task, for six chosen, and for all."""
+"""Performance over time: curves of the mean best loss, for six chosen tasks and for all."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
+from cfo_bench.report.numbers.leaders import MOST_LEADERS, leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.scores import LOSS_NAMES, TaskScores
 from cfo_bench.report.rendering import style
+from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND, is_wide, paint_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
-
-LOSS_OF = {"auc": "1 − AUC", "log_loss": "log-loss", "r2": "1 − r2"}
 
 # The six tasks in the paper's main text: small ones, then large ones; binary, multiclass, regression.
 _CHOSEN = (
@@ -31,47 +30,57 @@ _CHOSEN = (
     ("poker", "regression", "large"),
 )
 _SHEET = 12
-
-# A loss that falls by more than this factor is shown on a log axis.
-_LOG_RANGE = 20.0
+_COLUMNS = 2
 
 
 def section(results: LearnerResults) -> Section:
+    """The page draws these curves itself, from the same tables; the figures are files to take along."""
     curves = {task.task: curve_table(results, task) for task in results.scores}
-    titles = {task.task: f"{task.task}, loss = {LOSS_OF[task.metric]}" for task in results.scores}
+    titles = {
+        task.task: f"{task.task}, {'test ' * task.by_test}loss = {LOSS_NAMES[task.metric]}"
+        for task in results.scores
+    }
+    seconds = results.scores[0].seconds_label
+    best = leaders(results.scores, results.baseline)
 
-    def figure(name: str, title: str, tasks: Sequence[str], columns: int) -> Figure:
+    def figure(name: str, title: str, tasks: Sequence[str]) -> Figure:
         tables = tuple(curves[task] for task in tasks)
-        note = "Lines are means over folds of the best loss so far, shades their 95 % confidence intervals."
-        drawing = partial(draw, tables, tuple(titles[task] for task in tasks), columns)
-        return Figure(name, title, note, tables, drawing)
+        note = (
+            "Lines are means over folds (seeds averaged) of the best loss so far. Shades are their 95 % "
+            f"confidence intervals over folds, for the {MOST_LEADERS} best methods over all tasks and the "
+            f"baseline, on tasks with at least {FEWEST_FOR_A_BAND} folds a method."
+        )
+        drawing = partial(draw, tables, tuple(titles[task] for task in tasks), best, seconds)
+        return Figure(name, title, note, tables, drawing, _ends_in_words(tables))
 
     drawn = [task.task for task in results.scores if curves[task.task].rows]
     figures = []
-    if len(drawn) > 1:
-        figures.append(figure("performance", "Performance over time", chosen_tasks(results, drawn), 3))
+    if drawn:
+        figures.append(figure("performance", "Performance over time", chosen_tasks(results, drawn)))
     if len(drawn) > len(_CHOSEN):
         sheets = [drawn[at : at + _SHEET] for at in range(0, len(drawn), _SHEET)]
         figures += [
-            figure(f"performance-sheet-{i}", f"Performance over time ({i}/{len(sheets)})", sheet, 3)
+            figure(f"performance-sheet-{i}", f"Performance over time, all tasks ({i}/{len(sheets)})", sheet)
             for i, sheet in enumerate(sheets, start=1)
         ]
-    figures += [figure(curves_name(task), titles[task], [task], 1) for task in drawn]
     return Section(
         "performance",
         "Performance over time",
-        "The mean over folds of the best loss so far, from the moment when every fold has one.",
+        "The mean over folds of the best loss so far, from the moment when every fold has one. A band, where "
+        "shown, is its 95 % confidence interval.",
         figures=tuple(figures),
         warnings=tuple(
-            f"{task.task}: one run a method, so no confidence interval"
+            f"{task.task}: one fold a method, so no confidence interval"
             for task in results.scores
-            if len(task.shared) == 1
+            if task.n_folds == 1
         ),
+        place=Place.SUPPORT,
+        has_curves=True,
     )
 
 
 def curves_name(task: str) -> str:
-    """The name of the figure, and of the table, of a task's curves."""
+    """The name of the table of a task's curves."""
     return f"curves-{task}"
 
 
@@ -95,9 +104,9 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
     return Table(
         curves_name(task.task),
         f"Curves of {task.task}",
-        f"From `seconds` on the mean over runs of the best loss so far ({LOSS_OF[task.metric]}) is "
-        "`mean_loss`; ci_low and ci_high bound its 95 % confidence interval (Student's t over runs).",
-        ("task", "method", "seconds", "mean_loss", "ci_low", "ci_high", "runs"),
+        f"From `seconds` on the mean over {task.over} of the best loss so far ({LOSS_NAMES[task.metric]}) is "
+        "`mean_loss`; ci_low and ci_high bound its 95 % confidence interval (Student's t over folds).",
+        ("task", "method", "seconds", "mean_loss", "ci_low", "ci_high", "folds"),
         rows,
     )
 
@@ -121,50 +130,35 @@ def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
     return [task for task in filled if task is not None]
 
 
-def draw(tables: Sequence[Table], titles: Sequence[str], columns: int) -> Canvas:
-    columns = min(columns, len(tables))
-    rows = -(-len(tables) // columns)
+def draw(
+    tables: Sequence[Table], titles: Sequence[str], best: Sequence[str], seconds: str = "wall-clock seconds"
+) -> Canvas:
+    """A panel for each task; `best` are the methods in colour and with a band where there are many."""
     single = len(tables) == 1
-    size = (4.6, 3.4) if single else (style.PAGE / 3 * columns, 1.9 * rows + 0.5)
-    canvas = style.canvas(*size)
-    for at, (table, title) in enumerate(zip(tables, titles, strict=True)):
-        axes = canvas.add_subplot(rows, columns, at + 1)
-        _paint(axes, table)
-        below = at + columns >= len(tables)
-        style.dress(
-            axes,
-            style.shortened(title, 60 if single else 38),
-            "wall-clock seconds" if below else "",
-            "loss" if at % columns == 0 else "",
-        )
+    canvas, panels = style.panels(len(tables), _COLUMNS, *((3.2, 2.4) if single else (2.2, 1.5)))
+    for axes, table, title in zip(panels, tables, titles, strict=True):
+        _paint(axes, table, best)
+        style.dress(axes, style.shortened(title, 60 if single else 38), seconds, "loss")
         style.log_ticks(axes.xaxis)
         if axes.get_yscale() == "log":
             style.log_ticks(axes.yaxis)
-    methods = in_order({row["method"] for table in tables for row in table.records()})
-    style.legend(canvas, [style.line_handle(method) for method in methods], 4 if single else 7)
     return canvas
 
 
-def _paint(axes: Axes, table: Table) -> None:
+def _ends_in_words(tables: Sequence[Table]) -> str:
+    """For the text alternative: the lowest loss at the end of each task."""
+    found = []
+    for table in tables:
+        method, loss = table.columns.index("method"), table.columns.index("mean_loss")
+        ends = {row[method]: float(row[loss] or 0.0) for row in table.rows}  # the last row of a method stays
+        best = min(ends, key=lambda name: ends[name])
+        found.append(f"{table.rows[0][0]} {best} {ends[best]:.3g}")
+    return f"Lines for each task: loss against seconds. The lowest at the end: {'; '.join(found)}."
+
+
+def _paint(axes: Axes, table: Table, best: Sequence[str]) -> None:
     records = table.records()
+    wide = is_wide([row["mean_loss"] for row in records])
+    band = ("ci_low", "ci_high") if records[0]["folds"] >= FEWEST_FOR_A_BAND else None
     axes.set_xscale("log")
-    axes.set_xlim(min(row["seconds"] for row in records) / 1.2, max(row["seconds"] for row in records) * 1.2)
-    means = [row["mean_loss"] for row in records]
-    low, high = min(means), max(means)
-    # The limits fit the lines: a band over two or three folds can be wider than all lines together.
-    if low > 0 and high / low > _LOG_RANGE:
-        axes.set_yscale("log")
-        axes.set_ylim(low / 1.6, high * 1.6)
-    else:
-        margin = 0.12 * (high - low or abs(high) or 1.0)
-        axes.set_ylim(low - margin, high + margin)
-    for method in in_order({row["method"] for row in records}):
-        points = [row for row in records if row["method"] == method]
-        seconds = [row["seconds"] for row in points]
-        colours = style.line_of(method)
-        axes.step(seconds, [row["mean_loss"] for row in points], where="post", **colours)
-        if points[0]["ci_low"] is not None:
-            low, high = ([row[name] for row in points] for name in ("ci_low", "ci_high"))
-            axes.fill_between(
-                seconds, low, high, step="post", color=colours["color"], alpha=0.15, linewidth=0
-            )
+    paint_lines(axes, records, LinePlot("seconds", "mean_loss", "", "", log_y=wide, band=band), best)

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from cfo_bench.registry import label
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import Digest
@@ -76,12 +77,14 @@ def _settings(one: Digest) -> Facts:
     spec = one.header["spec"]
     return {
         "method": one.method,
+        "variant_of": label(spec["method"]) if spec.get("variant") else None,
         "budget_seconds": one.budget_seconds,
         "max_trials": spec.get("max_trials"),
         "parallel": spec.get("parallel", 1),
         "threads": spec.get("threads", 1),
         "memory_mb": spec.get("memory_mb"),
         "clock": spec.get("clock"),
+        "charge_method": spec.get("charge_method"),
         "validation": spec.get("validation"),
         "seed": one.seed,
         "options": _in_words(spec.get("options", {})),
@@ -101,6 +104,7 @@ def _data(one: Digest) -> Facts:
         "source": data.get("source"),
         "folds": data.get("folds"),
         "sha256": data.get("sha256"),
+        "recording": data.get("recording"),
     }
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cfo_bench.report.contents import Figure, Section, Table
+from cfo_bench.report.contents import Figure, Place, Section, Table
 from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.running_time import RESAMPLES, TARGETS, factors, summaries
+from cfo_bench.report.numbers.running_time import (
+    FEWEST_FOR_INTERVAL,
+    RESAMPLES,
+    TARGETS,
+    factors,
+    summaries,
+)
 from cfo_bench.report.rendering import style
 
 if TYPE_CHECKING:
@@ -22,8 +28,9 @@ def section(results: LearnerResults) -> Section:
         "speed-ups-by-task",
         f"Speed-ups of {base}, task by task",
         "One row a task, method and target: expected running times in seconds (time spent over runs that "
-        "reached the target), the runs that reached it, and the method's time over the baseline's. At least, "
-        "at most: one of the two never reached it. Neither: none did, which counts as 1.",
+        "reached the target; a run that never did is charged its budget), the runs that reached it, and the "
+        f"method's time over that of {base}, the baseline. At least, at most: one of the two never reached "
+        "it. There is no factor if neither reached it, or if a time is 0.",
         (
             *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
             *("runs", "factor", "bound"),
@@ -39,9 +46,11 @@ def section(results: LearnerResults) -> Section:
     table = Table(
         "speed-ups",
         f"Speed-ups of {base}",
-        f"One row a method and target: how many times longer it takes than {base}, geometric mean over tasks "
-        f"with a 95 % bootstrap interval over tasks ({RESAMPLES} resamples); then the tasks on which only "
-        f"{base}, only the method, or neither reached the target: their factors are bounds, and counted in.",
+        f"One row a method and target: how many times longer it takes than {base}, geometric mean over the "
+        f"tasks with a factor; a 95 % bootstrap interval over tasks ({RESAMPLES} resamples) if there are "
+        f"{FEWEST_FOR_INTERVAL} or more; then the tasks on which only {base} or only the method reached the "
+        "target, whose factors are bounds and counted in, and those on which neither reached it, which have "
+        "no factor.",
         (
             "method",
             "target",
@@ -62,26 +71,34 @@ def section(results: LearnerResults) -> Section:
         ],
     )
     warnings = () if found else (f"no speed-ups: {results.baseline} shares no task with another method",)
+    tasks = len({one.task for one in found})
+    points = (
+        f"Points: geometric means over {tasks} tasks; lines: 95 % bootstrap intervals over tasks."
+        if tasks >= FEWEST_FOR_INTERVAL
+        else f"Strokes: each of the {tasks} tasks, too few for an interval; points: geometric means."
+    )
     figure = Figure(
         "speed-ups",
         f"How many times sooner {base} gets there",
-        f"Right of 1 {base} is faster. Points: geometric means over tasks; lines: 95 % bootstrap intervals. "
-        "Hollow: some of the factors are bounds.",
-        (table,),
-        partial(draw, table, base),
+        f"Right of 1 {base} is faster. {points} Hollow: some of the factors are bounds. No point: neither "
+        "method reached the target on any task.",
+        (table, detail),
+        partial(draw, table, detail, base),
     )
     return Section(
         "speed-ups",
         "Speed-up factors",
-        f"The time to a target, against {base}, fold by fold: to what a method itself ends with, which only "
-        f"{base} can miss, and to shares of the way from the loss at the start to the best of all methods.",
+        f"How many times longer a method takes to a target than {base}, fold by fold. Targets are the loss "
+        f"that the method itself ends with, within 0.05 %, which only {base} can miss; and losses on the way "
+        "from the first one to the best of all methods, 50, 90 and 99 % of it.",
         tables=(table, detail),
-        figures=(figure,) if found else (),
+        figures=(figure,) if any(one.factor is not None for one in found) else (),
         warnings=warnings,
+        place=Place.SUPPORT,
     )
 
 
-def draw(table: Table, base: str) -> Canvas:
+def draw(table: Table, detail: Table, base: str) -> Canvas:
     records = table.records()
     methods = in_order({row["method"] for row in records})
     canvas = style.canvas(style.PAGE, 0.9 + 0.24 * len(methods))
@@ -90,9 +107,16 @@ def draw(table: Table, base: str) -> Canvas:
         first = axes = canvas.add_subplot(1, len(TARGETS), at + 1, sharex=first)
         axes.set_xscale("log")
         axes.axvline(1, color=style.FAINT, linewidth=0.8, zorder=0)
-        for row in (row for row in records if row["target"] == target):
+        for row in (row for row in records if row["target"] == target and row["factor"] is not None):
             found, place = look(row["method"]), methods.index(row["method"])
-            bounds = row["only_baseline"] + row["only_method"] + row["neither"]
+            if row["tasks"] < FEWEST_FOR_INTERVAL:
+                each = [
+                    one["factor"]
+                    for one in detail.records()
+                    if (one["method"], one["target"]) == (row["method"], target) and one["factor"] is not None
+                ]
+                axes.plot(each, [place] * len(each), "|", color=found.colour, markersize=7)
+            bounds = row["only_baseline"] + row["only_method"]
             if row["ci_low"] is not None:
                 axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=found.colour, linewidth=1.4)
             axes.plot(

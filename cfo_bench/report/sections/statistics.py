@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,71 +9,82 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
+from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.scores import Joint
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
+    Pair,
+    against,
     cliques,
     critical_difference,
     friedman,
+    least_p,
     pairwise,
-    ranks,
+    tied_ranks,
 )
 from cfo_bench.report.rendering import style
+from cfo_bench.report.rendering.lines import draw_lines, ends_in_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _MOMENTS = 60
 _FIRST_SHARE = 1e-4
+_RANKS = LinePlot("share", "mean_rank", "share of the budget", "mean rank (1 is best)", best_on_top=True)
 
 
 def section(results: LearnerResults) -> Section:
-    methods = results.methods
-    tasks = [task for task in results.scores if set(task.methods) >= set(methods)]
+    both = results.joint
+    methods, tasks = both.methods, both.tasks
     warnings = []
-    if len(tasks) < len(results.scores):
+    if both.left_out and tasks:
+        warnings.append(f"left out, as compared on too few of the tasks: {', '.join(both.left_out)}")
+    if tasks and len(tasks) < len(results.scores):
         names = [task.task for task in results.scores if task not in tasks]
-        warnings.append(f"left out, as not every method was run there: {', '.join(names)}")
+        warnings.append(f"left out, as not every method is compared there: {', '.join(names)}")
     title, intro = (
         "Statistics",
-        "The unit is the task: one number a method and task, the mean over folds. A method without a result "
-        "ranks last, and counts with a score of 0, the constant predictor's.",
+        "The unit is the task: one number a method and task, the mean over folds. A method without any "
+        "result on a task ranks last there, and counts as the worse of the constant predictor and the worst "
+        "other method. Scores that differ by less than 0.05 % are equal. A test that is not significant does "
+        "not show that methods are alike: they are not shown to differ.",
     )
     if len(methods) < 2 or len(tasks) < FEWEST_TASKS:
         why = (
-            f"{len(methods)} method{'s' * (len(methods) != 1)}"
-            if len(methods) < 2
+            f"{len(results.methods)} method{'s' * (len(results.methods) != 1)}"
+            if len(results.methods) < 2
             else f"{len(tasks)} task{'s' * (len(tasks) != 1)} with every method"
         )
         warnings.append(
             f"no statistics: {why}, and it takes two methods and {FEWEST_TASKS} tasks to tell a difference "
             "from chance"
         )
-        return Section("statistics", title, intro, warnings=tuple(warnings))
+        return Section("statistics", title, "", warnings=tuple(warnings), place=Place.SUPPORT)
     imputed = [
-        f"{task.task} {method}"
-        for task in tasks
-        for method in methods
-        if task.methods[method].final_loss is None
+        f"{task.task} {method}" for task in tasks for method in methods if task.methods[method].has_failed
     ]
     if imputed:
-        warnings.append(f"imputed as last, with a score of 0: {', '.join(imputed)}")
-    over_time = _over_time(tasks, methods)
-    final = ranks(np.array([[_number(task.methods[m].final_loss) for m in methods] for task in tasks]))
+        warnings.append(f"no result, so imputed as last: {', '.join(imputed)}")
+    over_time = _over_time(both)
+    final = tied_ranks(both.scores_at(1.0))
+    scores = both.scores()
     difference = critical_difference(len(tasks), len(methods))
     mean_ranks = _mean_ranks(methods, final, difference)
     figures = [
         Figure(
             "ranks-over-time",
             "Mean rank over time",
-            f"Mean over {len(tasks)} tasks of the rank of the mean loss so far; 1 is best. Methods without a "
-            "loss yet share the last place.",
+            f"Mean over {len(tasks)} tasks of the rank of the mean score so far; 1 is best. Methods without "
+            "a result yet share the last place.",
             (over_time,),
-            partial(draw_ranks, over_time),
+            partial(draw_lines, over_time, _RANKS, leaders(results.scores, results.baseline)),
+            ends_in_words(over_time, _RANKS),
+            _RANKS,
+            is_answer=True,
         )
     ]
     test = friedman(final)
@@ -82,7 +92,7 @@ def section(results: LearnerResults) -> Section:
     if test is None:
         warnings.append("no Friedman test: it takes three methods")
     else:
-        rows.append(["Friedman", "task", test.tasks, test.methods, test.statistic, test.p, test.p < LEVEL])
+        rows.append(["Friedman", "task", test.tasks, test.methods, test.statistic, test.p, _shown(test.p)])
         rows.append(
             ["Nemenyi, critical difference", "task", len(tasks), len(methods), difference, None, None]
         )
@@ -90,59 +100,72 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "critical-difference",
                 "Critical differences of the mean ranks",
-                f"Nemenyi's test at 5 % over {len(tasks)} tasks: methods under one bar don't differ. "
-                f"Friedman's p = {test.p:.2g}.",
+                f"Nemenyi's test at 5 % over {len(tasks)} tasks: methods under one bar are not shown to "
+                f"differ. Friedman's p = {test.p:.2g}{'' if test.p < LEVEL else ': none are'}.",
                 (mean_ranks,),
                 partial(draw_differences, mean_ranks),
             )
         )
+    n_pairs = len(methods) * (len(methods) - 1) // 2
+    least = {"every pair": least_p(len(tasks), n_pairs)}
+    tables = [_pairs("pairs", "Every pair of methods", len(tasks), pairwise(scores, methods))]
+    if results.baseline in methods:
+        least[f"{results.baseline} against each"] = least_p(len(tasks), len(methods) - 1)
+        title_of = f"Each method against {results.baseline}, the baseline"
+        own = against(scores, methods, results.baseline)
+        tables.insert(0, _pairs("against-baseline", title_of, len(tasks), own))
+    for what, p in least.items():
+        rows.append([f"least p, {what}", "task", len(tasks), len(methods), None, p, None])
+        if p >= LEVEL:
+            warnings.append(
+                f"{what}: with {len(tasks)} tasks the least p that Holm's correction can leave is {p:.2g}, "
+                "so no difference can be shown"
+            )
     tests = Table(
         "tests",
         "All methods at once",
-        "Friedman's χ² over the final mean ranks, with its p; the critical difference of Nemenyi at 5 %.",
-        ("test", "unit", "tasks", "methods", "value", "p", "significant"),
+        "Friedman's χ² over the final mean ranks, with its p; the critical difference of Nemenyi at 5 %; the "
+        "least p that Wilcoxon's test can have over these tasks after Holm's correction, if one method were "
+        "better on every task.",
+        ("test", "unit", "tasks", "methods", "value", "p", "verdict"),
         rows,
     )
     return Section(
         "statistics",
         title,
         intro,
-        tables=(mean_ranks, tests, _pairs(tasks, methods), over_time),
+        tables=(mean_ranks, tests, *tables, over_time),
         figures=tuple(figures),
         warnings=tuple(warnings),
+        place=Place.SUPPORT,
     )
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+def _shown(p: float) -> str:
+    return "the methods differ" if p < LEVEL else "not shown to differ"
 
 
-def _over_time(tasks: Sequence[TaskScores], methods: Sequence[str]) -> Table:
-    curves = [[task.methods[method].curve for method in methods] for task in tasks]
+def _over_time(both: Joint) -> Table:
     begin = min(
         (
             float(curve.seconds[0]) / task.budget_seconds
-            for task, row in zip(tasks, curves, strict=True)
-            for curve in row
-            if curve is not None
+            for task in both.tasks
+            for method in both.methods
+            if (curve := task.methods[method].curve) is not None
         ),
         default=_FIRST_SHARE,
     )
     rows: list[list[CellValue]] = []
     for share in np.geomspace(min(max(begin, _FIRST_SHARE), 0.5), 1.0, _MOMENTS):
-        losses = np.array(
-            [
-                [math.nan if curve is None else curve.at(share * task.budget_seconds) for curve in row]
-                for task, row in zip(tasks, curves, strict=True)
-            ]
-        )
-        means = ranks(losses).mean(axis=0)
-        rows += [[float(share), method, float(mean)] for method, mean in zip(methods, means, strict=True)]
+        means = tied_ranks(both.scores_at(float(share))).mean(axis=0)
+        rows += [
+            [float(share), method, float(mean)] for method, mean in zip(both.methods, means, strict=True)
+        ]
     return Table(
         "ranks-over-time",
         "Mean rank over time",
-        f"One row a moment (share of the budget) and method: mean over {len(tasks)} tasks of the rank of the "
-        "mean loss so far.",
+        f"One row a moment (share of the budget) and method: mean over {len(both.tasks)} tasks of the rank "
+        "of the mean score so far.",
         ("share", "method", "mean_rank"),
         rows,
     )
@@ -150,12 +173,12 @@ def _over_time(tasks: Sequence[TaskScores], methods: Sequence[str]) -> Table:
 
 def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Table:
     means = final.mean(axis=0)
-    order = sorted(range(len(methods)), key=lambda i: (means[i], methods[i]))
+    order = sorted(range(len(methods)), key=lambda i: float(means[i]))
     return Table(
         "mean-ranks",
         "Final mean ranks",
-        f"One row a method, over {len(final)} tasks: mean rank of its final mean loss, the tasks on which it "
-        "is first (ties count), and the critical difference at 5 %.",
+        f"One row a method, over {len(final)} tasks: mean rank of its final mean score, the tasks on which "
+        "its score is the best (ties count), and the critical difference at 5 %.",
         ("method", "mean_rank", "first", "tasks", "critical_difference"),
         [
             [
@@ -170,47 +193,30 @@ def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Tabl
     )
 
 
-def _pairs(tasks: Sequence[TaskScores], methods: Sequence[str]) -> Table:
-    scores = np.array([[task.methods[method].final_score or 0.0 for method in methods] for task in tasks])
+def _pairs(name: str, title: str, tasks: int, pairs: Sequence[Pair]) -> Table:
+    least = f" The least p that the correction can leave is {pairs[0].least_p_holm:.2g}." if pairs else ""
     return Table(
-        "pairs",
-        "Every pair of methods",
-        f"One row a pair, over {len(tasks)} tasks: tasks on which the first is better, worse, equal; the "
-        "median difference of their scaled scores; p of Wilcoxon's signed-rank test, and corrected by Holm "
-        "for all pairs.",
+        name,
+        title,
+        f"One row a pair, over {tasks} tasks: tasks on which the first is better, worse, equal; the median "
+        f"difference of their scaled scores; p of Wilcoxon's signed-rank test, and corrected by Holm for the "
+        f"{len(pairs)} pairs of this table.{least}",
         (
             *("method", "other", "better", "worse", "equal", "median_difference"),
-            *("p", "p_holm", "significant"),
+            *("p", "p_holm", "verdict"),
         ),
         [
             [
                 *(pair.one, pair.other, pair.wins, pair.losses, pair.ties, pair.median_difference),
-                *(pair.p, pair.p_holm, pair.p_holm < LEVEL),
+                *(pair.p, pair.p_holm, pair.verdict),
             ]
-            for pair in pairwise(scores, methods)
+            for pair in pairs
         ],
     )
 
 
-def draw_ranks(table: Table) -> Canvas:
-    canvas = style.canvas(style.COLUMN + 0.6, 2.7)
-    axes = canvas.add_subplot()
-    axes.set_xscale("log")
-    records = table.records()
-    methods = in_order({row["method"] for row in records})
-    for method in methods:
-        points = [row for row in records if row["method"] == method]
-        x, y = ([row[name] for row in points] for name in ("share", "mean_rank"))
-        axes.step(x, y, where="post", **style.line_of(method))
-    axes.invert_yaxis()
-    style.dress(axes, x="elapsed share of the budget", y="mean rank (1 is best)")
-    style.log_ticks(axes.xaxis)
-    style.legend(canvas, [style.line_handle(method) for method in methods], 4)
-    return canvas
-
-
 def draw_differences(table: Table) -> Canvas:
-    """Demšar's diagram: mean ranks on a line, names below, and bars under groups that don't differ."""
+    """Demšar's diagram: mean ranks on a line, names below, bars under groups not shown to differ."""
     records = table.records()
     means = [row["mean_rank"] for row in records]
     difference = records[0]["critical_difference"]

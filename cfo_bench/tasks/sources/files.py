@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from cfo_bench.errors import DataError
+from cfo_bench.safe_writing import open_regular
 from cfo_bench.tasks.columns import from_pandas, joined, labelled
 from cfo_bench.tasks.data_set import Column, check_names
 
@@ -39,6 +40,8 @@ def read_columns(path: Path) -> list[Column]:
             f"{path} ends in {path.suffix!r}: files are read by their ending, one of {', '.join(READERS)}"
         )
     try:
+        with open_regular(path):  # the readers below would wait for a pipe for ever
+            pass
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty: it needs column names and rows")
         return list(reader(path))

@@ -9,10 +9,12 @@ from __future__ import annotations
 import csv
 import os
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
+from cfo_bench.safe_writing import open_regular
 
 NEEDED = ("name", "file", "target", "problem")
 
@@ -35,7 +37,7 @@ def read_index(folder: Path, given_by: str) -> list[FolderRow]:
     if not index.parent.is_dir():
         raise DataError(f"no folder {str(folder)!r}: {given_by} must name a folder that has an index.csv")
     try:
-        with index.open(encoding="utf-8-sig", newline="") as file:
+        with TextIOWrapper(open_regular(index), encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, restval="")
             names, lines = reader.fieldnames or [], list(reader)
     except FileNotFoundError:

@@ -52,6 +52,7 @@ def test_no_run_outlives_its_worker(bench):
     assert not [line for line in bench.processes().values() if "forkserver" in line and "dask_worker" in line]
 
 
+@pytest.mark.slow
 def test_a_killed_scheduler_is_waited_for_and_the_runs_go_on(bench):
     scheduler = bench.scheduler()
     workers = [bench.worker()]
@@ -120,6 +121,7 @@ def test_a_scheduler_that_moved_is_found_by_its_file(bench):
     assert is_prefix(before, bench.bytes_of())
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_no_run_behind_and_the_same_command_goes_on(bench):
     bench.scheduler()
     bench.worker()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cfo_bench.results import trace
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -32,6 +34,24 @@ def test_the_traces_are_those_of_the_local_engine(joined):
     assert code == 0 and out.count("already done") == 5
 
 
+@pytest.mark.slow
+def test_a_longer_budget_takes_up_the_runs_on_a_worker_too(joined):
+    words = joined.virtual("0", 100_000)
+    for budget in (60, 600):
+        code, out = joined.finish(joined.driver(*words, "--budget", budget))
+        assert code == 0, out
+    assert "its budget of 60 s was over" in out
+    local = joined.start("-m", "cfo_bench", "run", *words, "--budget", 600, "--results", "local")
+    assert joined.finish(local)[0] == 0
+    [grown] = joined.read()
+    [path] = joined.traces()
+    whole = trace.read(joined.folder / "local" / path.relative_to(joined.results))
+    assert whole is not None and grown.trials == whole.trials
+    assert grown.end.elapsed == whole.end.elapsed == 600
+    assert path.read_bytes().count(b'"kind":"resume"') == 1
+
+
+@pytest.mark.slow
 def test_a_cluster_of_our_own_is_stopped_by_ctrl_c_and_leaves_nothing_behind(bench):
     words = [*bench.real("0-1", 20), "--engine", "dask", "--workers", 2]
     driver = bench.start("-m", "cfo_bench", "run", *words)

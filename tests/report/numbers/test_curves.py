@@ -59,7 +59,7 @@ def test_a_curve_tells_its_value_at_a_moment_and_when_it_gets_somewhere() -> Non
     assert found is not None
     assert math.isnan(found.at(0.5))
     assert (found.at(1), found.at(3.9), found.at(4), found.at(99)) == (0.5, 0.5, 0.25, 0.25)
-    assert (found.first_at_or_below(0.3), found.first_at_or_below(0.25), found.first_at_or_below(0.2)) == (
+    assert (found.reached_at(0.3), found.reached_at(0.25), found.reached_at(0.2)) == (
         4,
         4,
         None,

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from cfo_bench.records import EndReason
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.running_time import OWN_FINAL, Factor, factors, summaries
+from cfo_bench.report.numbers.running_time import OWN_FINAL, Factor, Summary, factors, summaries
 from cfo_bench.report.reading.digest import Digest, digest
 
 FAR = "99% of the way"
@@ -35,6 +36,18 @@ def test_the_time_to_what_another_method_ends_with(by_hand: list[Digest]) -> Non
     assert found["gamma", "bohb", OWN_FINAL].factor == pytest.approx(125 / 5.5)
 
 
+def test_a_baseline_that_ends_a_hair_above_the_other_s_loss_has_reached_it(write_run: Any) -> None:
+    # The scaled scores are 0.8 and 0.8002: equal, so cfo is there after 5 s, and not charged its 100 s.
+    runs = [
+        write_run("t", "cfo", 0, [(1, 0.4, 1), (5, 0.1, 1)]),
+        write_run("t", "flow2", 0, [(1, 0.4, 1), (10, 0.0999, 1)]),
+    ]
+
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
+
+    assert (found["t", "flow2", OWN_FINAL].factor, found["t", "flow2", OWN_FINAL].bound) == (2.0, "")
+
+
 def test_the_time_to_a_share_of_the_way_from_the_start_to_the_best(by_hand: list[Digest]) -> None:
     found = by_place(factors(LearnerResults("xgboost", by_hand)))
 
@@ -57,7 +70,7 @@ def test_a_target_that_is_never_reached_counts_with_the_bound_it_gives(by_hand: 
     assert against_bohb["beta", "rs", FAR].factor == pytest.approx(30 / 200)
 
 
-def test_a_target_that_neither_reaches_counts_as_equal(write_run: Any) -> None:
+def test_a_target_that_neither_reaches_has_no_factor(write_run: Any) -> None:
     runs = [
         write_run("t", "cfo", 0, [(1, 0.4, 1), (2, 0.3, 1)]),
         write_run("t", "rs", 0, [(1, 0.4, 1), (9, 0.3, 1)]),
@@ -66,7 +79,29 @@ def test_a_target_that_neither_reaches_counts_as_equal(write_run: Any) -> None:
 
     found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
 
-    assert (found["t", "rs", FAR].bound, found["t", "rs", FAR].factor) == ("neither", 1.0)
+    assert (found["t", "rs", FAR].bound, found["t", "rs", FAR].factor) == ("neither reached it", None)
+    summary = next(one for one in summaries([found["t", "rs", FAR]]))
+    assert (summary.tasks, summary.factor, summary.low, summary.neither) == (0, None, None, 1)
+
+
+def test_a_run_that_never_reached_the_target_is_charged_its_budget(write_run: Any) -> None:
+    runs = [
+        write_run("t", "cfo", 0, [(1, 0.4, 1), (10, 0.1, 1)]),
+        # Nothing was left to try at 2 s: it looks fast only if these 2 s are counted in place of the 100 s.
+        write_run("t", "rs", 0, [(1, 0.4, 1), (2, 0.3, 1)], elapsed=2.0, reason=EndReason.EXHAUSTED),
+    ]
+
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
+
+    assert (found["t", "rs", FAR].factor, found["t", "rs", FAR].bound) == (100 / 10, "at least")
+
+
+def test_a_time_of_0_gives_no_factor(write_run: Any) -> None:
+    runs = [write_run("t", "cfo", 0, [(0, 0.4, 0)]), write_run("t", "rs", 0, [(5, 0.4, 1)])]
+
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
+
+    assert (found["t", "rs", FAR].factor, found["t", "rs", FAR].bound) == (None, "too fast to time")
 
 
 def test_factors_are_averaged_over_tasks_and_none_is_dropped(by_hand: list[Digest]) -> None:
@@ -75,13 +110,23 @@ def test_factors_are_averaged_over_tasks_and_none_is_dropped(by_hand: list[Diges
     rs = found["rs", OWN_FINAL]
     assert rs.tasks == 3
     assert rs.factor == pytest.approx((60 / 110 * 30 / 105 * 3.5) ** (1 / 3))
-    # Resampling three tasks gives at the least the smallest factor, at the most the largest.
-    assert rs.low is not None and rs.high is not None
-    assert 30 / 105 <= rs.low < rs.factor < rs.high <= 3.5
+    assert (rs.low, rs.high) == (None, None)
     bohb = found["bohb", FAR]
     # alpha 200 s / 110 s and beta 200 s / 105 s are bounds; gamma is 25 s and 100 s over 10 s.
     assert (bohb.tasks, bohb.only_baseline, bohb.only_method, bohb.neither) == (3, 2, 0, 0)
     assert bohb.factor == pytest.approx((200 / 110 * 200 / 105 * 12.5) ** (1 / 3))
+
+
+def test_an_interval_takes_six_tasks(many_tasks: list[Digest]) -> None:
+    def rs(tasks: int) -> Summary:
+        some = sorted({one.task for one in many_tasks})[:tasks]
+        found = factors(LearnerResults("xgboost", [one for one in many_tasks if one.task in some]))
+        return next(one for one in summaries(found) if (one.method, one.target) == ("rs", FAR))
+
+    assert (rs(5).tasks, rs(5).low, rs(5).high) == (5, None, None)
+    six = rs(6)
+    assert six.low is not None and six.high is not None and six.factor is not None
+    assert six.low < six.factor < six.high
 
 
 def test_the_same_factors_have_the_same_interval(by_hand: list[Digest]) -> None:

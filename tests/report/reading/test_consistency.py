@@ -26,8 +26,8 @@ def change(path: Path, part: str, **values: Any) -> None:
 @pytest.mark.parametrize(
     ("part", "values", "said"),
     [
-        ("spec", {"budget_seconds": 60.0}, "budgets (seconds), 100.0 (3 runs) and 60.0 (1 runs)"),
-        ("spec", {"clock": "virtual"}, "clocks, virtual (1 runs) and wall (3 runs)"),
+        ("spec", {"budget_seconds": 60.0}, "budgets (seconds), 100 (3 runs) and 60 (1 run)"),
+        ("spec", {"clock": "virtual"}, "clocks, virtual (1 run) and wall (3 runs)"),
         ("spec", {"validation": "holdout"}, "ways of validation"),
         ("spec", {"n_folds": 5}, "numbers of folds"),
         ("spec", {"parallel": 4}, "trials at once"),
@@ -36,7 +36,7 @@ def change(path: Path, part: str, **values: Any) -> None:
         ("data", {"sha256": "f" * 64}, "versions of the data (SHA-256), 000000000000 (3 runs) and ffff"),
     ],
 )
-def test_a_task_whose_runs_differ_is_left_out_and_the_others_stay(
+def test_a_stray_run_is_left_out_by_name_and_all_others_stay(
     write_run: Any, tmp_path: Path, part: str, values: dict[str, Any], said: str
 ) -> None:
     for task in ("good", "mixed"):
@@ -47,33 +47,77 @@ def test_a_task_whose_runs_differ_is_left_out_and_the_others_stay(
 
     found = comparable(load(tmp_path / "results").digests)
 
-    assert {one.task for one in found.digests} == {"good"}
-    assert any("'mixed' with xgboost is left out" in line and said in line for line in found.warnings)
+    assert len(found.digests) == 7
+    assert ("mixed", "rs", 1) not in {(one.task, one.method, one.fold) for one in found.digests}
+    (line,) = found.warnings
+    assert line.startswith("task 'mixed' with xgboost: its runs have different") and said in line
+    assert line.endswith(": 1 run left out, rs fold 1 seed 0")
 
 
-def test_a_method_with_other_options_on_other_folds_is_not_one_method(write_run: Any, tmp_path: Path) -> None:
+def test_without_a_majority_the_task_is_left_out_with_a_remedy(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS)
-    change(write_run("t", "cfo", 1, TRIALS), "spec", options={"mode": "tuned"})
+    change(write_run("t", "rs", 0, TRIALS), "spec", budget_seconds=60.0)
+    write_run("u", "cfo", 0, TRIALS)
 
     found = comparable(load(tmp_path / "results").digests)
 
-    assert not found.digests
-    assert "cfo was run with different options on different folds" in found.warnings[0]
+    assert [one.task for one in found.digests] == ["u"]
+    assert "100 (1 run) and 60 (1 run): all are left out, as no side has more" in found.warnings[0]
+    assert found.warnings[0].endswith("choose one with --budget")
+
+
+def test_a_method_with_other_options_on_other_folds_is_not_one_method(write_run: Any, tmp_path: Path) -> None:
+    for fold in (0, 1):
+        write_run("t", "cfo", fold, TRIALS)
+    change(write_run("t", "cfo", 2, TRIALS), "spec", options={"mode": "tuned"})
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert [one.fold for one in found.digests] == [0, 1]
+    assert "its runs have different options of cfo" in found.warnings[0]
 
 
 def test_a_run_that_is_there_twice_is_not_counted_twice(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "rs", 0, TRIALS)
     path = write_run("t", "cfo", 0, TRIALS)
     copy = tmp_path / "results" / "copy" / path.name
     copy.parent.mkdir()
     copy.write_bytes(path.read_bytes())
 
+    same = comparable(load(tmp_path / "results").digests)
+
+    assert sorted(one.method for one in same.digests) == ["cfo", "rs"]
+    assert "is there twice" in same.warnings[0] and str(copy) in same.warnings[0]
+    assert same.warnings[0].endswith("it is counted once")
+
+    # Two different runs of the same name: nobody knows which one is meant.
+    change(copy, "data", rows=7)
+    other = comparable(load(tmp_path / "results").digests)
+
+    assert [one.method for one in other.digests] == ["rs"]
+    assert other.warnings[0].endswith("it is left out")
+
+
+def test_virtual_and_wall_clocks_are_not_pooled(write_run: Any, tmp_path: Path) -> None:
+    for task in ("t", "u"):
+        write_run(task, "cfo", 0, TRIALS)
+    change(write_run("simulated", "cfo", 0, TRIALS), "spec", clock="virtual")
+    change(write_run("simulated", "cfo", 0, TRIALS, learner="dnn"), "spec", clock="virtual")
+
     found = comparable(load(tmp_path / "results").digests)
 
-    assert not found.digests
-    assert "is there twice" in found.warnings[0] and str(copy) in found.warnings[0]
+    assert sorted((one.learner, one.task) for one in found.digests) == [
+        ("dnn", "simulated"),
+        ("xgboost", "t"),
+        ("xgboost", "u"),
+    ]
+    assert found.warnings == [
+        "xgboost: 1 run on the virtual clock left out (simulated), as 2 are on the wall clock; give them a "
+        "report of their own with --task"
+    ]
 
 
-def test_only_finished_runs_are_compared_and_the_others_are_told_apart(
+def test_a_failed_run_has_no_result_and_those_without_an_end_are_left_out(
     write_run: Any, tmp_path: Path
 ) -> None:
     for fold, reason in enumerate((EndReason.BUDGET, EndReason.ERROR, EndReason.INTERRUPTED, None)):
@@ -81,13 +125,19 @@ def test_only_finished_runs_are_compared_and_the_others_are_told_apart(
 
     found = comparable(load(tmp_path / "results").digests)
 
-    assert [one.fold for one in found.digests] == [0]
-    assert [line.split(" left out")[0] for line in found.warnings] == [
-        "1 failed run",
-        "1 interrupted run",
-        "1 unfinished run",
+    assert [(one.fold, one.steps.losses) for one in found.digests] == [(0, [0.4, 0.2]), (1, [])]
+    assert [line.split(", the first")[0] for line in found.warnings] == [
+        "1 failed run counts as without a result",
+        "1 interrupted run left out",
+        "1 unfinished run left out",
     ]
     assert "it broke" in found.warnings[0]
+
+
+def test_runs_of_which_all_failed_are_not_compared(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "cfo", 0, TRIALS, reason=EndReason.ERROR)
+
+    assert comparable(load(tmp_path / "results").digests).digests == []
 
 
 def test_tasks_may_have_budgets_of_their_own_but_it_is_said(write_run: Any, tmp_path: Path) -> None:
@@ -98,3 +148,17 @@ def test_tasks_may_have_budgets_of_their_own_but_it_is_said(write_run: Any, tmp_
 
     assert len(found.digests) == 2
     assert found.warnings == ["tasks have different budgets: 100, 400 s"]
+
+
+def test_runs_with_a_shorter_budget_than_asked_for_are_left_out_and_named(
+    write_run: Any, tmp_path: Path
+) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    change(write_run("t", "rs", 3, TRIALS), "spec", budget_seconds=2.0)
+
+    found = comparable(load(tmp_path / "results").digests, budget_seconds=100.0)
+
+    assert [one.method for one in found.digests] == ["cfo"]
+    assert found.warnings == [
+        "1 of 2 runs left out, as their budget is below 100 s: the first is t rs fold 3, with 2 s"
+    ]

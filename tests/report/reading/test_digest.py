@@ -27,7 +27,11 @@ def test_only_trials_that_lower_the_loss_are_incumbents(write_run: Any) -> None:
     assert found.steps.losses == [0.4, 0.25]
     assert found.steps.costs == [1, 4]
     assert found.steps.overheads == [0.5, 0.5]
-    assert found.steps.best_config == {"n_estimators": 20, "max_leaves": 40}
+    assert list(found.steps.configs) == [
+        {"n_estimators": 4, "max_leaves": 8},
+        {"n_estimators": 20, "max_leaves": 40},
+    ]
+    assert found.steps.best_config == found.steps.configs[-1]
     assert found.statuses == {"ok": 4, "timeout": 1}
 
 
@@ -145,3 +149,24 @@ def test_what_is_no_trace_is_refused_in_one_line(
         digest(path)
 
     assert "\n" not in str(caught.value)
+
+
+def test_a_trial_that_ended_past_the_budget_never_counts(write_run: Any) -> None:
+    # The budget is 100 s; whoever wrote this trace called the second trial a success.
+    found = digested(write_run("t", "cfo", 0, [(99, 0.4, 1), (100.5, 0.1, 1)], elapsed=101))
+
+    assert (found.steps.seconds, found.steps.losses) == ([99], [0.4])
+    assert found.full == found.steps
+    assert found.statuses == {"ok": 1, "timeout": 1}
+
+
+def test_a_trial_past_the_budget_does_not_count_though_a_digest_has_it(write_run: Any) -> None:
+    # The digest at the end was made for a budget of 100 s; the header says 50.
+    path = write_run("t", "cfo", 0, [(20, 0.4, 1), (80, 0.1, 1)])
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b'"budget_seconds":100.0', b'"budget_seconds":50.0', 1))
+
+    found = digested(path)
+
+    assert path.read_bytes() != text
+    assert (found.steps.seconds, found.steps.losses) == ([20], [0.4])

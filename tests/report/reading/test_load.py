@@ -149,3 +149,17 @@ def test_names_that_are_there_but_not_together_are_refused(write_run: Any, tmp_p
 
     with pytest.raises(UserError, match="together"):
         load(tmp_path / "results", selection=Selection(tasks=["t"], methods=["rs"]))
+
+
+def test_the_methods_that_scale_scores_are_read_whatever_methods_are_selected(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for method in ("cfo", "rs", "constant", "tuned-rf", "study"):
+        write_run("t", method, 0, [(1, 0.25, 1)])
+    write_run("u", "rs", 0, [(1, 0.25, 1)])
+
+    found = load(tmp_path / "results", selection=Selection(methods=["cfo"])).digests
+
+    assert sorted(one.method for one in found) == ["cfo", "constant", "tuned-rf"]
+    with pytest.raises(UserError, match="no run has such a learner, task and method together"):
+        load(tmp_path / "results", selection=Selection(tasks=["u"], methods=["cfo"]))

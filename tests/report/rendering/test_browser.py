@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.report.build import Request, build
+from cfo_bench.report.looks import _KNOWN
 
 # One browser at a time is enough for a small machine.
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
@@ -172,22 +173,24 @@ def browser(window: Browser, page: Path) -> Iterator[Browser]:
     """The page, freshly opened, with its first curves drawn; what went wrong in it is an error."""
     window.resize(1300, 900)
     window.visit(page)
-    window.wait("return document.querySelectorAll('.panel svg .line').length >= 16")
+    window.wait("return document.querySelectorAll('.explorer svg .line').length >= 16")
+    window.run("document.querySelector('.explorer .controls').open = true")
     yield window
+    window.run("localStorage.clear()")  # the theme that a test has chosen
     assert window.console() == []
 
 
 def lines(browser: Browser) -> set[str]:
     """The methods that are drawn, in all plots."""
     drawn: list[str] = browser.run(
-        "return [...document.querySelectorAll('.panel .curve')].map((one) => one.dataset.method)"
+        "return [...document.querySelectorAll('.explorer .curve')].map((one) => one.dataset.method)"
     )
     return set(drawn)
 
 
 def panels(browser: Browser) -> list[str]:
     found: list[str] = browser.run(
-        "return [...document.querySelectorAll('.panel')].map((one) => one.dataset.task)"
+        "return [...document.querySelectorAll('.explorer .panel')].map((one) => one.dataset.task)"
     )
     return found
 
@@ -211,7 +214,9 @@ def test_methods_and_tasks_are_switched_off_and_on(browser: Browser) -> None:
 
 def test_a_task_called_like_a_script_is_text(browser: Browser) -> None:
     assert ODD in panels(browser)
-    headings = browser.run("return [...document.querySelectorAll('.panel h3')].map((one) => one.textContent)")
+    headings = browser.run(
+        "return [...document.querySelectorAll('.explorer .panel h3')].map((one) => one.textContent)"
+    )
     assert ODD in headings
     assert browser.run("return [...document.scripts].every((one) => !one.textContent.includes('alert'))")
     cells = browser.run("return [...document.querySelectorAll('tbody th')].map((one) => one.textContent)")
@@ -237,7 +242,7 @@ def test_axes_can_be_switched_and_zoomed_by_mouse_and_keyboard(browser: Browser)
     # Arrow keys read the values out, + zooms in, 0 shows all again.
     browser.press(plot, "\ue014\ue014")
     said = browser.run("return document.querySelector('.panel[data-task=BNG_pbc] [aria-live]').textContent")
-    assert re.match(r"[\d.]+ s: cfo 0\.\d+, ", said)
+    assert re.match(r"wall-clock seconds [\d.]+: cfo 0\.\d+, ", said)
     browser.press(plot, "++")
     assert labels() != before
     assert browser.run("return !document.querySelector('.panel[data-task=BNG_pbc] .reset').hidden")
@@ -290,7 +295,7 @@ def test_a_table_is_sorted_and_filtered(browser: Browser) -> None:
 
 
 def test_a_link_leads_to_its_file(browser: Browser, page: Path) -> None:
-    link = ".panel .files a"
+    link = ".explorer .panel a.csv"
     address = browser.run("return document.querySelector(arguments[0]).href", link)
 
     file = Path(urllib.request.url2pathname(urllib.parse.urlsplit(address).path))
@@ -326,7 +331,214 @@ def test_nothing_is_wider_than_a_small_screen(browser: Browser, width: int) -> N
     browser.wait(f"return document.documentElement.scrollWidth <= {width}")
 
 
+FOLDS = "return [...document.querySelectorAll('details.fold')].map((fold) => fold.open)"
+
+
+def test_the_answer_and_what_supports_it_are_open_and_the_rest_is_folded(browser: Browser) -> None:
+    folds = browser.run(FOLDS)
+    assert len(folds) > 3 and not any(folds)
+
+    order = browser.run(
+        "return [...document.querySelectorAll('.answer, main figure, .explorer, details.fold')]"
+        ".filter((one) => !one.parentElement.closest('details'))"
+        ".map((one) => one.tagName + '.' + one.className)"
+    )
+    assert order[0] == "P.answer" and order[1].startswith("FIGURE")
+    first_fold = order.index("DETAILS.fold")
+    assert "DIV.explorer" in order[:first_fold]
+    assert set(order[first_fold:]) == {"DETAILS.fold"}
+
+
+def test_a_fold_is_opened_by_a_link_into_it_and_by_the_keyboard(browser: Browser, page: Path) -> None:
+    browser.click(".contents a[href='#xgboost-frugality']")
+    browser.wait("return document.getElementById('xgboost-frugality').closest('details').open")
+    assert sum(browser.run(FOLDS)) == 1
+
+    browser.visit(page, "#xgboost-table-machines")
+    browser.wait("return document.getElementById('xgboost-table-machines').checkVisibility()")
+
+    assert sum(browser.run(FOLDS)) == 2
+    browser.press("details.fold:not([open]) summary", "\ue007")
+    assert sum(browser.run(FOLDS)) == 3
+
+
+def test_printing_opens_all_folds_and_closes_them_again(browser: Browser) -> None:
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert all(browser.run(FOLDS))
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert not any(browser.run(FOLDS))
+
+
+def test_what_has_the_keyboard_s_focus_is_seen(browser: Browser) -> None:
+    browser.press("details.fold summary", "")
+    browser.press("body", "\ue004\ue004")
+
+    style = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+    assert browser.run("return document.activeElement !== document.body") and style == "solid"
+
+
+# --- a page with all methods --------------------------------------------------------------------
+
+
+@pytest.fixture
+def crowded(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
+    """A report with its figures on seven tasks and fourteen methods, some of which end at the same loss."""
+    index = folder / "crowded" / "index.html"
+    if not index.exists():
+        write_run = request.getfixturevalue("write_run")
+        for task in range(7):
+            for place, method in enumerate(_KNOWN):
+                loss = 0.1 + 0.02 * (place // 3) + 0.001 * task
+                write_run(f"task-{task}", method, 0, [(1, 0.45, 1), (5 + place, 0.3, 1), (40, loss, 2)])
+        build(Request(tmp_path / "results", folder / "crowded", formats=("html", "csv", "png")))
+    return index
+
+
+@pytest.fixture(params=[1400, 390])
+def crowd(request: pytest.FixtureRequest, window: Browser, crowded: Path) -> Iterator[Browser]:
+    """That page with everything opened, on a wide screen and on a phone's."""
+    window.resize(request.param, 900)
+    window.prefer("light")
+    window.visit(crowded)
+    window.run("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    window.wait("return document.querySelectorAll('.explorer svg .line').length >= 4 * 14")
+    yield window
+    assert window.console() == []
+
+
+def test_a_table_that_is_wider_than_its_box_shows_that_there_is_more(crowd: Browser) -> None:
+    crowd.wait(
+        "return [...document.querySelectorAll('.scroll')].every((box) =>"
+        "(box.scrollWidth > box.clientWidth + 1) === box.parentElement.classList.contains('more-right'))"
+    )
+    wide = crowd.run("return document.querySelectorAll('.edges.more-right').length")
+    assert wide >= 1
+    assert crowd.run("return document.documentElement.scrollWidth <= innerWidth")
+
+    # At the end of the table nothing more is announced, and the first column is still there.
+    end = crowd.run(
+        "const box = document.querySelector('.edges.more-right').firstElementChild; box.scrollLeft = 1e6;"
+        "return [box.querySelector('tbody th'), box].map((one) => one.getBoundingClientRect().left)"
+    )
+    crowd.wait(
+        "const box = [...document.querySelectorAll('.scroll')].find((one) => one.scrollLeft > 0);"
+        "return !box.parentElement.classList.contains('more-right')"
+    )
+    assert end[0] == pytest.approx(end[1], abs=1)
+
+
+OVERLAPS = """
+const crossed = [];
+for (const svg of document.querySelectorAll('.panel .plot > svg')) {
+  for (const kind of ['.label text', '.tick-x', '.tick-y']) {
+    const texts = [...svg.querySelectorAll(kind)];
+    const boxes = texts.map((one) => [one.textContent, one.getBoundingClientRect()]);
+    for (const [at, [one, a]] of boxes.entries()) for (const [other, b] of boxes.slice(at + 1)) {
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 0.5 && high > 2.5) crossed.push(`${svg.ariaLabel.slice(0, 30)}: ${one} and ${other}`);
+    }
+  }
+}
+return crossed"""
+
+
+def test_names_at_the_ends_of_lines_and_numbers_of_axes_don_t_collide(crowd: Browser) -> None:
+    names = crowd.run(
+        "return document.querySelector('.explorer .plot svg').querySelectorAll('.label text').length"
+    )
+    assert names == 14
+    assert crowd.run(OVERLAPS) == []
+
+
+def test_names_at_the_ends_of_lines_are_whole(crowd: Browser) -> None:
+    cut = crowd.run(
+        "return [...document.querySelectorAll('.plot .label text')].filter((one) =>"
+        "one.getBoundingClientRect().right > one.closest('svg').getBoundingClientRect().right + 0.5)"
+        ".map((one) => one.textContent)"
+    )
+    assert cut == []
+
+
+def test_every_axis_of_a_chart_has_two_ticks(crowd: Browser) -> None:
+    few = crowd.run(
+        "return [...document.querySelectorAll('.plot > svg')].filter((svg) =>"
+        "svg.querySelectorAll('.tick-x').length < 2 || svg.querySelectorAll('.tick-y').length < 2)"
+        ".map((svg) => svg.ariaLabel)"
+    )
+    assert few == []
+
+
+def test_only_leaders_are_in_colour_where_there_are_many_and_all_where_there_are_few(crowd: Browser) -> None:
+    def muted() -> int:
+        count: int = crowd.run(
+            "return document.querySelector('.explorer .plot svg').querySelectorAll('.curve.muted').length"
+        )
+        return count
+
+    assert muted() == 14 - 5  # the best four are tied with others; cfo is the baseline
+    for method in ("rs", "bohb", "smac", "tpe", "hyperband", "gpei"):
+        crowd.run(f"document.querySelector('input[data-method][value={method}]').click()")
+    assert muted() == 0
+
+
+def test_every_figure_says_in_words_what_it_shows(crowd: Browser) -> None:
+    texts = crowd.run(
+        "return [...document.querySelectorAll('main img')].map((one) => one.alt)"
+        ".concat([...document.querySelectorAll('.plot > svg')].map((one) => one.ariaLabel))"
+    )
+    assert len(texts) > 10
+    assert [text for text in texts if len(text) < 60] == []
+    figures = crowd.run(
+        "return [...document.querySelectorAll('main figure')]"
+        ".filter((one) => !one.querySelector('img[alt], svg[aria-label]')).length"
+    )
+    assert figures == 0
+
+
+def test_a_swatch_shows_the_dashes_of_the_line(crowd: Browser) -> None:
+    dashes = crowd.run(
+        "const of = (name) => document.getElementById('line-' + name).firstElementChild;"
+        "return [of('cfo').getAttribute('stroke-dasharray'), of('flow2').getAttribute('stroke-dasharray'),"
+        "getComputedStyle(of('cfo')).stroke]"
+    )
+    assert dashes[0] is None and dashes[1] == "6 2.25"
+    assert dashes[2] == "rgb(200, 84, 0)"
+
+
+def test_without_scripts_pictures_stand_for_the_plots_and_a_link_opens_its_fold(
+    window: Browser, crowded: Path
+) -> None:
+    window.resize(1400, 900)
+    window.devtools("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        # Another page first: to the same page with another fragment a browser goes without loading it.
+        window.post("/url", {"url": "about:blank"})
+        window.post("/url", {"url": crowded.resolve().as_uri() + "#xgboost-frugality"})
+        assert window.run("return document.getElementById('xgboost-frugality').checkVisibility()")
+        pictures = window.run(
+            "return [...document.querySelectorAll('noscript img')].map((one) => one.getAttribute('src'))"
+        )
+        seen = window.run("return document.querySelector('noscript img').checkVisibility()")
+        controls = "return [...document.querySelectorAll('button, .controls, .filter, .panel')]"
+        useless = window.run(f"{controls}.filter((one) => one.checkVisibility()).length")
+        wide = window.run("return document.documentElement.scrollWidth > innerWidth")
+    finally:
+        window.devtools("Emulation.setScriptExecutionDisabled", value=False)
+
+    assert seen and useless == 0 and not wide
+    assert {Path(file).stem for file in pictures} >= {"performance", "performance-sheet-1", "ranks-over-time"}
+
+
+def test_no_heading_of_a_table_is_an_identifier(crowd: Browser) -> None:
+    heads = crowd.run("return [...document.querySelectorAll('thead th')].map((one) => one.textContent)")
+
+    assert len(heads) > 100
+    assert [head for head in heads if "_" in head] == []
+
+
 def test_every_control_has_a_name_and_every_picture_a_text(browser: Browser) -> None:
+    browser.run("for (const fold of document.querySelectorAll('details')) fold.open = true")
     nodes = browser.devtools("Accessibility.getFullAXTree")["nodes"]
     controls = {
         "button",

@@ -12,10 +12,15 @@ import pytest
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.contents import Table
 from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.overview import overview
+from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.rendering import layout
-from cfo_bench.report.rendering.explorer import dark_colour
 from cfo_bench.report.rendering.layout import href, table_file
+from cfo_bench.report.rendering.page import LearnerPart, Page
+from cfo_bench.report.rendering.prose import prose
 from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
+from cfo_bench.report.sections import final_scores
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 SCRIPT = "<script>alert(1)</script>"
@@ -84,6 +89,55 @@ def test_a_table_that_is_too_long_for_a_page_says_how_much_is_shown() -> None:
     assert f"the first {MOST_ROWS:,} of {MOST_ROWS + 5:,} rows" in text
 
 
+@pytest.mark.parametrize(("height", "is_long"), [(1300, False), (1400, True)])
+def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
+    by_hand: list[Digest], height: int, is_long: bool
+) -> None:
+    results = LearnerResults("xgboost", by_hand)
+    sections = [final_scores.section(results)]
+    standings = overview("xgboost", results.scores, "cfo")
+    part = LearnerPart("xgboost", standings, [], results.scores, sections, {}, (), [None] * 3)
+    picture = str(layout.figure_file("xgboost", "final-scores", "png"))
+
+    found = Page(("html", "png"), lambda file: (1460, height if str(file) == picture else 300)).render(
+        [part], []
+    )
+
+    shown, _, folded = found.partition('<details class="more"><summary>1 more figure</summary>')
+    assert (picture in folded, picture in shown) == (is_long, not is_long)
+    assert bool(folded) is is_long
+
+
+def test_bands_are_shown_at_first_over_five_folds_and_not_over_five_seeds_of_one(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for method in ("cfo", "rs"):
+        for seed in range(5):
+            write_run("seeds", method, 0, TRIALS, seed=seed)
+            write_run("folds", method, seed, TRIALS, learner="dnn")
+
+    build(Request(tmp_path / "results", tmp_path / "out", formats=("html",)))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    # The learners stand in the order of their names.
+    assert re.findall(r'data-view="band"( checked)?', page) == [" checked", ""]
+
+
+def test_a_table_without_rows_has_no_place_on_the_page(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        write_run("t", method, 0, TRIALS)
+
+    build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "csv")))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "<tbody>\n\n</tbody>" not in page
+    assert (tmp_path / "out" / "xgboost" / "tables" / "missing.csv").is_file()
+
+
+def test_a_number_stays_on_the_line_of_its_unit() -> None:
+    assert prose("5 % of 2 s & 3 seconds, 4 MB") == "5\u00a0% of 2\u00a0s &amp; 3 seconds, 4\u00a0MB"
+
+
 def test_a_name_of_any_kind_is_a_file_and_a_link_to_it() -> None:
     assert str(table_file("xgboost", "curves-a/b?<c>", "csv")) == "xgboost/tables/curves-a%2Fb%3F%3Cc%3E.csv"
     assert href(table_file("xgboost", "a%b", "csv")) == "xgboost/tables/a%2525b.csv"
@@ -112,12 +166,3 @@ NOT_OF_A_REPORT = (
 @pytest.mark.parametrize("name", NOT_OF_A_REPORT)
 def test_no_other_name_is_taken_for_one_of_a_report(name: str) -> None:
     assert not layout.is_of_report(name)
-
-
-@pytest.mark.parametrize("colour", ["#000000", "#332288", "#882255"])
-def test_a_dark_colour_is_made_lighter_on_a_dark_ground(colour: str) -> None:
-    assert int(dark_colour(colour)[1:3], 16) > int(colour[1:3], 16)
-
-
-def test_a_light_colour_stays_as_it_is_in_the_figures() -> None:
-    assert dark_colour("#E69F00").upper() == "#E69F00"

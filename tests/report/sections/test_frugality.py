@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,3 +84,32 @@ def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Digest]
     histogram = next(t for t in found.figures[0].tables if t.name == "cumulative-n_estimators")
     # bohb's best: the second trial on alpha, twice; the first on beta, twice; the second on gamma, once.
     assert [r[1:] for r in histogram.rows if r[0] == "bohb"] == [[4, pytest.approx(0.4)], [8, 1.0]]
+
+
+def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: list[Digest]) -> None:
+    program = {"command": "python rs.py", "version": None, "round_trip_seconds": 0.125}
+    found = [
+        replace(one, header={**one.header, "program": program}) if one.method == "rs" else one
+        for one in by_hand
+    ]
+
+    section = frugality.section(LearnerResults("xgboost", found))
+
+    # Each run of rs has two trials in 100 seconds, so that four round trips take half a second.
+    [table] = [table for table in section.tables if table.name == "round-trips"]
+    assert table.records() == [
+        {
+            "method": "rs",
+            "round_trip_seconds": 0.125,
+            "round_trips_a_trial": 2,
+            "share_of_time": pytest.approx(0.005),
+            "command": "python rs.py",
+        }
+    ]
+    [shares] = [figure for figure in section.figures if figure.name == "time-shares"]
+    assert "2 bare round trips a trial of 125 ms" in shares.caption
+    assert shares.caption.endswith("are part of its overhead: 0.50% of the time.")
+
+
+def test_without_programs_nothing_is_said_of_round_trips(by_hand: list[Digest]) -> None:
+    assert "round-trips" not in tables(by_hand)

@@ -1,10 +1,13 @@
-// One panel of the explorer: the curves of all methods on one task, as SVG.
-// A curve is a step function: from t[i] on, the mean over folds is mean[i], with low[i]…high[i] around it.
+// A plot with one line a method, as SVG, with the methods' names at the ends of the lines.
+// A curve of the explorer is a step function: from t[i] on, the mean over folds is mean[i], with
+// low[i]…high[i] around it. Other charts say in `task` what is different about them.
 "use strict";
 
 class CurveChart {
   static #SVG = "http://www.w3.org/2000/svg";
-  static #MARGIN = { left: 62, right: 12, top: 10, bottom: 40 };
+  static #MARGIN = { left: 62, top: 12, bottom: 40 };
+  static #LABEL = { height: 13, letter: 6.3, gap: 16, letters: 16 };
+  static #MOST_COLOURED = 8; // with more methods only the leaders are in colour
 
   /** `view` is shared by all panels: { off: Set of methods, logTime, logValue, asScore, band }. */
   constructor(panel, task, view) {
@@ -21,6 +24,7 @@ class CurveChart {
     this.reset = panel.querySelector(".reset");
     this.said = panel.querySelector("[aria-live]");
     this.reset.addEventListener("click", () => this.zoom(null));
+    (panel.closest("figure") ?? panel).querySelector("button.svg").addEventListener("click", () => this.save());
     this.#listen();
     new ResizeObserver(() => this.draw()).observe(panel);
   }
@@ -30,7 +34,7 @@ class CurveChart {
   }
 
   value(loss) {
-    const { zero, one } = this.task.scale;
+    const { zero, one } = this.task.scale ?? {};
     return this.view.asScore ? (zero - loss) / (zero - one) : loss;
   }
 
@@ -41,35 +45,112 @@ class CurveChart {
   }
 
   draw() {
+    const methods = this.visible;
     const width = Math.max(this.svg.parentElement.clientWidth, 240);
-    const height = Math.round(Math.min(Math.max(width * 0.58, 220), 420));
-    const { left, right, top, bottom } = CurveChart.#MARGIN;
-    this.box = { left, top, right: width - right, bottom: height - bottom };
+    const { left, top, bottom } = CurveChart.#MARGIN;
+    const { height: line, letter, gap, letters } = CurveChart.#LABEL;
+    const room = Math.max(0, ...methods.map((method) => Math.min(method.name.length, letters))) * letter + gap;
+    const least = top + bottom + (methods.length + 1) * line;
+    const height = Math.round(Math.max(Math.min(Math.max(width * 0.55, 220), 420), least));
+    this.box = { left, top, right: width - Math.min(room, width * 0.35), bottom: height - bottom };
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.replaceChildren();
     this.svg.setAttribute("aria-label", this.#summary());
     this.time = CurveChart.#axis(this.#timeDomain(), this.view.logTime, this.box.left, this.box.right);
     const domain = this.#valueDomain();
-    this.level = CurveChart.#axis(domain, this.view.logValue && domain[0] > 0, this.box.bottom, this.box.top);
+    const [low, high] = this.task.bestOnTop ? [this.box.top, this.box.bottom] : [this.box.bottom, this.box.top];
+    this.level = CurveChart.#axis(domain, this.view.logValue && domain[0] > 0, low, high);
     this.#drawAxes();
     const clip = `clip-${CurveChart.#serial++}`;
     const shape = this.#add(this.#add(this.svg, "clipPath", { id: clip }), "rect", this.#inside());
     shape.removeAttribute("class");
     const drawn = this.#add(this.svg, "g", { "clip-path": `url(#${clip})` });
-    for (const method of this.visible) {
-      const group = this.#add(drawn, "g", { class: "method curve" });
+    const many = methods.length > CurveChart.#MOST_COLOURED;
+    // Leaders are drawn last, over the others.
+    for (const method of [...methods].sort((a, b) => a.leads - b.leads)) {
+      const group = this.#add(drawn, "g", { class: `method curve${many && !method.leads ? " muted" : ""}` });
       group.dataset.method = method.name;
-      group.style.setProperty("--on-light", method.light);
-      group.style.setProperty("--on-dark", method.dark);
-      if (this.view.band && method.low) this.#add(group, "path", { class: "band", d: this.#band(method) });
+      this.#colour(group, method);
+      if (this.view.band && method.low && method.leads) this.#add(group, "path", { class: "band", d: this.#band(method) });
       const line = this.#add(group, "path", { class: "line", d: this.#steps(method, method.mean) });
       if (method.dash) line.setAttribute("stroke-dasharray", method.dash);
     }
-    if (!this.visible.length) {
+    this.#drawLabels(methods, many);
+    if (!methods.length) {
       this.#text("No method is switched on", (left + width) / 2, height / 2, "middle");
     }
     this.overlay = this.#add(this.svg, "g", {});
     this.#drawCursor();
+  }
+
+  /** Names beside the lines' ends, moved apart where they would stand on each other. */
+  #drawLabels(methods, many) {
+    const { right, top, bottom } = this.box;
+    const { height, letters } = CurveChart.#LABEL;
+    const ends = methods.map((method) => {
+      const i = Math.max(CurveChart.#indexAt(method.t, this.time.domain[1]), 0);
+      return { method, y: Math.min(Math.max(this.#y(method.mean[i]), top), bottom) };
+    }).sort((a, b) => a.y - b.y);
+    const places = CurveChart.#spread(ends.map((end) => end.y), height, top, bottom);
+    ends.forEach(({ method, y }, at) => {
+      const muted = many && !method.leads;
+      const group = this.#add(this.svg, "g", { class: `method label${muted ? " muted" : ""}` });
+      this.#colour(group, method);
+      this.#add(group, "path", { class: "lead", d: `M${right},${y}L${right + 9},${places[at]}` });
+      const name = this.#text(CurveChart.#cut(method.name, letters), right + 12, places[at] + 4, "start");
+      group.append(name);
+      const curve = [...this.svg.querySelectorAll(".curve")].find((one) => one.dataset.method === method.name);
+      group.addEventListener("pointerenter", () => { curve.classList.add("raised"); group.classList.add("raised"); });
+      group.addEventListener("pointerleave", () => { curve.classList.remove("raised"); group.classList.remove("raised"); });
+    });
+  }
+
+  #colour(element, method) {
+    element.style.setProperty("--on-light", method.light);
+    element.style.setProperty("--on-dark", method.dark);
+  }
+
+  /** Ascending places, moved so that neighbours are `step` apart, within low…high as far as there is room. */
+  static #spread(places, step, low, high) {
+    const groups = []; // those that stand together: their middle, and their number
+    for (const place of places) {
+      groups.push([place, 1]);
+      for (;;) {
+        const last = groups.at(-1), half = ((last[1] - 1) / 2) * step;
+        last[0] = Math.min(Math.max(last[0], low + half), Math.max(high - half, low + half));
+        const before = groups.at(-2);
+        if (!before || last[0] - half - (before[0] + ((before[1] - 1) / 2) * step) >= step) break;
+        const number = before[1] + last[1];
+        groups.splice(-2, 2, [(before[0] * before[1] + last[0] * last[1]) / number, number]);
+      }
+    }
+    return groups.flatMap(([middle, number]) =>
+      Array.from({ length: number }, (_, at) => middle + (at - (number - 1) / 2) * step));
+  }
+
+  static #cut(text, most) {
+    return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  }
+
+  /** What is seen, as a file that needs no style sheet. */
+  save() {
+    this.#hideCursor();
+    const copy = this.svg.cloneNode(true);
+    const given = [this.svg, ...this.svg.querySelectorAll("*")];
+    [copy, ...copy.querySelectorAll("*")].forEach((element, at) => {
+      const style = getComputedStyle(given[at]);
+      for (const name of ["fill", "stroke", "stroke-width", "opacity", "font"]) element.style[name] = style.getPropertyValue(name);
+    });
+    copy.setAttribute("xmlns", CurveChart.#SVG);
+    const { width, height } = this.svg.viewBox.baseVal;
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    copy.style.background = getComputedStyle(document.body).backgroundColor;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([copy.outerHTML], { type: "image/svg+xml" }));
+    link.download = `${this.task.name.replace(/[^\w.-]+/g, "-")}.svg`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
   // --- what is drawn ------------------------------------------------------------------------
@@ -97,16 +178,20 @@ class CurveChart {
     return [low - room, high + room];
   }
 
+  get #isStepped() {
+    return this.task.steps ?? true;
+  }
+
   #steps(method, values) {
     let d = "";
     let y = null;
     for (let i = 0; i < method.t.length; i++) {
       const x = this.time.at(method.t[i]);
       const next = this.#y(values[i]);
-      d += y === null ? `M${x},${next}` : `L${x},${y}L${x},${next}`;
+      d += y === null ? `M${x},${next}` : this.#isStepped ? `L${x},${y}L${x},${next}` : `L${x},${next}`;
       y = next;
     }
-    return `${d}L${this.time.at(this.task.budget)},${y}`;
+    return this.#isStepped ? `${d}L${this.time.at(this.task.budget)},${y}` : d;
   }
 
   #band(method) {
@@ -137,17 +222,21 @@ class CurveChart {
     for (const tick of this.time.ticks((right - left) / 60)) {
       const x = this.time.at(tick);
       this.#add(this.svg, "line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom });
-      this.#text(CurveChart.short(tick), x, bottom + 16, "middle");
+      this.#text(CurveChart.short(tick), x, bottom + 16, "middle").classList.add("tick-x");
     }
     for (const tick of this.level.ticks((bottom - top) / 44)) {
       const y = this.level.at(tick);
       this.#add(this.svg, "line", { class: "grid", x1: left, x2: right, y1: y, y2: y });
-      this.#text(CurveChart.short(tick), left - 7, y + 4, "end");
+      this.#text(CurveChart.short(tick), left - 7, y + 4, "end").classList.add("tick-y");
     }
     this.#add(this.svg, "path", { class: "axis", fill: "none", d: `M${left},${top}V${bottom}H${right}` });
-    this.#text("seconds", (left + right) / 2, bottom + 34, "middle");
-    const name = this.#text(this.view.asScore ? "score" : "mean best loss", 0, 0, "middle");
+    this.#text(this.#names.x, (left + right) / 2, bottom + 34, "middle");
+    const name = this.#text(this.#names.y, 0, 0, "middle");
     name.setAttribute("transform", `translate(13 ${(top + bottom) / 2}) rotate(-90)`);
+  }
+
+  get #names() {
+    return { x: this.task.x ?? "seconds", y: this.task.y ?? (this.view.asScore ? "scaled score" : this.task.loss) };
   }
 
   #drawCursor() {
@@ -161,19 +250,17 @@ class CurveChart {
     for (const { method, value, half } of rows) {
       const dot = this.#add(this.overlay, "circle", { class: "method dot", r: 4, cx: x, cy: this.level.at(value) });
       const row = body.insertRow();
-      const swatch = document.createElement("span");
-      swatch.className = "method swatch";
-      for (const one of [dot, swatch]) {
-        one.style.setProperty("--on-light", method.light);
-        one.style.setProperty("--on-dark", method.dark);
-      }
-      row.insertCell().append(swatch);
+      const cell = row.insertCell();
+      const swatch = this.#add(cell, "svg", { class: "method swatch", viewBox: "0 0 24 8" });
+      const piece = this.#add(swatch, "path", { d: "M0 4H24" });
+      if (method.dash) piece.setAttribute("stroke-dasharray", method.dash);
+      for (const one of [dot, swatch]) this.#colour(one, method);
       row.insertCell().textContent = method.name;
       row.insertCell().textContent = CurveChart.number(value);
       row.insertCell().textContent = half === null ? "" : `± ${CurveChart.number(half)}`;
     }
     const when = document.createElement("strong");
-    when.textContent = CurveChart.seconds(this.cursor);
+    when.textContent = this.#when(this.cursor);
     this.tip.replaceChildren(when, body);
     this.#placeTip(x);
   }
@@ -197,14 +284,20 @@ class CurveChart {
       const half = method.low ? Math.abs(this.value(method.high[i]) - value) : null;
       rows.push({ method, value, half });
     }
-    return rows.sort((a, b) => (this.view.asScore ? b.value - a.value : a.value - b.value));
+    const highIsBest = this.view.asScore || this.task.lowIsBest === false;
+    return rows.sort((a, b) => (highIsBest ? b.value - a.value : a.value - b.value));
+  }
+
+  #when(time) {
+    const value = Number(time.toPrecision(3));
+    return this.task.x ? `${this.task.x} ${value}` : `${value} s`;
   }
 
   #summary() {
     const rows = this.at(this.task.budget);
     const found = rows.map((row) => `${row.method.name} ${CurveChart.number(row.value)}`).join(", ");
-    const what = this.view.asScore ? "Score" : "Mean best loss";
-    return `${what} against seconds on ${this.task.name}. At the end: ${found || "nothing shown"}. ` +
+    const { x, y } = this.#names;
+    return `${this.task.name}: ${y} against ${x}. At the end: ${found || "nothing shown"}. ` +
       "Arrow keys move the cursor, plus and minus zoom, 0 shows all.";
   }
 
@@ -261,7 +354,7 @@ class CurveChart {
       this.cursor = this.time.inverse(Math.min(Math.max(moves[event.key], left), right));
       this.#drawCursor();
       const found = this.at(this.cursor).map((row) => `${row.method.name} ${CurveChart.number(row.value)}`);
-      this.said.textContent = `${CurveChart.seconds(this.cursor)}: ${found.join(", ") || "no result yet"}`;
+      this.said.textContent = `${this.#when(this.cursor)}: ${found.join(", ") || "no result yet"}`;
     } else if (event.key === "+" || event.key === "=") {
       this.zoom([this.time.inverse(Math.max(x - width / 2, left)), this.time.inverse(Math.min(x + width / 2, right))]);
     } else if (event.key === "-") {
@@ -303,13 +396,16 @@ class CurveChart {
     };
   }
 
+  /** At least two. */
   static #niceTicks(from, to, n) {
-    const raw = (to - from) / Math.max(n, 2);
-    const unit = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].find((m) => m * unit >= raw) * unit;
-    const ticks = [];
-    for (let i = Math.ceil(from / step); i * step <= to * (1 + 1e-12); i++) ticks.push(i * step);
-    return ticks;
+    for (let parts = Math.max(n, 2); ; parts *= 1.5) {
+      const raw = (to - from) / parts;
+      const unit = 10 ** Math.floor(Math.log10(raw));
+      const step = [1, 2, 5, 10].find((m) => m * unit >= raw * (1 - 1e-9)) * unit;
+      const ticks = [];
+      for (let i = Math.ceil(from / step); i * step <= to * (1 + 1e-12); i++) ticks.push(i * step);
+      if (ticks.length > 1 || parts > 50) return ticks;
+    }
   }
 
   /** Powers of ten, with 2 and 5 between them when there is room; a short range is ticked like a linear one. */
@@ -344,16 +440,12 @@ class CurveChart {
 
   static short(value) {
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(0).replace("e+", "e");
+    if (size !== 0 && (size < 1e-4 || size >= 1e6)) return value.toExponential(0).replace("e+", "e");
     return String(Number(value.toPrecision(6)));
   }
 
   static number(value) {
     return Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-4) ? value.toExponential(2) : value.toPrecision(4);
-  }
-
-  static seconds(value) {
-    return `${Number(value.toPrecision(3))} s`;
   }
 
   // --- SVG ----------------------------------------------------------------------------------

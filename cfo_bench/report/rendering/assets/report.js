@@ -97,14 +97,14 @@ for (const explorer of all(".explorer")) {
   const tasks = all("input[data-curves]", explorer);
   const shown = new Map(); // a task's box → its panel, and its chart once its numbers are there
   const redraw = () => { for (const { chart } of shown.values()) chart?.draw(); };
-  const count = explorer.querySelector(".tasks .count");
+  const count = explorer.querySelector(".controls .count");
 
   const show = async (box) => {
     const panel = template.content.firstElementChild.cloneNode(true);
     panel.dataset.task = box.value;
     panel.querySelector("h3").textContent = box.value;
     panel.querySelector(".sub").textContent = box.dataset.about;
-    const csv = panel.querySelector(".files a");
+    const csv = panel.querySelector("a.csv");
     if (box.dataset.csv) csv.href = box.dataset.csv; else csv.remove();
     const after = tasks.slice(tasks.indexOf(box) + 1).find((other) => shown.has(other));
     panels.insertBefore(panel, after ? shown.get(after).panel : null);
@@ -125,7 +125,7 @@ for (const explorer of all(".explorer")) {
         shown.delete(box);
       }
     }
-    count.textContent = `${shown.size} of ${tasks.length} shown`;
+    count.textContent = `${shown.size} of ${tasks.length} tasks shown`;
   };
 
   for (const box of all("input[data-method]", explorer)) {
@@ -155,6 +155,53 @@ for (const explorer of all(".explorer")) {
   });
   for (const box of tasks) box.addEventListener("change", follow);
   follow();
+}
+
+// --- charts: figures with their numbers in the page ----------------------------------------------
+
+for (const panel of all(".panel.chart")) {
+  const task = JSON.parse(panel.querySelector("script").textContent);
+  new CurveChart(panel, task, { off: new Set(), asScore: false, ...task.view });
+}
+
+// --- tables that are larger than their box: a shadow where more is to be seen ------------------
+
+const edges = new ResizeObserver((entries) => { for (const entry of entries) shade(entry.target.closest(".edges")); });
+const shade = (box) => {
+  const { scrollLeft, scrollWidth, clientWidth, scrollTop, scrollHeight, clientHeight } = box.firstElementChild;
+  box.classList.toggle("more-left", scrollLeft > 1);
+  box.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 1);
+  box.classList.toggle("more-below", scrollTop + clientHeight < scrollHeight - 1);
+};
+for (const box of all(".edges")) {
+  const scroll = box.firstElementChild;
+  scroll.addEventListener("scroll", () => shade(box), { passive: true });
+  edges.observe(scroll);
+  edges.observe(scroll.firstElementChild);
+}
+
+// --- folds: a link into one opens it, and printing opens all ------------------------------------
+
+const reveal = () => {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  (target.closest("details.fold") ?? target).scrollIntoView();
+};
+addEventListener("hashchange", reveal);
+// A second click on the same link is no change of the address.
+document.addEventListener("click", (event) => {
+  if (event.target.closest?.("a[href^='#']")?.hash === location.hash) reveal();
+});
+reveal();
+
+{
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = all("details.fold:not([open]), details.more:not([open])");
+    for (const fold of opened) fold.open = true;
+  });
+  addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
 }
 
 // --- learners and contents --------------------------------------------------------------------

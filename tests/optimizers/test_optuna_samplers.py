@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from cfo_bench.optimizers.optuna_tpe import OptunaTPE
+from cfo_bench.optimizers.optuna_samplers import OptunaTPE
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Float, Int, Space
 

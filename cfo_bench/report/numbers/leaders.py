@@ -1,0 +1,30 @@
+"""The methods that a figure with many lines shows in colour: the best few, and the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from cfo_bench.report.looks import in_order
+from cfo_bench.report.numbers.scores import TaskScores, joint
+from cfo_bench.report.numbers.significance import tied_ranks
+
+# So many of the best are shown in colour, with their confidence intervals.
+MOST_LEADERS = 4
+# Up to so many methods all lines are in colour, and only the intervals are for the leaders.
+MOST_COLOURED = 8
+
+
+def leaders(scores: Sequence[TaskScores], baseline: str) -> tuple[str, ...]:
+    """The first methods of the overview, which is sorted by mean rank; and the baseline if it has runs."""
+    both = joint(scores)
+    means = tied_ranks(both.scores_at(1.0)).mean(axis=0) if both.tasks else ()
+    ranks = dict(zip(both.methods, means, strict=True))
+    methods = in_order({method for task in scores for method in task.methods})
+    best = sorted(methods, key=lambda method: (ranks.get(method, math.inf), -wins(scores, method)))
+    return tuple(in_order({*best[:MOST_LEADERS], *({baseline} & set(methods))}))
+
+
+def wins(scores: Sequence[TaskScores], method: str) -> int:
+    """The tasks on which the method reaches the best score first, alone or tied."""
+    return sum(method in task.winners for task in scores)

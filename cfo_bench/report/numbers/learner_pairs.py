@@ -1,0 +1,167 @@
+"""Learners compared with each other, where the same method tuned them on the same task.
+
+Runs are compared if task, data, folds, metric, budget, clock and way of validation are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+from cfo_bench.metrics import METRICS
+from cfo_bench.report.looks import in_order
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import Run, over_folds
+from cfo_bench.report.numbers.significance import holm
+from cfo_bench.report.reading.digest import Digest
+from cfo_bench.results.best_so_far import reaching_loss
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOfLearners:
+    """A task and method with several learners, over the folds and seeds that all of them have."""
+
+    task: str
+    method: str
+    metric: str
+    over: str  # the folds and seeds in words
+    losses: Mapping[str, tuple[float, ...]]  # by learner: the final loss on each fold, seeds averaged
+    runs: int
+    failed: Mapping[str, int]  # by learner: runs without a result, which count as the worst
+    constant_loss: float  # mean over the folds
+
+    def scores(self, learner: str) -> list[float]:
+        return [METRICS[self.metric].to_score(loss) for loss in self.losses[learner]]
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The learners with the lowest mean loss: several if they are equal within 0.05 %."""
+        means = {learner: fmean(losses) for learner, losses in self.losses.items()}
+        limit = reaching_loss(min(means.values()), self.constant_loss)
+        return tuple(learner for learner, mean in means.items() if mean <= limit)
+
+    def compare(self, one: str, other: str) -> int:
+        """1 if the first learner is better, -1 if it is worse, 0 if they are equal."""
+        mine, theirs = fmean(self.losses[one]), fmean(self.losses[other])
+        if max(mine, theirs) <= reaching_loss(min(mine, theirs), self.constant_loss):
+            return 0
+        return 1 if mine < theirs else -1
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerPair:
+    """Two learners with one method over tasks: on how many the first is better, worse, equal."""
+
+    method: str
+    one: str
+    other: str
+    better: int
+    worse: int
+    equal: int
+    p: float  # of the exact sign test, tasks on which they are equal left out
+    p_holm: float  # corrected for the number of pairs
+
+
+def by_task(everyone: Sequence[LearnerResults]) -> tuple[list[TaskOfLearners], list[str]]:
+    """The tasks and methods that two learners or more have, and the tasks whose conditions differ."""
+    runs: dict[tuple[str, str], dict[str, dict[Run, Digest]]] = {}
+    for results in everyone:
+        for one in results.digests:
+            if one.method in results.methods:
+                learners = runs.setdefault((one.task, one.method), {})
+                learners.setdefault(results.learner, {})[one.fold, one.seed] = one
+    of = {results.learner: results for results in everyone}
+    order = {method: at for at, method in enumerate(in_order({method for _, method in runs}))}
+    found, differ = [], []
+    for (task, method), learners in sorted(runs.items(), key=lambda item: (item[0][0], order[item[0][1]])):
+        if len(learners) < 2:
+            continue
+        if len({_conditions(one) for own in learners.values() for one in own.values()}) > 1:
+            differ.append(task)
+            continue
+        shared = sorted(set.intersection(*(set(own) for own in learners.values())))
+        finals = {learner: _finals(of[learner], own, shared) for learner, own in learners.items()}
+        if any(loss is not None for own in finals.values() for loss in own.values()):
+            found.append(_compared(task, method, learners, finals, shared))
+    return found, sorted(set(differ))
+
+
+def _compared(
+    task: str,
+    method: str,
+    learners: Mapping[str, Mapping[Run, Digest]],
+    finals: Mapping[str, Mapping[Run, float | None]],
+    shared: Sequence[Run],
+) -> TaskOfLearners:
+    first = next(iter(learners.values()))
+    # A run without a result counts as the worse of the constant predictor and the worst other learner.
+    worst = {
+        run: max(
+            [first[run].constant_loss, *(own[run] or 0.0 for own in finals.values() if own[run] is not None)]
+        )
+        for run in shared
+    }
+    losses = {
+        learner: _by_fold({run: worst[run] if loss is None else loss for run, loss in own.items()})
+        for learner, own in finals.items()
+    }
+    return TaskOfLearners(
+        task=task,
+        method=method,
+        metric=first[shared[0]].metric,
+        over=over_folds(shared),
+        losses=losses,
+        runs=len(shared),
+        failed={learner: sum(loss is None for loss in own.values()) for learner, own in finals.items()},
+        constant_loss=1.0 if first[shared[0]].problem == "regression" else _constant(first, shared),
+    )
+
+
+def pairs(found: Sequence[TaskOfLearners]) -> list[LearnerPair]:
+    """Every pair of learners with every method."""
+    from scipy.stats import binomtest
+
+    made = []
+    for method in in_order({one.method for one in found}):
+        own = [one for one in found if one.method == method]
+        for one, other in combinations(sorted({learner for task in own for learner in task.losses}), 2):
+            signs = [task.compare(one, other) for task in own if {one, other} <= set(task.losses)]
+            if signs:
+                better, worse = signs.count(1), signs.count(-1)
+                p = float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
+                made.append(LearnerPair(method, one, other, better, worse, signs.count(0), p, p))
+    corrected = holm([pair.p for pair in made])
+    return [replace(pair, p_holm=p) for pair, p in zip(made, corrected, strict=True)]
+
+
+def _finals(
+    results: LearnerResults, runs: Mapping[Run, Digest], shared: Sequence[Run]
+) -> dict[Run, float | None]:
+    """The final loss of each run; None if it has no result."""
+    return {run: next(iter(results.steps(runs[run]).losses[-1:]), None) for run in shared}
+
+
+def _by_fold(losses: Mapping[Run, float]) -> tuple[float, ...]:
+    """The loss of each fold, the mean over its seeds."""
+    folds = sorted({fold for fold, _ in losses})
+    return tuple(fmean(loss for (fold, _), loss in losses.items() if fold == one) for one in folds)
+
+
+def _constant(runs: Mapping[Run, Digest], shared: Sequence[Run]) -> float:
+    return fmean({run[0]: runs[run].constant_loss for run in shared}.values())
+
+
+def _conditions(one: Digest) -> tuple[Any, ...]:
+    spec = one.header["spec"]
+    return (
+        one.budget_seconds,
+        one.metric,
+        spec.get("clock", "wall"),
+        spec.get("charge_method", False),
+        spec.get("validation", "fold"),
+        spec.get("n_folds", 10),
+        str(one.header["data"].get("sha256")),
+    )

@@ -1,0 +1,276 @@
+"""Final scores, task by task: in the task's metric, beside the baseline's, and beside others'."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cfo_bench.metrics import METRICS
+from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
+from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.numbers.comparable_references import PlacedReference, placed
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paired import paired
+from cfo_bench.report.numbers.scores import METRIC_BOUNDS, METRIC_NAMES, MethodScores, TaskScores
+from cfo_bench.report.rendering.dot_sheet import Dot, Plot, dot_sheet
+from cfo_bench.results.best_so_far import REACHES, reaching_loss
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_BOUNDS = {METRIC_NAMES[metric]: bounds for metric, bounds in METRIC_BOUNDS.items()}
+_LOWER_IS_BETTER = {METRIC_NAMES[one.name] for one in METRICS.values() if not one.higher_is_better}
+
+# Tasks on one sheet; references drawn for one task, the best of them.
+_SHEET = 15
+_MOST_REFERENCES = 3
+
+_INTERVAL = "95 % intervals by Student's t over folds"
+
+References = Mapping[str, Sequence[PlacedReference]]  # by task
+
+
+def section(results: LearnerResults) -> Section:
+    beside = {task.task: placed(results.references, task) for task in results.scores}
+    scores, tests, others = _scores(results, beside), _tests(results), _references(results, beside)
+    base = look(results.baseline).label
+    figures = _sheets(
+        "final-scores",
+        "Final scores",
+        f"Dots: means over folds; lines: {_INTERVAL}, cut off at the edge. Right is better: the axis of a "
+        "log-loss or an error is reversed."
+        + (f" Dashed: scores of others, the best {_MOST_REFERENCES} of a task." if others.rows else ""),
+        scores,
+        "score",
+        others,
+    )
+    figures += _sheets(
+        "differences",
+        f"Differences to {base}",
+        f"Dots: means over folds of the difference to {base} on the same fold; lines: {_INTERVAL}. Right of "
+        f"0 a method is better than {base}.",
+        tests,
+        "difference",
+    )
+    test_scores = (
+        "They are of the test part, rows that no method has seen."
+        if all(task.by_test for task in results.scores)
+        else "They are of the validation part, on which the best trial was also selected, so they are "
+        "somewhat too good."
+    )
+    return Section(
+        "final-scores",
+        "Final scores, task by task",
+        f"Scores in the task's own metric: of AUC and r2 the highest is best, of log-loss the lowest. "
+        f"{test_scores} Means are over folds, after a mean over the seeds of a fold.",
+        tables=tuple(table for table in (_printed(results, beside), scores, tests, others) if table.rows),
+        figures=tuple(figures),
+        warnings=tuple(_warnings(results, beside)),
+        place=Place.SUPPORT,
+    )
+
+
+def _printed(results: LearnerResults, beside: References) -> Table:
+    labels = [look(method).label for method in results.methods]
+    rows: list[list[CellValue]] = []
+    for task in results.scores:
+        best = _best(beside, task)
+        other = [f"{best.score:.4f} ({best.reference.label})" if best else None]
+        cells = [_cell(task, task.methods.get(method)) for method in results.methods]
+        rows.append([task.task, task.metric_name, task.over, *cells, *(other if results.references else [])])
+    return Table(
+        "scores",
+        "Final scores",
+        "One row a task: mean ± standard deviation over folds. Bold: the best, and what equals it within "
+        f"{100 * (1 - REACHES):.2g} %."
+        + (" Last: the best comparable score of others." if results.references else ""),
+        ("task", "metric", "over", *labels, *(("reference",) if results.references else ())),
+        rows,
+        verbatim=tuple(labels),
+    )
+
+
+def _cell(task: TaskScores, found: MethodScores | None) -> str:
+    if found is None:
+        return "not run"
+    if not found.is_compared:
+        return "left out"
+    if found.final_loss is None:
+        return "no result"
+    own = task.estimate(found.fold_losses)
+    text = f"{own.mean:.4f}" if own.sd is None else f"{own.mean:.4f} ± {own.sd:.4f}"
+    best = min(one.final_loss for one in task.methods.values() if one.final_loss is not None)
+    return f"**{text}**" if found.final_loss <= reaching_loss(best, task.scale.zero_loss) else text
+
+
+def _best(beside: References, task: TaskScores) -> PlacedReference | None:
+    """The best score of others that can be compared."""
+    return next((one for one in beside[task.task] if one.score is not None), None)
+
+
+def _scores(results: LearnerResults, beside: References) -> Table:
+    rows: list[list[CellValue]] = []
+    for task in results.scores:
+        best = _best(beside, task)
+        reference = [best.score, best.reference.label] if best else [None, None]
+        for method in results.methods:
+            found = task.methods.get(method)
+            if found is None or found.final_loss is None:
+                continue
+            own = task.estimate(found.fold_losses)
+            rows.append(
+                [
+                    *(task.task, method, task.metric_name, own.mean, own.sd, own.low, own.high, own.folds),
+                    *(found.seconds_to_final, found.final_score, task.score_is),
+                    *(reference if results.references else []),
+                ]
+            )
+    return Table(
+        "final-scores",
+        "Final scores as numbers, and the time to them",
+        "One row a task and method: mean, standard deviation and 95 % interval (Student's t, cut off where "
+        "the metric ends) over folds; the seconds until the mean over folds stays equal to its last value; "
+        "and the scaled score, which the optimality table explains."
+        + (" Then the best comparable score of others." if results.references else ""),
+        (
+            *("task", "method", "metric", "score", "sd", "ci_low", "ci_high", "folds"),
+            *("seconds_to_it", "scaled_score", "score_is"),
+            *(("reference", "reference_source") if results.references else ()),
+        ),
+        rows,
+    )
+
+
+def _tests(results: LearnerResults) -> Table:
+    base = look(results.baseline).label
+    rows: list[list[CellValue]] = [
+        [
+            *(one.task, one.method, one.metric, one.over, one.difference, one.low, one.high),
+            *(one.p, one.p_holm, one.least_p_holm, one.verdict),
+        ]
+        for task in results.scores
+        for one in paired(results, task)
+    ]
+    return Table(
+        "paired-tests",
+        f"Differences to {base}, the baseline",
+        f"One row a task and method, on the folds that it shares with {base}: how much better its score is "
+        "(above 0 is better, also for log-loss), with a 95 % interval (Student's t over folds); p of the "
+        "exact sign-flip test; p corrected by Holm for the methods of the task; and the least p that this "
+        "can be with so many folds. Means within 0.05 % of each other are equal, however small p is. The "
+        "folds of a task share rows, so intervals and p are somewhat too small.",
+        (
+            *("task", "method", "metric", "over", "difference", "ci_low", "ci_high"),
+            *("p", "p_holm", "least_p_holm", "verdict"),
+        ),
+        rows,
+    )
+
+
+def _references(results: LearnerResults, beside: References) -> Table:
+    return Table(
+        "references",
+        "Scores of others",
+        "One row a published score of a task that was run here: as published, and in the metric of the task "
+        "if it can be compared. Their folds, machines and budgets may differ from ours.",
+        (
+            *("task", "source", "method", "metric", "published", "sd", "seconds"),
+            *("our_metric", "score", "note"),
+        ),
+        [
+            [
+                *(task.task, one.reference.source, one.reference.method, one.reference.metric),
+                *(one.reference.score, one.reference.sd, one.reference.seconds),
+                *(task.metric_name, one.score, one.note),
+            ]
+            for task in results.scores
+            for one in beside[task.task]
+        ],
+    )
+
+
+def _warnings(results: LearnerResults, beside: References) -> list[str]:
+    lines = []
+    if not any(results.baseline in task.methods for task in results.scores):
+        lines.append(f"no differences: {results.baseline}, the baseline, has no runs")
+    if not results.references:
+        return lines
+    n = len(results.references)
+    if not any(beside.values()):
+        return [
+            *lines,
+            f"none of the {n} references is of a task and learner of these results",
+        ]
+    not_alike = [task for task, own in beside.items() if own and all(one.score is None for one in own)]
+    if not_alike:
+        lines.append(f"no comparable reference, see the table's notes: {', '.join(not_alike)}")
+    if not all(task.by_test for task in results.scores):
+        lines.append(
+            "our scores are of the part that the search selected on, which is favourable to them beside test "
+            "scores of others: runs with --validation holdout have test scores"
+        )
+    return lines
+
+
+def _sheets(
+    name: str, title: str, caption: str, table: Table, column: str, others: Table | None = None
+) -> list[Figure]:
+    """The values of a column as dots, a plot for each task."""
+    tasks = list(dict.fromkeys(str(row[0]) for row in table.rows))
+    sheets = [tasks[at : at + _SHEET] for at in range(0, len(tasks), _SHEET)]
+    found = []
+    for i, sheet in enumerate(sheets, start=1):
+        number = f"-{i}" if len(sheets) > 1 else ""
+        own = _only(table, sheet, number)
+        beside = _only(others, sheet, number) if others is not None and others.rows else None
+        found.append(
+            Figure(
+                f"{name}{number}",
+                title + (f" ({i}/{len(sheets)})" if number else ""),
+                caption,
+                (own,) if beside is None or not beside.rows else (own, beside),
+                partial(draw, own, column, beside),
+                alt=f"{title}, dots with intervals. {_in_words(own, column)}",
+            )
+        )
+    return found
+
+
+def _in_words(table: Table, column: str) -> str:
+    """Every mean of a sheet, for its text alternative."""
+    by_task: dict[str, list[str]] = {}
+    for row in table.records():
+        by_task.setdefault(row["task"], []).append(f"{row['method']} {row[column]:.4g}")
+    return "; ".join(f"{task}: {', '.join(own)}" for task, own in by_task.items()) + "."
+
+
+def _only(table: Table, tasks: Sequence[str], number: str) -> Table:
+    rows = [row for row in table.rows if row[0] in tasks]
+    return Table(f"{table.name}{number}", table.title, table.note, table.columns, rows)
+
+
+def draw(table: Table, column: str, others: Table | None = None) -> Canvas:
+    """One plot for each task."""
+    is_difference = column == "difference"
+    lines: dict[str, list[tuple[float, str]]] = {}
+    for row in others.records() if others else ():
+        if row["score"] is not None and len(lines.setdefault(row["task"], [])) < _MOST_REFERENCES:
+            lines[row["task"]].append((row["score"], row["method"] or row["source"]))
+    by_task: dict[str, list[dict[str, Any]]] = {}
+    for row in table.records():
+        by_task.setdefault(row["task"], []).append(row)
+    plots = [
+        Plot(
+            title=task,
+            axis=f"difference of {rows[0]['metric']}" if is_difference else rows[0]["metric"],
+            dots=[Dot(row["method"], row[column], row["ci_low"], row["ci_high"]) for row in rows],
+            lines=lines.get(task, ()),
+            mark=0.0 if is_difference else None,
+            reverse=not is_difference and rows[0]["metric"] in _LOWER_IS_BETTER,
+            bounds=(-math.inf, math.inf) if is_difference else _BOUNDS[rows[0]["metric"]],
+        )
+        for task, rows in by_task.items()
+    ]
+    return dot_sheet(plots, in_order({str(row["method"]) for row in table.records()}))

@@ -1,0 +1,106 @@
+"""Learners side by side: which model is better where the same method tuned it on the same task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, stdev
+
+from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.numbers.learner_pairs import TaskOfLearners, by_task, pairs
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import METRIC_NAMES
+from cfo_bench.report.numbers.significance import LEVEL
+
+
+def section(everyone: Sequence[LearnerResults]) -> Section | None:
+    """None if no two learners were tuned by one method on one task under the same conditions."""
+    found, differ = by_task(everyone)
+    if not found:
+        return None
+    learners = sorted({learner for one in found for learner in one.losses})
+    scores: list[list[CellValue]] = [
+        [
+            one.task,
+            one.method,
+            METRIC_NAMES[one.metric],
+            one.over,
+            *(_cell(one, learner) for learner in learners),
+        ]
+        for one in found
+    ]
+    compared: list[list[CellValue]] = [
+        [
+            *(one.method, one.one, one.other, one.better, one.worse, one.equal, one.p, one.p_holm),
+            "not shown to differ"
+            if one.p_holm >= LEVEL
+            else f"{one.one if one.better > one.worse else one.other} is better",
+        ]
+        for one in pairs(found)
+    ]
+    return Section(
+        "learners",
+        "Learners side by side",
+        "The same task, folds, budget and method, tuning different learners.",
+        tables=(
+            Table(
+                "learners",
+                "Final scores of learners",
+                "One row a task and method, in the task's metric (AUC and r2: higher is better; log-loss: "
+                "lower): mean ± standard deviation over the folds that all these learners have. Bold: the "
+                f"best, and those that are equal to it within 0.05 %. {_measured_on(everyone)}",
+                ("task", "method", "metric", "over", *learners),
+                scores,
+                verbatim=tuple(learners),
+            ),
+            Table(
+                "learner-pairs",
+                "Every pair of learners",
+                "One row a method and pair of learners: the tasks on which the first is better, worse, "
+                f"equal; and p of the exact sign test over tasks, also corrected by Holm for the "
+                f"{len(compared)} rows of this table.",
+                ("method", "learner", "other", "better", "worse", "equal", "p", "p_holm", "verdict"),
+                compared,
+            ),
+        ),
+        warnings=tuple(_warnings(found, differ)),
+    )
+
+
+def _warnings(found: Sequence[TaskOfLearners], differ: Sequence[str]) -> list[str]:
+    failed = [
+        f"{learner} with {one.method} on {one.task} ({n} of {one.runs})"
+        for one in found
+        for learner, n in one.failed.items()
+        if n
+    ]
+    lines = []
+    if failed:
+        lines.append(
+            "runs without a result count as the worse of the constant predictor and the worst other learner: "
+            + ", ".join(failed)
+        )
+    if differ:
+        lines.append(f"not compared, as budget, data, folds or clock differ: {', '.join(differ)}")
+    return lines
+
+
+def _measured_on(everyone: Sequence[LearnerResults]) -> str:
+    tested = {task.by_test for results in everyone for task in results.scores}
+    if tested == {True}:
+        return "They are test scores."
+    some = (
+        "Those of tasks without a test part are validation scores"
+        if True in tested
+        else "They are validation scores"
+    )
+    return f"{some}, on which trials were also selected."
+
+
+def _cell(one: TaskOfLearners, learner: str) -> str | None:
+    if learner not in one.losses:
+        return None
+    scores = one.scores(learner)
+    text = f"{fmean(scores):.4f}"
+    if len(scores) > 1:
+        text += f" ± {stdev(scores):.4f}"
+    return f"**{text}**" if learner in one.best else text

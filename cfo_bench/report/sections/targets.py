@@ -1,0 +1,161 @@
+"""How soon methods come near the best loss: targets reached, regret over time, performance profiles."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
+from cfo_bench.report.numbers.leaders import leaders
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.profiles import LEAST_SHARE, PROFILE_GAP, profiles
+from cfo_bench.report.numbers.regret import RESAMPLES, regret
+from cfo_bench.report.numbers.scores import TIE_FACTOR
+from cfo_bench.report.numbers.significance import FEWEST_TASKS
+from cfo_bench.report.numbers.target_times import GAPS, TargetFolds, reached, target_folds
+from cfo_bench.report.rendering.lines import draw_lines, ends_in_words
+
+_TITLE = "How soon methods come near the best loss"
+_BEST_FOUND = "the best loss that any method has on that fold"
+_OPTIMUM = "the least loss of all configurations on that fold, which the recording knows"
+_RULE = (
+    "The regret of a run is how far its best loss so far is from {best}: 0 is that loss, 1 the loss of the "
+    "constant predictor. It is 1 until the first trial has ended, "
+    f"and while a run is worse than the constant. A run has {len(GAPS)} targets: values of the regret from "
+    f"1 to {GAPS[-1]:g}, evenly on a log scale. Every task counts the same, and every fold of a task."
+)
+# Regrets below this are drawn at the edge.
+_LEAST_REGRET = 1e-3
+_PROFILE = LinePlot(
+    *("factor", "share", "times the fastest method's seconds", "share of folds"), low_is_best=False
+)
+
+
+def section(results: LearnerResults) -> Section | None:
+    """None without two methods that are compared: one alone would be measured against itself."""
+    if not results.joint.tasks:
+        return None
+    found = target_folds(results)
+    is_true = bool(found.folds) and found.is_true
+    rule = _RULE.format(best=_OPTIMUM if is_true else _BEST_FOUND)
+    warnings = [f"left out, as no method beats the constant predictor: {name}" for name in found.useless]
+    if not found.folds:
+        return Section("targets", _TITLE, rule, warnings=tuple(warnings))
+    n, time = len(found.tasks), found.time_axis(results)[1]
+    over = f"{n} task{'s' * (n != 1)} and {len(found.folds)} folds"
+    band = (
+        f"Shades: 95 % bootstrap intervals over {n} tasks ({RESAMPLES} resamples), for the best methods and "
+        "the baseline."
+        if n >= FEWEST_TASKS
+        else f"No intervals: {n} task{'s' * (n != 1)}, and it takes {FEWEST_TASKS} for one."
+    )
+    over_time, regrets, factors = _over_time(results, found), _regret(results, found), _profiles(found)
+
+    def figure(table: Table, caption: str, lines: LinePlot) -> Figure:
+        drawing = partial(draw_lines, table, lines, leaders(results.scores, results.baseline))
+        return Figure(table.name, table.title, caption, (table,), drawing, ends_in_words(table, lines), lines)
+
+    return Section(
+        "targets",
+        _TITLE,
+        rule,
+        tables=(_at_moments(over_time), factors),
+        figures=(
+            figure(
+                over_time,
+                f"The share of all targets that a method has reached by each moment, over {over}. Higher and "
+                "further left is better.",
+                LinePlot("time", "reached", time, "share of targets reached", low_is_best=False),
+            ),
+            figure(
+                regrets,
+                f"Mean over {n} task{'s' * (n != 1)} of the mean over folds (seeds averaged); lower is "
+                f"better, and values below {_LEAST_REGRET:g} are drawn there. {band}",
+                LinePlot(
+                    *("time", "mean_regret", time, "true regret" if is_true else "normalised regret"),
+                    log_y=True,
+                    band=("ci_low", "ci_high"),
+                    floor=_LEAST_REGRET,
+                ),
+            ),
+            figure(
+                factors,
+                f"The share of folds (over {over}) on which a method comes to a regret of {PROFILE_GAP:g} "
+                "in at most so many times the seconds of the fastest method. At 1: how often it is the "
+                "fastest, ties included; at the right edge: how often it comes there in the time shown.",
+                _PROFILE,
+            ),
+        ),
+        warnings=tuple(warnings),
+    )
+
+
+def _over_time(results: LearnerResults, found: TargetFolds) -> Table:
+    moments = found.moments()
+    scale, name = found.time_axis(results)
+    rows: list[list[CellValue]] = []
+    for method in results.joint.methods:
+        shares = reached(found, method, moments).tolist()
+        rows += [[method, *row] for row in zip((moments * scale).tolist(), shares, strict=True)]
+    return Table(
+        "targets-reached",
+        "Targets reached over time",
+        f"One row a method and moment ({name}): the share of (task, fold, seed, target) reached by then.",
+        ("method", "time", "reached"),
+        rows,
+    )
+
+
+def _regret(results: LearnerResults, found: TargetFolds) -> Table:
+    moments = found.moments()
+    scale, name = found.time_axis(results)
+    rows: list[list[CellValue]] = []
+    for method in results.joint.methods:
+        own = regret(found, method, moments)
+        low, high = (
+            [None] * len(moments) if bound is None else bound.tolist() for bound in (own.low, own.high)
+        )
+        columns = (moments * scale).tolist(), own.mean.tolist(), low, high
+        rows += [[method, *row] for row in zip(*columns, strict=True)]
+    return Table(
+        "regret",
+        "True regret over time" if found.is_true else "Normalised regret over time",
+        f"One row a method and moment ({name}): mean regret over {len(found.tasks)} tasks, and the bounds of "
+        f"its 95 % bootstrap interval over tasks, from {FEWEST_TASKS} tasks on.",
+        ("method", "time", "mean_regret", "ci_low", "ci_high"),
+        rows,
+    )
+
+
+def _at_moments(over_time: Table) -> Table:
+    """The shares at a few moments, the best method first: what a reader compares without the figure."""
+    records = over_time.records()
+    times = sorted({row["time"] for row in records})
+    last = times[-1]
+    chosen = [max((time for time in times if time <= last * share), default=None) for share in (0.01, 0.1, 1)]
+    by = {(row["method"], row["time"]): row["reached"] for row in records}
+    methods = sorted({row["method"] for row in records}, key=lambda method: (-by[method, last], method))
+    return Table(
+        "targets-reached-summary",
+        "Targets reached at 1, 10 and 100 % of the budget",
+        "One row a method, the best at the end first: the share of all targets that it has reached by then.",
+        ("method", "at 1 %", "at 10 %", "at the end"),
+        [[method, *(by.get((method, time), 0.0) for time in chosen)] for method in methods],
+    )
+
+
+def _profiles(found: TargetFolds) -> Table:
+    factors, shares = profiles(found, PROFILE_GAP)
+    return Table(
+        "performance-profiles",
+        f"Performance profiles of the time to a regret of {PROFILE_GAP:g}",
+        "One row a method and factor: the share of folds (every task counts the same) on which the method "
+        f"comes to a regret of {PROFILE_GAP:g} within this factor of the fastest method's time. A run that "
+        f"never does is charged its budget. Times within ×{TIE_FACTOR:g} of the least are a tie; a time "
+        f"below {LEAST_SHARE:.1%} of the budget counts as that.",
+        ("method", "factor", "share"),
+        [
+            [method, float(factor), float(share)]
+            for method, own in shares.items()
+            for factor, share in zip(factors, own, strict=True)
+        ],
+    )

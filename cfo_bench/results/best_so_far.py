@@ -1,0 +1,57 @@
+"""The mean over folds of the best loss so far, and when it reaches a loss.
+
+The table that `cfo-bench run` prints and the report both use these functions, so that they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cfo_bench.metrics import Array
+
+# "Reaches a score": at least this share of it. Scores that differ by less are equal.
+REACHES = 0.9995
+
+# The incumbents of one run: when each was found, and its loss.
+Improvements = tuple[Sequence[float], Sequence[float]]
+
+
+def best_by_fold(folds: Mapping[int, Sequence[Improvements]]) -> tuple[Array, Array]:
+    """Moments, and for each fold (row) the best loss so far at each moment.
+
+    Where a fold has several seeds, its row is the mean over them: seeds of a fold are not independent folds.
+    The moments start when every run has a first loss, so no run may be without one.
+    """
+    runs = [run for fold in sorted(folds) for run in folds[fold]]
+    begin = max(seconds[0] for seconds, _ in runs)
+    moments: Array = np.unique(np.concatenate([[begin], *(seconds for seconds, _ in runs)]))
+    moments = moments[moments >= begin]
+    rows = [np.mean([_at(run, moments) for run in folds[fold]], axis=0) for fold in sorted(folds)]
+    return moments, np.array(rows)
+
+
+def reaching_loss(best_loss: float, constant_loss: float) -> float:
+    """The highest loss whose score reaches that of `best_loss`.
+
+    A score is linear in the loss and 0 at the constant predictor's, so 0.05 % of a score is 0.05 % of the
+    distance to that loss, whatever the score is scaled by.
+    """
+    return best_loss + (1 - REACHES) * abs(constant_loss - best_loss)
+
+
+def reached_at(moments: Array, losses: Array, target: float) -> float | None:
+    """The moment from which on the losses stay at `target` or below; None if they end above it.
+
+    Test losses may rise again, so the first moment at the target is not enough.
+    """
+    above = np.flatnonzero(losses > target)
+    first = int(above[-1]) + 1 if len(above) else 0
+    return float(moments[first]) if first < len(moments) else None
+
+
+def _at(run: Improvements, moments: Array) -> Array:
+    seconds, losses = run
+    found: Array = np.asarray(losses)[np.searchsorted(seconds, moments, side="right") - 1]
+    return found

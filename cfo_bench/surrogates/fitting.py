@@ -1,0 +1,289 @@
+"""A surrogate from the trials of one learner on one task: see `recordings/surrogate.py` for its formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.metrics import Array
+from cfo_bench.recordings.surrogate import Cover, Scatter, Surrogate
+from cfo_bench.recordings.trees import Trees, constant
+from cfo_bench.surrogates.boosting import Seconds, fit_chance, fit_log_seconds, fit_numbers
+from cfo_bench.surrogates.trials import Trials
+
+# Of more trials than these all of the best tenth are used, and a random sample of the others.
+MOST_TRIALS = 20_000
+# With fewer trials that have a loss nothing is fitted.
+FEWEST_TRIALS = 30
+# A configuration farther than this from all recorded ones is extrapolated: a fifth of the ranges.
+RADIUS = 0.2
+
+_PARTS = 4  # for the scatter: each part of the trials is predicted by a model of the others
+_KNOTS = 8
+_QUANTILES = 257
+_FACTORS = np.arange(0.1, 1.21, 0.1)  # by which the scatter of losses may be scaled
+_DRAWS = 15
+_FEWEST_FAILURES = 10  # below this every configuration has the same chance to fail
+_MOST_COVER = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossScale:
+    """How losses become the y that the trees are fitted to: y = log(loss − offset − best + scale).
+
+    The logarithm spreads out what is near the best, where methods differ.
+    """
+
+    best: float
+    scale: float
+    offsets: Array  # of each fold
+
+    def to_y(self, losses: Array, folds: Array) -> Array:
+        above = losses - self.offsets[folds] - self.best
+        # A left-out trial may be better than every one that was seen.
+        return np.log(np.maximum(above, -0.95 * self.scale) + self.scale)
+
+    def to_loss(self, y: Array, folds: Array) -> Array:
+        return np.exp(y) - self.scale + self.best + self.offsets[folds]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Models:
+    """The two models that every surrogate has."""
+
+    scale: LossScale
+    loss: Trees
+    log_seconds: Trees
+
+
+def fit_models(trials: Trials, chosen: Array) -> Models:
+    """Loss and seconds from the chosen trials."""
+    scored = chosen & np.isfinite(trials.losses)
+    scale = _scale(trials, scored)
+    y = scale.to_y(trials.losses[scored], trials.folds[scored])
+    timed = chosen & ~trials.failed
+    taken = Seconds(trials.seconds[timed], trials.was_cut_off[timed])
+    return Models(
+        scale,
+        fit_numbers(trials.vectors[scored], y),
+        fit_log_seconds(trials.vectors[timed], taken),
+    )
+
+
+def fit(trials: Trials, models: Models, quality: Mapping[str, Any]) -> Surrogate:
+    """The surrogate of the models of `thinned` trials; `quality` is what is known of it."""
+    chosen = thinned(trials)
+    scored = chosen & np.isfinite(trials.losses)
+    y = models.scale.to_y(trials.losses[scored], trials.folds[scored])
+    offsets = {key: float(models.scale.offsets[i]) for i, key in enumerate(trials.fold_keys)}
+    loss_scatter, seconds_scatter = _scatters(trials, chosen, models.scale)
+    failed = trials.failed[chosen]
+    header, data = trials.header, trials.header["data"]
+    return Surrogate(
+        learner=trials.learner,
+        task=trials.task,
+        space=trials.space,
+        start=trials.space.check(header["start"]),
+        cost_related=tuple(header["cost_related"]),
+        learner_options=dict(header["spec"].get("learner_options", {})),
+        problem=header["problem"],
+        metric=header["metric"],
+        n_rows=data["rows"],
+        n_features=data["features"],
+        n_classes=data["classes"],
+        n_folds=header["spec"]["n_folds"],
+        train_rows=data["train_rows"],
+        constant_loss=float(header["constant_loss"]),
+        data_sha256=data["sha256"],
+        trains_on_parts=trials.on_parts,
+        loss=models.loss,
+        loss_scatter=loss_scatter,
+        log_seconds=models.log_seconds,
+        seconds_scatter=seconds_scatter,
+        failure=_failure(trials.vectors[chosen], failed),
+        best=models.scale.best,
+        scale=models.scale.scale,
+        least_y=float(y.min()),
+        most_y=float(y.max()),
+        least_seconds=float(trials.seconds[~trials.failed].min()),
+        longest_seconds=float(trials.seconds.max()),
+        offsets=offsets,
+        offset_spread=float(np.std(models.scale.offsets, ddof=1)) if len(offsets) > 1 else 0.0,
+        validate_share=min(max(trials.validate_share, 0.0), 0.99),
+        failed_share=_failed_share(trials, models.log_seconds),
+        cover=_cover(trials.vectors[chosen], models),
+        quality=quality,
+    )
+
+
+def thinned(trials: Trials) -> Array:
+    """Which trials are used: all of them, or the best tenth and a sample."""
+    chosen = np.ones(len(trials), dtype=bool)
+    if len(trials) <= MOST_TRIALS:
+        return chosen
+    kept = trials.losses <= np.nanquantile(trials.losses, 0.1)
+    others = np.flatnonzero(~kept)
+    share = max(MOST_TRIALS - int(kept.sum()), MOST_TRIALS // 2)
+    left_out = np.random.default_rng(0).permutation(others)[share:]
+    chosen[left_out] = False
+    return chosen
+
+
+def _scale(trials: Trials, scored: Array) -> LossScale:
+    """Offsets of the folds first; then where the best is."""
+    losses, folds = trials.losses[scored], trials.folds[scored]
+    offsets = _offsets(losses, trials.methods[scored], folds, len(trials.fold_keys))
+    level = losses - offsets[folds]
+    best, low, middle = float(level.min()), float(np.quantile(level, 0.1)), float(np.median(level))
+    scale = max(low - best, 0.02 * (middle - best), 1e-6 * abs(best), 1e-9)
+    return LossScale(best, scale, offsets)
+
+
+def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array:
+    """How much higher the good losses of each fold are than those of the others, method by method.
+
+    The level of a run, below which its best twentieth lies, is that of its method plus the fold's offset: the
+    least squares of all runs tell the two apart. Runs are compared and not configurations, since every search
+    goes where its own fold is good.
+    """
+    names, number = np.unique(methods, return_inverse=True)
+    runs = sorted(set(zip(number.tolist(), folds.tolist(), strict=True)))
+    levels = [float(np.quantile(losses[(number == m) & (folds == f)], 0.05)) for m, f in runs]
+    table = np.zeros((len(runs), len(names) + n_folds))
+    for row, (m, f) in enumerate(runs):
+        table[row, m] = table[row, len(names) + f] = 1.0
+    # Of all solutions the smallest: folds that share no method are then alike on average.
+    found = np.linalg.lstsq(table, np.array(levels), rcond=None)[0][len(names) :]
+    present = np.unique(folds)
+    offsets = np.zeros(n_folds)
+    offsets[present] = found[present] - found[present].mean()
+    return offsets
+
+
+def _scatters(trials: Trials, chosen: Array, scale: LossScale) -> tuple[Scatter, Scatter]:
+    """What models of a part of the trials can't tell of the others."""
+    part = np.random.default_rng(0).integers(_PARTS, size=len(trials))
+    scored = chosen & np.isfinite(trials.losses)
+    ended = scored & ~trials.was_cut_off
+    timed = chosen & ~trials.failed
+    y = np.full(len(trials), np.nan)
+    y[scored] = scale.to_y(trials.losses[scored], trials.folds[scored])
+    predicted, predicted_seconds = np.full(len(trials), np.nan), np.full(len(trials), np.nan)
+    for own in range(_PARTS):
+        here = part == own
+        if not np.any(scored & here) or not np.any(scored & ~here):
+            continue
+        trees = fit_numbers(trials.vectors[scored & ~here], y[scored & ~here])
+        predicted[scored & here] = trees.predict_all(trials.vectors[scored & here])
+        others = timed & ~here
+        taken = Seconds(trials.seconds[others], trials.was_cut_off[others])
+        trees = fit_log_seconds(trials.vectors[others], taken)
+        predicted_seconds[ended & here] = trees.predict_all(trials.vectors[ended & here])
+    seen, timed_and_seen = np.isfinite(predicted), np.isfinite(predicted_seconds)
+    logs = np.log(trials.seconds)
+    methods = np.unique(trials.methods, return_inverse=True)[1]
+    runs = methods * len(trials.fold_keys) + trials.folds
+    return (
+        _calibrated(scatter(predicted[seen], y[seen]), predicted[seen], y[seen], runs[seen]),
+        scatter(predicted_seconds[timed_and_seen], logs[timed_and_seen]),
+    )
+
+
+def scatter(predicted: Array, truth: Array) -> Scatter:
+    """How the truth lies around predictions: its spread along them, and its shape."""
+    rest = truth - predicted
+    order = np.argsort(predicted, kind="stable")
+    groups = [group for group in np.array_split(order, _KNOTS) if len(group) > 1]
+    at = np.array([predicted[group].mean() for group in groups] or [0.0])
+    spread = np.array([np.sqrt(np.mean(rest[group] ** 2)) for group in groups] or [0.0])
+    at, first = np.unique(at, return_index=True)
+    spread = spread[first]
+    local = np.interp(predicted, at, spread)
+    shape = rest / np.where(local > 0, local, 1.0)
+    if not len(shape):
+        shape = np.zeros(2)
+    return Scatter(at, spread, np.quantile(shape, np.linspace(0, 1, _QUANTILES)))
+
+
+def _calibrated(found: Scatter, predicted: Array, truth: Array, runs: Array) -> Scatter:
+    """The scatter, scaled so that the best of each recorded run comes out as it was recorded.
+
+    A search keeps its luckiest trial: a spread that is a little too wide at the best makes every long search
+    better than it was.
+    """
+    rng = np.random.default_rng(0)
+    local = np.interp(predicted, found.at, found.spread)
+    steps = np.linspace(0, 1, len(found.quantiles))
+    drawn = [local * np.interp(rng.random(len(truth)), steps, found.quantiles) for _ in range(_DRAWS)]
+    members = [np.flatnonzero(runs == run) for run in np.unique(runs)]
+    best = np.array([truth[own].min() for own in members])
+    off = []
+    for factor in _FACTORS:
+        simulated = [[(predicted + factor * one)[own].min() for own in members] for one in drawn]
+        off.append(abs(float(np.mean(np.median(simulated, axis=0) - best))))
+    return Scatter(found.at, found.spread * _FACTORS[int(np.argmin(off))], found.quantiles)
+
+
+def _failure(vectors: Array, failed: Array) -> Trees | None:
+    failures = int(failed.sum())
+    if failures == 0:
+        return None
+    if failures < _FEWEST_FAILURES or failures == len(failed):
+        share = failures / (len(failed) + 1)
+        return constant(float(np.log(share / (1 - share))))
+    return fit_chance(vectors, failed)
+
+
+def _failed_share(trials: Trials, log_seconds: Trees) -> float:
+    """After which share of its predicted seconds a failing trial failed, at the median."""
+    if not np.any(trials.failed):
+        return 1.0
+    predicted = np.exp(log_seconds.predict_all(trials.vectors[trials.failed]))
+    return float(np.clip(np.median(trials.seconds[trials.failed] / predicted), 1e-3, 1.0))
+
+
+# --- where something was recorded -----------------------------------------------------------------
+
+
+def _cover(vectors: Array, models: Models) -> Cover:
+    weights = _weights(vectors, models)
+    return Cover(_thin_cover(vectors * np.sqrt(weights), vectors), weights, RADIUS)
+
+
+def cover_of(trials: Trials, chosen: Array, models: Models) -> Cover:
+    """The cover of the chosen trials alone."""
+    return _cover(trials.vectors[chosen], models)
+
+
+def _weights(vectors: Array, models: Models) -> Array:
+    """How much each number of a vector matters: what the predictions change if its column is shuffled."""
+    rng = np.random.default_rng(0)
+    sample = vectors[rng.permutation(len(vectors))[:400]]
+    shares = np.zeros(vectors.shape[1])
+    for trees in (models.loss, models.log_seconds):
+        whole = trees.predict_all(sample)
+        changes = np.zeros(vectors.shape[1])
+        for column in range(vectors.shape[1]):
+            shuffled = sample.copy()
+            shuffled[:, column] = rng.permutation(sample[:, column])
+            changes[column] = np.mean((trees.predict_all(shuffled) - whole) ** 2)
+        if changes.sum() > 0:
+            shares += changes / changes.sum()
+    if shares.sum() == 0:
+        return np.full(vectors.shape[1], 1 / vectors.shape[1])
+    return np.asarray(shares / shares.sum())
+
+
+def _thin_cover(scaled: Array, vectors: Array) -> Array:
+    """Recorded configurations so that each of the others is within a quarter of the radius of one."""
+    kept: list[int] = []
+    left = np.random.default_rng(0).permutation(len(scaled))
+    while len(left) and len(kept) < _MOST_COVER:
+        one = int(left[0])
+        kept.append(one)
+        distance = np.sqrt(np.sum((scaled[left] - scaled[one]) ** 2, axis=1))
+        left = left[distance > RADIUS / 4]
+    return np.asarray(vectors[np.sort(kept)])

@@ -1,0 +1,181 @@
+"""How good a surrogate is, on trials that it has not seen: those of a method that was left out.
+
+A random part of the trials would flatter it: the trials of one search lie close together. What a surrogate is
+for is another search, so one method after the other is left out, and predicted from the others.
+
+Ranks are compared within a fold, and averaged over folds by their trials. Where only the left-out method had
+run on a fold, nobody can know the fold's offset: the median of what is left is taken off before errors are
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.metrics import Array
+from cfo_bench.recordings.surrogate import Cover
+from cfo_bench.surrogates.fitting import FEWEST_TRIALS, Models, cover_of, fit_models, thinned
+from cfo_bench.surrogates.trials import Trials
+
+# Below one of these rank correlations a surrogate is refused.
+LEAST_LOSS_RANK, LEAST_SECONDS_RANK = 0.3, 0.5
+# So many trials of each method count in the correlation of all, so that no method outweighs the others.
+_EACH = 150
+_SPACE_SAMPLE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How the trials of a method were predicted by a surrogate of the other methods."""
+
+    method: str
+    trials: int  # that have a loss
+    loss_rank: float | None  # rank correlation of predicted and recorded losses; None: too few, or all alike
+    loss_error: float  # median distance of the predicted loss
+    near_rank: float | None  # the same of the method's best tenth
+    near_error: float
+    seconds_rank: float | None
+    seconds_factor: float  # by which factor the median prediction is off
+    far_share: float  # of its trials that are far from every trial of the others
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Of one surrogate."""
+
+    left_out: Sequence[LeftOut]
+    by: str  # what was left out: "method", or "part" where there is only one method
+    loss_rank: float | None  # over the trials of all methods, each predicted without its method
+    seconds_rank: float | None
+    far_of_space: float  # share of the space that is far from every recorded configuration
+
+    @property
+    def is_enough(self) -> bool:
+        return all(
+            rank is not None and rank >= least
+            for rank, least in ((self.loss_rank, LEAST_LOSS_RANK), (self.seconds_rank, LEAST_SECONDS_RANK))
+        )
+
+    def in_words(self) -> str:
+        """The two numbers that decide."""
+        return ", ".join(
+            f"{what} {'unknown' if rank is None else f'{rank:.2f}'}"
+            for what, rank in (("losses", self.loss_rank), ("seconds", self.seconds_rank))
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def quality_of(trials: Trials, models: Models) -> Quality:
+    """Fits one surrogate for each method that is left out; `models` are those of all."""
+    used = thinned(trials)
+    groups, by = _groups(trials)
+    scored = np.isfinite(trials.losses)
+    rng = np.random.default_rng(0)
+    left_out: list[LeftOut] = []
+    pooled: list[_Predicted] = []
+    for name in sorted(set(groups.tolist())):
+        seen, hidden = used & (groups != name), used & (groups == name) & scored
+        if np.count_nonzero(seen & scored) < FEWEST_TRIALS or not np.any(hidden):
+            continue
+        others = fit_models(trials, seen)
+        vectors, folds, truth = trials.vectors[hidden], trials.folds[hidden], trials.losses[hidden]
+        losses = others.scale.to_loss(others.loss.predict_all(vectors), folds)
+        for fold in set(folds.tolist()) - set(trials.folds[seen & scored].tolist()):
+            losses[folds == fold] -= np.median((losses - truth)[folds == fold])
+        seconds = np.exp(others.log_seconds.predict_all(vectors))
+        found = _Predicted(losses, truth, seconds, trials.seconds[hidden], folds)
+        far = cover_of(trials, seen, others).are_far(_some(vectors, rng))
+        left_out.append(_measured(str(name), found, float(np.mean(far))))
+        pooled.append(found[rng.permutation(len(truth))[:_EACH]])
+    together = _Predicted.of_all(pooled)
+    return Quality(
+        left_out=left_out,
+        by=by,
+        loss_rank=within_folds(together.losses, together.truth, together.folds),
+        seconds_rank=within_folds(together.seconds, together.took, together.folds),
+        far_of_space=_far_of_space(trials, cover_of(trials, used, models)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Predicted:
+    """Trials that were left out: what was predicted of them, and what was recorded."""
+
+    losses: Array
+    truth: Array
+    seconds: Array
+    took: Array
+    folds: Array
+
+    def __getitem__(self, chosen: Array) -> _Predicted:
+        return _Predicted(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+    @classmethod
+    def of_all(cls, parts: Sequence[_Predicted]) -> _Predicted:
+        nothing = np.empty(0)
+        return cls(
+            *(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in cls.__slots__)
+        )
+
+
+def _groups(trials: Trials) -> tuple[Array, str]:
+    """What is left out in turn: a method; of a single method a fifth of its trials, one after the other."""
+    if len(set(trials.methods.tolist())) > 1:
+        return trials.methods, "method"
+    fifth = (np.arange(len(trials)) * 5) // max(len(trials), 1)
+    return np.array([f"part {one + 1} of 5" for one in fifth]), "part"
+
+
+def _measured(name: str, found: _Predicted, far_share: float) -> LeftOut:
+    near = found[found.truth <= np.quantile(found.truth, 0.1)]
+    return LeftOut(
+        method=name,
+        trials=len(found.truth),
+        loss_rank=within_folds(found.losses, found.truth, found.folds),
+        loss_error=float(np.median(np.abs(found.losses - found.truth))),
+        near_rank=within_folds(near.losses, near.truth, near.folds),
+        near_error=float(np.median(np.abs(near.losses - near.truth))),
+        seconds_rank=within_folds(found.seconds, found.took, found.folds),
+        seconds_factor=float(np.exp(np.median(np.abs(np.log(found.seconds) - np.log(found.took))))),
+        far_share=far_share,
+    )
+
+
+def _far_of_space(trials: Trials, cover: Cover) -> float:
+    """Of configurations drawn as random search draws them, on all rows."""
+    rng = np.random.default_rng(0)
+    drawn = [trials.space.sample(rng) for _ in range(_SPACE_SAMPLE)]
+    vectors = trials.encoding.encode_all(drawn, [None] * len(drawn))
+    return float(np.mean(cover.are_far(vectors)))
+
+
+def _some(vectors: Array, rng: np.random.Generator) -> Array:
+    return vectors[rng.permutation(len(vectors))[:_SPACE_SAMPLE]]
+
+
+def within_folds(one: Array, other: Array, folds: Array) -> float | None:
+    """The rank correlation within each fold, averaged over folds by their trials; None where none has one."""
+    ranks, weights = [], []
+    for fold in np.unique(folds):
+        here = folds == fold
+        rank = rank_correlation(one[here], other[here])
+        if rank is not None:
+            ranks.append(rank)
+            weights.append(int(here.sum()))
+    return float(np.average(ranks, weights=weights)) if ranks else None
+
+
+def rank_correlation(one: Array, other: Array) -> float | None:
+    """Spearman's; None for fewer than five pairs, or where all numbers of a side are alike."""
+    if len(one) < 5 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return None
+    from scipy.stats import rankdata
+
+    a, b = rankdata(one), rankdata(other)
+    return float(np.corrcoef(a, b)[0, 1])

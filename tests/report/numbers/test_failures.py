@@ -1,0 +1,159 @@
+"""Runs without a result: a method never gains by failing, and takes nobody else's rank away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.records import Problem
+from cfo_bench.report.build import Request, build
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.overview import overview
+from cfo_bench.report.numbers.scores import score_task, score_tasks, stand_in
+from cfo_bench.report.reading.digest import Digest, Steps, digest
+from cfo_bench.report.reading.load import load
+from cfo_bench.report.sections import optimality, statistics
+
+FAILS = [(90, None, 80)]
+
+
+def digests(*paths: Any) -> list[Digest]:
+    return [found for path in paths if (found := digest(path)) is not None]
+
+
+def test_a_method_that_always_fails_is_last_and_erases_nobody_s_rank(write_run: Any) -> None:
+    runs = [
+        write_run(task, method, fold, FAILS if (task, method) == ("t", "rs") else [(10, loss, 1)])
+        for task in ("t", "u", "v")
+        for method, loss in (("cfo", 0.1), ("rs", 0.05), ("bohb", 0.2))
+        for fold in (0, 1)
+    ]
+
+    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+
+    by_method = {one.method: one for one in found.standings}
+    assert found.ranked == 3
+    # t: cfo, bohb, rs; u and v: rs, cfo, bohb.
+    assert by_method["cfo"].mean_rank == pytest.approx((1 + 2 + 2) / 3)
+    assert by_method["rs"].mean_rank == pytest.approx((3 + 1 + 1) / 3)
+    assert by_method["bohb"].mean_rank == pytest.approx((2 + 3 + 3) / 3)
+    assert (by_method["rs"].failed, by_method["rs"].results) == (1, 2)
+    assert "no run has a result, so it ranks last there: rs on t" in found.left_out
+    # Scores of t: 0.8, 0.6 and for rs that of the constant, 0; of u and v 0.8, 0.9 and 0.6.
+    assert by_method["rs"].mean_gap_percent == pytest.approx((100 + 0 + 0) / 3)
+    assert by_method["cfo"].mean_gap_percent == pytest.approx((0 + 100 / 9 + 100 / 9) / 3)
+
+
+def test_with_negative_r2_failing_does_not_win(write_run: Any) -> None:
+    # The constant's r2 is 0, which is better than the -1 and -2 of the others.
+    trials = {
+        "cfo": [[(1, 2.0, 1)], [(1, 2.0, 1)]],
+        "rs": [[(1, 3.0, 1)], [(1, 3.0, 1)]],
+        "bohb": [[(1, 2.5, 1)], FAILS],
+    }
+    runs = [
+        write_run("t", method, fold, own, problem=Problem.REGRESSION, constant_loss=1.0)
+        for method, folds in trials.items()
+        for fold, own in enumerate(folds)
+    ]
+
+    found = score_task(digests(*runs))
+
+    # Fold 1 counts as the 3 of rs, not as the constant's 1.
+    assert found.methods["bohb"].final_loss == pytest.approx((2.5 + 3.0) / 2)
+    assert found.methods["bohb"].imputed == 1
+
+
+def test_a_failed_run_is_at_every_moment_the_worse_of_constant_and_worst() -> None:
+    def steps(*found: tuple[float, float]) -> Steps:
+        n = len(found)
+        return Steps([s for s, _ in found], [x for _, x in found], [None] * n, [0.0] * n, [0.0] * n, {})
+
+    found = stand_in([steps((1, 0.9), (4, 0.3)), steps((2, 0.8), (6, 0.2))], 0.5)
+
+    # From 2 s on, when both others have a result: 0.9; then 0.8 of the second; then the constant.
+    assert list(zip(found.seconds, found.losses, strict=True)) == [(2, 0.9), (4, 0.8), (6, 0.5)]
+    assert stand_in([], 0.5).losses == [0.5]
+
+
+def test_nobody_beats_the_constant_is_said_and_nobody_wins(write_run: Any) -> None:
+    runs = [
+        write_run("t", method, fold, [(second, loss, 1)])
+        for method, second, loss in (("cfo", 5, 0.5), ("rs", 50, 0.55))
+        for fold in (0, 1)
+    ]
+    scores = score_tasks(digests(*runs))
+
+    found = overview("xgboost", scores, "cfo")
+
+    assert [one.wins for one in found.standings] == [0, 0]
+    assert "nobody beats the constant predictor, so nobody wins: t" in found.left_out
+    assert "On t nobody beats the constant predictor: the best validation AUC is 0.5000." in found.sentence
+    section = optimality.section(LearnerResults("xgboost", digests(*runs)))
+    assert "nobody beats the constant predictor on t: nobody wins there" in section.warnings
+
+
+def test_the_gaps_of_the_overview_are_the_mean_of_those_that_are_printed(many_tasks: list[Digest]) -> None:
+    results = LearnerResults("xgboost", many_tasks)
+    cells = optimality.section(results).tables[1].records()
+
+    found = overview("xgboost", results.scores, "cfo")
+
+    for one in found.standings:
+        own = [row["gap_percent"] for row in cells if row["method"] == one.method]
+        assert one.mean_gap_percent == pytest.approx(sum(own) / len(own))
+
+
+def test_a_score_a_hair_below_the_best_has_no_gap(write_run: Any) -> None:
+    # Scores 0.8 and 0.7998: the second reaches the best, and its printed gap is 0.
+    runs = [
+        write_run(task, method, 0, [(second, loss, 1)])
+        for task in ("t", "u")
+        for method, second, loss in (("cfo", 5, 0.1001), ("rs", 50, 0.1))
+    ]
+
+    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+
+    assert [one.mean_gap_percent for one in found.standings] == [0, 0]
+
+
+def test_statistics_name_what_failed(many_tasks: list[Digest], write_run: Any) -> None:
+    failed = digests(*(write_run("car", "mine", fold, FAILS, n_rows=100) for fold in (0, 1)))
+    others = [one for one in many_tasks if (one.task, one.method) != ("car", "mine")]
+
+    found = statistics.section(LearnerResults("xgboost", [*others, *failed]))
+
+    assert "no result, so imputed as last: car mine" in found.warnings
+    assert found.tables[0].records()[0]["tasks"] == 8
+
+
+def test_a_constant_predictor_without_any_loss_stops_no_report(write_run: Any, tmp_path: Path) -> None:
+    for task in range(7):
+        for method, loss in (("cfo", 0.0), ("rs", 0.25)):
+            write_run(f"t{task}", method, 0, [(1, loss, 1)], problem=Problem.MULTICLASS, constant_loss=0.0)
+
+    built = build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "png")))
+
+    assert any("nobody beats the constant predictor" in line for line in built.warnings)
+    scores = LearnerResults("xgboost", load(tmp_path / "results").digests).scores
+    assert scores[0].methods["rs"].final_score == -0.25
+
+
+@pytest.mark.parametrize("problem", [Problem.REGRESSION, Problem.MULTICLASS])
+def test_losses_near_the_largest_number_give_a_report_without_warnings(
+    write_run: Any, tmp_path: Path, problem: Problem
+) -> None:
+    for task in range(7):
+        for method, loss in (("cfo", 0.3), ("rs", 1.7e308), ("bohb", 1e308)):
+            for fold in (0, 1):
+                write_run(f"t{task}", method, fold, [(1, loss, 1)], problem=problem, constant_loss=0.5)
+
+    built = build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "png")))
+
+    assert [(one.method, one.mean_rank) for one in built.overviews[0].standings] == [
+        ("cfo", 1),
+        ("rs", 2.5),
+        ("bohb", 2.5),
+    ]

@@ -1,0 +1,197 @@
+"""A method against the baseline on one task, and learners against each other, worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.records import Problem
+from cfo_bench.report.numbers.learner_pairs import by_task as learners_by_task
+from cfo_bench.report.numbers.learner_pairs import pairs
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paired import paired, sign_flip
+from cfo_bench.report.reading.digest import digest
+from cfo_bench.report.reading.load import load
+from cfo_bench.report.rendering.table_files import to_latex
+from cfo_bench.report.sections import final_scores, learners
+from tests.report.reading.test_consistency import change
+
+
+def test_the_sign_flip_test_counts_sums_as_far_from_0() -> None:
+    # Of 8 ways to sign 1, 2, 3 the sum is 6 or -6 in two; of -1, 2, 3 (4) it is ±4 or ±6 in four.
+    assert sign_flip([1, 2, 3]) == 2 / 8
+    assert sign_flip([-1, 2, 3]) == 4 / 8
+    assert sign_flip([0, 0]) == 1.0
+    assert sign_flip([5]) == 1.0
+    # Ten folds on one side: 2 / 2^10.
+    assert sign_flip([1.0] * 10) == 2 / 1024
+    assert sign_flip([1.0] * 40) < 1e-3
+
+
+def test_differences_are_in_the_metric_and_above_0_is_better(write_run: Any) -> None:
+    losses = {"cfo": [0.30, 0.32, 0.34], "rs": [0.20, 0.26, 0.25]}
+    paths = [
+        write_run("t", method, fold, [(5, loss, 1)], problem=Problem.MULTICLASS, constant_loss=1.0)
+        for method, own in losses.items()
+        for fold, loss in enumerate(own)
+    ]
+    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+
+    (found,) = paired(results, results.scores[0])
+
+    # Log-loss 0.10, 0.06, 0.09 lower: mean 0.08333, sd 0.02082, t with 2 degrees 4.3027.
+    assert found.difference == pytest.approx(0.25 / 3)
+    half = 4.302653 * 0.0208167 / 3**0.5
+    assert (found.low, found.high) == pytest.approx((0.25 / 3 - half, 0.25 / 3 + half), rel=1e-5)
+    assert (found.p, found.p_holm, found.least_p_holm) == (0.25, 0.25, 0.25)
+    assert found.verdict == "3 folds can't show a difference"
+
+
+def test_the_words_follow_the_corrected_p(write_run: Any) -> None:
+    paths = [
+        write_run("t", method, fold, [(5, loss + 0.001 * fold, 1)])
+        for method, loss in (("cfo", 0.2), ("rs", 0.1), ("bohb", 0.3))
+        for fold in range(8)
+    ]
+    paths += [
+        write_run("t", "smac", fold, [(5, 0.2 + 0.001 * fold + (0.01 if fold % 2 else -0.01), 1)])
+        for fold in range(8)
+    ]
+    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+
+    found = {one.method: one for one in paired(results, results.scores[0])}
+
+    # Three methods against cfo on 8 folds: at the least 3 · 2 / 2^8.
+    assert {one.least_p_holm for one in found.values()} == {6 / 256}
+    assert {method: one.verdict for method, one in found.items()} == {
+        "rs": "better",
+        "bohb": "worse",
+        "smac": "not shown to differ",
+    }
+
+
+def test_a_difference_within_the_tolerance_is_a_tie_however_often_it_is_there(write_run: Any) -> None:
+    # The scaled scores are 0.6 and 0.60002: within 0.05 % of each other, and rs is ahead on all ten folds.
+    paths = [
+        write_run("t", method, fold, [(5, loss, 1)])
+        for method, loss in (("cfo", 0.2), ("rs", 0.19999))
+        for fold in range(10)
+    ]
+    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+
+    (found,) = paired(results, results.scores[0])
+
+    assert found.p_holm < 0.05
+    assert found.verdict == "equal within 0.05 %"
+
+
+def test_a_run_without_a_result_counts_as_the_worse_of_constant_and_other(write_run: Any) -> None:
+    paths = [
+        write_run("t", "cfo", 0, [(5, 0.7, 1)]),
+        write_run("t", "rs", 0, [(90, None, 80)]),
+        write_run("t", "cfo", 1, [(5, 0.2, 1)]),
+        write_run("t", "rs", 1, [(5, 0.2, 1)]),
+    ]
+    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+
+    (found,) = paired(results, results.scores[0])
+
+    # The constant has 0.5, cfo 0.7: failing is as bad as cfo there, not better.
+    assert found.difference == 0.0
+
+
+def test_scores_are_a_table_of_latex_in_the_metric(write_run: Any) -> None:
+    paths = [
+        write_run("t", method, fold, [(5, loss + 0.02 * fold, 1)])
+        for method, loss in (("cfo", 0.1), ("rs", 0.2))
+        for fold in (0, 1)
+    ]
+
+    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    section = final_scores.section(results)
+
+    # AUC 0.9 and 0.88: mean 0.89, sd 0.01414.
+    printed, numbers, _ = section.tables
+    assert printed.rows == [["t", "AUC", "2 folds", "0.7900 ± 0.0141", "**0.8900 ± 0.0141**"]]
+    assert r"\textbf{0.8900 $\pm$ 0.0141}" in to_latex(printed)
+    row = next(row for row in numbers.records() if row["method"] == "cfo")
+    assert (row["score"], row["seconds_to_it"]) == (pytest.approx(0.89), 5)
+    # (0.5 - 0.11) / 0.5
+    assert row["scaled_score"] == pytest.approx(0.78)
+
+
+def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path) -> None:
+    for learner, task, losses in (
+        ("xgboost", "t", (0.1, 0.2)),
+        ("dnn", "t", (0.2, 0.3)),
+        ("xgboost", "u", (0.3, 0.3)),
+        ("dnn", "u", (0.1, 0.1)),
+        ("xgboost", "v", (0.1, 0.1)),
+        ("dnn", "v", (0.1, 0.1)),
+        ("xgboost", "only-here", (0.1, 0.1)),
+    ):
+        for fold, loss in enumerate(losses):
+            write_run(task, "cfo", fold, [(5, loss, 1)], learner=learner)
+    change(write_run("other-data", "cfo", 0, [(5, 0.1, 1)], learner="dnn"), "data", sha256="f" * 64)
+    write_run("other-data", "cfo", 0, [(5, 0.1, 1)])
+    digests = load(tmp_path / "results").digests
+    everyone = [
+        LearnerResults(learner, [one for one in digests if one.learner == learner])
+        for learner in ("dnn", "xgboost")
+    ]
+
+    found, differ = learners_by_task(everyone)
+    section = learners.section(everyone)
+
+    assert [one.best for one in found] == [("xgboost",), ("dnn",), ("dnn", "xgboost")]
+    assert differ == ["other-data"]
+    (pair,) = pairs(found)
+    # dnn is better on u, worse on t, equal on v; one of each is what chance gives.
+    assert (pair.one, pair.other, pair.better, pair.worse, pair.equal, pair.p) == (
+        "dnn",
+        "xgboost",
+        1,
+        1,
+        1,
+        1.0,
+    )
+    assert section is not None
+    assert section.tables[0].rows[0] == [
+        *("t", "cfo", "AUC", "2 folds", "0.7500 ± 0.0707", "**0.8500 ± 0.0707**")
+    ]
+    assert section.tables[1].rows[0][-1] == "not shown to differ"
+
+
+def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: Any, tmp_path: Path) -> None:
+    # dnn has no result on fold 1: it counts as the constant predictor there, 0.5, and the mean is 0.275.
+    for learner, losses in (("xgboost", (0.2, 0.2)), ("dnn", (0.05, None))):
+        for fold, loss in enumerate(losses):
+            write_run("t", "cfo", fold, [(5, loss, 1)], learner=learner)
+    # Nobody has a result.
+    for learner in ("xgboost", "dnn"):
+        write_run("u", "cfo", 0, [(90, None, 80)], learner=learner)
+    digests = load(tmp_path / "results").digests
+    everyone = [
+        LearnerResults(learner, [one for one in digests if one.learner == learner])
+        for learner in ("dnn", "xgboost")
+    ]
+
+    (found,), _ = learners_by_task(everyone)
+    section = learners.section(everyone)
+
+    assert (found.task, found.losses["dnn"], found.best) == ("t", (0.05, 0.5), ("xgboost",))
+    assert section is not None
+    assert (
+        "runs without a result count as the worse of the constant predictor and the worst other learner: "
+        in (section.warnings[0])
+    )
+    assert "dnn with cfo on t (1 of 2)" in section.warnings[0]
+
+
+def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:
+    one = digest(write_run("t", "cfo", 0, [(5, 0.1, 1)]))
+
+    assert one is not None
+    assert learners.section([LearnerResults("xgboost", [one])]) is None

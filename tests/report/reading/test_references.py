@@ -1,0 +1,139 @@
+"""Published scores of others: what a file may hold, and what is said of one that is wrong."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from cfo_bench.errors import UserError
+from cfo_bench.report.numbers.comparable_references import placed
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paper_tables import printed
+from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.references import Reference, read_references
+
+HEAD = "task,metric,score,source"
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "references.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_has_four_columns_and_may_have_four_more(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "\ufefftask, metric,score,source,seconds,sd,method,learner\n\n"
+        'adult,auc,0.93,"amlb, 2019",3600,0.002,autosklearn,\nwine,log_loss,0.05,a blog,,,,xgboost\n',
+    )
+
+    assert read_references(path) == [
+        Reference("adult", "auc", 0.93, "amlb, 2019", "autosklearn", "", 3600.0, 0.002),
+        Reference("wine", "log_loss", 0.05, "a blog", learner="xgboost"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "references.csv has no references: write a line task,metric,score,source"),
+        (f"{HEAD}\n", "has no references"),
+        ("task,metric,score\na,auc,0.5\n", "line 1: no column 'source': it takes task, metric, "),
+        (f"{HEAD},method,secnds\n", "unknown column 'secnds' (did you mean 'seconds'?)"),
+        (f"{HEAD},task\n", "line 1: column 'task' is there twice"),
+        (f"{HEAD}\nadult,auc,0.9\n", "line 2: 3 values for 4 columns"),
+        (f"{HEAD}\nadult,accuracy,0.9,me\n", "line 2: unknown metric 'accuracy': choose "),
+        (f"{HEAD}\n\nadult,auc,high,me\n", "line 3: score 'high' is no number"),
+        (f"{HEAD}\nadult,r2,nan,me\n", "line 2: score 'nan' is no number"),
+        (f"{HEAD}\nadult,auc,93.1,me\n", "line 2: auc '93.1' is outside 0 to 1"),
+        (f"{HEAD}\nadult,auc,0.9,\n", "line 2: no source"),
+        (f"{HEAD},sd\nadult,auc,0.9,me,-1\n", "line 2: sd '-1' is negative"),
+        (f'{HEAD}\nadult,auc,0.9,"me\n', "line 2: no CSV"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_value(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError) as error:
+        read_references(write(tmp_path, text))
+
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_or_no_text_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"can't read .*nowhere.csv.*No such file.*one of: paper"):
+        read_references(tmp_path / "nowhere.csv")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="not UTF-8"):
+        read_references(tmp_path / "binary.csv")
+
+
+def test_the_paper_s_references_are_the_scores_that_its_tables_print() -> None:
+    found = read_references("paper")
+
+    for learner in ("xgboost", "dnn"):
+        cells = printed(learner).values()
+        best = {(cell.task, cell.method): cell for cell in cells if cell.outcome == "best"}
+        own = {(one.task, one.method): one for one in found if one.learner == learner}
+        assert own.keys() == best.keys()
+        for place, one in own.items():
+            assert (one.score, one.seconds) == (best[place].score, best[place].seconds)
+            # r2 is at most 1; a scaled score is 1 for the tuned random forest.
+            assert one.metric == "scaled_score" or one.score <= 1
+    assert {one.task for one in found if one.metric == "r2"} >= {"poker", "houses", "bng_pbc"}
+    assert next(one for one in found if one.task == "adult").metric == "scaled_score"
+
+
+def test_only_like_is_compared_with_like(by_hand: list[Digest]) -> None:
+    alpha, beta, gamma = LearnerResults("xgboost", by_hand).scores
+
+    def score(metric: str, task: str, value: float, learner: str = "") -> list[float | None]:
+        own = {"alpha": alpha, "beta": beta, "gamma": gamma}[task]
+        one = Reference(task.upper(), metric, value, "me", learner=learner)
+        return [found.score for found in placed([one], own)]
+
+    assert score("auc", "alpha", 0.9) == [0.9]
+    assert score("log_loss", "alpha", 0.3) == [None]
+    # alpha: constant 0.5, forest 0.25. A scaled score of 1.5 is a loss of 0.5 - 1.5 × 0.25.
+    assert score("scaled_score", "alpha", 1.5) == [pytest.approx(1 - 0.125)]
+    assert score("scaled_score", "gamma", 1.5) == [None]  # no forest was run
+    assert score("scaled_score", "beta", 0.5) == [None]  # regression is not scaled
+    assert score("r2", "beta", 0.5, learner="xgboost") == [0.5]
+    assert score("r2", "beta", 0.5, learner="dnn") == []
+
+
+def test_the_best_reference_of_a_task_comes_first(by_hand: list[Digest]) -> None:
+    alpha, _, gamma = LearnerResults("xgboost", by_hand).scores
+    references = [
+        Reference(task, metric, score, f"{score}")
+        for task, metric in (("alpha", "auc"), ("gamma", "log_loss"), ("alpha", "r2"))
+        for score in (0.6, 0.8, 0.7)
+    ]
+
+    assert [one.score for one in placed(references, alpha)] == [0.8, 0.7, 0.6, None, None, None]
+    assert [one.score for one in placed(references, gamma)] == [0.6, 0.7, 0.8]
+
+
+def test_the_table_of_the_automl_benchmark_can_be_given(shared: Path, tmp_path: Path) -> None:
+    table = shared / "references" / "amlb-2019-1h.csv"
+    if not table.is_file():
+        pytest.skip(f"no {table}")
+    scores: dict[tuple[str, str, str], list[float]] = {}
+    with table.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["score"]:
+                place = row["task"], row["metric"], row["framework"]
+                scores.setdefault(place, []).append(float(row["score"]))
+    lines = [
+        f"{task},{metric},{fmean(own)},amlb 2019,{framework},3600,{stdev(own) if len(own) > 1 else ''}"
+        for (task, metric, framework), own in scores.items()
+    ]
+    path = write(tmp_path, "\n".join(["task,metric,score,source,method,seconds,sd", *lines]))
+
+    found = read_references(path)
+
+    assert len(found) == len(scores) > 100
+    forest = next(one for one in found if (one.task, one.method) == ("kr-vs-kp", "randomforest"))
+    assert forest.score == pytest.approx(0.999, abs=0.001)

@@ -1,0 +1,97 @@
+"""A run as if it had ended earlier."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cfo_bench.records import EndReason
+from cfo_bench.report.reading.digest import Digest, State, digest, digest_of
+from cfo_bench.report.reading.load import load
+from cfo_bench.report.reading.shortening import as_if_ended
+from cfo_bench.results.shortening import shortened
+from cfo_bench.results.trace import lines_of
+
+# The budget is 100 s. Each trial costs 4 s, and the method is asked and told for 0.25 s each.
+TRIALS = [(10.0, 0.5, 4.0), (20.0, 0.25, 4.0), (30.0, 0.125, 4.0)]
+
+
+def at(path: Path, seconds: float) -> Digest:
+    found = lines_of(path)
+    assert found is not None
+    return digest_of(path, shortened(found, seconds))
+
+
+def test_only_trials_that_had_ended_by_then_count(write_run: Any) -> None:
+    found = at(write_run("t", "cfo", 0, TRIALS), 25.0)
+
+    assert (found.budget_seconds, found.elapsed, found.steps.losses) == (25.0, 25.0, [0.5, 0.25])
+    assert (found.state, found.end_reason, found.trials) == (State.DONE, EndReason.BUDGET, 2)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "trials", "spent"),
+    [
+        (27.0, {"ok": 2, "timeout": 1}, {"method": 1.25, "fit": 7.0, "validate": 2.0}),  # at 1 s of the third
+        (25.9, {"ok": 2}, {"method": 1.15, "fit": 6.0, "validate": 2.0}),  # the third is being asked for
+        (20.1, {"ok": 2}, {"method": 0.85, "fit": 6.0, "validate": 2.0}),  # the method is told of the second
+    ],
+)
+def test_what_was_under_way_is_counted_up_to_then(
+    write_run: Any, seconds: float, trials: dict[str, int], spent: dict[str, float]
+) -> None:
+    found = at(write_run("t", "cfo", 0, TRIALS), seconds)
+
+    assert found.statuses == trials
+    assert {kind: found.spent[kind] for kind in spent} == pytest.approx(spent)
+    assert sum(found.spent.values()) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("reason", [EndReason.ERROR, EndReason.INTERRUPTED, None])
+def test_a_run_that_failed_later_had_spent_the_shorter_budget(
+    write_run: Any, reason: EndReason | None
+) -> None:
+    found = at(write_run("t", "cfo", 0, TRIALS, reason=reason), 25.0)
+
+    assert (found.state, found.error, found.elapsed) == (State.DONE, None, 25.0)
+
+
+def test_a_run_that_ended_before_is_as_it_was(write_run: Any) -> None:
+    path = write_run("t", "cfo", 0, TRIALS, reason=EndReason.EXHAUSTED, elapsed=31.0)
+    whole, found = digest(path), at(path, 50.0)
+
+    assert whole is not None
+    assert (found.elapsed, found.end_reason, found.steps, found.spent) == (
+        31.0,
+        EndReason.EXHAUSTED,
+        whole.steps,
+        whole.spent,
+    )
+    assert found.budget_seconds == found.header["spec"]["budget_seconds"] == 50.0
+
+
+def test_a_run_that_failed_or_was_stopped_after_that_time_had_ended_well(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for fold, reason in enumerate((EndReason.ERROR, EndReason.INTERRUPTED, None)):
+        write_run("t", "cfo", fold, TRIALS, reason=reason)
+    write_run("t", "rs", 0, TRIALS[:1], reason=EndReason.ERROR, elapsed=12.0)
+
+    found, _ = as_if_ended(load(tmp_path / "results").digests, 25.0)
+
+    states = {(one.method, one.fold): (one.state, one.error) for one in found}
+    assert states == {
+        ("cfo", 0): (State.DONE, None),
+        ("cfo", 1): (State.DONE, None),
+        ("cfo", 2): (State.DONE, None),
+        ("rs", 0): (State.FAILED, "it broke"),
+    }
+
+
+def test_a_run_with_that_budget_is_as_it_is(write_run: Any, tmp_path: Path) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    before = load(tmp_path / "results").digests
+
+    assert as_if_ended(before, 100.0) == (before, [])
