@@ -64,6 +64,11 @@ def children() -> set[int]:
     return set(map(int, found))
 
 
+def assert_no_new_child(before: set[int]) -> None:
+    """One that an earlier test left to end may disappear meanwhile."""
+    wait_until(lambda: not children() - before, "the end of every new child")
+
+
 def test_it_is_told_all_that_a_method_is_told(program: Write, tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     name = program(
@@ -186,13 +191,14 @@ def test_a_question_longer_than_a_pipe_arrives_whole(program: Write) -> None:
     "answer", ["lambda m: time.sleep(60)", "lambda m: (print('no end', end='', flush=True), time.sleep(60))"]
 )
 def test_a_program_that_does_not_answer_in_time_is_ended(program: Write, answer: str) -> None:
-    method = build(program(f"answers['ask'] = {answer}"), answer_timeout_seconds=0.3)
     before = children()
+    # Its other answers have to come in that time too, on a loaded machine as well.
+    method = build(program(f"answers['ask'] = {answer}"), answer_timeout_seconds=1)
 
-    with pytest.raises(RunError, match=r"within 0\.3 s.*answer_timeout_seconds=3$"):
+    with pytest.raises(RunError, match=r"within 1 s.*answer_timeout_seconds=10$"):
         method.ask()
 
-    assert children() < before
+    assert_no_new_child(before)
     with pytest.raises(RunError, match="was ended before"):
         method.ask()
 
@@ -228,7 +234,7 @@ def test_a_wrong_hello_is_the_users_mistake(program: Write, hello: str, words: s
 
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
-    assert children() == before
+    assert_no_new_child(before)
 
 
 def test_what_is_no_program_can_not_be_started(tmp_path: Path) -> None:
@@ -279,7 +285,7 @@ def test_the_bare_round_trip_is_measured(program: Write) -> None:
     facts = build(program('answers["hello"]["version"] = "hebo 0.3"')).program_facts
 
     assert facts["version"] == "hebo 0.3"
-    assert 0 < facts["round_trip_seconds"] < 1
+    assert 0 < facts["round_trip_seconds"] < 60
     assert "a client.py" in facts["command"]
 
 
@@ -297,7 +303,7 @@ def test_a_program_ends_with_its_method_and_so_does_what_it_started(program: Wri
 
     del method
 
-    assert children() == before
+    assert_no_new_child(before)
     wait_until(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid), "the end of what it started")
 
 
