@@ -31,6 +31,22 @@ settings.register_profile("cfo-bench", deadline=None)
 settings.load_profile("cfo-bench")
 
 
+# Their tests start whole commands, each of which takes seconds.
+COMMAND_FOLDERS = [ROOT / "tests" / name for name in ("adversary", "faults")]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of such a test with many cases, `make test` runs the first one, and `make test-full` all of them."""
+    seen = set()
+    for item in items:
+        if item.path.parent in COMMAND_FOLDERS and isinstance(item, pytest.Function):
+            test = (item.path, item.originalname)
+            if test in seen:
+                item.add_marker(pytest.mark.slow)
+            seen.add(test)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def a_cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing that a test prepares is kept where the user's own runs would find it."""

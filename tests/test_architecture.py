@@ -324,8 +324,8 @@ def test_the_command_line_loads_nothing_heavy() -> None:
     assert answer.stdout.split() == []
 
 
-def cpu_seconds_of_help() -> float:
-    command = [sys.executable, "-m", PACKAGE, "--help"]
+def cpu_seconds_of(*words: str) -> float:
+    command = [sys.executable, *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -333,5 +333,11 @@ def cpu_seconds_of_help() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def test_help_answers_in_a_quarter_of_a_second_of_cpu_time() -> None:
-    assert min(cpu_seconds_of_help() for _ in range(3)) < 0.25
+def test_help_takes_little_more_cpu_time_than_python_with_click() -> None:
+    """Measured in turn, so that a busy machine slows down both."""
+    helps, clicks = [], []
+    for _ in range(3):
+        helps.append(cpu_seconds_of("-m", PACKAGE, "--help"))
+        clicks.append(cpu_seconds_of("-c", "import click"))
+
+    assert min(helps) < 4 * min(clicks)

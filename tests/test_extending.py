@@ -92,6 +92,7 @@ def test_the_learner_of_the_page_runs_by_its_command(folder: Path) -> None:
     assert run.header["spec"]["learner_options"] == {"criterion": "entropy"}
 
 
+@pytest.mark.slow  # a pytest of its own
 def test_the_plug_ins_of_the_page_pass_their_contracts(folder: Path) -> None:
     done = python(
         folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", f"--rootdir={folder}"

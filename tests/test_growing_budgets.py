@@ -133,7 +133,7 @@ def test_a_run_that_was_given_a_longer_budget_is_the_run_that_had_it_from_the_st
         ),
     ],
 )
-@pytest.mark.parametrize("parallel", [1, 3])
+@pytest.mark.parametrize("parallel", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_run_may_grow_again_and_again(
     tmp_path: Path, parallel: int, first: dict[str, Any], then: dict[str, Any], last: dict[str, Any]
 ) -> None:

@@ -21,7 +21,7 @@ BROKEN = Path(__file__).parent / "broken"
 CONTRACTS = [
     pytest.param(MethodContract, "method", "methods.py", id="methods"),
     pytest.param(LearnerContract, "learner", "learners.py", id="learners"),
-    pytest.param(EngineContract, "engine", "engines.py", id="engines"),
+    pytest.param(EngineContract, "engine", "engines.py", id="engines", marks=pytest.mark.slow),
     pytest.param(TaskSourceContract, "source", "task_sources.py", id="task sources"),
 ]
 

@@ -1,12 +1,15 @@
 """Every registered method keeps the contract that cfo_bench.testing has for everybody's.
 
 All of them are built in this process, so that their packages must live together; each is compared with
-itself in a process of its own.
+itself in another process.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,8 @@ def contract(name: str) -> type[MethodContract]:
         "options": QUICK.get(name, {}),
         "trials": FEW.get(name, 30),
         "repeats": name == "rs",
+        # One other process does it for all methods, below: most of its time goes into imports.
+        "test_another_process_asks_the_same": None,
     }
     if name in FEW:
         attributes["troubled_spaces"] = ["mixed"]
@@ -63,6 +68,37 @@ def contract(name: str) -> type[MethodContract]:
 
 
 globals().update({f"Test_{label(name)}": contract(name) for name in NAMES})
+
+
+@pytest.fixture(scope="module")
+def in_another_process() -> dict[str, str]:
+    """What each method at hand asks for, there."""
+    at_hand = {name: globals()[f"Test_{label(name)}"] for name in NAMES if METHODS.row(name).missing is None}
+    code = (
+        "from cfo_bench.testing.searches import build, search\n"
+        f"for method, options, trials in {[(n, dict(c.options), c.trials) for n, c in at_hand.items()]!r}:\n"
+        "    print(search(build(method, options, 'mixed', 0), trials))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert answer.returncode == 0, answer.stderr
+    return dict(zip(at_hand, answer.stdout.splitlines(), strict=True))
+
+
+@pytest.mark.xdist_group("methods in another process")
+@pytest.mark.timeout(300)  # the first one waits for all methods
+@pytest.mark.parametrize("name", NAMES)
+def test_another_process_asks_the_same(name: str, in_another_process: dict[str, str]) -> None:
+    """Python's hashes of texts differ between the two."""
+    if name not in in_another_process:
+        pytest.skip(f"{name} needs {METHODS.row(name).missing}")
+    checks = globals()[f"Test_{label(name)}"]()
+
+    assert in_another_process[name] == repr(checks.search(checks.build()))
 
 
 def test_every_family_is_put_through_the_contract() -> None:

@@ -94,6 +94,7 @@ def test_the_test_score_of_each_new_incumbent_is_its_models_on_the_held_out_part
     assert f"{row['test_score_mean']:.4f}" in answer.stderr
 
 
+@pytest.mark.slow
 def test_without_a_holdout_nothing_is_tested(tmp_path: Path) -> None:
     run(tmp_path, "--task", "iris", "--method", "rs", "--budget", "60", "--max-trials", "3")
     assert [trial["test_score"] for trial in trials(tmp_path)] == [None, None, None]
@@ -134,6 +135,7 @@ def test_a_resumed_run_tests_only_what_is_better_than_before_it_was_cut(tmp_path
     assert path.read_bytes().startswith(b"".join(whole[:3]))
 
 
+@pytest.mark.slow
 def test_the_references_are_tested_like_any_method(tmp_path: Path) -> None:
     run(
         tmp_path,

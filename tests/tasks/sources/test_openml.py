@@ -201,7 +201,13 @@ def test_splits_of_more_rows_than_there_are_are_refused(tmp_path: Path) -> None:
         read_splits(path, 5, "task")
 
 
-@pytest.mark.parametrize("setting", ["default", "environment", "configuration", "xdg", "old"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "configuration",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("default", "environment", "xdg", "old")),
+    ],
+)
 def test_the_cache_is_where_the_client_has_it(
     home: Path, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
