@@ -10,6 +10,6 @@ yahpo_folder, yahpo_space, yahpo
 yahpo_scenarios, yahpo_statement, yahpo_data_sets
          what this copy does not say: facts of scenarios, known or stated by the user, and of data sets
 
-surrogate, surrogate_file, trees, encoding
+surrogate, surrogate_file, surrogate_parts, trees, encoding
          surrogates of one's own traces: what they answer, their file, their models, and what these are given
 """
