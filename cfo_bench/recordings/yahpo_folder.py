@@ -6,14 +6,15 @@ The copy is a clone of slds-lmu/yahpo_data: a folder for each scenario with `con
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from cfo_bench.errors import UserError
-from cfo_bench.recordings.yahpo_facts import SCENARIOS, data_set
+from cfo_bench.recordings.yahpo_data_sets import data_set
+from cfo_bench.recordings.yahpo_scenarios import ScenarioFacts
+from cfo_bench.recordings.yahpo_statement import facts_of, read_json
 from cfo_bench.records import DataRef
 
 ENVIRONMENT = "CFO_BENCH_YAHPO"
@@ -23,6 +24,8 @@ HOW_TO_GET = (
     f"or {ENVIRONMENT}=DIR"
 )
 SPACE, ENCODING, MODEL = "config_space.json", "encoding.json", "model.onnx"
+CLONE_AGAIN = "clone yahpo_data again"
+ABSENT = "#na#"  # the code of a category that is not used
 # The surrogate is of the mean over YAHPO's own folds. Ten folds that are alike: only the method's seed
 # differs, so that there are ten runs to take means over.
 N_FOLDS = 10
@@ -88,11 +91,11 @@ def scenarios(folder: Path) -> list[str]:
     )
 
 
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"can't read {path}: {error}; clone yahpo_data again") from None
+def instances_of(facts: ScenarioFacts, codes: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
+    """The instances of a scenario, whose `encoding.json` has these codes."""
+    if facts.instance is None:
+        return facts.instances
+    return tuple(one for one in codes.get(facts.instance, ()) if one != ABSENT)
 
 
 @lru_cache(maxsize=8)
@@ -100,11 +103,10 @@ def instances(folder: Path) -> dict[str, tuple[str, ...]]:
     """Every instance of a copy, with the scenarios that have it."""
     found: dict[str, list[str]] = {}
     for scenario in scenarios(folder):
-        encoding = read_json(folder / scenario / ENCODING)
-        known = SCENARIOS.get(scenario)
-        for instance in encoding.get(known.categories[0], ()) if known else ():
-            if instance != "#na#":
-                found.setdefault(instance, []).append(scenario)
+        facts = facts_of(folder / scenario)
+        codes = read_json(folder / scenario / ENCODING, CLONE_AGAIN)
+        for instance in instances_of(facts, codes) if facts is not None else ():
+            found.setdefault(instance, []).append(scenario)
     return {name: tuple(own) for name, own in sorted(found.items(), key=lambda item: _by_number(item[0]))}
 
 

@@ -2,6 +2,8 @@
 
 trials    the trials of a results folder, by learner and task
 boosting  trees fitted by xgboost, kept as plain arrays
+models    the models of loss and seconds, and the scale of losses
+cover     where something was recorded
 fitting   a surrogate from the trials of one learner on one task
 quality   how well it predicts a method that it has not seen
 

@@ -44,7 +44,8 @@ def fit_numbers(vectors: Array, targets: Array, rounds: int = ROUNDS) -> Trees:
     if len(targets) == 0 or np.ptp(targets) == 0:
         return constant(float(targets[0]) if len(targets) else 0.0)
     centre = float(np.mean(targets))
-    return _train(vectors, {"label": targets - centre}, {"objective": "reg:squarederror"}, rounds, centre)
+    objective = {"objective": "reg:squarederror", "base_score": 0.0}
+    return _train(vectors, {"label": targets - centre}, objective, rounds, centre)
 
 
 def fit_log_seconds(vectors: Array, taken: Seconds, rounds: int = ROUNDS) -> Trees:
@@ -65,6 +66,7 @@ def fit_log_seconds(vectors: Array, taken: Seconds, rounds: int = ROUNDS) -> Tre
     }
     objective = {
         "objective": "survival:aft",
+        "base_score": 1.0,  # seconds: its logarithm is 0
         "aft_loss_distribution": "normal",
         "aft_loss_distribution_scale": _SCATTER,
         # The likelihood's curvature is 1/scatter² for each trial: leaves are as large as for other numbers.
@@ -90,19 +92,18 @@ def fit_chance(vectors: Array, happened: Array, rounds: int = ROUNDS // 2) -> Tr
 def _train(
     vectors: Array, labels: dict[str, Array], objective: dict[str, Any], rounds: int, centre: float
 ) -> Trees:
+    """Trees around the centre, which is what the objective's `base_score` stands for."""
     import xgboost
 
     data = xgboost.DMatrix(vectors)
     for name, values in labels.items():
         data.set_float_info(name, values)
-    margins = objective["objective"] == "binary:logistic"
-    settings = {**_SETTINGS, **({} if margins else {"base_score": 1.0 if "label" not in labels else 0.0})}
-    booster = xgboost.train({**settings, **objective}, data, rounds)
+    booster = xgboost.train({**_SETTINGS, **objective}, data, rounds)
     return _trees_of(json.loads(bytes(booster.save_raw("json"))), centre)
 
 
 def _trees_of(model: dict[str, Any], centre: float) -> Trees:
-    """The trees of xgboost's JSON; its base score is our centre."""
+    """The trees of xgboost's JSON, without its base score."""
     roots, parts, depth, n_nodes = [], [], 0, 0
     for tree in model["learner"]["gradient_booster"]["model"]["trees"]:
         part, own_depth = _flat(tree, n_nodes)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.recordings.surrogate import Cover, Scatter, Surrogate
+from cfo_bench.recordings.surrogate import Scatter, Surrogate
 from cfo_bench.recordings.trees import Trees, constant
 from cfo_bench.surrogates.boosting import Seconds, fit_chance, fit_log_seconds, fit_numbers
+from cfo_bench.surrogates.cover import cover_of
+from cfo_bench.surrogates.models import LossScale, Models
 from cfo_bench.surrogates.trials import Trials
 
 # Of more trials than these all of the best tenth are used, and a random sample of the others.
 MOST_TRIALS = 20_000
 # With fewer trials that have a loss nothing is fitted.
 FEWEST_TRIALS = 30
-# A configuration farther than this from all recorded ones is extrapolated: a fifth of the ranges.
-RADIUS = 0.2
 
 _PARTS = 4  # for the scatter: each part of the trials is predicted by a model of the others
 _KNOTS = 8
@@ -27,50 +26,6 @@ _QUANTILES = 257
 _FACTORS = np.arange(0.1, 1.21, 0.1)  # by which the scatter of losses may be scaled
 _DRAWS = 15
 _FEWEST_FAILURES = 10  # below this every configuration has the same chance to fail
-_MOST_COVER = 1000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LossScale:
-    """How losses become the y that the trees are fitted to: y = log(loss − offset − best + scale).
-
-    The logarithm spreads out what is near the best, where methods differ.
-    """
-
-    best: float
-    scale: float
-    offsets: Array  # of each fold
-
-    def to_y(self, losses: Array, folds: Array) -> Array:
-        above = losses - self.offsets[folds] - self.best
-        # A left-out trial may be better than every one that was seen.
-        return np.log(np.maximum(above, -0.95 * self.scale) + self.scale)
-
-    def to_loss(self, y: Array, folds: Array) -> Array:
-        return np.exp(y) - self.scale + self.best + self.offsets[folds]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Models:
-    """The two models that every surrogate has."""
-
-    scale: LossScale
-    loss: Trees
-    log_seconds: Trees
-
-
-def fit_models(trials: Trials, chosen: Array) -> Models:
-    """Loss and seconds from the chosen trials."""
-    scored = chosen & np.isfinite(trials.losses)
-    scale = _scale(trials, scored)
-    y = scale.to_y(trials.losses[scored], trials.folds[scored])
-    timed = chosen & ~trials.failed
-    taken = Seconds(trials.seconds[timed], trials.was_cut_off[timed])
-    return Models(
-        scale,
-        fit_numbers(trials.vectors[scored], y),
-        fit_log_seconds(trials.vectors[timed], taken),
-    )
 
 
 def fit(trials: Trials, models: Models, quality: Mapping[str, Any]) -> Surrogate:
@@ -114,7 +69,7 @@ def fit(trials: Trials, models: Models, quality: Mapping[str, Any]) -> Surrogate
         offset_spread=float(np.std(models.scale.offsets, ddof=1)) if len(offsets) > 1 else 0.0,
         validate_share=min(max(trials.validate_share, 0.0), 0.99),
         failed_share=_failed_share(trials, models.log_seconds),
-        cover=_cover(trials.vectors[chosen], models),
+        cover=cover_of(trials.vectors[chosen], models),
         quality=quality,
     )
 
@@ -130,37 +85,6 @@ def thinned(trials: Trials) -> Array:
     left_out = np.random.default_rng(0).permutation(others)[share:]
     chosen[left_out] = False
     return chosen
-
-
-def _scale(trials: Trials, scored: Array) -> LossScale:
-    """Offsets of the folds first; then where the best is."""
-    losses, folds = trials.losses[scored], trials.folds[scored]
-    offsets = _offsets(losses, trials.methods[scored], folds, len(trials.fold_keys))
-    level = losses - offsets[folds]
-    best, low, middle = float(level.min()), float(np.quantile(level, 0.1)), float(np.median(level))
-    scale = max(low - best, 0.02 * (middle - best), 1e-6 * abs(best), 1e-9)
-    return LossScale(best, scale, offsets)
-
-
-def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array:
-    """How much higher the good losses of each fold are than those of the others, method by method.
-
-    The level of a run, below which its best twentieth lies, is that of its method plus the fold's offset: the
-    least squares of all runs tell the two apart. Runs are compared and not configurations, since every search
-    goes where its own fold is good.
-    """
-    names, number = np.unique(methods, return_inverse=True)
-    runs = sorted(set(zip(number.tolist(), folds.tolist(), strict=True)))
-    levels = [float(np.quantile(losses[(number == m) & (folds == f)], 0.05)) for m, f in runs]
-    table = np.zeros((len(runs), len(names) + n_folds))
-    for row, (m, f) in enumerate(runs):
-        table[row, m] = table[row, len(names) + f] = 1.0
-    # Of all solutions the smallest: folds that share no method are then alike on average.
-    found = np.linalg.lstsq(table, np.array(levels), rcond=None)[0][len(names) :]
-    present = np.unique(folds)
-    offsets = np.zeros(n_folds)
-    offsets[present] = found[present] - found[present].mean()
-    return offsets
 
 
 def _scatters(trials: Trials, chosen: Array, scale: LossScale) -> tuple[Scatter, Scatter]:
@@ -243,47 +167,3 @@ def _failed_share(trials: Trials, log_seconds: Trees) -> float:
         return 1.0
     predicted = np.exp(log_seconds.predict_all(trials.vectors[trials.failed]))
     return float(np.clip(np.median(trials.seconds[trials.failed] / predicted), 1e-3, 1.0))
-
-
-# --- where something was recorded -----------------------------------------------------------------
-
-
-def _cover(vectors: Array, models: Models) -> Cover:
-    weights = _weights(vectors, models)
-    return Cover(_thin_cover(vectors * np.sqrt(weights), vectors), weights, RADIUS)
-
-
-def cover_of(trials: Trials, chosen: Array, models: Models) -> Cover:
-    """The cover of the chosen trials alone."""
-    return _cover(trials.vectors[chosen], models)
-
-
-def _weights(vectors: Array, models: Models) -> Array:
-    """How much each number of a vector matters: what the predictions change if its column is shuffled."""
-    rng = np.random.default_rng(0)
-    sample = vectors[rng.permutation(len(vectors))[:400]]
-    shares = np.zeros(vectors.shape[1])
-    for trees in (models.loss, models.log_seconds):
-        whole = trees.predict_all(sample)
-        changes = np.zeros(vectors.shape[1])
-        for column in range(vectors.shape[1]):
-            shuffled = sample.copy()
-            shuffled[:, column] = rng.permutation(sample[:, column])
-            changes[column] = np.mean((trees.predict_all(shuffled) - whole) ** 2)
-        if changes.sum() > 0:
-            shares += changes / changes.sum()
-    if shares.sum() == 0:
-        return np.full(vectors.shape[1], 1 / vectors.shape[1])
-    return np.asarray(shares / shares.sum())
-
-
-def _thin_cover(scaled: Array, vectors: Array) -> Array:
-    """Recorded configurations so that each of the others is within a quarter of the radius of one."""
-    kept: list[int] = []
-    left = np.random.default_rng(0).permutation(len(scaled))
-    while len(left) and len(kept) < _MOST_COVER:
-        one = int(left[0])
-        kept.append(one)
-        distance = np.sqrt(np.sum((scaled[left] - scaled[one]) ** 2, axis=1))
-        left = left[distance > RADIUS / 4]
-    return np.asarray(vectors[np.sort(kept)])

@@ -18,7 +18,9 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.surrogate import Cover
-from cfo_bench.surrogates.fitting import FEWEST_TRIALS, Models, cover_of, fit_models, thinned
+from cfo_bench.surrogates.cover import cover_of
+from cfo_bench.surrogates.fitting import FEWEST_TRIALS, thinned
+from cfo_bench.surrogates.models import Models, fit_models
 from cfo_bench.surrogates.trials import Trials
 
 # Below one of these rank correlations a surrogate is refused.
@@ -90,7 +92,7 @@ def quality_of(trials: Trials, models: Models) -> Quality:
             losses[folds == fold] -= np.median((losses - truth)[folds == fold])
         seconds = np.exp(others.log_seconds.predict_all(vectors))
         found = _Predicted(losses, truth, seconds, trials.seconds[hidden], folds)
-        far = cover_of(trials, seen, others).are_far(_some(vectors, rng))
+        far = cover_of(trials.vectors[seen], others).are_far(_some(vectors, rng))
         left_out.append(_measured(str(name), found, float(np.mean(far))))
         pooled.append(found[rng.permutation(len(truth))[:_EACH]])
     together = _Predicted.of_all(pooled)
@@ -99,7 +101,7 @@ def quality_of(trials: Trials, models: Models) -> Quality:
         by=by,
         loss_rank=within_folds(together.losses, together.truth, together.folds),
         seconds_rank=within_folds(together.seconds, together.took, together.folds),
-        far_of_space=_far_of_space(trials, cover_of(trials, used, models)),
+        far_of_space=_far_of_space(trials, cover_of(trials.vectors[used], models)),
     )
 
 

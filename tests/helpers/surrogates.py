@@ -16,7 +16,8 @@ from cfo_bench.results.identity import spec_header
 from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
 from cfo_bench.results.trial_digest import sealed
 from cfo_bench.space import Categorical, Config, Float, Int, Space
-from cfo_bench.surrogates.fitting import fit, fit_models, thinned
+from cfo_bench.surrogates.fitting import fit, thinned
+from cfo_bench.surrogates.models import fit_models
 from cfo_bench.surrogates.trials import read_trials
 
 SPACE = Space(

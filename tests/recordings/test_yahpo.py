@@ -13,9 +13,11 @@ import pytest
 from cfo_bench.errors import OptionError, UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.recordings import yahpo_folder
-from cfo_bench.recordings.yahpo import scenario_of
-from cfo_bench.recordings.yahpo_facts import PAPER, SCENARIOS
+from cfo_bench.recordings.yahpo_data_sets import PAPER
 from cfo_bench.recordings.yahpo_folder import ENVIRONMENT, find, instances, refs
+from cfo_bench.recordings.yahpo_scenarios import SCENARIOS
+from cfo_bench.recordings.yahpo_space import scenario_of
+from cfo_bench.recordings.yahpo_statement import STATEMENT
 from cfo_bench.space import Config
 from cfo_bench.tasks import resolve, select
 
@@ -97,8 +99,7 @@ def test_every_scenario_that_is_here_opens_and_its_orders_are_those_of_its_model
         model = onnxruntime.InferenceSession(str(copy / name / "model.onnx"))
         widths = [one.shape[1] for one in (*model.get_inputs(), *model.get_outputs())]
         assert widths == [len(facts.categories), len(facts.numbers), len(facts.outputs)]
-        assert {*facts.categories[1:], *facts.numbers} == set(scenario.params)
-        assert set(facts.cost_related) <= set(scenario.params)
+        assert {*facts.categories, *facts.numbers} == {*scenario.params, facts.instance}
 
 
 def test_the_paper_s_tasks_are_instances_of_the_copy(copy: Path) -> None:
@@ -147,5 +148,121 @@ def test_an_instance_or_a_scenario_that_is_not_there_is_one_line(copy: Path, tmp
     with pytest.raises(UserError, match=r"no scenario 'rbv2_svm' in .*: choose from iaml_glmnet"):
         LEARNERS.load("yahpo:rbv2_svm")
     shutil.copytree(copy / "iaml_glmnet", tmp_path / "mine")
-    with pytest.raises(UserError, match="no file of YAHPO's data says the order"):
+    with pytest.raises(UserError, match=r"says the order.*state it in .*cfo_bench.json"):
         scenario_of("mine", tmp_path)
+
+
+STATED: dict[str, Any] = {  # of iaml_glmnet, but with another output as the loss
+    "categories": ["task_id"],
+    "numbers": ["alpha", "s", "trainsize"],
+    "outputs": list(SCENARIOS["iaml_glmnet"].outputs),
+    "instance": "task_id",
+    "fidelity": "trainsize",
+    "seconds": ["timetrain"],
+    "loss": {"output": "mmce", "metric": "accuracy", "reading": "loss"},
+    "cheap": {"s": "high"},
+}
+
+
+@pytest.fixture
+def mine(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of YAHPO's data with one scenario, whose name nobody knows."""
+    shutil.copytree(copy / "iaml_glmnet", tmp_path / "mine")
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    return tmp_path.resolve()
+
+
+def test_a_scenario_that_the_user_states_is_searched_like_a_known_one(mine: Path, copy: Path) -> None:
+    (mine / "mine" / STATEMENT).write_text(json.dumps(STATED))
+    learner = LEARNERS.load("yahpo:mine")()
+    start = learner.start(learner.space(0))
+    task = learner.recorded(resolve("yahpo:1067"))
+    session = onnxruntime.InferenceSession(str(copy / "iaml_glmnet" / "model.onnx"))
+    code = json.loads((copy / "iaml_glmnet" / "encoding.json").read_text())["task_id"]["1067"]
+
+    [row] = session.run(
+        None,
+        {
+            "x_cat": np.array([[code]], np.int32),
+            "x_cont": np.array([[start["alpha"], start["s"], 1.0]], np.float32),
+        },
+    )[0]
+
+    found = task.open_fold(0).look_up(start, None)
+    assert start["s"] == learner.scenario.params["s"].high and learner.cost_related == ("s",)
+    assert found.loss == pytest.approx(row[0], abs=1e-6)
+    assert (found.fit_seconds, found.validate_seconds) == (pytest.approx(row[7], rel=1e-5), 0)
+    assert (task.facts.metric, task.constant_loss) == ("accuracy", found.loss)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"seconds": []}, "without seconds the clock stands still"),
+        ({"seconds": ["hours"]}, "seconds is 'hours': choose from mmce"),
+        ({"fidelity": None}, "fidelity is None: choose from alpha, s, trainsize"),
+        ({"instance": None}, "give 'instance'"),
+        ({"numbers": "alpha"}, "'numbers' is 'alpha': give a list of names"),
+        ({"numbers": ["s", "s"]}, "'numbers' has a name twice"),
+        ({"loss": "mmce"}, "'loss' has the keys output, metric and reading"),
+        ({"loss": {**STATED["loss"], "reading": "low"}}, "'low': choose from loss, gain, percent"),
+        ({"fixed": {"repl": "ten"}}, "'fixed' holds 'repl' at 'ten', which is no number"),
+        ({"costs": {}}, "unknown key 'costs': choose from categories"),
+    ],
+)
+def test_a_statement_that_is_wrong_is_one_line(mine: Path, change: dict[str, Any], error: str) -> None:
+    (mine / "mine" / STATEMENT).write_text(json.dumps({**STATED, **change}))
+    with pytest.raises(UserError, match=f"{STATEMENT}.*{error}.*docs/simulation.md has an example"):
+        LEARNERS.load("yahpo:mine")
+
+
+def test_a_statement_that_does_not_fit_the_scenario_is_one_line(mine: Path) -> None:
+    statement = mine / "mine" / STATEMENT
+    for change, error in (
+        ({"numbers": ["alpha", "s", "trainsize", "depth"]}, "KeyError: 'depth'"),
+        ({"cheap": {"s": "cheapest"}}, "s = cheapest"),
+    ):
+        statement.write_text(json.dumps({**STATED, **change}))
+        with pytest.raises(UserError, match=error):
+            scenario_of.__wrapped__("mine", mine)
+    statement.write_text(json.dumps({**STATED, "outputs": ["mmce", "timetrain"]}))
+    learner = LEARNERS.load("yahpo:mine")()
+    with pytest.raises(UserError, match="3 numbers and 12 outputs, and cfo-bench knows 1, 3 and 2"):
+        learner.recorded(resolve("yahpo:1067"))
+
+
+def test_a_scenario_without_instances_in_its_inputs_has_the_one_that_is_known(tmp_path: Path) -> None:
+    """NAS-Bench-301: 34 categories, some of them with conditions, and accuracy in per cent."""
+    facts = SCENARIOS["nb301"]
+    folder = tmp_path / "nb301"
+    folder.mkdir()
+    ops = ["max_pool_3x3", "skip_connect"]
+    node = next(name for name in facts.categories if "inputs_node" in name)
+    rows = [
+        {"name": name, "type": "categorical", "choices": ops if "edge" in name else ["0_1", "0_2"]}
+        for name in facts.categories
+    ]
+    epoch = {"name": "epoch", "type": "uniform_int", "lower": 1, "upper": 98}
+    condition = {"child": facts.categories[2], "parent": node, "type": "IN", "values": ["0_1"]}
+    space = {"hyperparameters": [*rows, epoch], "conditions": [condition]}
+    codes = {row["name"]: {"#na#": 0, **{one: i + 1 for i, one in enumerate(row["choices"])}} for row in rows}
+    (folder / "config_space.json").write_text(json.dumps(space))
+    (folder / "encoding.json").write_text(json.dumps(codes))
+    (folder / "model.onnx").write_bytes(b"")
+
+    scenario = scenario_of("nb301", tmp_path)
+    start = scenario.start(scenario.searched({}))
+
+    assert instances(tmp_path) == {"CIFAR10": ("nb301",)}
+    assert len(start) == 34 and scenario.full_rows == 980_000
+    assert {value for name, value in start.items() if "edge" in name} == {"skip_connect"}
+    assert facts.categories[2] not in {one.name for one in scenario.searched({node: "0_2"})}
+    assert facts.loss.of(94.5) == pytest.approx(0.055)
+
+
+def test_an_instance_of_openml_s_tasks_is_not_taken_for_a_data_set() -> None:
+    """31 is a task for `fair_*`, and the data set credit-g for `rbv2_*`."""
+    assert {name for name, facts in SCENARIOS.items() if not facts.names_data_sets} == {
+        *(name for name in SCENARIOS if name.startswith("fair_")),
+        "lcbench",
+    }

@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 from cfo_bench.errors import OptionError, SpaceError
 from cfo_bench.learners.recorded.objective import RecordedObjective, objective_of
 from cfo_bench.recording import RecordedTask
-from cfo_bench.recordings.yahpo import Scenario, open_instance, scenario_of
+from cfo_bench.recordings.yahpo import open_instance
 from cfo_bench.recordings.yahpo_folder import existing
+from cfo_bench.recordings.yahpo_space import Scenario, scenario_of
 from cfo_bench.records import DataRef, Fold, Problem
-from cfo_bench.space import Categorical, Config, Space
+from cfo_bench.space import Config, Space
 
 
 class YahpoLearner:
@@ -43,20 +44,13 @@ class YahpoLearner:
 
     @property
     def cost_related(self) -> tuple[str, ...]:
-        return tuple(param.name for param in self._params if param.name in self.scenario.facts.cost_related)
+        return tuple(param.name for param in self._params if param.name in self.scenario.facts.cheap)
 
     def space(self, n_rows: int) -> Space:
         return Space(self._params)
 
     def start(self, space: Space) -> Config:
-        cheap_is_low = self.scenario.facts.cost_related
-        found = {}
-        for param in self._params:
-            if param.name in cheap_is_low and not isinstance(param, Categorical):
-                found[param.name] = param.low if cheap_is_low[param.name] else param.high
-            else:
-                found[param.name] = self.scenario.defaults[param.name]
-        return found
+        return self.scenario.start(self._params)
 
     def recorded(self, ref: DataRef) -> RecordedTask:
         return open_instance(self.scenario.name, ref, self._fixed, self.start(self.space(0)))

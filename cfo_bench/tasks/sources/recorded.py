@@ -8,7 +8,7 @@ from pathlib import Path
 from cfo_bench.errors import UserError
 from cfo_bench.recordings import yahpo_folder
 from cfo_bench.recordings.table_names import TABLES
-from cfo_bench.recordings.yahpo_facts import data_set
+from cfo_bench.recordings.yahpo_data_sets import data_set
 from cfo_bench.records import DataRef
 
 # What stands before the colon of such a task, and a learner that answers for it.
