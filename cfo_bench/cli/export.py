@@ -10,7 +10,9 @@ import click
 
 @click.command(short_help="Write trials as a table, or for Optuna or DeepCAVE.")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="A .csv or .parquet file: one row a trial.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="A .csv or .parquet file: one row a trial."
+)
 @click.option(
     "--to",
     type=(click.Choice(["optuna", "deepcave"]), str),

@@ -93,8 +93,6 @@ def export_to_deepcave(
     return Exported(str(folder), len(runs.runs), trials, runs.unreadable)
 
 
-def _runs(
-    results: Folders, learners: Sequence[str], tasks: Sequence[str], methods: Sequence[str]
-) -> Runs:
+def _runs(results: Folders, learners: Sequence[str], tasks: Sequence[str], methods: Sequence[str]) -> Runs:
     folders = [results] if isinstance(results, str | Path) else results
     return runs_in([Path(folder) for folder in folders], Selection(learners, tasks, methods))

@@ -60,6 +60,7 @@ class FoundRun:
     constant_loss: float | None = None
     budget_seconds: float | None = None
     max_trials: int | None = None
+    train_rows: int | None = None
     space: Space | None = None
     utc: str | None = None  # when it started
     header: Mapping[str, Any] | None = None  # of a run that cfo-bench has exported

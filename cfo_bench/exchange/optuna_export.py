@@ -159,7 +159,9 @@ def _provenance(run: Run, found: Trace) -> dict[str, Any]:
         "command": header.get("command"),
         "machine_cpu": machine.get("cpu"),
         "machine_cores": machine.get("cores"),
-        "space": "as searched" if run.space is not None else "not known: ranges of the values that were tried",
+        "space": "as searched"
+        if run.space is not None
+        else "not known: ranges of the values that were tried",
         TRACE_ATTRIBUTE: {"header": header, "end": found.end and _end(asdict(found.end))},
     }
     return {name: value for name, value in about.items() if value is not None}
