@@ -57,7 +57,5 @@ def export(
         done = exporting.export_to_deepcave(folders, to[1], **chosen, force=force)
     for line in done.unreadable:
         say(f"cfo-bench: {one_line(line)}")
-    say(
-        f"{done.to}: {done.trials} trial{'s' * (done.trials != 1)} of {done.runs} run{'s' * (done.runs != 1)}",
-        err=False,
-    )
+    trials, runs = f"trial{'s' * (done.trials != 1)}", f"run{'s' * (done.runs != 1)}"
+    say(f"{done.to}: {done.trials} {trials} of {done.runs} {runs}", err=False)

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def _automl(records: Sequence[Mapping[str, Any]]) -> FoundRun:
             )
         )
     losses = [trial.value or 0.0 for trial in trials]
-    is_better_only = len(losses) > 1 and all(b < a for a, b in zip(losses, losses[1:], strict=False))
+    is_better_only = len(losses) > 1 and all(after < before for before, after in pairwise(losses))
     return FoundRun(
         trials=trials,
         clock=SourceClock.WALL,

@@ -18,7 +18,7 @@ from cfo_bench.results.trace import SCHEMA_VERSION, encode
 from cfo_bench.results.trial_digest import sealed
 from cfo_bench.results.validation import check
 
-# How an imported method is called in folders, tables and figures, so that it is never taken for a measured one.
+# How an imported method is called in folders, tables and figures: it is never taken for a measured one.
 PREFIX = "imported "
 
 # The loss of a predictor that has seen no feature, where the metric alone says it.
@@ -132,7 +132,8 @@ def _metric(run: FoundRun, told: Told) -> str:
     metric = told.metric or (run.header or {}).get("metric") or run.metric
     if metric is None:
         raise UserError(
-            f"its source does not tell which metric was tuned: name it with --metric, one of {', '.join(METRICS)}"
+            "its source does not tell which metric was tuned: name it with --metric, one of "
+            f"{', '.join(METRICS)}"
         )
     if metric not in METRICS:
         raise UserError(f"unknown metric {metric!r}: choose from {', '.join(METRICS)}")
@@ -282,10 +283,10 @@ def _at_once(trials: Sequence[TrialRecord]) -> int:
 def _check_loss(loss: float, metric: str, meaning: Meaning, value: float) -> None:
     if loss < 0 or (metric in _SHARES and loss > 1):
         higher = METRICS[metric].higher_is_better
-        wanted = metric if meaning is Meaning.SCORE else (f"1 − {metric}" if higher else metric)
+        wanted = f"1 − {metric}" if higher and meaning is Meaning.LOSS else metric
         raise UserError(
-            f"{value!r} can't be {'a' if meaning is Meaning.SCORE else 'a loss,'} {wanted}: name the --metric "
-            "that was tuned, or say that the values are its scores"
+            f"a {meaning} of {value!r} can't be {wanted}: name the --metric that was tuned, or import a CSV "
+            "file with the right values"
         )
 
 

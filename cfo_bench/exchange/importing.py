@@ -56,8 +56,9 @@ def import_trials(
     """Writes the runs of an Optuna storage, a SMAC run, a FLAML log or a CSV file as traces into `results`.
 
     What the source does not tell has to be said: mostly `learner`, `task` and `metric`. `loss` or `score`
-    names the value of a trial where there are several, `columns` those of a CSV file. Several runs that would
-    have the same name get one seed after the other. An existing trace is an error, unless `force` replaces it.
+    names the value of a trial where there are several, `columns` those of a CSV file. Several runs that
+    would have the same name get one seed after the other. An existing trace is an error, unless `force`
+    replaces it.
     """
     told = Told(
         learner=learner,

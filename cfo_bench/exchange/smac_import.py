@@ -85,8 +85,8 @@ def _rows(file: Path, history: Any) -> list[dict[str, Any]]:
         return sorted(rows, key=lambda row: row["endtime"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
-            f"{str(file)!r} is no run history of SMAC 2 ({type(error).__name__}: {error}): give the folder of a "
-            "SMAC run"
+            f"{str(file)!r} is no run history of SMAC 2 ({type(error).__name__}: {error}): give the folder "
+            "of a SMAC run"
         ) from None
 
 

@@ -112,9 +112,7 @@ WRITERS = {".csv": write_csv, ".parquet": write_parquet}
 def writer_for(path: Path) -> Any:
     """The function that writes such a file; a UserError for a suffix that has none."""
     if path.suffix.lower() not in WRITERS:
-        raise UserError(
-            f"can't write {str(path)!r}: a table of trials is a {' or '.join(WRITERS)} file; change its suffix"
-        )
+        raise UserError(f"can't write {str(path)!r}: a table of trials is a {' or '.join(WRITERS)} file")
     return WRITERS[path.suffix.lower()]
 
 
