@@ -27,7 +27,11 @@ __all__ = [
     "Status",
     "Suite",
     "Trial",
+    "export_to_deepcave",
+    "export_to_optuna",
+    "export_trials",
     "fit_surrogate",
+    "import_trials",
     "load_results",
     "minimize",
     "run_suite",
@@ -36,6 +40,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from cfo_bench.exchange.exporting import export_to_deepcave, export_to_optuna, export_trials
+    from cfo_bench.exchange.importing import import_trials
     from cfo_bench.minimization import minimize
     from cfo_bench.optimizers.cfo import CFO
     from cfo_bench.records import Result, Status, Trial
@@ -58,7 +64,11 @@ _HOME = {
     "Status": "cfo_bench.records",
     "Suite": "cfo_bench.suite.model",
     "Trial": "cfo_bench.records",
+    "export_to_deepcave": "cfo_bench.exchange.exporting",
+    "export_to_optuna": "cfo_bench.exchange.exporting",
+    "export_trials": "cfo_bench.exchange.exporting",
     "fit_surrogate": "cfo_bench.surrogate_fits",
+    "import_trials": "cfo_bench.exchange.importing",
     "load_results": "cfo_bench.result_frames",
     "minimize": "cfo_bench.minimization",
     "run_suite": "cfo_bench.suite_runs",

@@ -64,6 +64,8 @@ def replay_trace(path: Path, budgets: tuple[float, ...] = ()) -> Replayed:
 
 def _check(path: Path, found: trace.Trace, spec: RunSpec) -> None:
     header = found.header
+    if "imported" in header:
+        raise UserError(f"{path} was imported, so its method can't be asked again: replay a run of cfo-bench")
     if "space" not in header or "method_seed" not in header:
         raise UserError(f"{path} was written by a version that did not record the space or the method's seed")
     space = Space.from_json(header["space"])

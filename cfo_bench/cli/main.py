@@ -12,6 +12,8 @@ from typing import NoReturn
 import click
 
 from cfo_bench import __version__
+from cfo_bench.cli.export import export
+from cfo_bench.cli.import_runs import import_runs
 from cfo_bench.cli.learners import learners
 from cfo_bench.cli.merge import merge
 from cfo_bench.cli.methods import methods
@@ -51,6 +53,8 @@ cli.add_command(report)
 cli.add_command(replay)
 cli.add_command(status)
 cli.add_command(merge)
+cli.add_command(export)
+cli.add_command(import_runs)
 cli.add_command(surrogate)
 cli.add_command(methods)
 cli.add_command(learners)

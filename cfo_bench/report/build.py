@@ -21,6 +21,7 @@ from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.reading.conditions import unequal_conditions
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.imported import completed, is_imported, origin
 from cfo_bench.report.reading.load import Selection, load
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.reading.shortening import as_if_ended
@@ -112,11 +113,13 @@ def _read(
     if request.budget_seconds is not None:
         read, gone = as_if_ended(read, request.budget_seconds)
         unreadable = [*unreadable, *gone]
+    read, about_imported = completed(read)
     found = comparable(read, request.budget_seconds)
     if not found.digests:
         raise UserError(f"no finished runs to report: {[*found.warnings, *unreadable][0]}")
     return found.digests, [
         *unreadable,
+        *about_imported,
         *found.warnings,
         *unequal_conditions(found.digests),
         *_without_baseline(found.digests, request.baseline),
@@ -187,10 +190,12 @@ def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tupl
 
 
 def _changed_methods(digests: Sequence[Digest]) -> list[tuple[str, str]]:
-    """Each method that is not as it comes: what it is a variant of, and its options that differ."""
+    """Each method that is not as it comes: its source, or what it is a variant of and how it differs."""
     found: dict[str, str] = {}
     for one in digests:
         spec, changed = one.header["spec"], one.header.get("changed_options", {})
+        if is_imported(one):
+            found.setdefault(one.method, origin(one))
         if one.method not in found and (changed or spec.get("variant")):
             options = ", ".join(f"{key}={value}" for key, value in changed.items()) or "its defaults"
             of = f"{label(spec['method'])} " if spec.get("variant") else ""

@@ -55,6 +55,9 @@ def differences(
         for key in {**there, **here}
         if key not in (*_NOT_IDENTITY, *allowed) and there.get(key) != here.get(key)
     ]
+    sources = [header.get("imported", {}).get("sha256") for header in (old, new)]
+    if sources[0] != sources[1]:
+        found.append(("origin", *("a run" if one is None else f"imported {one[:12]}…" for one in sources)))
     if found:
         return found
     old_data, new_data = old.get("data", {}), new.get("data", {})

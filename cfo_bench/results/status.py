@@ -61,6 +61,7 @@ class RunStatus:
     reason: str | None = None  # why it failed or was interrupted
     path: str | None = None  # of its trace
     clock: str | None = None  # `wall` or `virtual`
+    is_imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ def _of_trace(path: Path, found: Outline | Lines) -> RunStatus:
         reason=reason,
         path=str(path),
         clock=spec.get("clock", "wall"),
+        is_imported="imported" in found.header,
     )
 
 
@@ -260,7 +262,11 @@ def _doubled(runs: Sequence[RunStatus]) -> list[str]:
 
 
 def _missing(runs: Sequence[RunStatus]) -> list[RunStatus]:
-    """For each task the folds that one method of its learner has and another one lacks."""
+    """For each task the folds that one method of its learner has and another one lacks.
+
+    An imported run is as it is: it lacks nothing, and asks nothing of others.
+    """
+    runs = [run for run in runs if not run.is_imported]
     there = {(run.learner, run.task, run.method, run.fold, run.seed) for run in runs}
     methods: dict[str, set[str]] = {}
     folds: dict[tuple[str, str], set[tuple[int, int]]] = {}

@@ -101,6 +101,15 @@ _VERSIONS = _Type(
     lambda value: isinstance(value, dict) and all(isinstance(one, str) for one in value.values()),
 )
 
+_IMPORTED = _Type(
+    "a mapping with format, source, sha256, clock and unknown",
+    lambda value: (
+        isinstance(value, dict)
+        and all(isinstance(value.get(key), str) for key in ("format", "source", "sha256", "clock"))
+        and _NAMES.fits(value.get("unknown"))
+    ),
+)
+
 # The types of the keys in a header; those of an inner mapping are named with a dot. A key that is not
 # required may be missing: older versions did not write all of them.
 _HEADER: dict[str, _Type] = {
@@ -125,6 +134,7 @@ _HEADER: dict[str, _Type] = {
     "spec.charge_method": _FLAG,
     "spec.options": _MAPPING,
     "spec.learner_options": _MAPPING,
+    "imported": _IMPORTED,
     "changed_options": _MAPPING,
     "knows_budget": _Type("true or false", lambda value: type(value) is bool),
     "method_seed": _COUNT,

@@ -130,6 +130,8 @@ def lookups(
 def _useless(found: Lines) -> str | None:
     """Why nothing can be learned from a run; None if something can."""
     header = found.header
+    if header.get("imported"):
+        return "that were imported, so that their data and machine are not known"
     if header["data"].get("recording"):
         return "of recordings, which are no training"
     if not header.get("space"):

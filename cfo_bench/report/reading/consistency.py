@@ -15,6 +15,7 @@ import orjson
 
 from cfo_bench.registry import label
 from cfo_bench.report.reading.digest import Digest, State, Steps
+from cfo_bench.report.reading.imported import imported_clock, is_imported
 
 # This many runs are named; the others are only counted.
 _AT_MOST = 3
@@ -115,14 +116,18 @@ def _alike(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
 def _majority(
     runs: Sequence[Digest], what: str, of: Callable[[Digest], Any]
 ) -> tuple[list[Digest], str | None]:
-    """The runs with the most frequent value of a setting; none if two values are equally frequent."""
+    """The runs with the most frequent value of a setting; none if two values are equally frequent.
+
+    Imported runs have a say only where there are no others.
+    """
     counts = Counter(map(of, runs))
     if len(counts) < 2:
         return list(runs), None
-    (value, most), (_, second) = counts.most_common(2)
+    votes = Counter(map(of, [one for one in runs if not is_imported(one)] or runs))
+    (value, most), second = votes.most_common(1)[0], votes.most_common(2)[1:]
     sides = " and ".join(f"{_short(side)} ({_runs(n)})" for side, n in sorted(counts.items(), key=str))
     differ = f"its runs have different {what}, {sides}"
-    if most == second:
+    if second and second[0][1] == most:
         hint = "choose one with --budget" if what.startswith("budgets") else "give each its own --results"
         return [], f"{differ}: all are left out, as no side has more; {hint}"
     gone = [one for one in runs if of(one) != value]
@@ -138,7 +143,7 @@ def _one_clock(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
     lines = []
     for learner in dict.fromkeys(one.learner for one in runs):
         own = [one for one in runs if one.learner == learner]
-        counts = Counter(map(_clock, own))
+        counts = Counter(map(_clock, [one for one in own if not is_imported(one)] or own))
         chosen = max(counts, key=lambda clock: (counts[clock], clock == "wall"))
         gone = [one for one in own if _clock(one) != chosen]
         kept += [one for one in own if _clock(one) == chosen]
@@ -209,7 +214,9 @@ def _short(value: object) -> str:
 
 
 def _clock(one: Digest) -> str:
-    return str(one.header["spec"].get("clock", "wall"))
+    """Times of an imported run that are not known to be real seconds are on a clock of their own."""
+    clock = str(one.header["spec"].get("clock", "wall"))
+    return clock if not is_imported(one) or clock == "wall" else f"imported ({imported_clock(one)})"
 
 
 def _charge(one: Digest) -> str:

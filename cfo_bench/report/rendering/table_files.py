@@ -8,16 +8,12 @@ import math
 import re
 
 from cfo_bench.report.contents import CellValue, Table
+from cfo_bench.spreadsheets import no_formula
 
 # A table with more rows is broken over several pages.
 _ROWS_OF_A_PAGE = 60
 
 _BOLD = re.compile(r"\*\*(.+)\*\*")
-
-# How a formula begins, in ASCII or full width: spreadsheets ignore spaces before it. A number, also in
-# percent, is none.
-_FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|\t")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.ASCII | re.IGNORECASE)
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -48,7 +44,7 @@ def to_csv(table: Table) -> str:
     """Numbers with all digits, missing values empty, no bold, no text that a spreadsheet would execute."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_no_formula(column) for column in table.columns])
+    writer.writerow([no_formula(column) for column in table.columns])
     writer.writerows([_plain(value) for value in row] for row in table.rows)
     return text.getvalue()
 
@@ -119,19 +115,10 @@ def _whole(value: str | int | float) -> str:
 
 def _plain(value: CellValue) -> CellValue:
     if isinstance(value, str):
-        return _no_formula(_BOLD.sub(r"\1", value))
+        return no_formula(_BOLD.sub(r"\1", value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _no_formula(text: str) -> str:
-    """Text with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay.
-
-    A carriage return becomes a new line: Python's csv module does not quote it, and a row would end there.
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _markdown(text: str) -> str:

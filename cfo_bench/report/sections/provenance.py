@@ -12,6 +12,7 @@ from cfo_bench.registry import label
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.imported import is_imported, lacks, origin
 
 # What the traces say of one thing, by the names of the columns.
 Facts = dict[str, CellValue]
@@ -89,6 +90,7 @@ def _settings(one: Digest) -> Facts:
         "seed": one.seed,
         "options": _in_words(spec.get("options", {})),
         "learner_options": _in_words(spec.get("learner_options", {})),
+        **({"origin": origin(one)} if is_imported(one) else {}),
     }
 
 
@@ -103,7 +105,7 @@ def _data(one: Digest) -> Facts:
         "classes": data.get("classes"),
         "source": data.get("source"),
         "folds": data.get("folds"),
-        "sha256": data.get("sha256"),
+        "sha256": "not known: imported" if lacks(one, "data") else data.get("sha256"),
         "recording": data.get("recording"),
     }
 

@@ -1,0 +1,95 @@
+"""`cfo-bench import`: runs of other programs as traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cfo_bench.kinds import Duration
+from cfo_bench.terminal.run_options import AsInSuite
+
+FORMATS = ("optuna", "smac", "flaml", "csv")
+CLOCKS = ("wall", "durations")
+
+
+@click.command("import", short_help="Take in runs of Optuna, SMAC, FLAML, or a CSV file.")
+@click.argument("source")
+@click.option("--from", "format", type=click.Choice(FORMATS), help="What it is.  [default: as it looks]")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="The results folder to put the traces into.",
+)
+@click.option("--learner", help="What was tuned.")
+@click.option("--task", help="The data set.")
+@click.option("--method", help="What tuned it.")
+@click.option("--fold", type=click.IntRange(min=0), help="The fold that it was tuned on.  [default: 0]")
+@click.option("--seed", type=click.IntRange(min=0), help="Tells repetitions apart.  [default: 0]")
+@click.option("--metric", help="The metric that was tuned: auc, log_loss, r2, balanced_accuracy or mse.")
+@click.option("--problem", help="binary, multiclass or regression, where the metric does not tell.")
+@click.option("--budget", type=AsInSuite(Duration()), metavar="TIME", help="The time that the run had.")
+@click.option("--constant-loss", type=float, help="The loss of a constant prediction.")
+@click.option(
+    "--clock",
+    type=click.Choice(CLOCKS),
+    help="wall: its times are real seconds, with those of the method; durations: they are not.",
+)
+@click.option("--study", "studies", multiple=True, help="Only this Optuna study; give several for all.")
+@click.option("--loss", metavar="NAME", help="Which value of a trial is its loss.")
+@click.option("--score", metavar="NAME", help="Which value of a trial is its score: the metric itself.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="What a column of a CSV file is: seconds=time, say. docs/exchange.md has the names.",
+)
+@click.option(
+    "--hyperparameter",
+    "hyperparameters",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of a CSV file that is a hyperparameter.  [default: config.*, else all unknown ones]",
+)
+@click.option("--force", is_flag=True, help="Replace a run that was imported before.")
+def import_runs(source: str, columns: Sequence[str], budget: float | None, **options: Any) -> None:
+    """Write the runs in SOURCE as traces, so that a report has them beside your own.
+
+    \b
+    cfo-bench import study.db --learner xgboost --task adult --metric auc
+    cfo-bench import smac3_output/adult/0 --learner xgboost --task adult --metric auc
+    cfo-bench import flaml.log --learner xgboost --task adult --metric auc
+    cfo-bench import trials.csv --score val_auc --column seconds=time
+
+    SOURCE is an Optuna storage (sqlite:///FILE, or the file), the folder of a SMAC run, a log of FLAML, or a
+    CSV file with one row a trial. A trace that is imported says so, and what its source does not tell.
+    """
+    from cfo_bench.exchange.importing import import_trials
+    from cfo_bench.terminal.text import one_line, say
+
+    named = {}
+    for word in columns:
+        name, equals, column = word.partition("=")
+        if not equals or not column:
+            raise click.UsageError(f"--column {word!r} is not NAME=COLUMN, as in loss=val_loss")
+        named[name] = column
+    results: Path = options.pop("results")
+    for one in import_trials(source, results, columns=named, budget_seconds=budget, **options):
+        unknown = f"; not known: {', '.join(one.unknown)}" if one.unknown else ""
+        clock = _CLOCKS[one.clock]
+        say(one_line(f"{one.path}: {one.trials} trials; {clock}{unknown}"), err=False)
+        for line in one.remarks:
+            say(f"  {one_line(line)}")
+
+
+_CLOCKS = {
+    "wall": "its times are real seconds",
+    "virtual": "its times are virtual seconds",
+    "durations": "its times are those of its trials, without the method's",
+    "trials": "it has no times: each trial counts as one second",
+}

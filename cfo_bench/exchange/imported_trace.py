@@ -1,0 +1,321 @@
+"""An imported run as a trace: its header says where it is from, and what its source does not tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from cfo_bench import __version__
+from cfo_bench.clock import utc_now
+from cfo_bench.errors import UserError, brief_line
+from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock
+from cfo_bench.metrics import METRIC_OF, METRICS
+from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
+from cfo_bench.results.trace import SCHEMA_VERSION, encode
+from cfo_bench.results.trial_digest import sealed
+from cfo_bench.results.validation import check
+
+# How an imported method is called in folders, tables and figures: it is never taken for a measured one.
+PREFIX = "imported "
+
+# The loss of a predictor that has seen no feature, where the metric alone says it.
+_CONSTANT = {"auc": 0.5, "r2": 1.0}
+# The problem of a metric, where it has only one.
+_PROBLEM = {**{metric: problem for problem, metric in METRIC_OF.items()}, "mse": Problem.REGRESSION}
+# Losses of these metrics are shares.
+_SHARES = ("auc", "balanced_accuracy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the user says of the runs; None: what the source says."""
+
+    learner: str | None = None
+    task: str | None = None
+    method: str | None = None
+    fold: int | None = None
+    seed: int | None = None
+    metric: str | None = None
+    problem: str | None = None
+    budget_seconds: float | None = None
+    constant_loss: float | None = None
+    clock: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a run is from."""
+
+    format: str
+    file: str  # as the user named it
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedTrace:
+    """A trace that is ready to be written."""
+
+    spec: RunSpec
+    content: bytes
+    trials: int
+    clock: SourceClock
+    unknown: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
+    """The lines of a run's trace, which the check of traces accepts."""
+    if not run.trials:
+        part = f" of study {run.part!r}" if run.part else ""
+        raise UserError(f"{source.file}: no trial{part} has ended, so there is nothing to import")
+    metric, problem = _metric(run, told), _problem(run, told)
+    clock = SourceClock(told.clock) if told.clock else run.clock
+    remarks = list(run.remarks)
+    trials = _records(run, metric, clock)
+    elapsed = max(trial.ended for trial in trials)
+    if run.end is not None:
+        elapsed = max(elapsed, run.end.elapsed)
+    before = dict(run.header or {})
+    unknown = list(before.get("imported", {}).get("unknown", ())) if before else []
+    spec, not_told = _spec(run, told, clock, elapsed, trials)
+    constant, is_known = _constant_loss(run, told, metric, trials)
+    if not before:
+        unknown += [*not_told, "data", "machine", "method_seconds"]
+        unknown += [] if run.space else ["space"]
+    unknown += [] if is_known else ["constant_loss"]
+    if clock in (SourceClock.DURATIONS, SourceClock.TRIALS):
+        unknown.append("clock")
+    remarks += _gaps(trials) if clock is SourceClock.WALL and not before else []
+    header: dict[str, Any] = {
+        **before,
+        "kind": "run",
+        "schema": SCHEMA_VERSION,
+        "spec": {**before.get("spec", {}), **asdict(spec)},
+        "imported": {
+            "format": source.format,
+            "source": source.file,
+            "part": run.part,
+            "sha256": source.sha256,
+            "clock": str(clock),
+            "unknown": list(dict.fromkeys(unknown)),
+            "utc": utc_now(),
+            "cfo_bench_version": __version__,
+        },
+        "problem": problem,
+        "metric": metric,
+        "constant_loss": constant,
+        "data": before.get("data")
+        or {
+            "source": f"not known: imported from {source.format}",
+            "sha256": "",
+            "train_rows": run.train_rows or 0,
+        },
+    }
+    if not before:
+        header |= {"space": run.space.to_json()} if run.space else {}
+        header |= {"utc": run.utc} if run.utc else {}
+    lines = b"".join(map(encode, [header, *trials]))
+    content = lines + encode(sealed(_end(run, spec, trials, elapsed), lines))
+    check(source.file, content)
+    return ImportedTrace(
+        spec, content, len(trials), clock, tuple(header["imported"]["unknown"]), tuple(remarks)
+    )
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+
+def _metric(run: FoundRun, told: Told) -> str:
+    metric = told.metric or (run.header or {}).get("metric") or run.metric
+    if metric is None:
+        raise UserError(
+            "its source does not tell which metric was tuned: name it with --metric, one of "
+            f"{', '.join(METRICS)}"
+        )
+    if metric not in METRICS:
+        raise UserError(f"unknown metric {metric!r}: choose from {', '.join(METRICS)}")
+    if run.meaning is Meaning.SCORE and not METRICS[metric].higher_is_better:
+        raise UserError(f"the values were maximised, and {metric} is minimised: name another --metric")
+    return metric
+
+
+def _problem(run: FoundRun, told: Told) -> str:
+    metric = _metric(run, told)
+    problem = told.problem or (run.header or {}).get("problem") or run.problem or _PROBLEM.get(metric)
+    if problem is None:
+        raise UserError(f"--metric {metric} does not tell the problem: add --problem binary or multiclass")
+    if problem not in set(Problem):
+        raise UserError(f"unknown problem {problem!r}: choose from {', '.join(Problem)}")
+    return str(problem)
+
+
+def _constant_loss(
+    run: FoundRun, told: Told, metric: str, trials: Sequence[TrialRecord]
+) -> tuple[float, bool]:
+    """The loss of the constant predictor, and whether it is known: if not, it is the worst of the trials."""
+    if told.constant_loss is not None:
+        return told.constant_loss, True
+    if run.header is not None:
+        before: float = run.header["constant_loss"]
+        return before, True
+    if run.constant_loss is not None:
+        return run.constant_loss, True
+    if metric in _CONSTANT:
+        return _CONSTANT[metric], True
+    return max((trial.loss for trial in trials if trial.loss is not None), default=1.0), False
+
+
+def _spec(
+    run: FoundRun, told: Told, clock: SourceClock, elapsed: float, trials: Sequence[TrialRecord]
+) -> tuple[RunSpec, list[str]]:
+    """What was run, and which settings the source does not tell."""
+    before = dict((run.header or {}).get("spec", {}))
+    names = {
+        **{key: before[key] for key in ("learner", "task", "method", "fold", "seed") if before},
+        **run.names,
+    }
+    for name in ("learner", "task", "method", "fold", "seed"):
+        if (given := getattr(told, name)) is not None:
+            names[name] = given
+    for name in ("learner", "task"):
+        if not names.get(name):
+            raise UserError(f"its source does not tell the {name}: name it with --{name}")
+    called = told.method or before.get("variant") or names["method"]
+    variant = called if called.startswith(PREFIX) else f"{PREFIX}{called}"
+    budget = told.budget_seconds or before.get("budget_seconds") or run.budget_seconds
+    settings = {name: before[name] for name in RunSpec.__dataclass_fields__ if name in before}
+    spec = RunSpec(
+        **{
+            **settings,
+            "learner": names["learner"],
+            "task": names["task"],
+            "method": names["method"].removeprefix(PREFIX),
+            "fold": names.get("fold", 0),
+            "seed": names.get("seed", 0),
+            "variant": variant,
+            "budget_seconds": float(budget or max(elapsed, 1e-6)),
+            # Seconds that are not known to be real ones are never pooled with real ones.
+            "clock": "wall" if clock is SourceClock.WALL else "virtual",
+            **({} if before else {"max_trials": run.max_trials, "parallel": _at_once(trials)}),
+        }
+    )
+    if before:
+        return spec, []
+    not_told = [] if budget else ["budget_seconds"]
+    not_told += ["n_folds", "threads", "learner_options"]
+    not_told += [] if clock is SourceClock.WALL else ["parallel"]
+    return spec, not_told
+
+
+# --- trials ---------------------------------------------------------------------------------------
+
+
+def _records(run: FoundRun, metric: str, clock: SourceClock) -> list[TrialRecord]:
+    if all(trial.record is not None for trial in run.trials):
+        return [trial.record for trial in run.trials if trial.record is not None]
+    to_loss, to_score = METRICS[metric].to_loss, METRICS[metric].to_score
+    found = []
+    for trial, (started, ended) in zip(run.trials, _times(run.trials), strict=True):
+        status, loss, error = trial.status, None, trial.error
+        if status is Status.OK and (trial.value is None or not math.isfinite(trial.value)):
+            status, error = Status.FAILED, f"the {run.meaning} is {trial.value}"
+        if status is Status.OK and trial.value is not None:
+            loss = to_loss(trial.value) if run.meaning is Meaning.SCORE else trial.value
+            _check_loss(loss, metric, run.meaning, trial.value)
+        found.append(
+            TrialRecord(
+                number=0,
+                config=trial.config,
+                rows=trial.rows,
+                thread=0,
+                status=status,
+                loss=loss,
+                score=None if loss is None else to_score(loss),
+                started=min(started, ended),
+                ended=ended,
+                ask_seconds=0.0,
+                fit_seconds=max(ended - started, 0.0) if clock is not SourceClock.TRIALS else 0.0,
+                validate_seconds=0.0,
+                error=None if error is None else brief_line(error),
+            )
+        )
+    return _numbered(found)
+
+
+def _numbered(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """In the order of their ends; each has the number of its start, if several ran at once."""
+    by_end = sorted(trials, key=lambda trial: trial.ended)
+    if _at_once(by_end) == 1:
+        return [trial._replace(number=number) for number, trial in enumerate(by_end)]
+    places = sorted(range(len(by_end)), key=lambda at: by_end[at].started)
+    number_of = {at: number for number, at in enumerate(places)}
+    return [trial._replace(number=number_of[at]) for at, trial in enumerate(by_end)]
+
+
+def _times(trials: Sequence[FoundTrial]) -> list[tuple[float, float]]:
+    """When each trial started and ended: as told, else one after the other, else a second each."""
+    if all(trial.ended is not None for trial in trials):
+        return [
+            (_first(trial.started, (trial.ended or 0.0) - (trial.seconds or 0.0)), trial.ended or 0.0)
+            for trial in trials
+        ]
+    seconds = [1.0 if trial.seconds is None else trial.seconds for trial in trials]
+    if any(trial.seconds is None for trial in trials):
+        seconds = [1.0] * len(trials)
+    ends = list(accumulate(seconds))
+    return [(end - one, end) for end, one in zip(ends, seconds, strict=True)]
+
+
+def _first(told: float | None, otherwise: float) -> float:
+    return max(otherwise, 0.0) if told is None else told
+
+
+def _at_once(trials: Sequence[TrialRecord]) -> int:
+    """The most trials that were under way at a moment. An end comes before a start at the same moment."""
+    moments = [(trial.started, 1) for trial in trials if trial.ended > trial.started]
+    moments += [(trial.ended, -1) for trial in trials if trial.ended > trial.started]
+    return max(accumulate(step for _, step in sorted(moments)), default=1)
+
+
+def _check_loss(loss: float, metric: str, meaning: Meaning, value: float) -> None:
+    if loss < 0 or (metric in _SHARES and loss > 1):
+        higher = METRICS[metric].higher_is_better
+        wanted = f"1 − {metric}" if higher and meaning is Meaning.LOSS else metric
+        raise UserError(
+            f"a {meaning} of {value!r} can't be {wanted}: name the --metric that was tuned, or import a CSV "
+            "file with the right values"
+        )
+
+
+def _gaps(trials: Sequence[TrialRecord]) -> list[str]:
+    """A study may have been stopped, and gone on the next day: then its clock has a night in it."""
+    last, widest = 0.0, 0.0
+    for trial in sorted(trials, key=lambda one: one.started):
+        widest = max(widest, trial.started - last)
+        last = max(last, trial.ended)
+    if widest < 60.0 or widest < 0.25 * last:
+        return []
+    return [f"for {widest:.0f} of its {last:.0f} s no trial was under way: was it stopped in between?"]
+
+
+def _end(run: FoundRun, spec: RunSpec, trials: Sequence[TrialRecord], elapsed: float) -> EndRecord:
+    if run.end is not None and run.end.reason is not EndReason.INTERRUPTED:
+        return replace(run.end, trials_crc32=None, digest=None, digest_crc32=None)
+    best = min((one for one in trials if one.loss is not None), key=lambda one: one.loss or 0.0, default=None)
+    if elapsed >= spec.budget_seconds:
+        reason = EndReason.BUDGET
+    elif spec.max_trials is not None and len(trials) >= spec.max_trials:
+        reason = EndReason.MAX_TRIALS
+    else:
+        reason = EndReason.EXHAUSTED
+    return EndRecord(
+        reason=reason,
+        elapsed=elapsed,
+        trials=len(trials),
+        best_loss=None if best is None else best.loss,
+        best_score=None if best is None else best.score,
+        best_number=None if best is None else best.number,
+    )

@@ -1,0 +1,153 @@
+"""Imported runs beside measured ones: what their source does not tell is taken from those, and said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from cfo_bench.errors import CfoBenchError
+from cfo_bench.metrics import METRICS
+from cfo_bench.report.reading.digest import Digest, digest_of
+from cfo_bench.results.shortening import shortened
+from cfo_bench.results.trace import lines_of
+
+# Settings that an imported run is taken to share with the measured ones, where its source does not tell them.
+_SETTINGS = ("n_folds", "threads", "parallel", "learner_options")
+# What a difference in such settings would be called.
+_IN_WORDS = {
+    "budget_seconds": "budget",
+    "n_folds": "folds",
+    "threads": "threads",
+    "learner_options": "options of the learner",
+    "data": "data",
+    "constant_loss": "loss of a constant prediction",
+}
+
+
+def is_imported(one: Digest) -> bool:
+    return "imported" in one.header
+
+
+def imported_clock(one: Digest) -> str:
+    """What its times are: `wall`, `virtual`, `durations` or `trials`."""
+    return str(one.header["imported"]["clock"])
+
+
+def origin(one: Digest) -> str:
+    """Where an imported run is from."""
+    about = one.header["imported"]
+    return f"imported from {about['format']} ({Path(about['source']).name}, SHA-256 {about['sha256'][:12]}…)"
+
+
+def completed(digests: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
+    """All runs, the imported ones with what they lack; and a line for each imported method of a task."""
+    groups: dict[tuple[str, str], list[Digest]] = {}
+    for one in digests:
+        groups.setdefault((one.learner, one.task), []).append(one)
+    made = {key: _completed(group) for key, group in groups.items() if any(map(is_imported, group))}
+    if not made:
+        return list(digests), []
+    by_path = {one.path: one for group, _ in made.values() for one in group}
+    return [by_path.get(one.path, one) for one in digests], [
+        line for _, lines in made.values() for line in lines
+    ]
+
+
+def _completed(group: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
+    measured = [one for one in group if not is_imported(one)]
+    imported = [one for one in group if is_imported(one)]
+    done = [_with_what_others_tell(one, measured, imported) for one in imported]
+    by_method: dict[str, list[Digest]] = {}
+    for one in done:
+        by_method.setdefault(one.method, []).append(one)
+    return [*measured, *done], [_told(own, bool(measured)) for own in by_method.values()]
+
+
+def _with_what_others_tell(one: Digest, measured: Sequence[Digest], imported: Sequence[Digest]) -> Digest:
+    unknown = set(one.header["imported"]["unknown"])
+    if "budget_seconds" in unknown:
+        # Beside measured runs it has their budget; by itself no trial of it is cut off.
+        budget = _most(measured, lambda other: other.budget_seconds)
+        one = _with_budget(one, budget or max(other.budget_seconds for other in imported))
+    if "constant_loss" in unknown:
+        known = [other for other in (*measured, *imported) if not lacks(other, "constant_loss")]
+        same_fold = [other.constant_loss for other in known if other.fold == one.fold]
+        constants = same_fold or [other.constant_loss for other in known]
+        worst = max(other.constant_loss for other in imported)
+        one = replace(one, constant_loss=fmean(constants) if constants else worst)
+    if not measured:
+        return one
+    settings = {
+        name: _most(measured, lambda other, name=name: other.header["spec"].get(name, _DEFAULTS.get(name)))
+        for name in _SETTINGS
+        if name in unknown
+    }
+    header = {**one.header, "spec": {**one.header["spec"], **settings}}
+    if "data" in unknown:
+        told = _most(measured, lambda other: other.header["data"].get("sha256"))
+        recording = _most(measured, lambda other: other.header["data"].get("recording"))
+        header["data"] = {**header["data"], "sha256": told, **({"recording": recording} if recording else {})}
+    return replace(one, header=header)
+
+
+_DEFAULTS: dict[str, Any] = {"n_folds": 10, "threads": 1, "parallel": 1, "learner_options": {}}
+
+
+def lacks(one: Digest, what: str) -> bool:
+    """Whether the source of an imported run does not tell something."""
+    return is_imported(one) and what in one.header["imported"]["unknown"]
+
+
+def _most(runs: Iterable[Digest], of: Callable[[Digest], Any]) -> Any:
+    """The most frequent value; None without a run."""
+    values = [of(one) for one in runs]
+    if not values:
+        return None
+    (text, _), *_ = Counter(map(repr, values)).most_common(1)
+    return next(value for value in values if repr(value) == text)
+
+
+def _with_budget(one: Digest, budget_seconds: float) -> Digest:
+    """The run with another budget: what it found later does not count."""
+    if budget_seconds == one.budget_seconds:
+        return one
+    path = Path(one.path)
+    try:
+        found = lines_of(path)
+    except CfoBenchError:  # changed since it was read
+        return one
+    return one if found is None else digest_of(path, shortened(found, budget_seconds))
+
+
+def _told(own: Sequence[Digest], has_company: bool) -> str:
+    """What a reader of the report has to know of an imported method on a task."""
+    one = own[0]
+    assumed = [words for name, words in _IN_WORDS.items() if lacks(one, name)]
+    parts = [f"{one.method} on {one.task} with {one.learner} is {origin(one)}"]
+    if imported_clock(one) != "wall":
+        best = min((run.steps.losses[-1] for run in own if run.steps.losses), default=None)
+        score = "nothing" if best is None else f"{one.metric} {METRICS[one.metric].to_score(best):.5g}"
+        parts.append(
+            f"its times are not real seconds ({_CLOCKS.get(imported_clock(one), 'not known')}), so it is "
+            f"never compared with measured runs; it came to {score} in {max(run.trials for run in own)} trials"
+        )
+    elif assumed and has_company:
+        parts.append(
+            f"its source does not tell its {', '.join(assumed)}: they are taken as those of the other runs"
+        )
+    elif assumed:
+        parts.append(f"its source does not tell its {', '.join(assumed)}")
+    if lacks(one, "method_seconds"):
+        parts.append("what the method itself took is not known, and counts as idle or as training")
+    return "; ".join(parts)
+
+
+_CLOCKS = {
+    "virtual": "a virtual clock",
+    "durations": "those of its trials added up",
+    "trials": "each trial counts as one second",
+}
