@@ -1,6 +1,6 @@
 # Every target works on a fresh clone, and twice in a row.
 .DEFAULT_GOAL := help
-.PHONY: help install test test-full fuzz check demo bench schemas lock clean
+.PHONY: help install test test-full fuzz check demo docs bench schemas lock release clean
 
 python := .venv/bin/python
 # One thread a process: the tests and benchmarks run several processes side by side.
@@ -34,6 +34,10 @@ check: install  ## lint, formatting and strict types
 demo: install  ## a real benchmark on bundled data, then a virtual hour on recordings: 3 minutes
 	@bash scripts/demo.sh
 
+docs: install  ## build the site from docs/ into build/site, without a network
+	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet
+	@echo "docs: build/site/index.html"
+
 bench: install  ## run the project's own speed benchmarks, one after another (about half an hour)
 	@missed=; for script in benchmarks/*.py; do \
 		echo "== $$script"; $(python) "$$script" || missed="$$missed $$script"; \
@@ -45,6 +49,9 @@ schemas: install  ## write the JSON Schemas and the table of suite keys anew, af
 lock:  ## pin the whole tree anew from pyproject.toml (UPGRADE=1: newest versions)
 	@bash scripts/lock.sh
 
+release: install  ## build, check and try the wheel of this version; a pushed tag publishes it
+	@bash scripts/release.sh
+
 clean:  ## remove .venv, caches and builds; results/ stays
-	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

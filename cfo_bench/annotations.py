@@ -50,23 +50,30 @@ def constructors(cls: type[Any]) -> list[Callable[..., None]]:
 
 
 def documented_parameters(cls: type[Any]) -> dict[str, str]:
-    """What the docstrings of a class, and of those that it extends, say about each parameter.
-
-    A parameter has a line of its own: its name, two spaces or more, and what it does. Lines that are
-    indented further continue it.
-    """
+    """What the docstrings of a class, and of those that it extends, say about each parameter."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        name = ""
-        for line in inspect.cleandoc(vars(base).get("__doc__") or "").splitlines():
-            if start := _PARAMETER.match(line):
-                name = start["name"]
-                found[name] = start["text"]
-            elif name and line.startswith("  "):
-                found[name] += f" {line.strip()}"
-            else:
-                name = ""
+        found |= split_docstring(vars(base).get("__doc__"))[1]
     return found
+
+
+def split_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
+    """The prose of a docstring, and what it says about each parameter.
+
+    A parameter has a line of its own: its name, two spaces or more, and what it does. Lines that are
+    indented further continue it. What a function returns is called `returns`.
+    """
+    prose, found, name = [], dict[str, str](), ""
+    for line in inspect.cleandoc(docstring or "").splitlines():
+        if start := _PARAMETER.match(line):
+            name = start["name"]
+            found[name] = start["text"]
+        elif name and line.startswith("  "):
+            found[name] += f" {line.strip()}"
+        else:
+            name = ""
+            prose.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).strip(), found
 
 
 def fits(value: object, hint: Any) -> bool:

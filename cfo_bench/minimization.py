@@ -17,12 +17,12 @@ from cfo_bench.space import Config, Space
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best configuration found, after how many `seconds`, and how many `trials` there were in all."""
+    """The best configuration that `minimize` found."""
 
     config: Config
     loss: float
-    trials: int
-    seconds: float
+    trials: int  # in all
+    seconds: float  # from the start of the search until it was found
 
 
 def minimize(
@@ -36,10 +36,20 @@ def minimize(
     method: str = "cfo",
     **options: Any,
 ) -> Best:
-    """The lowest value of `function(config)` found from the low-cost `start` within the limits.
+    """Searches for the configuration with the lowest value of `function`, in this process.
 
-    A call that raises, or returns no finite number, is a failed trial; when all are, that is an
-    error. A call under way when the budget ends is waited for and not counted.
+    A call that raises, or returns no finite number, is a failed trial. If all trials fail, that is a
+    `RunError`. A call that is running when the budget ends is waited for, and does not count.
+
+    function        takes a configuration (a dict), and returns its loss: lower is better
+    space           the hyperparameters and their ranges
+    start           a cheap configuration, where the search begins: one value for each hyperparameter
+    budget_seconds  stop after so many seconds; give this, `max_trials` or both
+    max_trials      stop after so many calls
+    seed            the same seed and the same losses give the same search
+    method          any method of `cfo-bench methods`
+    options         options of the method, such as `delta_init=1.0`
+    returns         the best configuration with its loss, and when it was found
 
     >>> from cfo_bench import Int, Space, minimize
     >>> minimize(lambda c: (c["k"] - 7) ** 2, Space([Int("k", 1, 100)]), {"k": 1}, budget_seconds=5).config

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Status(StrEnum):
     """How a trial ended; only an `ok` one has a loss."""
 
-    OK = "ok"
+    OK = "ok"  # it was trained and validated in time
     FAILED = "failed"  # it raised, its process died, or its loss is no finite number
     TIMEOUT = "timeout"  # it was not done at its deadline
     MEMORY = "memory"  # it asked for more memory than it may have
@@ -48,7 +48,7 @@ class Trial:
     """One configuration that a method asks to have evaluated."""
 
     number: int  # the method's count of the trials that it asked for, from 0
-    config: Config
+    config: Config  # one value for each hyperparameter
     rows: int | None = None  # how many training rows to use; None: all
     thread: int = 0  # which of the method's searches asked for it, where it runs several side by side
 
@@ -56,14 +56,14 @@ class Trial:
 class Result(NamedTuple):
     """What came of a trial.
 
-    A tuple, since it is faster to make than a dataclass: several are made for each trial, while the
+    It is a tuple, since it is faster to make than a dataclass: several are made for each trial, while the
     run's clock is running.
     """
 
-    status: Status
-    loss: float | None = None  # None unless the status is `ok`
-    fit_seconds: float = 0.0
-    validate_seconds: float = 0.0
+    status: Status  # how the trial ended
+    loss: float | None = None  # lower is better; None unless the status is `ok`
+    fit_seconds: float = 0.0  # what training took
+    validate_seconds: float = 0.0  # what predicting and scoring took
     peak_memory_mb: float | None = None  # the most that the process has held so far; None: not measured
     error: str | None = None  # one line
 

@@ -29,17 +29,22 @@ def write_report(
     formats: Collection[str] | None = None,
     on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> Built:
-    """Makes tables, figures and one page from the traces in `results`, in the folder `out`.
+    """Makes tables, figures and a page from the traces of a results folder.
 
-    `results` may be several folders: a run that is the same in two of them is counted once. `out` is `report`
-    in the results folder unless it is given, as it has to be for several. `learners`, `tasks` and `methods`
-    take only these; the methods `constant` and `tuned-rf`, which scale the scores, are always read. The other
-    methods are measured against the `baseline`. With a `budget`, such as 4 or "4s", longer runs are read as
-    if they had ended then, and shorter ones are left out. `references` are CSV files with published scores of
-    others, or "paper" for the paper's. With `importance`, every trial is read to compute how much each
-    hyperparameter matters. `formats` are some of html, png, pdf, csv, markdown and latex, or "all";
-    unless they are given, all but pdf. `on_progress` is told the stage, and how many of how many are done.
-    Returned are the standings, the warnings and the files.
+    results         one results folder, or several; a run that is the same in two of them is counted once
+    out             where the report goes. None: `report` in the results folder; for several folders it has
+                    to be given
+    learners        only these; empty: all
+    tasks           only these; empty: all
+    methods         only these; empty: all. `constant` and `tuned-rf`, which scale the scores, are always read
+    baseline        the method that the others are compared with
+    full_rows_only  count only trials on all training rows
+    budget          read longer runs as if they had ended then, such as 4 or "4s"; shorter ones are left out
+    references      CSV files with published scores of others, or "paper" for the paper's
+    importance      compute how much each hyperparameter matters: reads every trial
+    formats         some of html, png, pdf, csv, markdown and latex, or "all"; None: all but pdf
+    on_progress     is called with the stage, and how many of how many steps are done
+    returns         the standings, the warnings and the files
     """
     from cfo_bench.report.build import Request, build
     from cfo_bench.report.numbers.fanova import require_optuna

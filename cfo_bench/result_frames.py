@@ -21,9 +21,12 @@ CONFIG_PREFIX = "config."
 
 
 def load_results(folder: str | Path = "results") -> ResultFrames:
-    """What `folder` holds, as two tidy frames; the folder of `run_suite` or of `cfo-bench run --results`.
+    """Reads a results folder as two pandas frames, one row for each run and one row for each trial.
 
-    A UserError where there is no such folder, or nothing in it.
+    A folder that does not exist, or has no traces, is a `UserError`.
+
+    folder   the results folder of `run_suite`, or of `cfo-bench run --results`
+    returns  an object with the frames `runs` and `trials`
     """
     path = Path(folder)
     found = status(path)

@@ -39,12 +39,12 @@ def without_numpy(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Int:
-    """A whole number in [low, high], both included."""
+    """A hyperparameter that is a whole number."""
 
     name: str
-    low: int
-    high: int
-    log: bool = False
+    low: int  # the smallest value
+    high: int  # the largest value
+    log: bool = False  # draw on a logarithmic scale
 
     def __post_init__(self) -> None:
         if type(self.low) is not int or type(self.high) is not int:
@@ -69,12 +69,12 @@ class Int:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """A real number in [low, high], both included."""
+    """A hyperparameter that is a real number."""
 
     name: str
-    low: float
-    high: float
-    log: bool = False
+    low: float  # the smallest value
+    high: float  # the largest value
+    log: bool = False  # draw on a logarithmic scale
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", float(self.low))
@@ -95,11 +95,11 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """One of `choices`; `ordered` ones are neighbours in the order they are given."""
+    """A hyperparameter that is one of some choices."""
 
     name: str
-    choices: tuple[Value, ...]
-    ordered: bool = False
+    choices: tuple[Value, ...]  # plain numbers, texts, bools or None, all different
+    ordered: bool = False  # their order means something: neighbours are alike
 
     def __init__(self, name: str, choices: Sequence[Value], ordered: bool = False) -> None:
         object.__setattr__(self, "name", name)
@@ -147,7 +147,9 @@ def is_fixed(param: Param) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Hyperparameters in a fixed order.
+    """The hyperparameters of a search, in a fixed order.
+
+    params  one or several of `Int`, `Float` and `Categorical`, each with another name
 
     >>> space = Space([Int("trees", 4, 1000, log=True), Float("rate", 0.01, 0.1)])
     >>> len(space), space["trees"].high

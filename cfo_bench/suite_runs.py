@@ -104,11 +104,11 @@ def ignore(event: Event) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of one's own as a task: the column `target` is predicted, and is of the kind `problem`."""
+    """A data file of your own as a task."""
 
     path: Path | None = None  # None: there is no such file
-    target: str | None = None
-    problem: str | None = None  # None: the values of the target tell
+    target: str | None = None  # the column to predict
+    problem: str | None = None  # binary, multiclass or regression; None: the values of the target tell
 
 
 NO_FILE = OwnFile()
@@ -184,13 +184,20 @@ def runs_of(
     import_files: bool = True,
     on_event: Callable[[Event], None] = ignore,
 ) -> SuiteRuns:
-    """Every run of a suite: a `Suite`, the path of its file, or the name of one that comes with the package.
+    """Every run of a suite, without running any.
 
-    `options` and `learner_options` are for all methods and learners that have them, or as `name.key` for
-    one. `only` takes the runs of these ids, `shard` (k, n) every n-th of them from the k-th. Data that
-    is not on this machine is fetched first, unless `fetch` is False; a task's official folds are known only
-    then. With `import_files=False`, no local file that the suite names (`mine.py:Mine`) is imported, and no
-    program (`exec:…`) started: the runs can be looked at, but not run.
+    suite            a `Suite`, the path of its file, or the name of one that comes with the package
+    own_file         a data file as a task, beside the tasks of the suite
+    options          for all methods that have them, or as `name.key` for one
+    learner_options  the same for learners
+    only             take only the runs with these ids
+    shard            (k, n) takes every n-th run from the k-th on
+    offline          never use the network
+    fetch            fetch data that is not on this machine: only then are a task's official folds known
+    import_files     False: import no local file that the suite names (`mine.py:Mine`), and start no program
+                     (`exec:…`). Such runs can be looked at, but not run
+    on_event         is told when data is fetched
+    returns          the runs, with what they take
     """
     if not isinstance(suite, Suite):
         suite = read(find(str(suite)))
@@ -283,12 +290,16 @@ def run_suite(
     force: bool = False,
     on_event: Callable[[Event], None] = ignore,
 ) -> SuiteOutcome:
-    """Runs what is missing of a suite; what is done is recognised, what was interrupted is resumed.
+    """Runs what is missing of a suite. Finished runs are skipped, interrupted ones are resumed.
 
     Everything that can be checked is checked before the first run starts, and a mistake is a `UserError`.
-    A run that fails stops no other: see `SuiteOutcome.failures`. `force` runs again what is done.
-    `on_event` is told what happens, on the thread that called this. Ctrl-C ends all runs and raises
+    A run that fails stops no other: see `SuiteOutcome.failures`. Ctrl-C ends all runs and raises
     `Interrupted`; the same call resumes them.
+
+    suite     a `Suite`, the path of its file, the name of one that comes with the package, or `runs_of(…)`
+    force     run finished runs again; a copy of each old trace is kept
+    on_event  is called with each event, on the thread that called `run_suite`
+    returns   what became of each run
 
     >>> import tempfile
     >>> from cfo_bench import Suite, run_suite

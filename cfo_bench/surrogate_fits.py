@@ -30,11 +30,11 @@ class TaskFit:
 class SurrogateFit:
     """What was fitted, and the file that it was written to."""
 
-    path: Path
-    sha256: str
-    traces: int
-    traces_sha256: str
-    fits: Sequence[TaskFit]
+    path: Path  # the file
+    sha256: str  # of the file
+    traces: int  # how many traces were read
+    traces_sha256: str  # of their contents
+    fits: Sequence[TaskFit]  # how good each surrogate is
     skipped: Sequence[str]  # traces that nothing could be learned from, and why
 
 
@@ -53,11 +53,16 @@ def fit_surrogate(
     force: bool = False,
     on_fit: Callable[[TaskFit], None] = lambda fit: None,
 ) -> SurrogateFit:
-    """Fits surrogates to all traces of one or several results folders, one for each learner and task.
+    """Fits surrogates to the traces of results folders, one for each learner and task.
 
-    The file `out` is for `cfo-bench run --surrogate` and `Suite(surrogate=…)`. If the surrogate of one task
-    is below the quality that docs/simulation.md states, nothing is written and a `PoorSurrogateError` says
-    so; `force` writes it all the same. `on_fit` is told of each as soon as its quality is known.
+    If one of them is below the quality that docs/simulation.md states, nothing is written, and a
+    `PoorSurrogateError` says which.
+
+    results  one results folder, or several
+    out      the file to write, for `cfo-bench run --surrogate` and `Suite(surrogate=…)`
+    force    write poor surrogates too
+    on_fit   is called with each surrogate as soon as its quality is known
+    returns  what was fitted, how good it is, and the file
     """
     from cfo_bench.recordings.surrogate_file import SurrogateFile, write
     from cfo_bench.surrogates.fitting import FEWEST_TRIALS, fit, thinned

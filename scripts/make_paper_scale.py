@@ -142,7 +142,7 @@ def header(spec: RunSpec, problem: str, metric: str, constant: float) -> dict[st
         },
         "utc": "2026-01-01T00:00:00Z",
         "command": f"cfo-bench run --task {spec.task} --method {spec.method} --budget 3600",
-        "cfo_bench": {"version": "0.1.0", "commit": None},
+        "cfo_bench": {"version": "0.2.0", "commit": None},
         "machine": {
             "node": "made-up",
             "cpu": "none",

@@ -29,11 +29,13 @@ NOT_IMPORTED = {
     "cmaes": "optuna's CMA-ES is computed by it",
     "cryptography": "Dask makes certificates for TLS with it",
     "hatchling": "the build backend",
+    "mkdocs-material": "the theme of the site",
     "mypy": "make check",
     "pandas-stubs": "pandas' types for mypy",
     "pytest-timeout": "ends a test that hangs",
     "pytest-xdist": "make test runs several tests at once",
     "ruff": "make check",
+    "twine": "make release",
     "types-pyyaml": "PyYAML's types for mypy",
 }
 # What a row does not need as a whole: its module says what is missing when it is asked for.
@@ -168,7 +170,8 @@ def imported_below(folder: str) -> set[str]:
     files = (ROOT / folder).rglob("*.py")
     trees = [ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in files]
     # cfo_bench_dice is the plug-in that tests/plugins/dice holds.
-    return set().union(*(others(tree, ("cfo_bench", "tests", "cfo_bench_dice")) for tree in trees))
+    ours = ("cfo_bench", "tests", "scripts", "cfo_bench_dice")
+    return set().union(*(others(tree, ours) for tree in trees))
 
 
 # --- declared, so imported --------------------------------------------------------------------
@@ -180,15 +183,16 @@ def test_no_dependency_of_the_core_is_unused() -> None:
     assert unused(declared(), imported) == set()
 
 
-@pytest.mark.parametrize("extra", [name for name in PROJECT["optional-dependencies"] if name != "dev"])
+@pytest.mark.parametrize("extra", sorted(PROJECT["optional-dependencies"].keys() - {"dev", "docs"}))
 def test_no_dependency_of_an_extra_is_unused(extra: str) -> None:
     modules = [tree for module, tree in sources().items() if extra in extras().get(module, ())]
 
     assert unused(declared(extra), set().union(*map(others, modules))) == set()
 
 
-def test_no_dependency_of_the_developers_is_unused() -> None:
-    assert unused(declared("dev"), imported_below("tests")) == set()
+@pytest.mark.parametrize(("extra", "folder"), [("dev", "tests"), ("docs", "scripts")])
+def test_no_dependency_of_the_developers_is_unused(extra: str, folder: str) -> None:
+    assert unused(declared(extra), imported_below(folder)) == set()
 
 
 def unused(distributions: set[str], imported: set[str]) -> set[str]:
@@ -198,7 +202,8 @@ def unused(distributions: set[str], imported: set[str]) -> set[str]:
 
 def test_what_is_listed_as_not_imported_is_declared_and_not_imported() -> None:
     everything = declared().union(*(declared(extra) for extra in PROJECT["optional-dependencies"]))
-    imported = set().union(*(others(tree) for tree in sources().values())) | imported_below("tests")
+    imported = set().union(*(others(tree) for tree in sources().values()))
+    imported |= imported_below("tests") | imported_below("scripts")
 
     assert NOT_IMPORTED.keys() <= everything
     assert unused(set(NOT_IMPORTED), imported) == set()

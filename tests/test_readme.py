@@ -1,4 +1,4 @@
-"""What the README shows is true: its examples run, its links lead somewhere."""
+"""What the README shows is true: its examples run. tests/test_docs.py sees to its links and commands."""
 
 from __future__ import annotations
 
@@ -6,31 +6,21 @@ import doctest
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
-from cfo_bench.cli.main import cli
 from cfo_bench.records import TrialRecord
+from tests.helpers import pages
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    return [body for name, body in found if name == language]
-
-
-def commands() -> list[list[str]]:
-    """Every `cfo-bench …` line of the examples, without a prompt, its continued lines joined."""
-    text = "\n".join([*blocks(""), *blocks("console")]).replace("\\\n", " ")
-    lines = [line.removeprefix("$ ") for line in text.splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("cfo-bench ")]
+    return pages.blocks(TEXT, language)
 
 
 def cfo_bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -47,7 +37,9 @@ def test_the_method_of_the_readme_runs(tmp_path: Path) -> None:
     (found,) = re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     name, source = found
     (tmp_path / name).write_text(source, encoding="utf-8")
-    (command,) = [command for command in commands() if any(word.startswith(name) for word in command)]
+    (command,) = [
+        command for command in pages.commands(TEXT) if any(word.startswith(name) for word in command)
+    ]
     short = ["--budget", "60", "--max-trials", "20", "--folds", "0", "--json", "-q"]
 
     answer = cfo_bench(tmp_path, *command, *short)
@@ -78,19 +70,10 @@ def test_the_library_examples_run(example: str) -> None:
     assert outcome.failed == 0
 
 
-def test_every_command_of_the_readme_is_one_that_the_program_takes() -> None:
-    assert commands()
-    for command in commands():
-        context = click.Context(cli)
-        name, found, rest = cli.resolve_command(context, command)
-        assert found is not None and name is not None
-        found.make_context(name, rest)
-
-
 def test_the_table_shown_has_the_columns_of_the_program() -> None:
     from cfo_bench.terminal.summary import _COLUMNS
 
-    headings = [line for line in "\n".join(blocks("console")).splitlines() if line.startswith("task ")]
+    headings = [line for line in "\n".join(blocks("text")).splitlines() if line.startswith("task ")]
 
     assert [re.split(r"  +", line) for line in headings] == [list(_COLUMNS)]
 
@@ -101,11 +84,6 @@ def test_the_annotated_trial_has_every_key_of_a_trial() -> None:
 
     of_one_at_a_time = [key for key in TrialRecord._fields if key != "asked"]
     assert re.findall(r'"(\w+)":', without_config) == ["kind", *of_one_at_a_time]
-
-
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"(?<!!)\[[^\]]+\]\(((?!http)[^)#]+)\)", TEXT))))
-def test_every_link_leads_to_a_file(link: str) -> None:
-    assert (ROOT / link).is_file()
 
 
 def test_the_options_named_in_the_readings_exist() -> None:

@@ -129,8 +129,11 @@ class CFOThread(FLOW2Thread):
 
 
 class CFO(LocalSearch[CFOThread]):
-    """Cost-frugal optimisation, as the paper reads.
+    """Cost-frugal optimisation, as the paper describes it.
 
+    space         the hyperparameters and their ranges
+    start         a cheap configuration, where the search begins
+    seed          the same seed and the same losses give the same search
     mode          `paper`; `tuned` is the method `cfo-tuned`
     parallel      search threads, each with one trial at a time
     scale         `log2` or `ln`: the space of x and δ

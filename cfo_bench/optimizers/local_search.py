@@ -123,6 +123,7 @@ class LocalSearch(Generic[Thread]):
         self._asked = 0
 
     def ask(self) -> Trial:
+        """The next configuration to evaluate. Raises Exhausted if nothing new is left."""
         for index, waiting in enumerate(self._waiting):
             if waiting is None and index not in self._exhausted:
                 try:
@@ -140,6 +141,7 @@ class LocalSearch(Generic[Thread]):
         return first[0]
 
     def tell(self, trial: Trial, result: Result) -> None:
+        """Takes the result of a trial that was asked for."""
         waiting = self._waiting[trial.thread]
         if waiting is None or waiting[0].number != trial.number:
             raise ValueError(f"told about trial {trial.number}, which is not waiting for its result")

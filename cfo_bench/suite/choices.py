@@ -22,7 +22,7 @@ class Choice:
     """A method or a learner with its options."""
 
     name: str  # a registered name, or file.py:Class
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)  # its options, where they are not the defaults
     variant: str = ""  # of a method: what it is called in folders, tables and figures; "": by its own name
     # Where in a file each option was written, and under "" where the name was.
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
