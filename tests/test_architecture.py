@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "machine": "",
     "results": "",
     "surrogates": "recordings results",
+    "models": "learners tasks",
     "suite": "optimizers learners tasks recordings",
     "run": "optimizers learners tasks recordings suite results machine",
     "engines": "tasks suite results machine run",
