@@ -5,6 +5,7 @@ What `cfo-bench compare` does, from Python: `compare("my.csv", "y", for_seconds=
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from statistics import fmean
 
 from cfo_bench import machine
 from cfo_bench.clock import monotonic
-from cfo_bench.comparison_plan import ComparisonPlan, planned
+from cfo_bench.comparison_plan import ComparisonPlan, planned, trees_that_fit
 from cfo_bench.errors import TooManyFoldsError, UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.metrics import METRICS
@@ -138,7 +139,7 @@ def compare(
     learners: Sequence[str] = (),
     methods: Sequence[str] = (),
     validation: str = "holdout",
-    results: str | Path = "results",
+    results: str | Path | None = None,
     jobs: int | None = None,
     seed: int = 0,
     spent_seconds: float = 0.0,
@@ -146,7 +147,8 @@ def compare(
 ) -> Comparison:
     """Compares learners and methods on a file within `for_seconds` in all, such as 600 or "10m".
 
-    Learners and methods are chosen unless they are given. Scores are on rows that no method has seen, unless
+    The traces go into `results`, by default a folder such as compare-my-600s: the same call again finds them
+    there. Learners and methods are chosen unless they are given. Scores are on rows that no method has seen, unless
     `validation` is "fold". Runs that are not done in time don't count. `spent_seconds` of the time are over
     already: a program may have taken some to start.
     """
@@ -165,12 +167,12 @@ def compare(
         folds="0",
         seeds=(seed,),
         jobs=jobs or machine.cores(),
-        results=Path(results),
+        results=Path(results or f"compare-{Path(data).stem}-{total:g}s"),
     )
     suite, facts = _with_folds(suite, on_event)
     reserve = max(_LEAST_RESERVE_SECONDS, _RESERVE_SHARE * total)
     plan = planned(
-        total - (monotonic() - started) - 2 * reserve,
+        total - _in_steps(monotonic() - started, total) - 2 * reserve,
         suite.jobs,
         facts.n_rows * facts.n_features,
         suite.n_folds or 1,
@@ -180,10 +182,15 @@ def compare(
     if learners or methods:  # what was asked for is all done, if on fewer folds
         plan = _as_asked(plan, learners, methods)
     on_event(Note(_in_words(plan, suite, facts, total)))
-    runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan)
+    runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan, facts)
     with suppress(_TimeIsUpError):
         run_suite(runs, on_event=_until(started + total - reserve, on_event))
     return _compared(runs, plan, monotonic() - started)
+
+
+def _in_steps(seconds: float, total: float) -> float:
+    """Up to the next twentieth of all time, so that the same command plans the same runs again."""
+    return math.ceil(20 * seconds / total) * total / 20
 
 
 class _TimeIsUpError(Exception):
@@ -244,11 +251,13 @@ def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float
     )
 
 
-def _runs(suite: Suite, plan: ComparisonPlan) -> SuiteRuns:
+def _runs(suite: Suite, plan: ComparisonPlan, facts: TaskFacts) -> SuiteRuns:
     """The methods with every learner, the references once; fold by fold, so that whole ones are done."""
     learners = tuple(map(Choice, plan.learners))
     compared = runs_of(replace(suite, learners=learners, methods=tuple(map(Choice, plan.methods))))
-    references = runs_of(replace(suite, learners=learners[:1], methods=(Choice(CONSTANT), Choice(FOREST))))
+    trees = trees_that_fit(plan.budget_seconds, facts.n_rows, facts.n_features)
+    scale = (Choice(CONSTANT), Choice(FOREST, {"trees": trees}))
+    references = runs_of(replace(suite, learners=learners[:1], methods=scale))
     specs = sorted([*compared.specs, *references.specs], key=lambda spec: spec.fold)
     return replace(compared, specs=specs)
 

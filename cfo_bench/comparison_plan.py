@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,12 @@ def planned(
     return ComparisonPlan(
         tuple(learners[:n_learners]), tuple(methods[:n_methods]), folds, _rounded(budget(*found))
     )
+
+
+def trees_that_fit(budget_seconds: float, n_rows: int, n_features: int) -> int:
+    """How many trees the reference forest gets: its tuning grows dozens of forests, in a run's budget."""
+    seconds_a_tree = 0.004 + 2e-8 * n_rows * math.log2(n_rows + 1) * n_features**0.5
+    return max(10, min(200, int(0.1 * budget_seconds / seconds_a_tree)))
 
 
 def _rounded(seconds: float) -> float:

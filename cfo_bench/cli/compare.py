@@ -47,10 +47,8 @@ from cfo_bench.terminal.run_options import own_data
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
-    default=Path("results"),
-    show_default=True,
     metavar="DIR",
-    help="Folder of the traces.",
+    help="Folder of the traces.  [default: such as compare-my-600s]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress; only what went wrong, and the answer.")

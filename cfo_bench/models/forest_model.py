@@ -67,7 +67,7 @@ class ForestModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {}
 
-    def load(self, content: bytes, facts: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             arrays = dict(found)
 

@@ -49,7 +49,7 @@ class LightGBMModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {}
 
-    def load(self, content: bytes, facts: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
         import lightgbm
 
         booster = lightgbm.Booster(model_str=content.decode())

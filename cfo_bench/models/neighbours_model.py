@@ -57,12 +57,12 @@ class NeighboursModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {"dense": dense_facts.to_json(model.rows.encoder)}
 
-    def load(self, content: bytes, facts: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
         from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             x, y = found["x"], found["y"]
-        encoder = dense_facts.from_json(facts["dense"])
+        encoder = dense_facts.from_json(about["model_facts"]["dense"])
         is_regression = recipe.problem is Problem.REGRESSION
         k = min(recipe.config["k"], len(y))
         model = (KNeighborsRegressor if is_regression else KNeighborsClassifier)(

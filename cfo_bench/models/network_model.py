@@ -128,7 +128,7 @@ class NetworkModel:
             "target_deviation": model.deviation,
         }
 
-    def load(self, content: bytes, facts: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
         import torch
 
         try:
@@ -138,7 +138,7 @@ class NetworkModel:
             raise UserError(
                 f"this is no state dict of a network of cfo-bench: {' '.join(str(error).split())[:200]}"
             ) from None
-        encoder = dense_facts.from_json(facts["dense"])
+        encoder = dense_facts.from_json(about["model_facts"]["dense"])
 
         def predict(x: Array) -> Array:
             (w1, b1), (w2, b2), (w3, b3) = layers
@@ -150,6 +150,7 @@ class NetworkModel:
                     return np.asarray(torch.softmax(outputs, dim=1).numpy())
                 if recipe.problem is Problem.BINARY:
                     return np.asarray(torch.sigmoid(outputs[:, 0]).numpy())
-            return np.asarray(outputs[:, 0].numpy() * facts["target_deviation"] + facts["target_mean"])
+            scale = about["model_facts"]
+            return np.asarray(outputs[:, 0].numpy() * scale["target_deviation"] + scale["target_mean"])
 
         return predict

@@ -43,8 +43,8 @@ class ModelKind(Protocol):
     def facts(self, model: Any) -> dict[str, Any]:
         """What `load` needs besides the file, as JSON."""
 
-    def load(self, content: bytes, facts: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
-        """The `predict` of a model in a file."""
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+        """The `predict` of a model in a file; `about` is what the JSON beside it says."""
 
 
 _KINDS = {

@@ -115,7 +115,7 @@ def load_model(path: str | Path) -> SavedModel:
         ) from None
     if hashlib.sha256(content).hexdigest() != recorded:
         raise UserError(f"{path} is not the model that {beside.name} describes: fit it again")
-    return SavedModel(about, kind_of(recipe.learner).load(content, about["model_facts"], recipe))
+    return SavedModel(about, kind_of(recipe.learner).load(content, about, recipe))
 
 
 def encoded(frame: pd.DataFrame, columns: list[Mapping[str, Any]]) -> Array:

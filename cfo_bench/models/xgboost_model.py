@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cfo_bench.learners.xgboost import fixed_settings
@@ -48,13 +48,13 @@ class XGBoostModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {}
 
-    def load(self, content: bytes, facts: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
         import xgboost
 
         booster = xgboost.Booster()
         booster.load_model(bytearray(content))
         types = (
-            {"feature_types": booster.feature_types, "enable_categorical": True}
+            {"feature_types": _feature_types(about["columns"]), "enable_categorical": True}
             if _has_native_categories(recipe)
             else {}
         )
@@ -73,6 +73,10 @@ def categorical(is_category):
 
 
 """
+
+
+def _feature_types(columns: Sequence[Mapping[str, Any]]) -> list[str]:
+    return ["c" if "categories" in one else "q" for one in columns]
 
 
 def _has_native_categories(recipe: Recipe) -> bool:
