@@ -27,19 +27,26 @@ __all__ = [
     "Status",
     "Suite",
     "Trial",
+    "best_configurations",
+    "compare",
     "export_to_deepcave",
     "export_to_optuna",
     "export_trials",
+    "fit_best",
     "fit_surrogate",
     "import_trials",
+    "load_model",
     "load_results",
     "minimize",
+    "python_script",
     "run_suite",
     "runs_of",
     "write_report",
 ]
 
 if TYPE_CHECKING:
+    from cfo_bench.best_models import best_configurations, fit_best, load_model, python_script
+    from cfo_bench.comparing import compare
     from cfo_bench.exchange.exporting import export_to_deepcave, export_to_optuna, export_trials
     from cfo_bench.exchange.importing import import_trials
     from cfo_bench.minimization import minimize
@@ -64,13 +71,18 @@ _HOME = {
     "Status": "cfo_bench.records",
     "Suite": "cfo_bench.suite.model",
     "Trial": "cfo_bench.records",
+    "best_configurations": "cfo_bench.best_models",
+    "compare": "cfo_bench.comparing",
     "export_to_deepcave": "cfo_bench.exchange.exporting",
     "export_to_optuna": "cfo_bench.exchange.exporting",
     "export_trials": "cfo_bench.exchange.exporting",
+    "fit_best": "cfo_bench.best_models",
     "fit_surrogate": "cfo_bench.surrogate_fits",
     "import_trials": "cfo_bench.exchange.importing",
+    "load_model": "cfo_bench.best_models",
     "load_results": "cfo_bench.result_frames",
     "minimize": "cfo_bench.minimization",
+    "python_script": "cfo_bench.best_models",
     "run_suite": "cfo_bench.suite_runs",
     "runs_of": "cfo_bench.suite_runs",
     "write_report": "cfo_bench.reports",

@@ -6,6 +6,7 @@ CfoBenchError
 │   ├── OptionError          there is no such option, or its value is wrong
 │   ├── SpaceError           a hyperparameter, or its value, breaks a rule of the search space
 │   ├── DataError            the data can't be used as a task
+│   │   └── TooManyFoldsError    it has too few rows, or too few of a class, for so many folds
 │   ├── MissingPackageError  a package is not installed
 │   ├── NoLocksError         a folder is on a file system that can't lock files
 │   └── TraceError           a trace can't be read, written or resumed
@@ -80,6 +81,10 @@ class NoLocksError(UserError):
 
 class DataError(UserError):
     """The data can't be used as a task."""
+
+
+class TooManyFoldsError(DataError):
+    """The data has too few rows, or too few rows of one class, for so many folds."""
 
 
 class MissingPackageError(UserError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -262,6 +262,8 @@ class DataRef:
     offline: bool = False  # never fetch over the network
     # Of a recording: how many folds were recorded. Its learner answers from it; 0: it is data to train on.
     recorded_folds: int = 0
+    drop: tuple[str, ...] = ()  # columns of the file to leave out
+    drop_missing_target: bool = False  # leave out rows without a target
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +282,9 @@ class TaskFacts:
     target: str | None = None  # the column to predict; None where there is no table
     recording: str | None = None  # what was recorded, in words; None: there is data to train on
     paper_task: str | None = None  # of a recording: the paper's name of its data, where the paper has it
+    dropped: Sequence[str] = ()  # columns that the user left out
+    dropped_rows: int = 0  # rows that were left out, since they have no target
+    remarks: Sequence[str] = ()  # on columns that may not be what the user thinks, a line each
 
 
 class Answer(NamedTuple):

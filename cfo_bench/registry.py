@@ -79,6 +79,8 @@ class Registry:
     group: str
     builtin: Mapping[str, Row]
     families: Mapping[str, Row] = field(default_factory=dict)  # the target of each is "module:function"
+    # What to say to other names that people type: which of ours is meant, or that there is none.
+    other_names: Mapping[str, str] = field(default_factory=dict)
     _plugins: dict[str, Row] | None = field(default=None, init=False)
 
     def rows(self) -> dict[str, Row]:
@@ -119,6 +121,8 @@ class Registry:
             return Row(name, "from a local file")
         rows = self.rows()
         if name not in rows:
+            if (known := self.other_names.get(name.casefold().replace("_", "-"))) is not None:
+                raise UserError(f"unknown {self.kind} {name!r}: {known} (cfo-bench {self.kind}s lists all)")
             raise UnknownNameError(self.kind, name, self.listed())
         return rows[name]
 

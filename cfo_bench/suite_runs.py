@@ -103,18 +103,6 @@ def ignore(event: Event) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnFile:
-    """A data file of your own as a task."""
-
-    path: Path | None = None  # None: there is no such file
-    target: str | None = None  # the column to predict
-    problem: str | None = None  # binary, multiclass or regression; None: the values of the target tell
-
-
-NO_FILE = OwnFile()
-
-
-@dataclass(frozen=True, slots=True)
 class SuiteRuns:
     """The runs that a suite becomes, in the order in which they are listed, and where their data is."""
 
@@ -174,7 +162,6 @@ class SuiteRuns:
 def runs_of(
     suite: Suite | str | Path,
     *,
-    own_file: OwnFile = NO_FILE,
     options: Mapping[str, Any] | None = None,
     learner_options: Mapping[str, Any] | None = None,
     only: Sequence[str] = (),
@@ -187,7 +174,6 @@ def runs_of(
     """Every run of a suite, without running any.
 
     suite            a `Suite`, the path of its file, or the name of one that comes with the package
-    own_file         a data file as a task, beside the tasks of the suite
     options          for all methods that have them, or as `name.key` for one
     learner_options  the same for learners
     only             take only the runs with these ids
@@ -204,9 +190,9 @@ def runs_of(
     _check_is_complete(suite)
     yahpo_folder.use(suite.yahpo)
     if suite.surrogate is not None:
-        suite, data = _on_surrogate(suite, suite.surrogate, own_file, offline, on_event)
+        suite, data = _on_surrogate(suite, suite.surrogate, offline, on_event)
     else:
-        data = data_of(suite, own_file.path, own_file.target, own_file.problem, offline)
+        data = data_of(suite, offline)
     methods = options_of_methods(suite.methods, options or {}, suite.parallel, import_files=import_files)
     learners = options_of_learners(suite.learners, learner_options or {}, import_files=import_files)
     if only:
@@ -223,11 +209,12 @@ def runs_of(
 
 
 def _on_surrogate(
-    suite: Suite, path: Path, own_file: OwnFile, offline: bool, on_event: Callable[[Event], None]
+    suite: Suite, path: Path, offline: bool, on_event: Callable[[Event], None]
 ) -> tuple[Suite, dict[str, DataRef]]:
-    if own_file.path is not None:
+    if suite.data_file is not None:
         raise UserError(
-            f"--data {own_file.path} is to train on, and --surrogate {path} trains on nothing: leave one out"
+            f"--data {suite.data_file} is to train on, and --surrogate {path} trains on nothing: "
+            "leave one out"
         )
     found = on_surrogate(suite, path, offline)
     if found.left_out:
@@ -394,8 +381,18 @@ def _facts(
         if known is None:
             with _prepared(spec.task, on_event):
                 known = inspect_task(spec, ref, context)
+            _tell_of_columns(ref, known, on_event)
         found[key] = known
     return found
+
+
+def _tell_of_columns(ref: DataRef, facts: TaskFacts, on_event: Callable[[Event], None]) -> None:
+    """What was left out of a file, and the columns that may not be what their owner thinks."""
+    for remark in facts.remarks:
+        on_event(Note(f"{ref.task}: {remark}", is_warning=True))
+    if facts.dropped_rows:
+        rows = f"{facts.dropped_rows} row{'s' * (facts.dropped_rows != 1)}"
+        on_event(Note(f"{ref.task}: {rows} without a target left out, {facts.n_rows} are left"))
 
 
 def _refuse_other_data(

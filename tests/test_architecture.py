@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "results": "",
     "surrogates": "recordings results",
     "exchange": "results",
+    "models": "learners tasks",
     "suite": "optimizers learners tasks recordings",
     "run": "optimizers learners tasks recordings suite results machine",
     "engines": "tasks suite results machine run",

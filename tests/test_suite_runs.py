@@ -18,7 +18,6 @@ from cfo_bench.run.supervisor import Outcome
 from cfo_bench.suite.model import Choice
 from cfo_bench.suite_runs import (
     Event,
-    OwnFile,
     Prepared,
     Preparing,
     RunFinished,
@@ -86,7 +85,7 @@ def test_a_suite_on_other_data_is_refused_before_anything_is_written(tmp_path: P
             "a,y\n" + "".join(f"{n + shift},{n % 2}\n" for n in range(40)), encoding="utf-8"
         )
         wanted = virtual(tmp_path / "out", learners=["knn"], tasks=(), methods=("rs",), clock="wall")
-        return runs_of(replace(wanted, n_folds=2, max_trials=1), own_file=OwnFile(tmp_path / "mine.csv", "y"))
+        return runs_of(replace(wanted, n_folds=2, max_trials=1, data_file=tmp_path / "mine.csv", target="y"))
 
     assert run_suite(suite(0)).exit_code == 0
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}

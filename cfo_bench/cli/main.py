@@ -12,6 +12,8 @@ from typing import NoReturn
 import click
 
 from cfo_bench import __version__
+from cfo_bench.cli.best import best
+from cfo_bench.cli.compare import compare
 from cfo_bench.cli.export import export
 from cfo_bench.cli.import_runs import import_runs
 from cfo_bench.cli.learners import learners
@@ -37,7 +39,8 @@ def cli() -> None:
 
     \b
     cfo-bench run --task iris --method cfo --method rs --budget 5 --folds 0-2
-    cfo-bench run --data my.csv --target y --method cfo --budget 60
+    cfo-bench compare --data my.csv --target y --for 10m
+    cfo-bench best results
     cfo-bench run smoke
 
     \b
@@ -47,6 +50,8 @@ def cli() -> None:
 
 
 cli.add_command(run)
+cli.add_command(compare)
+cli.add_command(best)
 cli.add_command(study)
 cli.add_command(prepare)
 cli.add_command(report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="No progress; only what went wrong, and the summary.")
 def run(
     suite: str | None,
-    data_file: Path | None,
-    target: str | None,
-    problem: str | None,
     options: Sequence[str],
     learner_options: Sequence[str],
     offline: bool,
@@ -68,18 +64,17 @@ def run(
     from cfo_bench.run_id import run_id
     from cfo_bench.suite.expansion import parse_shard
     from cfo_bench.suite.key_values import parse_options
-    from cfo_bench.suite_runs import OwnFile, run_suite, runs_of
+    from cfo_bench.suite_runs import run_suite, runs_of
     from cfo_bench.terminal.overrides import suite_of
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary
 
     interrupts.exits_at_once = True
     part = parse_shard(shard) if shard is not None else None
-    asked = suite_of(suite, {**keys, "data_file": data_file})
+    asked = suite_of(suite, keys)
     with progress(quiet or dry_run or list_runs) as show:
         runs = runs_of(
             asked,
-            own_file=OwnFile(data_file, target, problem),
             options=parse_options(options),
             learner_options=parse_options(learner_options),
             only=only,

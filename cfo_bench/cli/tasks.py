@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cfo_bench.terminal import completion
+from cfo_bench.terminal.run_options import own_data
 
 
 def places(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,8 +89,9 @@ def tasks(
     )
 
 
-@tasks.command("show", short_help="Show one task's data.")
-@click.argument("name", shell_complete=completion.task_names)
+@tasks.command("show", short_help="Show one task's data, or what is understood of a file.")
+@click.argument("name", required=False, shell_complete=completion.task_names)
+@own_data
 @places
 @click.option(
     "--n-folds", type=click.IntRange(min=1), metavar="N", help="Folds, where not the official ones."
@@ -97,31 +99,57 @@ def tasks(
 @click.option("--offline", is_flag=True, help="Never touch the network.  [default: $CFO_BENCH_OFFLINE]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_task(
-    name: str,
+    name: str | None,
     data_dir: Path | None,
     tables: Sequence[Path],
     n_folds: int | None,
     offline: bool,
     as_json: bool,
+    **own: Any,
 ) -> None:
-    """Show one task's data: sizes, types, missing values, classes, folds, source and licence."""
-    from cfo_bench.tasks import resolve
-    from cfo_bench.tasks.details import details
-    from cfo_bench.terminal.tables import show_json
+    """Show one task's data: sizes, types, missing values, classes, folds, source and licence.
 
-    found = details(resolve(name, data_dir, tables, offline), n_folds)
+    With --data it is your own file, with a line for each column; --target may be left out.
+    """
+    from cfo_bench.suite.expansion import own_data
+    from cfo_bench.suite.model import Suite
+    from cfo_bench.tasks import resolve
+    from cfo_bench.tasks.details import COLUMNS, details, details_of_file
+    from cfo_bench.terminal.tables import show, show_json
+
+    given = Suite(**{key: value for key, value in own.items() if value not in (None, ())})
+    if (name is None) == (given.data_file is None):
+        raise click.UsageError("give the NAME of a task, or a file of your own with --data")
+    if given.data_file is not None and given.target is None:
+        found = details_of_file(given.data_file, given.drop)
+    elif name is None:
+        [ref] = own_data(given)
+        found = details(ref, n_folds)
+    else:
+        own_data(given)
+        found = details(resolve(name, data_dir, tables, offline), n_folds)
     if as_json:
         show_json(found)
         return
+    columns = found.pop(COLUMNS, [])
     width = max(map(len, found))
     for key, value in found.items():
-        if value is not None:
+        if value not in (None, []):
             click.echo(f"{key.replace('_', ' '):{width}}  {_text(value)}")
+    if columns:
+        click.echo()
+        show(columns[:_MOST_COLUMNS], as_json=False, right=("missing", "different"))
+    if len(columns) > _MOST_COLUMNS:
+        click.echo(f"and {len(columns) - _MOST_COLUMNS} more columns (all of them with --json)")
+
+
+# So many columns of a file are shown.
+_MOST_COLUMNS = 60
 
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {count}" for name, count in value.items())
     if isinstance(value, list):
-        return ", ".join(f"{one:g}" for one in value)
+        return ", ".join(one if isinstance(one, str) else f"{one:g}" for one in value)
     return str(value)

@@ -79,6 +79,26 @@ LEARNERS = Registry(
             needs=("onnxruntime",),
         ),
     },
+    other_names={
+        "catboost": "there is no CatBoost here: 'lightgbm' and 'xgboost' are boosted trees, too, and "
+        "docs/extending.md shows how to add a learner",
+        "xgb": "XGBoost is called 'xgboost' here",
+        "lgbm": "LightGBM is called 'lightgbm' here",
+        "lgb": "LightGBM is called 'lightgbm' here",
+        "rf": "the random forest is called 'random-forest' here",
+        "forest": "the random forest is called 'random-forest' here",
+        "randomforest": "the random forest is called 'random-forest' here",
+        "mlp": "the neural network is called 'dnn' here",
+        "nn": "the neural network is called 'dnn' here",
+        "torch": "the neural network is called 'dnn' here",
+        "neural-network": "the neural network is called 'dnn' here",
+        "kneighbors": "nearest neighbours are called 'knn' here",
+        "nearest-neighbours": "nearest neighbours are called 'knn' here",
+        "svm": "there is no support vector machine here: docs/extending.md shows how to add a learner",
+        "linear": "there is no linear model here: docs/extending.md shows how to add a learner",
+        "logistic-regression": "there is no linear model here: docs/extending.md shows how to add a learner",
+        "tabpfn": "there is no TabPFN here: docs/extending.md shows how to add a learner",
+    },
 )
 
 # The reference methods are run with these, whatever learner the other methods tune.

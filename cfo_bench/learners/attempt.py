@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.metrics import METRICS, Array
 from cfo_bench.records import Fold, Result, Status, Trial
+from cfo_bench.space import Config
 
 Model = TypeVar("Model")
 
@@ -42,6 +43,10 @@ class FitAndPredict(ABC, Generic[Model]):
     @abstractmethod
     def _predict(self, model: Model, x: Any, deadline: Deadline) -> Array:
         """What the fold's metric takes: scores of class 1, rows of probabilities, or numbers."""
+
+    def fitted(self, config: Config) -> Model:
+        """The model of a configuration, trained on all rows of the fold, however long it takes."""
+        return self._fit(Trial(0, config), Deadline(WallClock()))
 
     def _valid_x(self, model: Model) -> Any:
         """The features of the validation part, in the form that the model takes."""

@@ -68,7 +68,7 @@ class LightGBMObjective(FitAndPredict["lightgbm.Booster"]):
     def _fit(self, trial: Trial, deadline: Deadline) -> lightgbm.Booster:
         import lightgbm
 
-        settings = {**self._fixed, **_parameters(trial.config)}
+        settings = {**self._fixed, **parameters(trial.config)}
         booster = lightgbm.Booster(settings, self._train.on(trial.rows))
         for _ in range(trial.config["n_estimators"]):
             check(deadline)
@@ -87,7 +87,7 @@ class LightGBMObjective(FitAndPredict["lightgbm.Booster"]):
         return lightgbm.Dataset(x, y, params=self._fixed, categorical_feature=categories).construct()
 
 
-def _parameters(config: Config) -> dict[str, Any]:
+def parameters(config: Config) -> dict[str, Any]:
     """A configuration under LightGBM's names, without the number of trees: the loop counts those."""
     return {
         "num_leaves": config["num_leaves"],
@@ -101,23 +101,30 @@ def _parameters(config: Config) -> dict[str, Any]:
     }
 
 
-def _fixed_parameters(fold: Fold, threads: int, seed: int) -> dict[str, Any]:
-    objective = {
+def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
+    """What decides the model besides its hyperparameters and, for several classes, their number."""
+    objectives = {
         Problem.BINARY: "binary",
         Problem.MULTICLASS: "multiclass",
         Problem.REGRESSION: "regression",
-    }[fold.problem]
-    fixed: dict[str, Any] = {
-        "objective": objective,
-        "num_threads": threads,
-        "seed": seed,
-        "verbosity": -1,
+    }
+    return {
+        "objective": objectives[problem],
         "min_sum_hessian_in_leaf": 1e-3,
+        "seed": seed,
         # Otherwise the data is binned for one min_data_in_leaf, and LightGBM refuses any other.
         "feature_pre_filter": False,
         # Otherwise LightGBM times itself to choose a layout, and the loss depends on that choice.
         "deterministic": True,
         "force_row_wise": True,
+    }
+
+
+def _fixed_parameters(fold: Fold, threads: int, seed: int) -> dict[str, Any]:
+    fixed: dict[str, Any] = {
+        **fixed_settings(fold.problem, seed),
+        "num_threads": threads,
+        "verbosity": -1,
     }
     if fold.problem is Problem.MULTICLASS:
         fixed["num_class"] = fold.n_classes

@@ -133,23 +133,30 @@ class XGBoostObjective(FitAndPredict["xgboost.Booster"]):
         return xgboost.QuantileDMatrix(x, y, **self._data_options)
 
 
-def _fixed_parameters(fold: Fold, threads: int, seed: int) -> list[tuple[str, Any]]:
-    objective = {
+def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
+    """What decides the model besides its hyperparameters and, for several classes, their number."""
+    objectives = {
         Problem.BINARY: "binary:logistic",
         Problem.MULTICLASS: "multi:softprob",
         Problem.REGRESSION: "reg:squarederror",
-    }[fold.problem]
+    }
+    return {
+        "objective": objectives[problem],
+        "tree_method": "hist",
+        "grow_policy": "lossguide",
+        "max_depth": 0,
+        "seed": seed,
+    }
+
+
+def _fixed_parameters(fold: Fold, threads: int, seed: int) -> list[tuple[str, Any]]:
     n_features = max(1, fold.train_x.shape[1])
     fixed: list[tuple[str, Any]] = [
-        ("objective", objective),
-        ("tree_method", "hist"),
-        ("grow_policy", "lossguide"),
-        ("max_depth", 0),
+        *fixed_settings(fold.problem, seed).items(),
         # A histogram of 256 bins takes 4 KB a feature: keep up to 256 MB of them. The model is the same
         # for any number; with the default of 65536 a tree of many leaves takes gigabytes.
         ("max_cached_hist_node", min(max(2**28 // (4096 * n_features), 64), 4096)),
         ("nthread", threads),
-        ("seed", seed),
         ("verbosity", 0),
         # The space has checked the names; checking them again would take a tenth of a cheap trial.
         ("validate_parameters", False),

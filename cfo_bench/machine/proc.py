@@ -34,6 +34,14 @@ def seconds_waited() -> float:
     return int(fields[1]) / 1e9 if len(fields) == 3 else 0.0
 
 
+def age_seconds() -> float:
+    """How long ago this process was started; 0 where that is not known."""
+    fields, uptime = stat(os.getpid()), _read("/proc/uptime").split()
+    if len(fields) < 20 or not uptime:
+        return 0.0
+    return max(float(uptime[0]) - int(fields[19]) / _TICKS_A_SECOND, 0.0)
+
+
 def _read(path: str) -> bytes:
     """Not by `Path`, which takes several times as long: supervisors do this several times a second."""
     try:

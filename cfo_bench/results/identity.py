@@ -19,7 +19,13 @@ def spec_header(spec: RunSpec, data: Mapping[str, Any] | None = None) -> dict[st
 
 def data_identity(facts: TaskFacts) -> dict[str, Any]:
     """The part of a header's `data` that has to be the same for two runs to be the same."""
-    return {"sha256": facts.sha256, "target": facts.target, "problem": str(facts.problem)}
+    return {
+        "sha256": facts.sha256,
+        "target": facts.target,
+        "problem": str(facts.problem),
+        "dropped_columns": list(facts.dropped),
+        "dropped_rows": facts.dropped_rows,
+    }
 
 
 def check_same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -67,9 +73,10 @@ def differences(
 def data_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The same for the `data` of two headers. What one of them does not say is the same.
 
-    The hash differs with the target and the problem, and is named only where these are the same.
+    The hash differs with the target, the problem and what was dropped, and is named only where these are the
+    same.
     """
-    found = _differing(old, new, "target", "problem")
+    found = _differing(old, new, "target", "problem", "dropped_columns", "dropped_rows")
     if not found and _differing(old, new, "sha256"):
         found = [("data", f"{str(old['sha256'])[:12]}…", f"{str(new['sha256'])[:12]}…")]
     return found

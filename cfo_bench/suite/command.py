@@ -20,6 +20,8 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
     if data.source == "file":
         words += ["--data", str(data.path), "--target", str(data.target)]
         words += ["--problem", str(data.problem)] if data.problem else []
+        words += [word for name in data.drop for word in ("--drop", name)]
+        words += ["--drop-missing-target"] if data.drop_missing_target else []
     else:
         words += ["--task", spec.task]
     words += ["--method", spec.method, *(["--name", spec.variant] if spec.variant else [])]

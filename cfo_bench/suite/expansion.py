@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from cfo_bench import tasks
@@ -22,18 +21,9 @@ from cfo_bench.suite.model import Choice, Pick, Suite
 # --- the tasks, and where their data is -----------------------------------------------------------
 
 
-def data_of(
-    suite: Suite, file: Path | None, target: str | None, problem: str | None, offline: bool
-) -> dict[str, DataRef]:
+def data_of(suite: Suite, offline: bool) -> dict[str, DataRef]:
     """Where the data of each task is; a task that is named twice is one task."""
-    refs = selected(suite, offline)
-    if file is not None:
-        if target is None:
-            raise UserError(f"--data {file} needs --target: the name of the column to predict")
-        refs.append(tasks.file_ref(file, target, Problem(problem) if problem else None))
-    elif target is not None or problem is not None:
-        flag = f"--target {target}" if target is not None else f"--problem {problem}"
-        raise UserError(f"{flag} says what to predict in --data: give a file, or leave it out")
+    refs = [*selected(suite, offline), *own_data(suite)]
     if not refs:
         raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
     found: dict[str, DataRef] = {}
@@ -44,6 +34,24 @@ def data_of(
                 "rename the file, or use two commands with a --results each"
             )
     return found
+
+
+def own_data(suite: Suite) -> list[DataRef]:
+    """The file of one's own as a task, if the suite has one."""
+    if suite.data_file is not None:
+        if suite.target is None:
+            raise UserError(f"--data {suite.data_file} needs --target: the name of the column to predict")
+        problem = Problem(suite.problem) if suite.problem else None
+        return [tasks.file_ref(suite.data_file, suite.target, problem, suite.drop, suite.drop_missing_target)]
+    for value, flag in (
+        (suite.target, f"--target {suite.target}"),
+        (suite.problem, f"--problem {suite.problem}"),
+        (suite.drop, f"--drop {' '.join(suite.drop)}"),
+        (suite.drop_missing_target, "--drop-missing-target"),
+    ):
+        if value:
+            raise UserError(f"{flag} is for a file of your own: give it with --data, or leave {flag} out")
+    return []
 
 
 def selected(suite: Suite, offline: bool) -> list[DataRef]:

@@ -7,6 +7,7 @@ or an option exists is checked later, so every name keeps the place where it was
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
@@ -20,11 +21,16 @@ from cfo_bench.registry import placed
 from cfo_bench.settings import settings_of
 from cfo_bench.suite.choices import Tasks
 from cfo_bench.suite.model import Choice, Suite
+from cfo_bench.tasks import DATA_SUFFIXES
 
 
 def find(name: str) -> Path:
     """The file that a user means: a path, or the name of a suite that comes with the package."""
     path = Path(os.path.expanduser(name))
+    if path.suffix.lower() in DATA_SUFFIXES:
+        raise UserError(
+            f"{name!r} is data, and no suite: give it as --data {shlex.quote(name)} --target COLUMN"
+        )
     if os.path.exists(path):
         return path
     known = shipped()
@@ -86,6 +92,7 @@ def _beside(folder: Path, suite: Suite) -> Suite:
         methods=tuple(map(moved, suite.methods)),
         cluster=replace(suite.cluster, scheduler=scheduler),
         results=folder / suite.results if "results" in suite.places else suite.results,
+        data_file=folder / suite.data_file if suite.data_file else None,
         data_dir=folder / suite.data_dir if suite.data_dir else None,
         task_tables=tuple(folder / table for table in suite.task_tables),
         yahpo=folder / suite.yahpo if suite.yahpo else None,

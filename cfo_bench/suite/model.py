@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.kinds import Count, FilePath, Several, Text, UpTo
+from cfo_bench.kinds import Count, FilePath, Flag, OneOf, Several, Text, UpTo
+from cfo_bench.records import Problem
 from cfo_bench.settings import Settings, setting, settings_of
 from cfo_bench.suite.choices import Choice, Named, Options, Pick, Tasks
 from cfo_bench.suite.cluster import CLUSTER_KINDS, Cluster, ClusterKeys
 from cfo_bench.suite.folds import Folds
 from cfo_bench.yaml_file import mark
 
-__all__ = ["CLUSTER_KINDS", "DEFAULTS", "Choice", "Cluster", "Pick", "Suite"]
+__all__ = ["CLUSTER_KINDS", "DEFAULTS", "OF_OWN_DATA", "Choice", "Cluster", "Pick", "Suite"]
 
+# The fields that say what a file of one's own is, besides its path.
+OF_OWN_DATA = ("data_file", "target", "problem", "drop", "drop_missing_target")
 _NO_CLUSTER = Cluster()  # the one that nobody asked for
 
 
@@ -90,6 +93,26 @@ class Suite(Settings, Grid):
         Path("results"), FilePath("DIR"), "Folder of the traces.",
         in_file="Folder of the traces, relative to this file; without the key, relative to where the command "
         "is run.",
+    )
+    data_file: Path | None = setting(
+        None, FilePath("FILE"), "Your own .csv, .parquet or .arff file as a task.", key="data",
+        in_file="A .csv, .parquet or .arff file of your own as a task, relative to this file.",
+    )
+    target: str | None = setting(
+        None, Text(), "The column of --data to predict.", in_file="The column of `data` to predict.",
+    )
+    problem: str | None = setting(
+        None, OneOf(tuple(one.value for one in Problem)),
+        "What --target is, where its values don't tell: binary, multiclass or regression.",
+        in_file="What the target is, where its values don't tell: binary, multiclass or regression.",
+    )
+    drop: tuple[str, ...] = setting(
+        (), Several(Text()), "A column of --data to leave out; give several for all of them.",
+        in_file="Columns of `data` to leave out.",
+    )
+    drop_missing_target: bool = setting(
+        False, Flag(), "Leave out rows of --data whose target is missing.",
+        in_file="Leave out rows of `data` whose target is missing.",
     )
     data_dir: Path | None = setting(
         None, FilePath("DIR"), "A folder of data sets with an index.csv, for --task.",

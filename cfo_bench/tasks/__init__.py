@@ -8,6 +8,7 @@ catalogue, selection, task_tables   which tasks there are, by name, pattern, tag
 sources/                            one source of data a file
 fetching, store, shipping           data from a source into this machine's store, or to another machine
 data_set, columns, folds, arrays    checked data, split and made into a learner's arrays
+dropping, column_remarks            what a user leaves out of a file; columns that look like a mistake
 loading, details                    the three together; what `tasks show` prints
 cache, known_facts                  arrays and facts kept on disk
 
@@ -17,12 +18,13 @@ package loads nothing heavy: pandas, pyarrow and scikit-learn are imported with 
 
 from __future__ import annotations
 
-from cfo_bench.tasks.catalogue import TaskRow, file_ref, listing, resolve, resolve_all
+from cfo_bench.tasks.catalogue import DATA_SUFFIXES, TaskRow, file_ref, listing, resolve, resolve_all
 from cfo_bench.tasks.fetching import obtain
 from cfo_bench.tasks.loading import facts_if_known, inspect, is_stored, load_fold, official_folds
 from cfo_bench.tasks.selection import select, tagged
 
 __all__ = [
+    "DATA_SUFFIXES",
     "TaskRow",
     "facts_if_known",
     "file_ref",

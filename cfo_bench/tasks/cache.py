@@ -84,7 +84,8 @@ def cache_key(ref: DataRef, **choice: Any) -> CacheKey | None:
         content = sha256(path)
     except (OSError, ValueError):  # whoever reads the data will say what is wrong
         return None
-    parts = [content, path.name, ref.task, ref.source, ref.target, ref.problem, choice, *made_with()]
+    about = [path.name, ref.task, ref.source, ref.target, ref.problem, ref.drop, ref.drop_missing_target]
+    parts = [content, *about, choice, *made_with()]
     return CacheKey(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest(), path, state)
 
 

@@ -24,6 +24,7 @@ ENVIRONMENT = "CFO_BENCH_DATA"
 TABLES_ENVIRONMENT = "CFO_BENCH_TASKS"
 OFFLINE_ENVIRONMENT = "CFO_BENCH_OFFLINE"
 ANALYTIC = "no data: for the analytic learners"
+DATA_SUFFIXES = (".csv", ".parquet", ".pq", ".arff")  # of the files that can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +162,28 @@ def _source(entry: TaskEntry) -> str:
     return "pmlb" if entry.origins[0].kind == "pmlb" else "openml"
 
 
-def file_ref(path: Path, target: str, problem: Problem | None = None) -> DataRef:
+def file_ref(
+    path: Path,
+    target: str | None,
+    problem: Problem | None = None,
+    drop: Sequence[str] = (),
+    drop_missing_target: bool = False,
+) -> DataRef:
     """One file as a task, called by the file's stem."""
     path = Path(os.path.expanduser(path))
     if not path.name.isprintable():
         raise DataError(f"{str(path)!r} is no name for a task: rename the file, without special characters")
     if not path.stem.strip("."):
         raise DataError(f"no file {str(path)!r}: give the path of a .csv, .parquet or .arff file")
-    return DataRef(path.stem, "file", str(path.resolve()), target, problem)
+    return DataRef(
+        path.stem,
+        "file",
+        str(path.resolve()),
+        target,
+        problem,
+        drop=tuple(dict.fromkeys(drop)),
+        drop_missing_target=drop_missing_target,
+    )
 
 
 def listing(

@@ -20,6 +20,7 @@ import numpy as np
 from cfo_bench.errors import DataError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
+from cfo_bench.tasks.number_texts import are_numbers, odd_example
 
 # A target of whole numbers is taken as classes when there are two of them, or at most MAX_CLASSES
 # with at least ROWS_PER_CLASS rows each on average; otherwise as a quantity.
@@ -45,6 +46,12 @@ class Column:
     kind: ColumnKind
     values: Array
     labels: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> Array:
+        """For each row whether it has no value."""
+        found: Array = self.values < 0 if self.kind is ColumnKind.CATEGORY else np.isnan(self.values)
+        return found
 
 
 def numbers(name: str, values: Array) -> Column:
@@ -89,6 +96,7 @@ class DataSet:
     classes: tuple[str, ...]
     problem: Problem
     where: str
+    dropped_rows: int = 0  # rows that the file has besides, without a target
 
     @classmethod
     def of(cls, columns: Sequence[Column], target: str, problem: Problem | None, where: str) -> DataSet:
@@ -99,6 +107,11 @@ class DataSet:
         if not features:
             raise DataError(
                 f"{where} has no column but the target {target!r}: add the features to learn from"
+            )
+        if len(column.labels) > MAX_CLASSES and are_numbers(column.labels):
+            raise DataError(
+                f"{where}: target {target!r} holds numbers written as text, such as "
+                f"{odd_example(column.labels)!r}: write them as in 37684.09"
             )
         problem = problem or infer_problem(column)
         if problem is Problem.REGRESSION:
@@ -168,17 +181,22 @@ def check_names(names: Sequence[str], where: str) -> None:
         )
 
 
-def _pick(columns: Sequence[Column], target: str, where: str) -> Column:
+def named(columns: Sequence[Column], name: str, use: str, where: str) -> Column:
+    """The column of that name; `use` says what for, in the error where there is none."""
     names = [column.name for column in columns]
-    check_names(names, where)
-    if target not in names:
+    if name not in names:
         folded = {name.casefold(): name for name in names}
-        near = difflib.get_close_matches(target.casefold(), folded, n=3) or list(folded)[-3:]
+        near = difflib.get_close_matches(name.casefold(), folded, n=3) or list(folded)[-3:]
         nearest = ", ".join(repr(folded[name]) for name in near)
         raise DataError(
-            f"{where} has no column {target!r} for the target: the nearest of its {len(names)} are {nearest}"
+            f"{where} has no column {name!r} {use}: the nearest of its {len(names)} are {nearest}"
         )
-    column = columns[names.index(target)]
+    return columns[names.index(name)]
+
+
+def _pick(columns: Sequence[Column], target: str, where: str) -> Column:
+    check_names([column.name for column in columns], where)
+    column = named(columns, target, "for the target", where)
     if len(column.values) == 0:
         raise DataError(f"{where} has column names but no rows: add some")
     return column
@@ -188,12 +206,14 @@ def _check_target(column: Column, where: str) -> None:
     name, values = column.name, column.values
     if column.kind is ColumnKind.DATE:
         raise DataError(f"{where}: target {name!r} holds dates: name a column of numbers or of classes")
-    missing = values < 0 if column.kind is ColumnKind.CATEGORY else np.isnan(values)
-    for what, wrong in (("missing", missing), ("infinite", np.isinf(values))):
+    for what, wrong, flag in (
+        ("missing", column.missing, " (--drop-missing-target)"),
+        ("infinite", np.isinf(values), ""),
+    ):
         if wrong.any():
             raise DataError(
                 f"{where}: target {name!r} is {what} in {int(wrong.sum())} of {len(values)} rows "
-                f"(first in row {int(np.argmax(wrong)) + 1}): drop or mend them"
+                f"(first in row {int(np.argmax(wrong)) + 1}): drop{flag} or mend them"
             )
     if (values == values[0]).all():
         value = column.labels[0] if column.kind is ColumnKind.CATEGORY else _number_label(values[0])

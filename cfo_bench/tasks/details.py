@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks.data_set import ColumnKind
+from cfo_bench.tasks.column_remarks import remark
+from cfo_bench.tasks.data_set import Column, ColumnKind
+from cfo_bench.tasks.dropping import without_columns
 from cfo_bench.tasks.loading import inspect, load_data_set
 from cfo_bench.tasks.sources import recorded, synthetic
+from cfo_bench.tasks.sources.files import read_columns
+
+COLUMNS = "columns"  # of a file of one's own: a row for each of its columns
 
 
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
@@ -30,13 +37,6 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
             "note": recorded.note(ref),
         }
     data, stored = load_data_set(ref)
-    kinds = [column.kind for column in data.features]
-    missing = [
-        int(
-            (column.values < 0).sum() if column.kind is ColumnKind.CATEGORY else np.isnan(column.values).sum()
-        )
-        for column in data.features
-    ]
     n_folds = n_folds or (stored.n_folds if stored else None) or 10
     facts = inspect(ref, n_folds)
     by_class = None
@@ -52,9 +52,10 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
         "metric": METRIC_OF[data.problem],
         "target": data.target,
         "rows": len(data.y),
+        "rows_without_target_dropped": data.dropped_rows or None,
         "features": len(data.features),
-        "types": {kind.value: kinds.count(kind) for kind in ColumnKind if kind in kinds},
-        "missing": {"cells": sum(missing), "columns": sum(count > 0 for count in missing)},
+        "columns_dropped": list(ref.drop),
+        **_kinds_and_missing(data.features),
         "classes": by_class,
         "target_min_median_max": target_range,
         "folds": f"{n_folds}: {facts.folds_source}",
@@ -64,4 +65,55 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
         "md5": about.get("md5"),
         "sha256": facts.sha256,
         "stored": str(stored.folder) if stored else ref.path,
+        **({COLUMNS: [_column(column) for column in data.features]} if ref.source == "file" else {}),
     }
+
+
+def details_of_file(path: Path, drop: Sequence[str]) -> dict[str, Any]:
+    """The same of a file whose target is not known yet."""
+    columns = without_columns(read_columns(path), drop, None, str(path))
+    return {
+        "file": str(path),
+        "target": "not named: say which column to predict with --target",
+        "rows": len(columns[0].values) if columns else 0,
+        **_kinds_and_missing(columns),
+        COLUMNS: [_column(column) for column in columns],
+    }
+
+
+def _kinds_and_missing(columns: Sequence[Column]) -> dict[str, Any]:
+    kinds = [column.kind for column in columns]
+    missing = [int(column.missing.sum()) for column in columns]
+    return {
+        "types": {kind.value: kinds.count(kind) for kind in ColumnKind if kind in kinds},
+        "missing": {"cells": sum(missing), "columns": sum(count > 0 for count in missing)},
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    """One row of the table of columns."""
+    present = column.values[~column.missing]
+    return {
+        "column": column.name,
+        "kind": column.kind.value,
+        "missing": int(column.missing.sum()),
+        "different": len(np.unique(present)),
+        "values": _values(column),
+        "remark": remark(column),
+    }
+
+
+def _values(column: Column) -> str | None:
+    """The least and the greatest number, or the first labels."""
+    if column.kind is ColumnKind.CATEGORY:
+        text = ", ".join(column.labels[:4])
+        shown = text if len(text) <= 40 else f"{text[:39]}…"
+        return f"{shown}, …" if len(column.labels) > 4 and not shown.endswith("…") else shown
+    present = column.values[~column.missing]
+    if not len(present):
+        return None
+    low, high = present.min(), present.max()
+    if column.kind is ColumnKind.DATE:
+        days = np.array([low, high]).astype("datetime64[D]")
+        return f"{days[0]} … {days[1]}"
+    return f"{low:g} … {high:g}"

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from cfo_bench.errors import DataError, UserError
+from cfo_bench.errors import DataError, TooManyFoldsError, UserError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
 from cfo_bench.tasks.data_set import DataSet
@@ -84,7 +84,7 @@ def check_number(n_folds: int, n_rows: int) -> None:
     if n_rows < 2 * n_folds:
         at_most = n_rows // 2
         remedy = f"take at most {at_most} with --n-folds" if at_most >= 2 else "bring 4 rows or more"
-        raise DataError(f"{n_rows} rows are too few for {n_folds} folds of 2 rows or more: {remedy}")
+        raise TooManyFoldsError(f"{n_rows} rows are too few for {n_folds} folds of 2 rows or more: {remedy}")
 
 
 def check_official(data: DataSet, fold_of_row: Array) -> None:
@@ -107,11 +107,11 @@ def check(data: DataSet, n_folds: int) -> None:
         n_rows = int(rows_of[rarest])
         if n_rows < n_folds:
             fewer = f"take at most {n_rows} folds with --n-folds, or " if n_rows >= 2 else ""
-            raise DataError(
+            raise TooManyFoldsError(
                 f"{data.where}: class {data.classes[rarest]!r} of target {data.target!r} has {n_rows} "
                 f"row{'s' * (n_rows != 1)}, fewer than the {n_folds} folds: {fewer}drop its rows"
             )
     try:
         check_number(n_folds, len(data.y))
-    except DataError as error:
-        raise DataError(f"{data.where}: {error}") from None
+    except TooManyFoldsError as error:
+        raise TooManyFoldsError(f"{data.where}: {error}") from None

@@ -71,4 +71,5 @@ def _path_of(ref: DataRef, n_folds: int, about: object) -> Path | None:
     if folder is None:
         return None
     parts = [ref.path, ref.task, ref.source, ref.target, ref.problem, n_folds, about]
+    parts += [ref.drop, ref.drop_missing_target]
     return folder / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"

@@ -157,16 +157,21 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
 
         return plugins.load(ref)
     from cfo_bench.tasks.data_set import DataSet
+    from cfo_bench.tasks.dropping import with_target, without_columns
     from cfo_bench.tasks.sources.files import read_columns
 
     assert ref.path is not None and ref.target is not None  # true of every ref to a file
     if stored is not None:
         return DataSet.of(stored.columns(), ref.target, ref.problem, where=f"task {ref.task!r}")
-    return DataSet.of(read_columns(Path(ref.path)), ref.target, ref.problem, where=ref.path)
+    columns, n_dropped = without_columns(read_columns(Path(ref.path)), ref.drop, ref.target, ref.path), 0
+    if ref.drop_missing_target:
+        columns, n_dropped = with_target(columns, ref.target, ref.path)
+    return replace(DataSet.of(columns, ref.target, ref.problem, where=ref.path), dropped_rows=n_dropped)
 
 
 def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None) -> TaskFacts:
     from cfo_bench.metrics import METRIC_OF
+    from cfo_bench.tasks.column_remarks import in_words
 
     if stored is not None:
         source = f"{stored.about['source']}, prepared from {stored.about['obtained']}"
@@ -183,4 +188,7 @@ def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None
         sha256=data.sha256(),
         folds_source=folds_source,
         target=data.target,
+        dropped=ref.drop,
+        dropped_rows=data.dropped_rows,
+        remarks=in_words(data) if ref.source == "file" else (),
     )

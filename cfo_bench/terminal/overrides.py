@@ -13,7 +13,7 @@ from cfo_bench.errors import UserError
 from cfo_bench.suite.choices import checked_name, method_of_word
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.key_values import parse_options, parse_values
-from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite
+from cfo_bench.suite.model import DEFAULTS, OF_OWN_DATA, Choice, Cluster, Pick, Suite
 
 _FOR_DASK = "is for a Dask cluster: leave it out, or give --engine dask"
 
@@ -32,9 +32,11 @@ def suite_of(file: str | None, asked: Mapping[str, Any]) -> Suite:
         given["learners"] = _named(map(Choice, given["learners"]), suite.learners)
     if "seeds" in given:
         given["seeds"] = tuple(dict.fromkeys(given["seeds"]))
-    if "tasks" in given or asked.get("data_file") is not None:
+    if "tasks" in given or "data_file" in given:
         given["tasks"] = tuple(Pick(word) for word in given.get("tasks", ()))
         given["exclude"] = ()
+        if "data_file" not in given:  # the tasks stand in the place of the file's own data, too
+            given |= {name: getattr(DEFAULTS, name) for name in OF_OWN_DATA if name not in given}
     places = {name: place for name, place in suite.places.items() if name not in given}
     suite = _on_engine(replace(suite, **given, places=places), asked)
     for name, flag in (("methods", "--method"), ("budget_seconds", "--budget")):

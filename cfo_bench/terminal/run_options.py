@@ -13,10 +13,9 @@ from typing import Any
 import click
 
 from cfo_bench.kinds import Count, FilePath, Flag, Kind, OneOf, Parsed, Several, Share, UpTo
-from cfo_bench.records import Problem
 from cfo_bench.settings import Setting, settings_of
 from cfo_bench.suite.cluster import BATCH_SYSTEMS
-from cfo_bench.suite.model import Suite
+from cfo_bench.suite.model import OF_OWN_DATA, Suite
 from cfo_bench.terminal import completion
 
 Command = Callable[..., Any]
@@ -31,7 +30,8 @@ GROUPS = {
         "--budget", "--max-trials", "--trial-timeout", "--prepare-timeout", "--clock", "--charge-method",
     ),
     "Data": (
-        "--data", "--target", "--problem", "--data-dir", "--tasks", "--yahpo", "--surrogate", "--offline",
+        "--data", "--target", "--problem", "--drop", "--drop-missing-target", "--data-dir", "--tasks",
+        "--yahpo", "--surrogate", "--offline",
     ),
     "This machine": ("--jobs", "--threads", "--parallel", "--memory", "--oversubscribe"),
     "A cluster": (
@@ -173,27 +173,18 @@ CLUSTER = (
     ),
 )
 
-OWN_FILE = (
-    click.option(
-        "--data",
-        "data_file",
-        type=PATH,
-        metavar="FILE",
-        help="Your own .csv, .parquet or .arff file as a task.",
-    ),
-    click.option("--target", metavar="COLUMN", help="The column of --data to predict."),
-    click.option(
-        "--problem",
-        type=click.Choice([one.value for one in Problem]),
-        metavar="KIND",
-        help="What --target is, where its values don't tell: binary, multiclass or regression.",
-    ),
-)
+
+def own_data(command: Command) -> Command:
+    """Adds the options that say what a file of one's own is."""
+    for one in settings_of(Suite):
+        if one.name in OF_OWN_DATA:
+            command = option_of(one)(command)
+    return command
 
 
 def what_to_run(command: Command) -> Command:
     """Adds the options to a GroupedCommand, which has an order of its own for them."""
     settings = (option_of(one) for one in settings_of(Suite) if one.flags)
-    for option in (*settings, *OWN_FILE, *OPTIONS, *CLUSTER):
+    for option in (*settings, *OPTIONS, *CLUSTER):
         command = option(command)
     return command

@@ -24,7 +24,7 @@ from scripts.docs import markdown
 RETURNED = {
     "cfo_bench.minimization": ["Best"],
     "cfo_bench.suite_runs": [
-        "OwnFile", "SuiteRuns", "SuiteOutcome", "Preparing", "Prepared", "RunsStarted", "RunsUnderWay",
+        "SuiteRuns", "SuiteOutcome", "Preparing", "Prepared", "RunsStarted", "RunsUnderWay",
         "Note", "RunFinished",
     ],
     "cfo_bench.result_frames": ["ResultFrames"],

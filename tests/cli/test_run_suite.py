@@ -112,9 +112,7 @@ def test_the_smoke_suite_runs_from_any_folder(program: Program, tmp_path: Path) 
 def test_a_shipped_suite_costs_what_it_says_on_top(name: str) -> None:
     found = asked(shipped()[name], "--offline")
     methods = method_options(found.methods, {}, 1)
-    specs = specs_of(
-        found, learner_options(found.learners, {}), methods, data_of(found, None, None, None, True)
-    )
+    specs = specs_of(found, learner_options(found.learners, {}), methods, data_of(found, True))
 
     hours, at_once = engine_of(found).price(specs).splitlines()
 
@@ -134,7 +132,7 @@ def test_the_suite_of_tables_has_as_many_runs_as_it_says() -> None:
         found,
         learner_options(found.learners, {}),
         method_options(found.methods, {}, 1),
-        data_of(found, None, None, None, True),
+        data_of(found, True),
     )
 
     assert f"Takes {len(specs)} runs of a virtual hour" in shipped()["tables"].read_text()
@@ -146,7 +144,7 @@ def test_the_papers_suites_have_the_tasks_of_its_tables() -> None:
         found = asked(shipped()[f"paper-{learner}"], "--offline")
         cells = printed(learner)
 
-        assert {key(task) for task in data_of(found, None, None, None, True)} == {task for task, _ in cells}
+        assert {key(task) for task in data_of(found, True)} == {task for task, _ in cells}
         assert {choice.name for choice in found.methods} == {method for _, method in cells}
         assert found.budget_seconds == BUDGETS[learner]
         assert len(cells) == n_tasks * len(found.methods)

@@ -1,0 +1,111 @@
+"""`cfo-bench compare`: the best method and learner for a file of one's own, within a given time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cfo_bench.settings import VALIDATIONS
+from cfo_bench.terminal import completion
+from cfo_bench.terminal.run_options import own_data
+
+
+@click.command(short_help="Which method and learner are best on your data?")
+@own_data
+@click.option("--for", "for_seconds", default="10m", show_default=True, metavar="TIME", help="Time in all.")
+@click.option(
+    "--learner",
+    "learners",
+    multiple=True,
+    metavar="NAME",
+    help="A learner to compare.  [default: chosen]",
+    shell_complete=completion.learner_names,
+)
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="A method to compare.  [default: chosen]",
+    shell_complete=completion.method_names,
+)
+@click.option(
+    "--validation",
+    type=click.Choice(VALIDATIONS),
+    default="holdout",
+    show_default=True,
+    help="Score on rows that no method has seen, or on those that trials were selected by.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of folds, methods and models."
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: all cores]")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of the traces.  [default: such as compare-my-600s]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress; only what went wrong, and the answer.")
+def compare(
+    data_file: Path | None,
+    target: str | None,
+    drop: Sequence[str],
+    drop_missing_target: bool | None,
+    as_json: bool,
+    quiet: bool,
+    **asked: Any,
+) -> None:
+    """Compare methods and learners on your own file, and say which is best.
+
+    \b
+    cfo-bench compare --data my.csv --target y --for 10m
+
+    Learners, methods, folds and the budget of each run are chosen so that all is done in the time given, the
+    loading of the data included. The last sentence says which method tuning which learner is best, its score
+    with its interval, whether its lead is shown, and the command that trains the model.
+    """
+    from cfo_bench.comparing import compare as compared
+    from cfo_bench.engines import interrupts
+    from cfo_bench.machine.proc import age_seconds
+    from cfo_bench.terminal.progress import progress
+    from cfo_bench.terminal.tables import show_json, show_prose, show_table
+
+    if data_file is None:
+        raise click.UsageError("missing option '--data'")
+    if target is None:
+        raise click.UsageError(
+            f"missing option '--target': cfo-bench tasks show --data {data_file} lists the columns"
+        )
+    interrupts.exits_at_once = True
+    with progress(quiet) as show:
+        found = compared(
+            data_file,
+            target,
+            drop=drop,
+            drop_missing_target=bool(drop_missing_target),
+            spent_seconds=age_seconds(),
+            on_event=show,
+            **asked,
+        )
+    if as_json:
+        show_json({**asdict(found), "results": str(found.results), "sentence": found.sentence})
+        return
+    click.echo("", err=True)
+    rows = [[one.learner, one.method, *_score(one.score)] for one in found.candidates]
+    for name, score in (("forest", found.forest), ("constant", found.constant)):
+        rows.append([name, "", "" if score is None else f"{score:.4f}", ""])
+    kind = "test" if found.by_test else "validation"
+    show_table(("learner", "method", f"{kind} {found.metric}", "95 % interval"), rows, right=(2,))
+    click.echo()
+    show_prose(found.sentence)
+
+
+def _score(score: Any) -> list[str]:
+    interval = "" if score.low is None else f"{score.low:.4f} … {score.high:.4f}"
+    return [f"{score.mean:.4f}", interval]

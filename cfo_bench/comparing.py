@@ -1,0 +1,361 @@
+"""Which method and learner are best on a file of one's own, answered within a given time.
+
+What `cfo-bench compare` does, from Python: `compare("my.csv", "y", for_seconds="10m").sentence`.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+
+from cfo_bench import machine
+from cfo_bench.clock import monotonic
+from cfo_bench.comparison_plan import ComparisonPlan, planned, trees_that_fit
+from cfo_bench.errors import TooManyFoldsError, UserError
+from cfo_bench.learners import LEARNERS
+from cfo_bench.metrics import METRICS
+from cfo_bench.models import kind_of
+from cfo_bench.optimizers import METHODS
+from cfo_bench.quantities import DURATION_RULE, duration
+from cfo_bench.quantities import seconds as seconds_of
+from cfo_bench.records import DataRef, RunSpec, TaskFacts
+from cfo_bench.registry import Registry
+from cfo_bench.report.numbers.estimates import Estimate
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paired import sign_flip
+from cfo_bench.report.numbers.scores import METRIC_NAMES, TaskScores
+from cfo_bench.report.numbers.significance import LEVEL, holm
+from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.load import CONSTANT, FOREST, Selection, load
+from cfo_bench.report.reading.shortening import as_if_ended
+from cfo_bench.run.fork_server import fork_server
+from cfo_bench.run.inspection import inspect_task, packages
+from cfo_bench.suite.model import Choice, Suite
+from cfo_bench.suite_runs import Event, Note, RunsUnderWay, SuiteRuns, ignore, run_suite, runs_of
+
+# In the order in which they are taken: as many as there is time for, of those that are installed.
+LEARNERS_TO_TRY = ("xgboost", "lightgbm", "random-forest")
+METHODS_TO_TRY = ("cfo", "tpe", "rs")
+# Into how many folds the data is split: the first that it has enough rows for.
+_FOLDS = (10, 5, 3, 2)
+# What is left at the end to read the traces and compute the answer.
+_LEAST_RESERVE_SECONDS, _RESERVE_SHARE = 3.0, 0.04
+LEAST_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A learner tuned by a method."""
+
+    learner: str
+    method: str
+    score: Estimate  # in the metric of the task
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} tuning {self.learner}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of it; `candidates` from the best on."""
+
+    task: str
+    metric: str
+    by_test: bool  # scores are on rows that no method has seen
+    candidates: Sequence[Candidate]
+    constant: float | None  # scores over the same folds; None: it has no result
+    forest: float | None
+    p_forest: float | None  # of the test that best and forest are equal
+    p_second: float | None  # of the test that best and second are equal, corrected for all pairs
+    can_show: bool  # whether so many folds can show a difference at all
+    folds: int
+    budget_seconds: float  # of each run
+    elapsed_seconds: float  # of all
+    best_command: str
+    results: Path
+
+    @property
+    def sentence(self) -> str:
+        """Who is best, by how much, whether that is shown, and what to type next."""
+        best, name = self.candidates[0], METRIC_NAMES[self.metric]
+        interval = "" if best.score.low is None else f" [{best.score.low:.4f}, {best.score.high:.4f}]"
+        kind = "test" if self.by_test else "validation"
+        over = f"mean of {self.folds} fold{'s' * (self.folds != 1)}"
+        over += ", 95 % interval" if interval else ""
+        return " ".join(
+            [
+                f"{best.name} is best: {kind} {name} {best.score.mean:.4f}{interval} ({over}), "
+                f"{self._against()}.",
+                self._lead(),
+                f"The model: {self.best_command}",
+            ]
+        )
+
+    def _against(self) -> str:
+        constant = "" if self.constant is None else f"a constant has {self.constant:.4f}"
+        if self.forest is None:
+            return f"{constant or 'a constant was not done'}, the forest was not done in time"
+        forest = f"a tuned forest {self.forest:.4f}"
+        if self.p_forest is not None:
+            better = self._is_better(self.candidates[0].score.mean, self.forest)
+            shown = (
+                ("which it beats" if better else "which beats it")
+                if self.p_forest < LEVEL
+                else "from which it is not shown to differ"
+            )
+            forest += f", {shown} (p = {self.p_forest:.2g})"
+        return f"{constant}, {forest}" if constant else forest
+
+    def _is_better(self, one: float, other: float) -> bool:
+        return METRICS[self.metric].to_loss(one) < METRICS[self.metric].to_loss(other)
+
+    def _lead(self) -> str:
+        if len(self.candidates) < 2 or self.p_second is None:
+            return "Nothing else was compared."
+        second = self.candidates[1]
+        over = f"Its lead over {second.name} ({second.score.mean:.4f})"
+        if not self.can_show:
+            return f"{over} can't be shown on {self.folds} fold{'s' * (self.folds != 1)}: give more time."
+        if self.p_second >= LEVEL:
+            return f"{over} is not shown (p = {self.p_second:.2g}): either will do."
+        return f"{over} is shown (p = {self.p_second:.2g})."
+
+
+def compare(
+    data: str | Path,
+    target: str,
+    *,
+    for_seconds: float | str = 600.0,
+    problem: str | None = None,
+    drop: Sequence[str] = (),
+    drop_missing_target: bool = False,
+    learners: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    validation: str = "holdout",
+    results: str | Path | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    spent_seconds: float = 0.0,
+    on_event: Callable[[Event], None] = ignore,
+) -> Comparison:
+    """Compares learners and methods on a file within `for_seconds` in all, such as 600 or "10m".
+
+    The traces go into `results`, by default a folder such as compare-my-600s: the same call again finds them
+    there. Learners and methods are chosen unless they are given. Scores are on rows that no method has seen, unless
+    `validation` is "fold". Runs that are not done in time don't count. `spent_seconds` of the time are over
+    already: a program may have taken some to start.
+    """
+    started = monotonic() - spent_seconds
+    total = _seconds(for_seconds)
+    suite = Suite(
+        data_file=Path(data),
+        target=target,
+        problem=problem,
+        drop=tuple(drop),
+        drop_missing_target=drop_missing_target,
+        learners=tuple(map(Choice, learners or _installed(LEARNERS_TO_TRY, LEARNERS))),
+        methods=tuple(map(Choice, methods or _installed(METHODS_TO_TRY, METHODS))),
+        validation=validation,
+        budget_seconds=1.0,
+        folds="0",
+        seeds=(seed,),
+        jobs=jobs or machine.cores(),
+        results=Path(results or f"compare-{Path(data).stem}-{total:g}s"),
+    )
+    suite, facts = _with_folds(suite, on_event)
+    reserve = max(_LEAST_RESERVE_SECONDS, _RESERVE_SHARE * total)
+    plan = planned(
+        total - _in_steps(monotonic() - started, total) - 2 * reserve,
+        suite.jobs,
+        facts.n_rows * facts.n_features,
+        suite.n_folds or 1,
+        [one.name for one in suite.learners],
+        [one.name for one in suite.methods],
+    )
+    if learners or methods:  # what was asked for is all done, if on fewer folds
+        plan = _as_asked(plan, learners, methods)
+    on_event(Note(_in_words(plan, suite, facts, total)))
+    runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan, facts)
+    with suppress(_TimeIsUpError):
+        run_suite(runs, on_event=_until(started + total - reserve, on_event))
+    return _compared(runs, plan, monotonic() - started)
+
+
+def _in_steps(seconds: float, total: float) -> float:
+    """Up to the next twentieth of all time, so that the same command plans the same runs again."""
+    return math.ceil(20 * seconds / total) * total / 20
+
+
+class _TimeIsUpError(Exception):
+    """Raised in the callback, which stops the runs."""
+
+
+def _until(deadline: float, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
+    def told(event: Event) -> None:
+        on_event(event)
+        if isinstance(event, RunsUnderWay) and monotonic() > deadline:
+            raise _TimeIsUpError
+
+    return told
+
+
+def _seconds(asked: float | str) -> float:
+    found = seconds_of(asked)
+    if found is None:
+        raise UserError(f"--for {asked!r} is no time: {DURATION_RULE}")
+    if found < LEAST_SECONDS:
+        raise UserError(f"--for {asked} is too short to compare anything: give {LEAST_SECONDS:g} s or more")
+    return found
+
+
+def _installed(names: Sequence[str], registry: Registry) -> tuple[str, ...]:
+    return tuple(name for name in names if registry.row(name).missing is None)
+
+
+def _with_folds(suite: Suite, on_event: Callable[[Event], None]) -> tuple[Suite, TaskFacts]:
+    """The suite with the most folds that the data allows, and the facts of the data."""
+    for n_folds in _FOLDS:
+        tried = replace(suite, n_folds=n_folds)
+        runs = runs_of(tried, on_event=on_event)
+        [ref] = runs.data.values()
+        try:
+            return tried, _facts(runs.specs[0], ref, runs)
+        except TooManyFoldsError:
+            if n_folds == _FOLDS[-1]:
+                raise
+    raise AssertionError
+
+
+def _facts(spec: RunSpec, ref: DataRef, runs: SuiteRuns) -> TaskFacts:
+    return inspect_task(spec, ref, fork_server(packages(runs.specs, runs.data.values())))
+
+
+def _as_asked(plan: ComparisonPlan, learners: Sequence[str], methods: Sequence[str]) -> ComparisonPlan:
+    chosen = replace(plan, learners=tuple(learners) or plan.learners, methods=tuple(methods) or plan.methods)
+    runs, before = (len(one.learners) * len(one.methods) + 1 for one in (chosen, plan))
+    return replace(chosen, budget_seconds=max(round(plan.budget_seconds * before / runs, 1), 0.5))
+
+
+def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float) -> str:
+    return (
+        f"{facts.n_rows} rows, {facts.n_features} features, {facts.problem}: "
+        f"{' and '.join(plan.methods)} tuning {' and '.join(plan.learners)} for {plan.budget_seconds:g} s on "
+        f"each of {plan.folds} folds, {suite.jobs} at a time, {duration(total)} in all"
+    )
+
+
+def _runs(suite: Suite, plan: ComparisonPlan, facts: TaskFacts) -> SuiteRuns:
+    """The methods with every learner, the references once; fold by fold, so that whole ones are done."""
+    learners = tuple(map(Choice, plan.learners))
+    compared = runs_of(replace(suite, learners=learners, methods=tuple(map(Choice, plan.methods))))
+    trees = trees_that_fit(plan.budget_seconds, facts.n_rows, facts.n_features)
+    scale = (Choice(CONSTANT), Choice(FOREST, {"trees": trees}))
+    references = runs_of(replace(suite, learners=learners[:1], methods=scale))
+    specs = sorted([*compared.specs, *references.specs], key=lambda spec: spec.fold)
+    return replace(compared, specs=specs)
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+
+def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparison:
+    suite, [task] = runs.suite, runs.data
+    names = (*plan.methods, CONSTANT, FOREST)
+    read = load(suite.results, selection=Selection(plan.learners, (task,), names)).digests
+    ended = comparable(as_if_ended(read, plan.budget_seconds)[0], plan.budget_seconds).digests
+    everyone = [
+        LearnerResults(learner, own)
+        for learner in plan.learners
+        if (own := [one for one in ended if one.learner == learner])
+    ]
+    losses: dict[tuple[str, str], dict[int, float]] = {}
+    for results in everyone:
+        for one in results.digests:
+            if one.fold < plan.folds and one.seed == suite.seeds[0]:
+                found = results.steps(one).losses[-1:]
+                if not found and one.method in plan.methods:
+                    found = [one.constant_loss]  # it must not gain by failing
+                if found:
+                    losses.setdefault((results.learner, one.method), {})[one.fold] = found[0]
+    pairs = [(learner, method) for learner in plan.learners for method in plan.methods]
+    done = {pair: own for pair, own in losses.items() if pair in pairs}
+    folds = sorted(set.intersection(*map(set, done.values()))) if len(done) == len(pairs) else []
+    if not folds:
+        raise UserError(
+            f"no fold was done by all of {', '.join(f'{m} tuning {one}' for one, m in pairs)} in "
+            f"{duration(elapsed)}: give more time with --for, or fewer rows"
+        )
+    return _answer(everyone[0].scores[0], done, losses, folds, runs, plan, elapsed)
+
+
+def _answer(
+    scores: TaskScores,
+    done: Mapping[tuple[str, str], Mapping[int, float]],
+    losses: Mapping[tuple[str, str], Mapping[int, float]],
+    folds: Sequence[int],
+    runs: SuiteRuns,
+    plan: ComparisonPlan,
+    elapsed: float,
+) -> Comparison:
+    suite = runs.suite
+    by_fold = {pair: [own[fold] for fold in folds] for pair, own in done.items()}
+    order = sorted(by_fold, key=lambda pair: fmean(by_fold[pair]))
+    tests = list(combinations(order, 2))
+    p = holm([_p(by_fold[one], by_fold[other]) for one, other in tests])
+    first = plan.learners[0]
+    constant = _mean(losses.get((first, CONSTANT), {}), folds)
+    forest = _mean(losses.get((first, FOREST), {}), folds)
+    return Comparison(
+        task=scores.task,
+        metric=scores.metric,
+        by_test=scores.by_test,
+        candidates=[Candidate(*pair, scores.estimate(by_fold[pair])) for pair in order],
+        constant=None if constant is None else scores.native(constant),
+        forest=None if forest is None else scores.native(forest),
+        p_forest=None
+        if forest is None
+        else _p(by_fold[order[0]], [losses[first, FOREST][fold] for fold in folds]),
+        p_second=p[0] if p else None,
+        can_show=len(tests) * 2.0 ** (1 - len(folds)) < LEVEL,
+        folds=len(folds),
+        budget_seconds=plan.budget_seconds,
+        elapsed_seconds=elapsed,
+        best_command=_best_command(suite, scores.task, *order[0]),
+        results=suite.results,
+    )
+
+
+def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
+    """The command that trains the best model on all rows; of a learner of one's own, that shows it."""
+    words = [
+        "cfo-bench",
+        "best",
+        str(suite.results),
+        "--task",
+        task,
+        "--learner",
+        learner,
+        "--method",
+        method,
+    ]
+    with suppress(UserError):
+        model = f"{task}{kind_of(learner).suffixes[0]}"
+        words += ["--fit", str(suite.data_file), "-o", model]
+        words += ["--drop-missing-target"] if suite.drop_missing_target else []
+    return shlex.join(words)
+
+
+def _p(one: Sequence[float], other: Sequence[float]) -> float:
+    return sign_flip([a - b for a, b in zip(one, other, strict=True)])
+
+
+def _mean(losses: Mapping[int, float], folds: Sequence[int]) -> float | None:
+    """None unless it has a result on every fold."""
+    return fmean(losses[fold] for fold in folds) if all(fold in losses for fold in folds) else None

@@ -1,0 +1,77 @@
+"""Nearest neighbours: scikit-learn in a script, the training rows in an .npz file.
+
+scikit-learn has no file format but pickle, which runs code when it is loaded.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.metrics import Array
+from cfo_bench.models import dense_facts
+from cfo_bench.models.common_code import DENSE
+from cfo_bench.models.recipe import Recipe, constants
+from cfo_bench.records import Problem
+
+_CODE = """
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+{parameters}
+{dense}
+
+def train_model(x, y, is_category, n_classes):
+    dense = learn_dense(x, is_category)
+    neighbours = KNeighborsRegressor if PROBLEM == "regression" else KNeighborsClassifier
+    return neighbours(**PARAMETERS).fit(make_dense(x, dense), y), dense
+
+
+def predict_model(model, x):
+    neighbours, dense = model
+    if PROBLEM == "regression":
+        return neighbours.predict(make_dense(x, dense))
+    shares = neighbours.predict_proba(make_dense(x, dense))
+    return shares[:, 1] if PROBLEM == "binary" else shares
+"""
+
+
+class NeighboursModel:
+    suffixes = (".npz",)
+
+    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+        algorithm = recipe.options.get("algorithm", "auto")
+        return {"weights": "uniform", "metric": "minkowski", "p": 2, "algorithm": algorithm}
+
+    def code(self, recipe: Recipe) -> str:
+        found = {"n_neighbors": recipe.config["k"]}
+        return _CODE.format(parameters=constants("PARAMETERS", found, self.fixed(recipe)), dense=DENSE)
+
+    def content(self, model: Any, suffix: str) -> bytes:
+        file = io.BytesIO()
+        np.savez_compressed(file, allow_pickle=False, x=model.rows.train_x, y=model.rows.train_y)
+        return file.getvalue()
+
+    def facts(self, model: Any) -> dict[str, Any]:
+        return {"dense": dense_facts.to_json(model.rows.encoder)}
+
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+        from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+        with np.load(io.BytesIO(content), allow_pickle=False) as found:
+            x, y = found["x"], found["y"]
+        encoder = dense_facts.from_json(about["model_facts"]["dense"])
+        is_regression = recipe.problem is Problem.REGRESSION
+        k = min(recipe.config["k"], len(y))
+        model = (KNeighborsRegressor if is_regression else KNeighborsClassifier)(
+            n_neighbors=k, **self.fixed(recipe)
+        ).fit(x, y)
+
+        def predict(rows: Array) -> Array:
+            dense = encoder.transform(rows)
+            predicted: Array = model.predict(dense) if is_regression else model.predict_proba(dense)
+            return predicted[:, 1] if recipe.problem is Problem.BINARY else predicted
+
+        return predict

@@ -1,0 +1,78 @@
+"""What a model is made from, and what each learner has to say of its own models."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from cfo_bench.errors import UserError
+from cfo_bench.metrics import Array
+from cfo_bench.records import Problem
+from cfo_bench.space import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    learner: str
+    config: Config
+    problem: Problem
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the learner
+
+
+class ModelKind(Protocol):
+    """The models of one learner.
+
+    `predict` returns the probability of the second of two classes, a row of probabilities for several, or
+    numbers; `x` is a matrix as `tasks` makes it.
+    """
+
+    suffixes: tuple[str, ...]  # of its files, the usual one first
+
+    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+        """Every setting that is not a hyperparameter and decides the model, under the library's names."""
+
+    def code(self, recipe: Recipe) -> str:
+        """Python with `train_model(x, y, is_category, n_classes)` and `predict_model(model, x)`."""
+
+    def content(self, model: Any, suffix: str) -> bytes:
+        """The file of a model that the learner has trained."""
+
+    def facts(self, model: Any) -> dict[str, Any]:
+        """What `load` needs besides the file, as JSON."""
+
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+        """The `predict` of a model in a file; `about` is what the JSON beside it says."""
+
+
+_KINDS = {
+    "dnn": "network_model:NetworkModel",
+    "knn": "neighbours_model:NeighboursModel",
+    "lightgbm": "lightgbm_model:LightGBMModel",
+    "random-forest": "forest_model:ForestModel",
+    "xgboost": "xgboost_model:XGBoostModel",
+}
+
+
+def kind_of(learner: str) -> ModelKind:
+    """A UserError for a learner that trains nothing, or that is not ours."""
+    if learner not in _KINDS:
+        raise UserError(
+            f"models of learner {learner!r} can't be made outside a run, only those of {', '.join(_KINDS)}: "
+            "take its configuration from --json"
+        )
+    module, _, name = _KINDS[learner].partition(":")
+    found: ModelKind = getattr(importlib.import_module(f"cfo_bench.models.{module}"), name)()
+    return found
+
+
+def constants(name: str, found: Mapping[str, Any], fixed: Mapping[str, Any]) -> str:
+    """A dict in Python with the hyperparameters that were found, and then the fixed settings."""
+    lines = [f"{name} = {{"]
+    for remark, values in (("found by the search", found), ("fixed by cfo-bench", fixed)):
+        if values:
+            lines.append(f"    # {remark}")
+            lines += [f"    {key!r}: {value!r}," for key, value in values.items()]
+    return "\n".join([*lines, "}"]).replace("'", '"') + "\n"

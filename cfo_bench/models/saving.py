@@ -1,0 +1,145 @@
+"""A trained model in a file of its library's own format, and beside it where it is from and how to use it.
+
+`model.ubj` has `model.ubj.json` beside it: the columns with their categories, the class labels, the
+configuration, and the provenance. Neither runs code when it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfo_bench.errors import UserError
+from cfo_bench.metrics import Array
+from cfo_bench.models.recipe import Recipe, kind_of
+from cfo_bench.records import Problem
+from cfo_bench.safe_writing import read_regular, write_whole
+from cfo_bench.tasks.arrays import LARGEST
+from cfo_bench.tasks.data_set import ColumnKind, DataSet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+ABOUT_SUFFIX = ".json"  # of the file beside the model
+
+
+def check_suffix(recipe: Recipe, path: Path) -> None:
+    suffixes = kind_of(recipe.learner).suffixes
+    if path.suffix not in suffixes:
+        example = path.with_suffix(suffixes[0]).name
+        raise UserError(
+            f"-o {path}: models of {recipe.learner} are kept in files that end in {' or '.join(suffixes)}: "
+            f"write {example}"
+        )
+
+
+def save(path: Path, recipe: Recipe, model: Any, data: DataSet, provenance: Mapping[str, Any]) -> list[Path]:
+    """Writes the model, and the file beside it; the paths of both."""
+    kind = kind_of(recipe.learner)
+    content = kind.content(model, path.suffix)
+    about = {
+        "format": FORMAT,
+        "learner": recipe.learner,
+        "problem": str(recipe.problem),
+        "target": data.target,
+        "classes": list(data.classes),
+        "columns": [
+            {"name": one.name, "kind": one.kind.value}
+            | ({"categories": list(one.labels)} if one.kind is ColumnKind.CATEGORY else {})
+            for one in data.features
+        ],
+        "config": dict(recipe.config),
+        "fixed": kind.fixed(recipe),
+        "learner_options": dict(recipe.options),
+        "seed": recipe.seed,
+        "model_sha256": hashlib.sha256(content).hexdigest(),
+        **provenance,
+        "model_facts": kind.facts(model),
+    }
+    beside = path.with_name(path.name + ABOUT_SUFFIX)
+    try:
+        write_whole(path, content)
+        write_whole(beside, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+    except OSError as error:
+        raise UserError(f"can't write {path}: {error.strerror}; choose another -o") from None
+    return [path, beside]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """A model that was read from its file.
+
+    `classes` are the labels of the target in the order of the probabilities, empty for regression; `about`
+    is all that the file beside it says.
+    """
+
+    about: Mapping[str, Any]
+    _predict: Callable[[Array], Array] = field(repr=False)
+
+    @property
+    def classes(self) -> list[str]:
+        return list(self.about["classes"])
+
+    def predict(self, frame: pd.DataFrame) -> Array:
+        """For each row a number, the probability of the second of two classes, or that of each class."""
+        return self._predict(encoded(frame, self.about["columns"]))
+
+
+def load_model(path: str | Path) -> SavedModel:
+    """A model that `cfo-bench best --fit` has saved. A UserError if either was changed."""
+    path = Path(path)
+    beside = path.with_name(path.name + ABOUT_SUFFIX)
+    try:
+        content, about = read_regular(path), json.loads(read_regular(beside))
+        recipe = Recipe(
+            about["learner"],
+            about["config"],
+            Problem(about["problem"]),
+            about["seed"],
+            about["learner_options"],
+        )
+        recorded = about["model_sha256"]
+    except OSError as error:
+        raise UserError(f"can't read {error.filename or path}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError):
+        raise UserError(
+            f"{beside} does not describe a model: fit it again with cfo-bench best --fit"
+        ) from None
+    if hashlib.sha256(content).hexdigest() != recorded:
+        raise UserError(f"{path} is not the model that {beside.name} describes: fit it again")
+    return SavedModel(about, kind_of(recipe.learner).load(content, about, recipe))
+
+
+def encoded(frame: pd.DataFrame, columns: list[Mapping[str, Any]]) -> Array:
+    """The matrix that a model takes: categories by their place, missing and new ones as NaN."""
+    import pandas as pd
+
+    absent = [one["name"] for one in columns if one["name"] not in frame.columns]
+    if absent:
+        raise UserError(f"the rows have no column {', '.join(map(repr, absent))}, which the model needs")
+    x = np.empty((len(frame), len(columns)), dtype=np.float32)
+    for at, one in enumerate(columns):
+        cells = frame[one["name"]]
+        if one["kind"] == ColumnKind.CATEGORY:
+            codes = {label: float(code) for code, label in enumerate(one["categories"])}
+            values = np.array(
+                [
+                    math.nan if pd.isna(cell) else codes.get(str(cell), math.nan)
+                    for cell in cells.astype(object)
+                ]
+            )
+        elif one["kind"] == ColumnKind.DATE:
+            since = pd.to_datetime(cells, format="ISO8601", utc=True) - pd.Timestamp(0, tz="UTC")
+            values = (since / pd.Timedelta(days=1)).to_numpy()
+        else:
+            values = pd.to_numeric(cells).to_numpy(dtype=np.float64, na_value=np.nan)
+        x[:, at] = np.clip(np.where(np.isinf(values), np.nan, values), -LARGEST, LARGEST)
+    return x

@@ -1,0 +1,241 @@
+"""The best configuration: found, as a script, trained on all rows, saved and read back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cfo_bench import Suite, run_suite
+from cfo_bench.best_models import best_configurations, fit_best, load_model, python_script
+from cfo_bench.clock import Deadline, WallClock
+from cfo_bench.errors import UserError
+from cfo_bench.learners import LEARNERS
+from cfo_bench.metrics import METRICS
+from cfo_bench.models import Recipe, kind_of, script
+from cfo_bench.models.saving import encoded, save
+from cfo_bench.models.training import on_all_rows, train
+from cfo_bench.records import Problem, Trial
+from cfo_bench.tasks import file_ref, load_fold
+from cfo_bench.tasks.folds import by_seed
+from cfo_bench.tasks.loading import load_data_set
+
+N = 240
+CONFIGS: dict[str, dict[str, Any]] = {
+    "xgboost": {
+        "n_estimators": 12,
+        "max_leaves": 9,
+        "min_child_weight": 1.5,
+        "learning_rate": 0.09,
+        "subsample": 0.8,
+        "reg_alpha": 1e-6,
+        "reg_lambda": 0.4,
+        "colsample_bylevel": 0.9,
+        "colsample_bytree": 0.8,
+    },
+    "lightgbm": {
+        "n_estimators": 12,
+        "num_leaves": 9,
+        "min_child_samples": 6,
+        "learning_rate": 0.2,
+        "subsample": 0.7,
+        "colsample_bytree": 0.8,
+        "reg_alpha": 1e-6,
+        "reg_lambda": 0.4,
+    },
+    "random-forest": {"n_estimators": 9, "max_leaves": 14, "max_features": 0.5},
+    "knn": {"k": 7},
+    "dnn": {"neurons_1": 16, "neurons_2": 8, "batch_size": 16, "dropout": 0.2, "learning_rate": 0.01},
+}
+# Same seed, same rows, same library: the losses are equal but for rounding. The network's script draws from
+# torch and the learner from numpy, so that they differ as two seeds do: the means of three are compared.
+TOLERANCE, SEEDS_OF_NETWORK, FACTOR_OF_NETWORK = 1e-6, 3, 1.6
+
+
+def table(problem: Problem, path: Path) -> pd.DataFrame:
+    """Numbers with gaps, categories, a date, and a target that they tell."""
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=(2, N))
+    colour = rng.choice(["red", "green", "blue", "10", "9"], N)
+    signal = 2 * x + (colour == "red") - z**2 + rng.normal(size=N) * 0.3
+    y: Any = signal
+    if problem is not Problem.REGRESSION:
+        cuts = [-0.5] if problem is Problem.BINARY else [-1.5, 0.5]
+        y = np.array(["low", "middle", "top"])[np.digitize(signal, cuts)]
+    frame = pd.DataFrame(
+        {
+            "x": np.where(rng.random(N) < 0.1, np.nan, x),
+            "colour": np.where(rng.random(N) < 0.1, None, colour),
+            "z": z,
+            "day": pd.date_range("2024-01-01", periods=N).strftime("%Y-%m-%d"),
+            "many": [f"m{i}" for i in rng.integers(0, 90, N)],
+            "y": y,
+        }
+    )
+    frame.to_csv(path, index=False)
+    return frame
+
+
+def namespace(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"__name__": "script"}
+    exec(compile(text, "script.py", "exec"), found)
+    return found
+
+
+def losses(learner: str, problem: Problem, seed: int, path: Path) -> tuple[float, float]:
+    """On the validation part of a fold: the loss of our learner, and that of the script."""
+    table(problem, path)
+    data, _ = load_data_set(file_ref(path, "y"))
+    split, fold = by_seed(data, 0, 3, 0), load_fold(file_ref(path, "y"), 0, 3, seed=0)[0]
+    objective = LEARNERS.load(learner)().prepare(fold, 1, seed)
+    ours = objective.evaluate(Trial(0, CONFIGS[learner]), Deadline(WallClock())).loss
+    assert ours is not None
+    text = script(Recipe(learner, CONFIGS[learner], problem, seed), "y", (), ["About it."])
+    assert "cfo_bench" not in text
+    code = namespace(text)
+    frame = code["read"](str(path))
+    predicted = code["predict"](code["train"](frame.iloc[split.train]), frame.iloc[split.valid])
+    return ours, METRICS[fold.metric].loss(fold.valid_y, predicted)
+
+
+@pytest.mark.parametrize("problem", list(Problem))
+@pytest.mark.parametrize("learner", ["knn", "lightgbm", "random-forest", "xgboost"])
+def test_the_script_of_a_learner_computes_the_learners_loss(
+    learner: str, problem: Problem, tmp_path: Path
+) -> None:
+    ours, theirs = losses(learner, problem, 0, tmp_path / "mine.csv")
+    assert theirs == pytest.approx(ours, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("problem", list(Problem))
+def test_the_script_of_the_network_learns_as_much_as_the_learner(problem: Problem, tmp_path: Path) -> None:
+    pairs = [losses("dnn", problem, seed, tmp_path / "mine.csv") for seed in range(SEEDS_OF_NETWORK)]
+    ours, theirs = np.mean(pairs, axis=0)
+    assert ours / FACTOR_OF_NETWORK < theirs < ours * FACTOR_OF_NETWORK
+
+
+def test_the_script_uses_native_categories_where_the_search_did(tmp_path: Path) -> None:
+    table(Problem.BINARY, tmp_path / "mine.csv")
+    recipe = Recipe("xgboost", CONFIGS["xgboost"], Problem.BINARY, 0, {"categories": "native"})
+    data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
+    code = namespace(script(recipe, "y", (), ["About it."]))
+    frame = code["read"](str(tmp_path / "mine.csv"))
+    expected = code["predict"](code["train"](frame), frame)
+    assert code["train"](frame)["model"].feature_types == ["q", "c", "q", "q", "c"]
+    save(tmp_path / "model.json", recipe, train(recipe, on_all_rows(data), 1), data, {})
+    assert load_model(tmp_path / "model.json").predict(frame) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("problem", list(Problem))
+@pytest.mark.parametrize("learner", sorted(CONFIGS))
+def test_a_saved_model_predicts_as_the_trained_one_and_is_no_pickle(
+    learner: str, problem: Problem, tmp_path: Path
+) -> None:
+    frame = table(problem, tmp_path / "mine.csv")
+    data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
+    recipe = Recipe(learner, CONFIGS[learner], problem)
+    fold = on_all_rows(data)
+    objective = LEARNERS.load(learner)().prepare(fold, 1, 0)
+    trained = objective.fitted(CONFIGS[learner])
+    path = tmp_path / f"model{kind_of(learner).suffixes[0]}"
+    save(path, recipe, trained, data, {"found": {"trace": "here"}})
+    model = load_model(path)
+    read = pd.read_csv(tmp_path / "mine.csv")
+    assert np.array_equal(encoded(read, model.about["columns"]), fold.train_x, equal_nan=True)
+    predicted = model.predict(read.drop(columns="y"))
+    loss = METRICS[fold.metric].loss(fold.train_y, predicted)
+    assert loss == pytest.approx(_loss_on_training_rows(objective, trained, fold), abs=1e-6)
+    assert model.classes == sorted(set(frame["y"])) if problem is not Problem.REGRESSION else True
+    assert model.about["found"] == {"trace": "here"}
+    if problem is not Problem.REGRESSION:
+        assert predicted.min() >= 0 and predicted.max() <= 1
+
+
+def _loss_on_training_rows(objective: Any, trained: Any, fold: Any) -> float:
+    x = fold.train_x
+    if hasattr(trained, "rows"):
+        x = trained.rows.encoder.transform(x)
+    elif type(trained).__module__.startswith(("xgboost", "cfo_bench")):
+        import xgboost
+
+        x = xgboost.DMatrix(x)
+    predicted = objective._predict(trained, x, Deadline(WallClock()))
+    return METRICS[fold.metric].loss(fold.train_y, predicted)
+
+
+def test_new_categories_and_missing_columns_are_seen_when_predicting() -> None:
+    columns = [{"name": "c", "kind": "category", "categories": ["a", "b"]}, {"name": "x", "kind": "number"}]
+    found = encoded(pd.DataFrame({"c": ["b", "new", None], "x": [1, 2, 3], "other": 0}), columns)
+    assert np.array_equal(found, [[1, 1], [np.nan, 2], [np.nan, 3]], equal_nan=True)
+    with pytest.raises(UserError, match="the rows have no column 'x'"):
+        encoded(pd.DataFrame({"c": ["a"]}), columns)
+
+
+# --- from a results folder ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """CFO and random search on a file of one's own, two folds, with test scores."""
+    folder = tmp_path_factory.mktemp("best")
+    table(Problem.BINARY, folder / "mine.csv")
+    suite = Suite(
+        data_file=folder / "mine.csv",
+        target="y",
+        drop=("many",),
+        methods=["cfo", "rs"],
+        folds="0-1",
+        n_folds=3,
+        validation="holdout",
+        budget_seconds=60,
+        max_trials=4,
+        results=folder / "results",
+    )
+    assert not run_suite(suite).failures
+    return folder / "results"
+
+
+def test_the_best_configuration_has_every_hyperparameter_and_both_scores(results: Path) -> None:
+    [best] = best_configurations(results)
+    assert list(best.config) == list(CONFIGS["xgboost"])
+    assert best.fixed["grow_policy"] == "lossguide" and best.fixed["max_depth"] == 0
+    assert best.test_score is not None and best.validation_score != best.test_score
+    assert best.scores_in_words.startswith("test auc ") and "(selected by it)" in best.scores_in_words
+    assert (best.target, best.dropped_columns, best.folds) == ("y", ("many",), 2)
+    only = best_configurations(results, methods=["rs"])[0]
+    assert only.method == "rs"
+    with pytest.raises(UserError, match="unknown method 'tpe': choose from cfo, rs"):
+        best_configurations(results, methods=["tpe"])
+
+
+def test_the_best_model_is_trained_on_all_rows_and_says_where_it_is_from(
+    results: Path, tmp_path: Path
+) -> None:
+    [best] = best_configurations(results)
+    fitted = fit_best(best, results.parent / "mine.csv", tmp_path / "model.ubj", threads=1)
+    assert fitted.rows == N and fitted.same_data
+    about = json.loads(fitted.files[1].read_text())
+    assert about["found"]["trace"] == best.trace and Path(best.trace).is_file()
+    assert about["trained_on"]["sha256"] == about["found"]["data_sha256"]
+    assert about["classes"] == ["low", "middle"]
+    assert [one["name"] for one in about["columns"]] == ["x", "colour", "z", "day"]
+    assert about["trained_with"]["packages"]["xgboost"]
+    frame = pd.read_csv(results.parent / "mine.csv")
+    code = namespace(python_script(best))
+    trained = code["train"](frame)
+    assert load_model(tmp_path / "model.ubj").predict(frame) == pytest.approx(code["predict"](trained, frame))
+
+    (tmp_path / "model.ubj").write_bytes(b"other")
+    with pytest.raises(UserError, match=r"is not the model that model\.ubj\.json describes"):
+        load_model(tmp_path / "model.ubj")
+    with pytest.raises(UserError, match=r"end in \.ubj or \.json: write model\.ubj"):
+        fit_best(best, results.parent / "mine.csv", tmp_path / "model.pkl")
+
+
+def test_a_learner_that_trains_nothing_has_no_script() -> None:
+    with pytest.raises(UserError, match="models of learner 'synthetic' can't be made outside a run"):
+        kind_of("synthetic")
