@@ -31,7 +31,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import LivePage
 from cfo_bench.run.process import Output
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite_runs import run_suite
+from cfo_bench.suite_execution import run_suite
 from cfo_bench.tasks import resolve
 
 TRIALS = 5_000

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from cfo_bench.result_frames import load_results
     from cfo_bench.space import Categorical, Float, Int, Space
     from cfo_bench.suite.model import Choice, Suite
-    from cfo_bench.suite_runs import run_suite, runs_of
+    from cfo_bench.suite_execution import run_suite
+    from cfo_bench.suite_runs import runs_of
     from cfo_bench.surrogate_fits import fit_surrogate
 
 # Where each public name lives: loaded at first use, so that `cfo-bench --help` stays light.
@@ -83,7 +84,7 @@ _HOME = {
     "load_results": "cfo_bench.result_frames",
     "minimize": "cfo_bench.minimization",
     "python_script": "cfo_bench.best_models",
-    "run_suite": "cfo_bench.suite_runs",
+    "run_suite": "cfo_bench.suite_execution",
     "runs_of": "cfo_bench.suite_runs",
     "write_report": "cfo_bench.reports",
 }

@@ -37,7 +37,9 @@ from cfo_bench.report.reading.shortening import as_if_ended
 from cfo_bench.run.fork_server import fork_server
 from cfo_bench.run.inspection import inspect_task, packages
 from cfo_bench.suite.model import Choice, Suite
-from cfo_bench.suite_runs import Event, Note, RunsUnderWay, SuiteRuns, ignore, run_suite, runs_of
+from cfo_bench.suite_events import Event, Note, RunsUnderWay, ignore
+from cfo_bench.suite_execution import run_suite
+from cfo_bench.suite_runs import SuiteRuns, runs_of
 
 # In the order in which they are taken: as many as there is time for, of those that are installed.
 LEARNERS_TO_TRY = ("xgboost", "lightgbm", "random-forest")

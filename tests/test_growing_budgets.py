@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pytest
@@ -16,14 +17,21 @@ from cfo_bench import Suite, load_results, run_suite, write_report
 from cfo_bench.errors import UserError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import EndReason, RunLimits, Status
-from cfo_bench.report.reading.digest import digest, digest_of
-from cfo_bench.results import trace
+from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.digest import Digest, digest, digest_of
+from cfo_bench.report.reading.load import load
+from cfo_bench.report.reading.shortening import as_if_ended
+from cfo_bench.results import plan, trace
+from cfo_bench.results.files import PAGE_SUFFIX
 from cfo_bench.results.merge import merge
-from cfo_bench.results.status import RunState, status
+from cfo_bench.results.status import RunState, remaining, status
 from cfo_bench.results.summary import summarise
+from cfo_bench.run.live_page import LivePage
 from cfo_bench.run.supervisor import Outcome
+from cfo_bench.run_id import run_id
 from cfo_bench.suite.model import Choice
-from cfo_bench.suite_runs import Event, Note, runs_of
+from cfo_bench.suite_events import Event, Note, RunsStarted
+from cfo_bench.suite_runs import runs_of
 from tests.helpers.program import ROOT
 
 
@@ -312,8 +320,6 @@ def test_a_merge_takes_the_run_that_has_grown(tmp_path: Path) -> None:
 
 
 def test_status_says_that_a_done_run_waits_for_its_longer_budget(tmp_path: Path) -> None:
-    from cfo_bench.results import plan
-
     asked = suite(tmp_path, ["rs"])
     run_suite(asked)
     plan.record(tmp_path, runs_of(replace(asked, budget_seconds=9.0)).specs)
@@ -321,6 +327,137 @@ def test_status_says_that_a_done_run_waits_for_its_longer_budget(tmp_path: Path)
     (run,) = status(tmp_path).runs
 
     assert (run.progress, run.elapsed, run.budget_seconds) == (RunState.WAITING, 4.0, 9.0)
+    assert remaining([run]).budget_seconds == 5.0
+
+
+def test_status_says_that_a_done_run_waits_for_more_trials(tmp_path: Path) -> None:
+    asked = suite(tmp_path, ["rs"], budget_seconds=1e6, max_trials=5)
+    run_suite(asked)
+    found = []
+    for max_trials in (5, 12, None, 3):
+        plan.record(tmp_path, runs_of(replace(asked, max_trials=max_trials)).specs)
+        (run,) = status(tmp_path).runs
+        found.append((run.progress, run.trials, run.max_trials))
+
+    assert found == [
+        (RunState.DONE, 5, 5),
+        (RunState.WAITING, 5, 12),
+        (RunState.WAITING, 5, None),
+        (RunState.DONE, 5, 5),
+    ]
+    # A plan by an older version does not say how many trials were asked for.
+    rows = [orjson.loads(line) for line in (tmp_path / plan.FILE_NAME).read_bytes().splitlines()]
+    old = {key: value for key, value in rows[-1].items() if key != "max_trials"}
+    (tmp_path / plan.FILE_NAME).write_bytes(orjson.dumps(old) + b"\n")
+    assert [run.progress for run in status(tmp_path).runs] == [RunState.DONE]
+
+
+def test_a_run_that_is_about_to_go_on_stands_where_it_ended(tmp_path: Path) -> None:
+    """A process holds it, and has not written that it goes on yet."""
+    asked = suite(tmp_path, ["rs"])
+    run_suite(asked)
+    (path,) = tmp_path.glob("*/*/*/*.jsonl")
+    header, *lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([header.replace(b'"clock":"virtual"', b'"clock":"wall"'), *lines, b""]))
+    os.utime(path, (0, 0))  # it ended long ago
+    plan.record(tmp_path, runs_of(replace(asked, budget_seconds=9.0)).specs)
+
+    page = LivePage.own(path.with_suffix(PAGE_SUFFIX))
+    (run,) = status(tmp_path).runs
+    page.close(remove=True)
+
+    assert (run.progress, run.elapsed, run.budget_seconds) == (RunState.RUNNING, 4.0, 9.0)
+
+
+def test_the_seconds_that_were_spent_are_not_forecast_again(tmp_path: Path) -> None:
+    asked = suite(tmp_path, ["cfo", "rs"])
+    run_suite(replace(asked, methods=["cfo"]))
+    events: list[Event] = []
+
+    run_suite(replace(asked, budget_seconds=64.0), on_event=events.append)
+
+    (started,) = (one for one in events if isinstance(one, RunsStarted))
+    assert started.spent_seconds == {run_id(started.jobs[0].spec): 4.0}
+    told, *_ = (one.text for one in events if isinstance(one, Note))
+    assert told.endswith(
+        "1 go on from where their limits ended them, 1 to be started; 2 min 04 s of budget left"
+    )
+
+
+class HalfGrown(NamedTuple):
+    """Runs of 4 s that were given 60 s: that of cfo is done with them, and that of rs stands at 20 s."""
+
+    results: Path
+    short: Digest  # the run of rs when it had ended
+
+    def compared(self, budget: float | None = None) -> tuple[dict[str, Digest], list[str]]:
+        """The runs that a report would compare, by method, and its warnings."""
+        digests = load(self.results).digests
+        if budget is not None:
+            digests, unreadable = as_if_ended(digests, budget)
+            assert not unreadable
+        found = comparable(digests, budget)
+        return {one.method: one for one in found.digests}, found.warnings
+
+
+@pytest.fixture
+def half_grown(tmp_path: Path) -> HalfGrown:
+    asked = suite(tmp_path, ["cfo", "rs"])
+    run_suite(asked)
+    (path,) = tmp_path.glob("*/*/rs/*.jsonl")
+    short = digest(path)
+    run_suite(replace(asked, budget_seconds=60.0))
+    lines = path.read_bytes().splitlines(keepends=True)
+    resumed = next(number for number, line in enumerate(lines) if line.startswith(b'{"kind":"resume"'))
+    after = [line for line in lines[resumed + 1 :] if orjson.loads(line).get("ended", 60) < 20]
+    path.write_bytes(b"".join([*lines[: resumed + 1], *after]))  # as a kill leaves it
+    assert short is not None and 1 < len(after) < len(lines) - resumed - 1
+    return HalfGrown(tmp_path, short)
+
+
+def test_a_report_counts_a_run_that_goes_on_as_it_had_ended(half_grown: HalfGrown) -> None:
+    shutil.rmtree(next(half_grown.results.glob("*/*/cfo")))
+
+    found, (warning,) = half_grown.compared()
+
+    assert found == {"rs": replace(half_grown.short, goes_on=True)}
+    assert warning == (
+        "1 run not done with a longer budget or more trials: counted as before, with 4 s, the first "
+        "synthetic-1k rs fold 0; see cfo-bench status"
+    )
+
+
+def test_runs_that_have_grown_and_runs_that_go_on_are_not_compared_without_a_budget(
+    half_grown: HalfGrown,
+) -> None:
+    found, warnings = half_grown.compared()
+
+    assert not found
+    assert "different budgets (seconds), 4 (1 run) and 60 (1 run)" in warnings[-1]
+    assert "choose one with --budget" in warnings[-1]
+
+
+@pytest.mark.parametrize("budget", [2.0, 4.0, 15.0])
+def test_a_report_with_a_budget_takes_a_run_that_goes_on_and_has_come_so_far(
+    half_grown: HalfGrown, tmp_path_factory: pytest.TempPathFactory, budget: float
+) -> None:
+    own = tmp_path_factory.mktemp("own")
+    run_suite(suite(own, ["rs"], budget_seconds=budget))
+    (path,) = own.glob("*/*/*/*.jsonl")
+    alone = digest(path)
+
+    found, _ = half_grown.compared(budget)
+
+    assert found.keys() == {"cfo", "rs"} and alone is not None
+    for key in ("state", "budget_seconds", "elapsed", "trials", "statuses", "steps", "spent"):
+        assert getattr(found["rs"], key) == getattr(alone, key)
+
+
+def test_a_report_with_a_longer_budget_leaves_a_run_that_goes_on_out(half_grown: HalfGrown) -> None:
+    found, (warning,) = half_grown.compared(40)
+
+    assert found.keys() == {"cfo"}
+    assert warning.startswith("1 of 2 runs left out, as their budget is below 40 s")
 
 
 def cfo_bench(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:

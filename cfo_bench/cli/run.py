@@ -64,7 +64,8 @@ def run(
     from cfo_bench.run_id import run_id
     from cfo_bench.suite.expansion import parse_shard
     from cfo_bench.suite.key_values import parse_options
-    from cfo_bench.suite_runs import run_suite, runs_of
+    from cfo_bench.suite_execution import run_suite
+    from cfo_bench.suite_runs import runs_of
     from cfo_bench.terminal.overrides import suite_of
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import orjson
+
 from cfo_bench.records import EndReason, RunLimits, RunSpec, Status
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.trace import Trace, whole_lines
+from cfo_bench.results.validation import Lines, check, split_lines
 
 
 def limits_of(spec: RunSpec | Mapping[str, Any]) -> RunLimits:
@@ -35,9 +39,8 @@ def is_done(header: Mapping[str, Any], last: Mapping[str, Any], asked: RunLimits
     now, at_once = limits_of(spec), spec.get("parallel", 1)
     if not has_final_end(last):
         is_trial = last["kind"] == "trial"
-        reached = last["ended"] if is_trial else last.get("elapsed", 0.0)
         trials = (last["number"] + 1 if at_once == 1 else 0) if is_trial else last.get("trials", 0)
-        return now != asked and (asked.budget_seconds <= reached or _is_met(asked, trials))
+        return now != asked and (asked.budget_seconds <= reached(last) or _is_met(asked, trials))
     match EndReason(last["reason"]):
         case EndReason.BUDGET:
             # At the end of the budget, up to so many trials as were under way are cut off.
@@ -48,6 +51,31 @@ def is_done(header: Mapping[str, Any], last: Mapping[str, Any], asked: RunLimits
             return asked.budget_seconds <= now.budget_seconds
         case _:
             return True
+
+
+def reached(last: Mapping[str, Any]) -> float:
+    """Where the run's clock stood at the last line of its trace."""
+    return float(last["ended"] if last["kind"] == "trial" else last.get("elapsed", 0.0))
+
+
+def budget_left(header: Mapping[str, Any], last: Mapping[str, Any], asked: RunLimits) -> float:
+    """How much of the budget a run with these limits still has to spend.
+
+    It is about that: a trial that the old limits cut off gets its seconds back.
+    """
+    if is_done(header, last, asked) or last.get("reason") == EndReason.EXHAUSTED:
+        return 0.0
+    return max(asked.budget_seconds - reached(last), 0.0)
+
+
+def finished_before(path: Path) -> Lines | None:
+    """The run of a trace as it had ended, if it goes on with other limits since then and is not done."""
+    texts = split_lines(whole_lines(path) or b"")
+    for count in range(len(texts), 0, -1):
+        text = texts[count - 1]
+        if text.startswith(b'{"kind":"end"') and has_final_end(orjson.loads(text)):
+            return check(path, b"\n".join(texts[:count])) if count < len(texts) else None
+    return None
 
 
 def is_longer(end: Mapping[str, Any], asked: RunLimits) -> bool:

@@ -22,6 +22,8 @@ from cfo_bench.safe_writing import open_file, read_regular
 
 # Without the suffix of a trace: every file that has it is taken for one.
 FILE_NAME = "runs.plan"
+# The most trials of a run in a plan by an older version, which did not write them down.
+NOT_SAID = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Planned:
     seed: int
     budget_seconds: float
     clock: str
+    max_trials: int | None = NOT_SAID
     error: str | None = None  # why it failed, if it failed before it had a trace
 
 
@@ -73,6 +76,7 @@ def _planned(spec: RunSpec, error: str | None = None) -> Planned:
         seed=spec.seed,
         budget_seconds=float(spec.budget_seconds),
         clock=spec.clock,
+        max_trials=spec.max_trials,
         error=error,
     )
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import TraceError, UserError
+from cfo_bench.quantities import duration
 from cfo_bench.records import EndReason, RunSpec
 from cfo_bench.results import trace
-from cfo_bench.results.limits import has_final_end, is_done, is_longer, limits_of, why_not
-from cfo_bench.run_id import method_label
+from cfo_bench.results.limits import budget_left, has_final_end, is_done, is_longer, limits_of, why_not
+from cfo_bench.run_id import method_label, run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,20 @@ def in_words(specs: Sequence[RunSpec], found: Sequence[PastRun | None]) -> str:
     kinds = Counter(_kind(one, spec) for spec, one in zip(specs, found, strict=True))
     told = [f"{kinds[kind]} {kind}" for kind in _KINDS if kinds[kind]]
     has_others = any(kinds[kind] for kind in (_LONGER, _EXHAUSTED, _GROWN))
-    return f"of these runs: {', '.join(told)}" if has_others else ""
+    if not has_others:
+        return ""
+    left = sum(spec.budget_seconds for spec in specs) - sum(spent_seconds(specs, found).values())
+    budgets = f"; {duration(left)} of budget left" if left > 0 else ""
+    return f"of these runs: {', '.join(told)}{budgets}"
+
+
+def spent_seconds(specs: Sequence[RunSpec], found: Sequence[PastRun | None]) -> dict[str, float]:
+    """What is spent of the budgets of runs that have begun, by their ids: all of it of one that is done."""
+    return {
+        run_id(spec): spec.budget_seconds - budget_left(one.header, one.last, limits_of(spec))
+        for spec, one in zip(specs, found, strict=True)
+        if one is not None
+    }
 
 
 _NEW = "to be started"

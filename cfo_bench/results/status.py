@@ -12,12 +12,13 @@ from urllib.parse import unquote
 
 from cfo_bench.clock import unix_now
 from cfo_bench.errors import TraceError, UserError
-from cfo_bench.records import EndReason
+from cfo_bench.records import EndReason, RunLimits
 from cfo_bench.registry import label
 from cfo_bench.results import plan
 from cfo_bench.results.doubles import doubled
 from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, stamp
 from cfo_bench.results.folder import is_held, run_files
+from cfo_bench.results.limits import has_final_end, is_done, reached
 from cfo_bench.results.trace import outline_or_lines
 from cfo_bench.results.validation import Lines, Outline
 from cfo_bench.run_id import method_label
@@ -62,6 +63,7 @@ class RunStatus:
     path: str | None = None  # of its trace
     clock: str | None = None  # `wall` or `virtual`
     is_imported: bool = False
+    max_trials: int | None = None  # None also means that there is no such limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class Watch:
 
     def __init__(self, *results: Path) -> None:
         self._folders = list({os.path.abspath(folder): folder for folder in results}.values())
-        self._known: dict[str, tuple[tuple[int, int], RunStatus]] = {}
+        self._known: dict[str, _InTrace] = {}
 
     def look(self) -> FolderStatus:
         """A run that several folders have is as far as where it is farthest."""
@@ -135,13 +137,13 @@ class Watch:
             except TraceError as error:
                 unreadable.append(str(error))
                 continue
-            is_over = found is not None and found.progress is not RunState.INTERRUPTED
+            is_over = found is not None and found.run.progress is not RunState.INTERRUPTED
             is_running = (PAGE_SUFFIX in suffixes or not is_over) and is_held(path)
+            asked = planned.get(run_id)
             if found is not None:
-                asked = planned.get(run_id)
-                runs.append(_running(found, self._written_at(path)) if is_running else _asked(found, asked))
+                run = _asked(found, asked)
+                runs.append(_running(run, found) if is_running else run)
             elif (is_running or TRACE_SUFFIX in suffixes) and (begun := _of_path(path, is_running)):
-                asked = planned.get(run_id)
                 runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
             else:
                 continue
@@ -149,22 +151,27 @@ class Watch:
         runs += map(_of_plan, planned.values())
         return FolderStatus(runs, unreadable + _doubled(runs))
 
-    def _of_trace(self, path: Path) -> RunStatus | None:
+    def _of_trace(self, path: Path) -> _InTrace | None:
         """The run of a trace, as if no process were working on it; None without a whole header."""
         known = self._known.get(str(path))
         stamp_now = _stamp_if_there(path)
-        if known is not None and stamp_now is not None and known[0] == stamp_now:
-            return known[1]
+        if known is not None and stamp_now is not None and known.stamp == stamp_now:
+            return known
         found = outline_or_lines(path)
         if found is None or stamp_now is None:
             return None
-        run = _of_trace(path, found)
-        self._known[str(path)] = stamp_now, run
-        return run
+        self._known[str(path)] = _of_trace(path, stamp_now, found)
+        return self._known[str(path)]
 
-    def _written_at(self, path: Path) -> float:
-        (_, nanoseconds), _ = self._known[str(path)]
-        return nanoseconds / 1e9
+
+@dataclass(frozen=True, slots=True)
+class _InTrace:
+    """A run by its trace, and what of the trace tells whether it is done with other limits, too."""
+
+    stamp: tuple[int, int]  # of the file: its size, and when it was written in nanoseconds
+    run: RunStatus
+    header: Mapping[str, Any]
+    last: Mapping[str, Any]
 
 
 def _stamp_if_there(path: Path) -> tuple[int, int] | None:
@@ -174,27 +181,36 @@ def _stamp_if_there(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def _of_trace(path: Path, found: Outline | Lines) -> RunStatus:
+def _of_trace(path: Path, stamp: tuple[int, int], found: Outline | Lines) -> _InTrace:
     spec = found.header["spec"]
     last, trials = (
         (found.end, found.end["trials"]) if isinstance(found, Outline) else (found.last, len(found.trials))
     )
     progress, reason = _progress(last)
-    return RunStatus(
+    run = RunStatus(
         learner=label(spec["learner"]),
         task=label(spec["task"]),
         method=method_label(spec),
         fold=spec["fold"],
         seed=spec["seed"],
         progress=progress,
-        elapsed=last["ended"] if last["kind"] == "trial" else last.get("elapsed", 0.0),
+        elapsed=reached(last),
         budget_seconds=spec["budget_seconds"],
         trials=trials,
         reason=reason,
         path=str(path),
         clock=spec.get("clock", "wall"),
         is_imported="imported" in found.header,
+        max_trials=spec.get("max_trials"),
     )
+    # Thousands of runs are kept in memory: without what is large.
+    limits = {key: spec.get(key, default) for key, default in _LIMITS.items()}
+    return _InTrace(stamp, run, {"spec": limits}, {key: last[key] for key in _OF_LAST if key in last})
+
+
+# What `is_done` reads of a header and of a last line.
+_LIMITS = {"budget_seconds": None, "max_trials": None, "parallel": 1}
+_OF_LAST = ("kind", "reason", "elapsed", "trials", "number", "ended")
 
 
 def _progress(last: Mapping[str, Any]) -> tuple[RunState, str | None]:
@@ -209,23 +225,36 @@ def _progress(last: Mapping[str, Any]) -> tuple[RunState, str | None]:
             return RunState.DONE, None
 
 
-def _running(run: RunStatus, written_at: float) -> RunStatus:
-    """The run while a process works on it: its clock has gone on since the trace was last written."""
+def _running(run: RunStatus, found: _InTrace) -> RunStatus:
+    """The run while a process works on it: its clock has gone on since the trace was last written.
+
+    If the trace ends with an end, the run is about to go on with other limits, and its clock stands.
+    """
     elapsed = run.elapsed
-    if elapsed is not None and run.budget_seconds is not None and run.clock == "wall":
-        since = max(unix_now() - written_at, 0.0)
+    is_clock_running = run.clock == "wall" and not has_final_end(found.last)
+    if elapsed is not None and run.budget_seconds is not None and is_clock_running:
+        since = max(unix_now() - found.stamp[1] / 1e9, 0.0)
         elapsed = max(elapsed, min(elapsed + since, run.budget_seconds))
     return replace(run, progress=RunState.RUNNING, reason=None, elapsed=elapsed)
 
 
-def _asked(run: RunStatus, planned: plan.Planned | None) -> RunStatus:
-    """The run as it was last asked for: one that is done may have been given a longer budget since."""
-    if planned is None or run.progress is not RunState.DONE or run.budget_seconds is None:
+def _asked(found: _InTrace, planned: plan.Planned | None) -> RunStatus:
+    """The run as it was last asked for: one that is done may have been given a longer budget since, or more
+    trials.
+    """
+    run = found.run
+    if planned is None or run.progress is not RunState.DONE:
         return run
-    if planned.budget_seconds <= run.budget_seconds:
+    max_trials = run.max_trials if planned.max_trials == plan.NOT_SAID else planned.max_trials
+    if is_done(found.header, found.last, RunLimits(planned.budget_seconds, max_trials)):
         return run
-    progress = RunState.WAITING if planned.error is None else RunState.FAILED
-    return replace(run, progress=progress, reason=planned.error, budget_seconds=planned.budget_seconds)
+    return replace(
+        run,
+        progress=RunState.WAITING if planned.error is None else RunState.FAILED,
+        reason=planned.error,
+        budget_seconds=planned.budget_seconds,
+        max_trials=max_trials,
+    )
 
 
 def _of_path(path: Path, is_running: bool) -> RunStatus | None:
@@ -250,6 +279,7 @@ def _of_plan(run: plan.Planned) -> RunStatus:
         budget_seconds=run.budget_seconds,
         reason=run.error,
         clock=run.clock,
+        max_trials=run.max_trials or None,
     )
 
 

@@ -143,8 +143,8 @@ def read(path: Path) -> Trace | None:
 
 def lines_of(path: Path) -> Lines | None:
     """The lines of a trace, every one of them checked; None without a file or a whole header."""
-    data = _read(path)
-    return None if data is None else check(path, split_torn(data)[0])
+    whole = whole_lines(path)
+    return None if whole is None else check(path, whole)
 
 
 def outline_or_lines(path: Path) -> Outline | Lines | None:
@@ -152,16 +152,14 @@ def outline_or_lines(path: Path) -> Outline | Lines | None:
 
     None without a file or a whole header.
     """
-    data = _read(path)
-    if data is None:
-        return None
-    whole = split_torn(data)[0]
-    return outline(path, whole) or check(path, whole)
+    whole = whole_lines(path)
+    return None if whole is None else outline(path, whole) or check(path, whole)
 
 
-def _read(path: Path) -> bytes | None:
+def whole_lines(path: Path) -> bytes | None:
+    """The file without a torn last line; None where there is no file."""
     try:
-        return read_regular(path)
+        return split_torn(read_regular(path))[0]
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -182,8 +180,8 @@ def ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     known = _known_ends.get(str(path))
     if known is not None and known[0] == now:
         return known[1]
-    data = _read(path)
-    both = None if data is None else check_ends(path, split_torn(data)[0])
+    whole = whole_lines(path)
+    both = None if whole is None else check_ends(path, whole)
     if both is not None:
         both[1].pop("digest", None)  # thousands of ends are kept in memory
     _known_ends[str(path)] = now, both

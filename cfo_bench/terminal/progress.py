@@ -16,7 +16,7 @@ from cfo_bench.registry import label
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 from cfo_bench.run_id import method_label
-from cfo_bench.suite_runs import Event, Note, Prepared, Preparing, RunFinished, RunsStarted, RunsUnderWay
+from cfo_bench.suite_events import Event, Note, Prepared, Preparing, RunFinished, RunsStarted, RunsUnderWay
 from cfo_bench.terminal.forecast import Forecast
 from cfo_bench.terminal.text import one_line, say
 
@@ -51,8 +51,8 @@ class Quiet:
                 self.preparing(True)
             case Prepared():
                 self.preparing(False)
-            case RunsStarted(jobs, at_once, metrics):
-                self.started(jobs, at_once, metrics)
+            case RunsStarted():
+                self.started(event)
             case RunsUnderWay(active):
                 self.tick(active)
             case Note(text, is_warning=True):
@@ -65,11 +65,11 @@ class Quiet:
     def preparing(self, is_under_way: bool) -> None:
         pass
 
-    def started(self, jobs: Sequence[Job], at_once: int, metrics: Mapping[str, str]) -> None:
-        specs = [job.spec for job in jobs]
-        self._total, self._metrics = len(jobs), metrics
+    def started(self, event: RunsStarted) -> None:
+        specs = [job.spec for job in event.jobs]
+        self._total, self._metrics = len(specs), event.metrics
         self._name_of = naming(specs)
-        self._forecast = Forecast(specs, at_once, monotonic())
+        self._forecast = Forecast(specs, event.at_once, monotonic(), event.spent_seconds)
 
     def tick(self, active: Sequence[Active]) -> None:
         self._active = active
@@ -103,8 +103,8 @@ class Quiet:
 class Plain(Quiet):
     """One line when a run ends, and now and then one while runs go on."""
 
-    def started(self, jobs: Sequence[Job], at_once: int, metrics: Mapping[str, str]) -> None:
-        super().started(jobs, at_once, metrics)
+    def started(self, event: RunsStarted) -> None:
+        super().started(event)
         self._spoke_at = monotonic()
 
     def tick(self, active: Sequence[Active]) -> None:
@@ -157,8 +157,8 @@ class Terminal(Quiet):
         else:
             self._looking.stop()
 
-    def started(self, jobs: Sequence[Job], at_once: int, metrics: Mapping[str, str]) -> None:
-        super().started(jobs, at_once, metrics)
+    def started(self, event: RunsStarted) -> None:
+        super().started(event)
         self._live.start()
 
     def tick(self, active: Sequence[Active]) -> None:

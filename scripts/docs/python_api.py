@@ -23,9 +23,10 @@ from scripts.docs import markdown
 # What the functions of `cfo_bench` return, and what `run_suite` tells its callback.
 RETURNED = {
     "cfo_bench.minimization": ["Best"],
-    "cfo_bench.suite_runs": [
-        "SuiteRuns", "SuiteOutcome", "Preparing", "Prepared", "RunsStarted", "RunsUnderWay",
-        "Note", "RunFinished",
+    "cfo_bench.suite_runs": ["SuiteRuns"],
+    "cfo_bench.suite_execution": ["SuiteOutcome"],
+    "cfo_bench.suite_events": [
+        "Preparing", "Prepared", "RunsStarted", "RunsUnderWay", "Note", "RunFinished",
     ],
     "cfo_bench.result_frames": ["ResultFrames"],
     "cfo_bench.report.build": ["Built"],

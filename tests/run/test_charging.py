@@ -9,7 +9,7 @@ from cfo_bench.records import Result, Trial
 from cfo_bench.results import trace
 from cfo_bench.run.charging import Charged
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite_runs import run_suite
+from cfo_bench.suite_execution import run_suite
 
 
 class Slow:

@@ -14,7 +14,8 @@ from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec
 from cfo_bench.run.job import Job
 from cfo_bench.run.live_page import Snapshot
 from cfo_bench.run.supervisor import Outcome, Verdict
-from cfo_bench.suite_runs import RunsStarted
+from cfo_bench.run_id import run_id
+from cfo_bench.suite_events import RunsStarted
 from cfo_bench.terminal.forecast import Forecast
 from cfo_bench.terminal.progress import Plain, Terminal, naming
 
@@ -80,6 +81,21 @@ def test_the_last_runs_have_the_machine_to_themselves() -> None:
         forecast.ended(SPEC, ran=True)
 
     assert forecast.seconds_left([], 0.0) == 100
+
+
+def test_a_longer_budget_is_only_spent_from_where_the_shorter_one_ended() -> None:
+    grown, done, new = (replace(SPEC, fold=fold, budget_seconds=600.0) for fold in range(3))
+    spent = {run_id(grown): 60.0, run_id(done): 600.0}
+    forecast = Forecast([grown, done, new], 1, 0.0, spent)
+
+    assert forecast.seconds_left([], 0.0) == 540 + 600
+    forecast.ended(done, ran=False)
+    assert forecast.seconds_left([], 0.0) == 540 + 600
+    loading = Active(job(grown), Snapshot(None, 5, 0.5))
+    assert forecast.seconds_left([loading], 0.0) == 540 + 600
+    assert forecast.seconds_left([under_way(grown, 100)], 0.0) == pytest.approx(500 + 600, abs=60)
+    forecast.ended(grown, ran=True)
+    assert forecast.seconds_left([], 0.0) == 600
 
 
 def test_on_the_virtual_clock_the_pace_of_what_really_ran_counts() -> None:

@@ -182,6 +182,14 @@ def _states(runs: Sequence[Digest]) -> list[str]:
                 f"{len(found)} {told}, the first {first.task} {first.method} fold {first.fold}{reason}; see "
                 "cfo-bench status"
             )
+    going_on = [one for one in runs if one.goes_on]
+    if going_on:
+        first = going_on[0]
+        lines.append(
+            f"{_runs(len(going_on))} not done with a longer budget or more trials: counted as before, with "
+            f"{first.budget_seconds:g} s, the first {first.task} {first.method} fold {first.fold}; see "
+            "cfo-bench status"
+        )
     return lines
 
 

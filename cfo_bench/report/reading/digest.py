@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.records import EndReason
+from cfo_bench.results.limits import finished_before, has_final_end
 from cfo_bench.results.trace import lines_of, outline_or_lines
 from cfo_bench.results.trial_digest import COST_BIN_EDGES as COST_BIN_EDGES
 from cfo_bench.results.trial_digest import Configs as Configs
@@ -58,11 +59,13 @@ class Digest:
     steal_percent: float | None  # time lost to other virtual machines, at the run's end
     paused_seconds: float  # how long it was stopped; not on its clock
     header: dict[str, Any]  # the trace's first line, without space and start
+    goes_on: bool = False  # it has been given other limits since it ended, and is not done with these
 
 
 def digest(path: Path) -> Digest | None:
     """The digest of a trace; None for a file without a whole header (a run that never began).
 
+    A run that ended, and is not done with the longer budget that it was given since, is as it had ended.
     The trials are not parsed if the trace has their digest, and its checksums are right.
     """
     found = outline_or_lines(path)
@@ -71,7 +74,11 @@ def digest(path: Path) -> Digest | None:
         if trials is not None:
             return _digest(path, found.header, found.resumes, found.end, trials)
         found = lines_of(path)
-    return None if found is None else digest_of(path, found)
+    if found is None:
+        return None
+    if not has_final_end(found.last) and (before := finished_before(path)):
+        return replace(digest_of(path, before), goes_on=True)
+    return digest_of(path, found)
 
 
 def digest_of(path: Path, found: Lines) -> Digest:
