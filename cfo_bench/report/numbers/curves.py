@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from cfo_bench.metrics import Array
+from cfo_bench.report.numbers.distributions import student_t_bound
 from cfo_bench.report.reading.digest import Steps
 from cfo_bench.results.best_so_far import best_by_fold, reached_at
 
@@ -26,10 +26,11 @@ class Curve:
     high: Array
     n_folds: int
 
-    def at(self, seconds: float) -> float:
-        """The mean at a moment; NaN before the curve starts."""
-        index = int(np.searchsorted(self.seconds, seconds, side="right")) - 1
-        return float(self.mean[index]) if index >= 0 else float("nan")
+    def over(self, seconds: Array) -> Array:
+        """The mean at each moment; NaN before the curve starts."""
+        index = np.searchsorted(self.seconds, seconds, side="right")
+        found: Array = np.append(np.nan, self.mean)[index]
+        return found
 
     def reached_at(self, loss: float) -> float | None:
         """The moment from which on the mean is `loss` or lower; None if it ends higher."""
@@ -64,7 +65,7 @@ def curve(runs: Sequence[Steps], folds: Sequence[int] | None = None) -> Curve | 
     mean = best.mean(axis=0)
     n = len(by_fold)
     if n > 1:
-        half = stdtrit(n - 1, 0.975) * best.std(axis=0, ddof=1) / np.sqrt(n)
+        half = student_t_bound(n - 1) * best.std(axis=0, ddof=1) / np.sqrt(n)
     else:
         half = np.full(len(moments), np.nan)
     return Curve(moments, mean, mean - half, mean + half, n)

@@ -69,14 +69,15 @@ def win_rates(wins: Array) -> Array:
 def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
     """Elo ratings of a Bradley–Terry model, the highest first; the anchor, or else the mean, has ANCHOR."""
     at = methods.index(anchor) if anchor in methods else None
-    elo = _anchored(bradley_terry(np.nansum(wins, axis=0)), at)
+    strengths = bradley_terry(np.nansum(wins, axis=0))
+    elo = _anchored(strengths, at)
     low: list[float | None] = [None] * len(methods)
     high = list(low)
     if len(wins) >= FEWEST_TASKS:
         draws = np.random.default_rng(len(wins)).integers(len(wins), size=(RESAMPLES, len(wins)))
         counts = np.array([np.bincount(draw, minlength=len(wins)) for draw in draws], dtype=float)
         sums = np.tensordot(counts, np.nan_to_num(wins), axes=1)
-        bounds = np.quantile(_anchored(bradley_terry(sums), at), (0.025, 0.975), axis=0).tolist()
+        bounds = np.quantile(_anchored(bradley_terry(sums, strengths), at), (0.025, 0.975), axis=0).tolist()
         low, high = ([None if i == at else value for i, value in enumerate(row)] for row in bounds)
     found = [Rating(method, float(elo[i]), low[i], high[i]) for i, method in enumerate(methods)]
     return sorted(found, key=lambda one: (-one.elo, one.method))
@@ -89,17 +90,18 @@ def _anchored(strengths: Array, at: int | None) -> Array:
     return anchored
 
 
-def bradley_terry(wins: Array) -> Array:
+def bradley_terry(wins: Array, start: Array | None = None) -> Array:
     """The strengths that make the wins most likely: i beats j with probability s_i / (s_i + s_j).
 
     `wins` has the wins of row against column in its last two axes; all before are separate problems. One
     tie is added for each pair: without it, a method that wins every time would be infinitely strong.
+    The result is the same from every start; one that is close takes fewer steps.
     """
     n = wins.shape[-1]
     wins = (wins + 0.5) * (1 - np.eye(n))
     games = wins + np.swapaxes(wins, -1, -2)
     own = wins.sum(axis=-1)
-    strengths = np.ones(own.shape)
+    strengths = np.broadcast_to(1.0 if start is None else start, own.shape)
     for _ in range(_MOST_STEPS):  # Hunter's MM algorithm (2004): every step raises the likelihood
         sums = strengths[..., :, None] + strengths[..., None, :]
         raised = own / (games / sums).sum(axis=-1)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
-from scipy.special import stdtrit
+
+from cfo_bench.report.numbers.distributions import student_t_bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +28,5 @@ def estimate(values: Sequence[float]) -> Estimate:
     if n < 2:
         return Estimate(mean, None, None, None, n)
     sd = float(np.std(values, ddof=1))
-    half = float(stdtrit(n - 1, 0.975)) * sd / n**0.5
+    half = student_t_bound(n - 1) * sd / n**0.5
     return Estimate(mean, sd, mean - half, mean + half, n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from cfo_bench.report.reading.digest import Configs, Steps
 # Shares of the budget at which the incumbents are looked at.
 MOMENTS = tuple(np.geomspace(1e-3, 1.0, 31).tolist())
 
+_NUMBERS = {int, float}
+
 
 def numeric_names(results: LearnerResults) -> tuple[list[str], list[str]]:
     """The hyperparameters that are numbers in every incumbent, in the learner's order; and the others."""
@@ -22,13 +25,15 @@ def numeric_names(results: LearnerResults) -> tuple[list[str], list[str]]:
         for one in runs:
             for name, own in _types(results.steps(one).configs):
                 types.setdefault(name, set()).update(own)
-    numbers = [name for name, found in types.items() if found <= {int, float}]
+    numbers = [name for name, found in types.items() if found <= _NUMBERS]
     return numbers, [name for name in types if name not in numbers]
 
 
 def _types(configs: Sequence[dict[str, Any]]) -> Iterable[tuple[str, Iterable[type]]]:
     """The types of the values of each hyperparameter."""
     if isinstance(configs, Configs):
+        if _NUMBERS.issuperset(map(type, chain.from_iterable(configs.rows))):
+            return ((name, _NUMBERS) for name in configs.names)
         columns = zip(*configs.rows, strict=True)
         return ((name, map(type, values)) for name, values in zip(configs.names, columns, strict=True))
     return ((name, (type(value),)) for config in configs for name, value in config.items())
@@ -68,8 +73,15 @@ def _track(steps: Steps, budget_seconds: float, names: Sequence[str]) -> Array |
     """A run's values at each of MOMENTS, NaN before its first incumbent; None for a run without any."""
     if not steps.configs:
         return None
-    found = np.searchsorted(np.array(steps.seconds) / budget_seconds, MOMENTS, side="right").tolist()
-    # An incumbent stays for many of the moments.
-    configs = {at: steps.configs[at - 1] if at else {} for at in set(found)}
-    values = {at: [config.get(name, np.nan) for name in names] for at, config in configs.items()}
-    return np.array([values[at] for at in found], dtype=float)
+    found = np.searchsorted(np.array(steps.seconds) / budget_seconds, MOMENTS, side="right")
+    values = np.full((len(steps.configs) + 1, len(names)), np.nan)
+    values[1:] = _values(steps.configs, names)
+    track: Array = values[found]
+    return track
+
+
+def _values(configs: Sequence[dict[str, Any]], names: Sequence[str]) -> list[Any]:
+    """The values of these hyperparameters in each configuration, NaN where it lacks one."""
+    if isinstance(configs, Configs) and configs.names == names:
+        return configs.rows
+    return [[config.get(name, np.nan) for name in names] for config in configs]

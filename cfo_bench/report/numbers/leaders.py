@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from cfo_bench.report.looks import in_order
-from cfo_bench.report.numbers.scores import TaskScores, joint
+from cfo_bench.report.numbers.joint_ranking import joint
+from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import tied_ranks
 
 # So many of the best are shown in colour, with their confidence intervals.

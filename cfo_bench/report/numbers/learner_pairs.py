@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import comb
 from statistics import fmean
 from typing import Any
 
@@ -68,7 +69,7 @@ class LearnerPair:
 def by_task(everyone: Sequence[LearnerResults]) -> tuple[list[TaskOfLearners], list[str]]:
     """The tasks and methods that two learners or more have, and the tasks whose conditions differ."""
     runs: dict[tuple[str, str], dict[str, dict[Run, Digest]]] = {}
-    for results in everyone:
+    for results in everyone if len(everyone) > 1 else ():
         for one in results.digests:
             if one.method in results.methods:
                 learners = runs.setdefault((one.task, one.method), {})
@@ -122,8 +123,6 @@ def _compared(
 
 def pairs(found: Sequence[TaskOfLearners]) -> list[LearnerPair]:
     """Every pair of learners with every method."""
-    from scipy.stats import binomtest
-
     made = []
     for method in in_order({one.method for one in found}):
         own = [one for one in found if one.method == method]
@@ -131,10 +130,17 @@ def pairs(found: Sequence[TaskOfLearners]) -> list[LearnerPair]:
             signs = [task.compare(one, other) for task in own if {one, other} <= set(task.losses)]
             if signs:
                 better, worse = signs.count(1), signs.count(-1)
-                p = float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
+                p = _sign_test(better, worse)
                 made.append(LearnerPair(method, one, other, better, worse, signs.count(0), p, p))
     corrected = holm([pair.p for pair in made])
     return [replace(pair, p_holm=p) for pair, p in zip(made, corrected, strict=True)]
+
+
+def _sign_test(better: int, worse: int) -> float:
+    """The exact two-sided p of the hypothesis that better and worse are equally likely."""
+    n = better + worse
+    tail = sum(comb(n, k) for k in range(min(better, worse) + 1))
+    return min(1.0, 2 * tail / 2**n)
 
 
 def _finals(

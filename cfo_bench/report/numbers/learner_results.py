@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cfo_bench.report.looks import in_order
-from cfo_bench.report.numbers.scores import (
-    NOT_COMPARED,
-    Joint,
-    TaskScores,
-    joint,
-    run_steps,
-    score_tasks,
-)
+from cfo_bench.report.numbers.joint_ranking import Joint, joint
+from cfo_bench.report.numbers.run_losses import NOT_COMPARED, run_steps
+from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.scoring import score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.references import Reference
 
@@ -45,6 +41,13 @@ class LearnerResults:
         return joint(self.scores)
 
     @cached_property
+    def by_task(self) -> dict[str, list[Digest]]:
+        found: dict[str, list[Digest]] = {}
+        for one in self.digests:
+            found.setdefault(one.task, []).append(one)
+        return found
+
+    @cached_property
     def compared(self) -> dict[tuple[str, str], list[Digest]]:
         """The runs that the means are over, by task and method; not of a method that is left out there."""
         shared = {(task.task, method): set(task.shared) for task in self.scores for method in task.compared}
@@ -58,6 +61,12 @@ class LearnerResults:
     def _by_test(self) -> set[str]:
         return {task.task for task in self.scores if task.by_test}
 
+    @cached_property
+    def _steps(self) -> dict[int, Steps]:
+        return {
+            id(one): run_steps(one, self.full_rows_only, one.task in self._by_test) for one in self.digests
+        }
+
     def steps(self, one: Digest) -> Steps:
         """The incumbents of a run. Their losses are on the test part where the task is compared by it."""
-        return run_steps(one, self.full_rows_only, one.task in self._by_test)
+        return self._steps[id(one)]

@@ -13,16 +13,10 @@ from statistics import fmean
 
 from cfo_bench.report.contents import Table
 from cfo_bench.report.looks import in_order
-from cfo_bench.report.numbers.scores import (
-    TIE_FACTOR,
-    Cell,
-    Joint,
-    MethodScores,
-    TaskScores,
-    joint,
-    normalised,
-    optimality,
-)
+from cfo_bench.report.numbers.joint_ranking import Joint, joint
+from cfo_bench.report.numbers.optimality import Cell, normalised, optimality
+from cfo_bench.report.numbers.scores import MethodScores, TaskScores
+from cfo_bench.report.numbers.scoring import TIE_FACTOR
 from cfo_bench.report.numbers.significance import Lead, in_words, lead, tied_ranks
 from cfo_bench.results.best_so_far import REACHES
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean
 
 import numpy as np
@@ -56,8 +57,8 @@ class Paired:
 def paired(results: LearnerResults, task: TaskScores) -> list[Paired]:
     """One for each other method that shares a run with the baseline, in the order of tables."""
     runs: dict[str, dict[Run, Digest]] = {}
-    for one in results.digests:
-        if one.task == task.task and one.method in results.methods:
+    for one in results.by_task[task.task]:
+        if one.method in results.methods:
             runs.setdefault(one.method, {})[one.fold, one.seed] = one
     base = runs.pop(results.baseline, {})
     shared = {
@@ -101,15 +102,20 @@ def sign_flip(differences: Sequence[float]) -> float:
     whose sum is as far from 0 as that of the differences. Of more than MOST_FOLDS differences, 65,536 ways
     are drawn at random, with the same seed each time.
     """
-    d = np.asarray(differences)
-    n = len(d)
-    if n <= MOST_FOLDS:
-        signs: Array = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    else:
-        signs = np.random.default_rng(n).choice((-1, 1), size=(2**MOST_FOLDS, n))
-        signs[0] = 1
-    sums = np.abs(signs @ d)
+    d = np.asarray(differences, dtype=float)
+    sums = np.abs(_signs(len(d)) @ d)
     return float((sums >= abs(d.sum()) - 1e-12 * np.abs(d).sum()).mean())
+
+
+@lru_cache(maxsize=1)  # the tasks of a report mostly have the same number of folds
+def _signs(n: int) -> Array:
+    """Ways to sign so many differences, one a row; the first leaves them as they are."""
+    if n <= MOST_FOLDS:
+        signs: Array = 1.0 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+    else:
+        signs = np.random.default_rng(n).choice((-1.0, 1.0), size=(2**MOST_FOLDS, n))
+        signs[0] = 1
+    return signs
 
 
 def _losses(results: LearnerResults, pairs: Sequence[tuple[Digest, Digest]]) -> list[tuple[float, float]]:

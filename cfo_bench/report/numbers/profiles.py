@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.numbers.scores import TIE_FACTOR
+from cfo_bench.report.numbers.scoring import TIE_FACTOR
 from cfo_bench.report.numbers.target_times import TargetFold, TargetFolds, times_to
 
 # The gap that is to be reached.

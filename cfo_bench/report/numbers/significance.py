@@ -1,4 +1,4 @@
-"""Tests of significance over tasks: ranks, Friedman, Nemenyi's critical difference, Wilcoxon with Holm.
+"""Tests of significance over tasks: ranks, Friedman, Wilcoxon with Holm, and whether a lead is shown.
 
 The unit is the task: each method has one number a task, the mean over folds. Folds can't be the unit, since
 the folds of a task share most of their rows and are not independent.
@@ -6,15 +6,15 @@ the folds of a task share most of their rows and are not independent.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import chdtrc
 
 from cfo_bench.metrics import Array
+from cfo_bench.report.numbers.distributions import chi_squared_above
+from cfo_bench.report.numbers.wilcoxon import signed_rank_p
 from cfo_bench.results.best_so_far import REACHES
 
 LEVEL = 0.05
@@ -31,18 +31,19 @@ def are_equal(one: Array, other: Array) -> Array:
 
 
 def tied_ranks(scores: Array) -> Array:
-    """The rank of each method (column) on each task (row): 1 is the highest score, NaN (no result) is last.
+    """The rank of each method (last axis) on each task: 1 is the highest score, NaN (no result) is last.
 
     Scores that are equal share the mean of their ranks: all that reach the best of those not yet ranked.
     """
+    own = np.where(np.isnan(scores), -np.inf, scores)
     found = np.empty(scores.shape)
-    for task, own in enumerate(np.where(np.isnan(scores), -np.inf, scores)):
-        left = np.ones(len(own), dtype=bool)
-        while left.any():
-            best = own[left].max()
-            group = left & (own >= best - (1 - REACHES) * abs(best))
-            found[task, group] = (~left).sum() + (group.sum() + 1) / 2
-            left &= ~group
+    left = np.ones(scores.shape, dtype=bool)
+    while left.any():  # on all tasks at once: the best of those not yet ranked, and what equals it
+        best = np.max(own, axis=-1, where=left, initial=-np.inf)[..., None]
+        group = left & (own >= best - (1 - REACHES) * np.abs(best))
+        ranked, tied = ((~left).sum(axis=-1)[..., None], group.sum(axis=-1)[..., None])
+        found = np.where(group, ranked + (tied + 1) / 2, found)
+        left &= ~group
     return found
 
 
@@ -72,27 +73,7 @@ def friedman(task_ranks: Array) -> Friedman | None:
     sums = task_ranks.sum(axis=0)
     plain = 12 / (n * k * (k + 1)) * float((sums**2).sum()) - 3 * n * (k + 1)
     statistic = max(plain, 0.0) / correction
-    return Friedman(statistic, float(chdtrc(k - 1, statistic)), n, k)
-
-
-def critical_difference(tasks: int, methods: int) -> float:
-    """Nemenyi: mean ranks further apart than this differ at the level of 5 %."""
-    from scipy.stats import studentized_range
-
-    q = float(studentized_range.ppf(1 - LEVEL, methods, np.inf)) / math.sqrt(2)
-    return q * math.sqrt(methods * (methods + 1) / (6 * tasks))
-
-
-def cliques(mean_ranks: Sequence[float], difference: float) -> list[tuple[int, int]]:
-    """The longest groups of sorted mean ranks that are not shown to differ, by first and last index."""
-    found: list[tuple[int, int]] = []
-    for first in range(len(mean_ranks)):
-        last = max(
-            i for i in range(first, len(mean_ranks)) if mean_ranks[i] - mean_ranks[first] <= difference
-        )
-        if last > first and not any(last <= known for _, known in found):
-            found.append((first, last))
-    return found
+    return Friedman(statistic, chi_squared_above(k - 1, statistic), n, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +109,10 @@ def against(scores: Array, methods: Sequence[str], base: str) -> list[Pair]:
 
 
 def _pairs(scores: Array, methods: Sequence[str], pairs: Sequence[tuple[int, int]]) -> list[Pair]:
-    from scipy.stats import wilcoxon
-
     differences = [
         np.where(are_equal(scores[:, i], scores[:, j]), 0.0, scores[:, i] - scores[:, j]) for i, j in pairs
     ]
-    p = [float(wilcoxon(d).pvalue) if np.any(d) else 1.0 for d in differences]
+    p = [signed_rank_p(d) for d in differences]
     least = least_p(len(scores), len(pairs))
     return [
         Pair(

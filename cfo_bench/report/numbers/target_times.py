@@ -119,7 +119,7 @@ def _target_fold(results: LearnerResults, runs: Mapping[str, Sequence[Digest]]) 
 
 def _found(runs: Mapping[str, Sequence[Steps]], default: float) -> float:
     """The best loss that any method has."""
-    return min((loss for own in runs.values() for one in own for loss in one.losses), default=default)
+    return min((min(one.losses) for own in runs.values() for one in own if one.losses), default=default)
 
 
 def _within(steps: Steps, budget: float) -> Steps:

@@ -16,7 +16,8 @@ import orjson
 from cfo_bench.metrics import Array
 from cfo_bench.report.contents import LinePlot, Table
 from cfo_bench.report.looks import Look, in_order, look
-from cfo_bench.report.numbers.scores import LOSS_NAMES, MethodScores, TaskScores
+from cfo_bench.report.numbers.metric_names import LOSS_NAMES
+from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
 

@@ -12,8 +12,9 @@ from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
 from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.comparable_references import PlacedReference, placed
 from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.metric_names import METRIC_BOUNDS, METRIC_NAMES
 from cfo_bench.report.numbers.paired import paired
-from cfo_bench.report.numbers.scores import METRIC_BOUNDS, METRIC_NAMES, MethodScores, TaskScores
+from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.rendering.dot_sheet import Dot, Plot, dot_sheet
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
 

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.numbers.learner_pairs import TaskOfLearners, by_task, pairs
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import METRIC_NAMES
+from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.numbers.significance import LEVEL
 
 

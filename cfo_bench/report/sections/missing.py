@@ -6,7 +6,7 @@ from collections import Counter
 
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import NOT_COMPARED
+from cfo_bench.report.numbers.run_losses import NOT_COMPARED
 from cfo_bench.report.reading.digest import Digest
 
 NOT_RUN = "not finished, or not run"

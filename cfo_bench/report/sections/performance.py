@@ -12,7 +12,8 @@ import numpy as np
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
 from cfo_bench.report.numbers.leaders import MOST_LEADERS, leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import LOSS_NAMES, TaskScores
+from cfo_bench.report.numbers.metric_names import LOSS_NAMES
+from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND, is_wide, paint_lines
 

@@ -11,16 +11,15 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
 from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.joint_ranking import Joint
 from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import Joint
+from cfo_bench.report.numbers.nemenyi import cliques, critical_difference
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
     Pair,
     against,
-    cliques,
-    critical_difference,
     friedman,
     least_p,
     pairwise,
@@ -155,12 +154,13 @@ def _over_time(both: Joint) -> Table:
         ),
         default=_FIRST_SHARE,
     )
-    rows: list[list[CellValue]] = []
-    for share in np.geomspace(min(max(begin, _FIRST_SHARE), 0.5), 1.0, _MOMENTS):
-        means = tied_ranks(both.scores_at(float(share))).mean(axis=0)
-        rows += [
-            [float(share), method, float(mean)] for method, mean in zip(both.methods, means, strict=True)
-        ]
+    shares = np.geomspace(min(max(begin, _FIRST_SHARE), 0.5), 1.0, _MOMENTS)
+    means = tied_ranks(both.scores_over(shares)).mean(axis=1)
+    rows: list[list[CellValue]] = [
+        [share, method, mean]
+        for share, own in zip(shares.tolist(), means.tolist(), strict=True)
+        for method, mean in zip(both.methods, own, strict=True)
+    ]
     return Table(
         "ranks-over-time",
         "Mean rank over time",

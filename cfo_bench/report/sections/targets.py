@@ -9,7 +9,7 @@ from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.profiles import LEAST_SHARE, PROFILE_GAP, profiles
 from cfo_bench.report.numbers.regret import RESAMPLES, regret
-from cfo_bench.report.numbers.scores import TIE_FACTOR
+from cfo_bench.report.numbers.scoring import TIE_FACTOR
 from cfo_bench.report.numbers.significance import FEWEST_TASKS
 from cfo_bench.report.numbers.target_times import GAPS, TargetFolds, reached, target_folds
 from cfo_bench.report.rendering.lines import draw_lines, ends_in_words

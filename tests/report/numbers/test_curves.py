@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.report.numbers.curves import Curve, curve
-from cfo_bench.report.numbers.scores import score_task
+from cfo_bench.report.numbers.scoring import score_task
 from cfo_bench.report.reading.digest import Digest, Steps
 
 # Student's t at 97.5 % with one degree of freedom, from a printed table.
@@ -57,8 +57,9 @@ def test_a_curve_tells_its_value_at_a_moment_and_when_it_gets_somewhere() -> Non
     found = curve([steps((1, 0.5), (4, 0.25))])
 
     assert found is not None
-    assert math.isnan(found.at(0.5))
-    assert (found.at(1), found.at(3.9), found.at(4), found.at(99)) == (0.5, 0.5, 0.25, 0.25)
+    before, *then = found.over(np.array([0.5, 1, 3.9, 4, 99]))
+    assert math.isnan(before)
+    assert then == [0.5, 0.5, 0.25, 0.25]
     assert (found.reached_at(0.3), found.reached_at(0.25), found.reached_at(0.2)) == (
         4,
         4,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.report.numbers.overview import Overview, overview
-from cfo_bench.report.numbers.scores import score_tasks
+from cfo_bench.report.numbers.scoring import score_tasks
 from cfo_bench.report.numbers.significance import lead, least_p, tied_ranks
 from cfo_bench.report.reading.digest import digest
 

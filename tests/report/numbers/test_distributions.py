@@ -1,0 +1,68 @@
+"""Our own distributions and Wilcoxon's test, against those of scipy."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from cfo_bench.report.numbers.distributions import chi_squared_above, normal_cdf, student_t_bound
+from cfo_bench.report.numbers.nemenyi import critical_difference
+from cfo_bench.report.numbers.wilcoxon import MOST_EXACT, signed_rank_p
+
+
+def test_the_normal_distribution_is_scipy_s() -> None:
+    values = np.linspace(-9, 9, 37)
+
+    assert normal_cdf(values) == pytest.approx(special.ndtr(values), abs=1e-15)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 6, 13, 40])
+def test_chi_squared_is_scipy_s(freedom: int) -> None:
+    for value in (0.0, 0.01, 1.0, 5.3, 40.0, 300.0):
+        assert chi_squared_above(freedom, value) == pytest.approx(special.chdtrc(freedom, value), rel=1e-9)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 49, 999])
+def test_student_s_t_is_scipy_s(freedom: int) -> None:
+    assert student_t_bound(freedom) == pytest.approx(special.stdtrit(freedom, 0.975), rel=1e-9)
+
+
+@pytest.mark.parametrize("methods", [2, 3, 7, 14, 40])
+def test_the_studentized_range_is_scipy_s(methods: int) -> None:
+    q = stats.studentized_range.ppf(0.95, methods, np.inf) / 2**0.5
+
+    assert critical_difference(10, methods) == pytest.approx(
+        q * (methods * (methods + 1) / 60) ** 0.5, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("n", [2, 6, 15, 45])
+def test_wilcoxon_s_p_is_exact_as_scipy_s(n: int) -> None:
+    differences = np.random.default_rng(n).normal(0.4, 1.0, n)
+
+    expected = stats.wilcoxon(differences, method="exact").pvalue
+    assert signed_rank_p(differences) == pytest.approx(expected, rel=1e-9)
+
+
+def test_wilcoxon_s_p_is_exact_with_equal_differences_too() -> None:
+    differences = [1.0, 1.0, -1.0, 2.0, 2.0, 3.0, 0.0]
+
+    # Ranks of the six that are not 0: 2, 2, 2, 4.5, 4.5, 6. All 64 ways to sign them, by hand.
+    ranks = np.array([2, 2, 2, 4.5, 4.5, 6])
+    sums = np.array([ranks[np.array(signs)].sum() for signs in product([True, False], repeat=6)])
+    assert signed_rank_p(differences) == pytest.approx(2 * float((sums <= 2).mean()))
+
+
+def test_wilcoxon_s_p_of_no_difference_is_one() -> None:
+    assert signed_rank_p([0.0, 0.0]) == 1.0
+    assert signed_rank_p([1.0, -1.0]) == 1.0
+
+
+def test_wilcoxon_s_p_of_very_many_differences_is_the_normal_one() -> None:
+    differences = np.random.default_rng(1).normal(0.2, 1.0, MOST_EXACT + 50).round(1)
+
+    expected = stats.wilcoxon(differences, method="asymptotic").pvalue
+    assert signed_rank_p(differences) == pytest.approx(expected, rel=1e-9)
