@@ -151,8 +151,8 @@ def compare(
 
     The traces go into `results`, by default a folder such as compare-my-600s: the same call again finds them
     there. Learners and methods are chosen unless they are given. Scores are on rows that no method has
-    seen, unless `validation` is "fold". Runs that are not done in time don't count. `spent_seconds` of the time are over
-    already: a program may have taken some to start.
+    seen, unless `validation` is "fold". Runs that are not done in time don't count. `spent_seconds` of
+    the time are over already: a program may have taken some to start.
     """
     started = monotonic() - spent_seconds
     total = _seconds(for_seconds)
