@@ -28,8 +28,9 @@ from cfo_bench.records import DataRef, RunSpec, TaskFacts
 from cfo_bench.registry import Registry
 from cfo_bench.report.numbers.estimates import Estimate
 from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.numbers.paired import sign_flip
-from cfo_bench.report.numbers.scores import METRIC_NAMES, TaskScores
+from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import LEVEL, holm
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.load import CONSTANT, FOREST, Selection, load
