@@ -1,12 +1,12 @@
 """What runs on recordings cost, in seconds of the processor: they hold on a busy machine, too.
 
-    python benchmarks/recordings.py [--yahpo DIR]
+    python benchmarks/recordings.py [--yahpo DIR] [--method NAME …] [--charge-method]
 
 - the harness's own microseconds a trial on a table: a run of random search, less what its method and its
   look-ups take by themselves
 - 1,000 runs of a virtual hour with cfo and rs on tables: from 80 of them
-- the suite paper-yahpo with cfo, rs, tpe and flaml-cfo: from one fold of the tasks named, where there is a
-  copy of YAHPO's data
+- the suite paper-yahpo with cfo, rs, tpe and flaml-cfo, or with the methods named: from one fold of the tasks
+  below, where there is a copy of YAHPO's data
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ CLOCK_TICKS = 100.0
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--yahpo", help="a copy of YAHPO's data")
+    parser.add_argument("--method", action="append", help="a method to price instead of those four")
+    parser.add_argument("--charge-method", action="store_true", help="its own seconds are on the clock, too")
     parser.add_argument("--measure", help=argparse.SUPPRESS)  # a suite, in a process of its own
     asked = parser.parse_args()
     if asked.measure:
@@ -65,13 +67,15 @@ def main() -> None:
         if asked.yahpo is None:
             return
         total = 0.0
-        for method in YAHPO_METHODS:
+        methods = asked.method or YAHPO_METHODS
+        for method in methods:
             seconds, runs, trials = measured(
                 learners=[{"yahpo:rbv2_xgboost": LEARNER_OPTIONS}],
                 tasks=YAHPO_TASKS,
                 methods=[method],
                 folds="0",
                 yahpo=asked.yahpo,
+                charge_method=asked.charge_method,
                 results=f"{folder}/{method}",
             )
             share = N_PAPER_TASKS * N_SEEDS * seconds / runs
@@ -80,7 +84,7 @@ def main() -> None:
                 f"paper-yahpo, {method}: {runs} runs, {trials} trials: {seconds / runs:.2f} s of the "
                 f"processor a run; {N_PAPER_TASKS * N_SEEDS} runs on 2 cores: {share / 2 / 60:.1f} min"
             )
-        print(f"paper-yahpo with {', '.join(YAHPO_METHODS)} on 2 cores: {total / 2 / 60:.1f} min")
+        print(f"paper-yahpo with {', '.join(methods)} on 2 cores: {total / 2 / 60:.1f} min")
 
 
 def measured(**suite: Any) -> tuple[float, int, int]:

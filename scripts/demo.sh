@@ -38,6 +38,7 @@ fi
 
 # Without the package of the tables there is no second half.
 tables=results/demo-tables
+rm -rf "$tables"
 if "$cfo_bench" learners --json | .venv/bin/python -c '
 import json, sys
 sys.exit(not any(one["name"] == "hpobench-mlp" and one["available"] for one in json.load(sys.stdin)))'; then
@@ -47,15 +48,14 @@ sys.exit(not any(one["name"] == "hpobench-mlp" and one["available"] for one in j
     done
     echo
     echo "demo: the same for a virtual hour, on eight recorded tasks (cfo-bench run tables has more methods)"
-    rm -rf "$tables"
     "$cfo_bench" run tables "${quick[@]}" --jobs "$jobs" --results "$tables" --quiet
 fi
 
-echo
-"$cfo_bench" report "$results"
-if [[ -d $tables ]]; then
+folders=("$results")
+if [[ -d $tables ]]; then folders+=("$tables"); fi
+for folder in "${folders[@]}"; do
     echo
-    "$cfo_bench" report "$tables"
-fi
+    "$cfo_bench" report "$folder"
+done
 echo
-echo "demo: every trial of every run stands in $results and $tables, one file a run: see docs/trace.md"
+echo "demo: every trial of every run is in ${folders[*]}, one file a run: see docs/trace.md"

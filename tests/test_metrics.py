@@ -174,3 +174,18 @@ def test_the_loss_of_a_metric_is_its_score_converted() -> None:
     truth, score = np.array([1, 0, 1, 0]), np.array([0.8, 0.4, 0.4, 0.1])
     assert METRICS["auc"].loss(truth, score) == 1 - 3.5 / 4
     assert type(METRICS["auc"].loss(truth, score)) is float
+
+
+@FEW
+@given(seed=SEEDS, n=st.integers(2, 200))
+def test_the_metrics_of_recordings_are_scikit_learns(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, guess = rng.integers(0, 4, n), rng.integers(0, 4, n)
+    truth[:2] = (0, 1)
+    guess[~np.isin(guess, truth)] = truth[0]  # scikit-learn warns of a class without rows
+    for name, theirs in (
+        ("accuracy", sklearn_metrics.accuracy_score),
+        ("balanced_accuracy", sklearn_metrics.balanced_accuracy_score),
+        ("mse", sklearn_metrics.mean_squared_error),
+    ):
+        assert METRICS[name].score(truth, guess) == pytest.approx(theirs(truth, guess), abs=1e-12)

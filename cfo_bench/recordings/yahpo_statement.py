@@ -52,21 +52,24 @@ def _parsed(stated: Any) -> ScenarioFacts:
         raise ValueError("it is no JSON object")
     if unknown := sorted(stated.keys() - _KEYS):
         raise ValueError(f"unknown key {unknown[0]!r}: choose from {', '.join(sorted(_KEYS))}")
-    names = {key: _names(stated, key) for key in _NAMES}
+    categories, numbers, outputs, seconds = (_names(stated, key) for key in _NAMES)
     instances = _names(stated, "instances", ())
     instance = stated.get("instance")
     if (instance is None) == (not instances):
         raise ValueError("give 'instance', the category that names the instance, or 'instances', their names")
     if instance is not None:
-        _one_of(instance, names["categories"], "instance")
-    for output in names["seconds"]:
-        _one_of(output, names["outputs"], "seconds")
-    if not names["seconds"]:
+        _one_of(instance, categories, "instance")
+    for output in seconds:
+        _one_of(output, outputs, "seconds")
+    if not seconds:
         raise ValueError("'seconds' names no output, and without seconds the clock stands still")
     return ScenarioFacts(
-        **names,
-        fidelity=_one_of(stated.get("fidelity"), names["numbers"], "fidelity"),
-        loss=_loss(stated.get("loss"), names["outputs"]),
+        categories=categories,
+        numbers=numbers,
+        outputs=outputs,
+        seconds=seconds,
+        fidelity=_one_of(stated.get("fidelity"), numbers, "fidelity"),
+        loss=_loss(stated.get("loss"), outputs),
         cheap={key: str(value) for key, value in _mapping(stated, "cheap").items()},
         fixed={key: _number(key, value) for key, value in _mapping(stated, "fixed").items()},
         instance=instance,
