@@ -171,6 +171,16 @@ class Geometry:
         return Point(snapped, tuple(values))
 
     @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """The bounds of each dimension of the vector."""
+        return [(axis.lower, axis.upper) for axis in self._axes]
+
+    @property
+    def unordered(self) -> dict[int, Categorical]:
+        """The dimensions of choices without an order."""
+        return {i: param for i, param in self._categorical.items() if not param.ordered}
+
+    @property
     def has_floats(self) -> bool:
         return not all(axis.is_discrete for axis in self._axes)
 
