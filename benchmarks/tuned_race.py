@@ -202,9 +202,18 @@ def race(label: str, problem: Problem, seed: int, most_own_seconds: float) -> di
         trials, own, spent, dearest = trials + 1, own + asked + told, spent + seconds, max(dearest, seconds)
         cut = own > most_own_seconds
     return {
-        **{"group": problem.group, "problem": problem.name, "method": label, "seed": seed},
-        **{"bests": bests, "start": start_loss, "budget": problem.budget, "trials": trials, "cut": cut},
-        **{"own_seconds": own, "trial_seconds": spent, "dearest": dearest},
+        "group": problem.group,
+        "problem": problem.name,
+        "method": label,
+        "seed": seed,
+        "bests": bests,
+        "start": start_loss,
+        "budget": problem.budget,
+        "trials": trials,
+        "cut": cut,
+        "own_seconds": own,
+        "trial_seconds": spent,
+        "dearest": dearest,
     }
 
 
@@ -235,7 +244,9 @@ def read(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 def show(arguments: argparse.Namespace) -> None:
     rows = read([Path(name) for name in arguments.files])
-    names = arguments.methods.split(",") if arguments.methods else list(dict.fromkeys(r["method"] for r in rows))
+    names = (
+        arguments.methods.split(",") if arguments.methods else list(dict.fromkeys(r["method"] for r in rows))
+    )
     rows = [row for row in rows if row["method"] in names]
     groups = list(dict.fromkeys(row["group"] for row in rows))
     for group in [*groups, "all"] if len(groups) > 1 else groups:
@@ -257,7 +268,9 @@ def print_group(group: str, rows: list[dict[str, Any]], names: Sequence[str], ba
         ranks.append(np.array([tied_ranks(np.array(scores[u])).mean(axis=0) for u in units]).mean(axis=0))
         ends = np.array([np.mean(scores[u], axis=0) for u in units])
     pairs = {pair.one: pair for pair in against(ends, names, base)} if base in names else {}
-    print(f"{'mean rank at':<44}" + "".join(f"{s:>6.0%}" for s in SHARES) + "  score trials   own  p (Holm) w/l")
+    print(
+        f"{'mean rank at':<44}" + "".join(f"{s:>6.0%}" for s in SHARES) + "  score trials   own  p (Holm) w/l"
+    )
     for column in np.argsort(ranks[-1]):
         name = names[column]
         own = [row for row in rows if row["method"] == name]
@@ -278,7 +291,9 @@ def scores_of(runs: Sequence[dict[str, Any]], share: int) -> Array:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True)
     runs = commands.add_parser("run")
     runs.add_argument("methods", nargs="+")

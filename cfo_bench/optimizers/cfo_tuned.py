@@ -28,13 +28,13 @@ from cfo_bench.space import Space
 
 # Before there are so many results a model says nothing.
 FEWEST_RESULTS = 4
-# Steps that the model chooses from, each with its opposite: long ones in all dimensions at once, as CFO's,
-# and others, along few dimensions and in shares of the ranges. While results are fewer than 2d, only the
-# first kind: a doubling of every cost-related hyperparameter is what leads away from a cheap start soon.
-LONG_STEPS, SHORT_STEPS = 6, 24
-# The length of a short step with δ = 1 times √d, in shares of the ranges, and the chance that a dimension
-# takes part in it.
-SHARE_OF_RANGE, CHANCE = 0.15, 0.3
+# Steps that the model chooses from, each with its opposite: CFO's, in octaves and in all dimensions at once,
+# and sparse ones, along few dimensions and in shares of their ranges. While results are fewer than 2d, only
+# CFO's: doubling several cost-related hyperparameters at once is what leads away from a cheap start soon.
+OCTAVE_STEPS, SPARSE_STEPS = 20, 80
+# The longest sparse step is this times δ·√d, in shares of the ranges; the shortest is an eighth of it. And
+# the chance that a dimension takes part in one.
+SHARE_OF_RANGE, OCTAVES_OF_LENGTH, CHANCE = 0.15, 3.0, 0.3
 # δ at which a round ends: no step of whole numbers is left, and floats are known to a few thousandths.
 LEAST_DELTA = 0.002
 # How far a restart is from the best point, in shares of the ranges.
@@ -53,7 +53,6 @@ class TunedThread(FLOW2Thread):
         self.best, self.best_loss = self.x, math.inf
         self._lengths = Lengths(self.geometry.d, self.rng)
         self._refit_at = 0
-        self._widths = np.array([upper - lower for lower, upper in self.geometry.ranges])
 
     def proposals(self) -> Proposals:
         d = self.geometry.d
@@ -62,19 +61,17 @@ class TunedThread(FLOW2Thread):
             raise Exhausted("every hyperparameter has a single value: there is nothing to search")
         barren_rounds, evaluated_before = 0, 0
         while True:
-            candidates = self.candidates() if self.may_ask_model() else None
-            if candidates is None:
+            if not self.may_ask_model():
                 improved = yield from self.step()  # CFO's: a random direction, then its opposite
                 self.n = 0 if improved else self.n + 1
-            elif candidates:
+            elif (point := self.most_promising()) is not None:
                 self.asking = "RANKED"
-                point = candidates[self.most_promising(candidates)]
                 loss = yield point
                 self.n = 0 if loss < self.loss else self.n + 1
                 if loss < self.loss:
                     self.x, self.loss = point, loss
             else:
-                self.n = 2 * d  # all steps of this length are tried
+                self.n = 2 * d  # all steps of this length were tried before
             if self.loss < self.best_loss:
                 self.best, self.best_loss = self.x, self.loss
             is_stuck = self.is_stuck(2 * d)
@@ -97,7 +94,7 @@ class TunedThread(FLOW2Thread):
 
     def around_best(self) -> Point:
         """Not around the start, as in the paper: the model has seen what lies between."""
-        z = self.rng.standard_normal(self.geometry.d) * RESTART_SHARE * self._widths
+        z = self.rng.standard_normal(self.geometry.d) * RESTART_SHARE * self.history.cube.widths
         vector = (np.array(self.best.vector) + z).tolist()
         return self.geometry.project(vector, self.best, self.rng)
 
@@ -120,55 +117,77 @@ class TunedThread(FLOW2Thread):
         history.model_seconds += price
         return True
 
-    def candidates(self) -> list[Point]:
-        """Steps away from the incumbent to configurations that are new."""
+    def most_promising(self) -> Point | None:
+        """The new configuration with the most expected improvement for its cost; None if there is none.
+
+        How dear a trial may be depends on the time that is left, which nobody knows. The best guess for it is
+        the time that has gone by: a trial that is short against it costs next to nothing, and one as long as
+        all before together has to promise twice as much. So the search is frugal at first, but not for good.
+        """
+        history, vectors = self.history, self.candidates()
+        rows = history.cube.rows(vectors)
+        known, losses = history.modelled()
+        scaled = standardised(losses)
+        mean, deviation = self.process(known, scaled).predict(rows)
+        improvement = log_expected_improvement(mean, deviation, float(scaled.min()))
+        score = improvement - np.log(history.seconds_at(rows) + history.spent_seconds)
+        for place in np.argsort(-score, kind="stable").tolist():
+            point = self.configured(vectors[place])
+            if point.values not in self.cache and point.values not in history.under_way:
+                return point
+        return None
+
+    def candidates(self) -> Array:
+        """Vectors a step away from the incumbent; of choices without an order, the index."""
         is_early = len(self.history) < 2 * self.geometry.d
-        steps = self.long_steps(SHORT_STEPS) if is_early else self.steps()
-        unordered = self.geometry.unordered
-        found = {}
-        for step in np.concatenate([steps, -steps]).tolist():
-            vector = [x + change for x, change in zip(self.x.vector, step, strict=True)]
-            for i, param in unordered.items():
-                # There is no small step to another choice: any change leads to one of them, drawn at random.
-                x = self.x.vector[i]
-                vector[i] = x if abs(step[i]) < 1e-12 else (x + 1) % len(param.choices)
-            point = self.geometry.project(vector, self.x, self.rng)
-            if point.values not in self.cache and point.values not in self.history.under_way:
-                found[point.values] = point
-        return list(found.values())
+        steps = (
+            self.octave_steps(OCTAVE_STEPS + SPARSE_STEPS)
+            if is_early
+            else np.concatenate([self.octave_steps(OCTAVE_STEPS), self.sparse_steps()])
+        )
+        steps = np.concatenate([steps, -steps])
+        here = self.history.cube.vector(self.x)
+        found: Array = here + steps
+        for i, param in self.geometry.unordered.items():
+            # There is no small step to another choice: in some candidates another one is drawn.
+            changes = self.rng.random(len(steps)) < CHANCE
+            others = (here[i] + self.rng.integers(1, len(param.choices), size=len(steps))) % len(
+                param.choices
+            )
+            found[:, i] = np.where(changes, others, here[i])
+        return self.geometry.snapped(found)
 
-    def steps(self) -> Array:
-        return np.concatenate([self.long_steps(LONG_STEPS), self.short_steps()])
-
-    def long_steps(self, number: int) -> Array:
+    def octave_steps(self, number: int) -> Array:
         """δ·√d octaves in a random direction."""
         d = self.geometry.d
         z = self.rng.standard_normal((number, d))
         return z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
 
-    def short_steps(self) -> Array:
-        """Along few dimensions, of half the length or of the whole."""
+    def sparse_steps(self) -> Array:
+        """Along few dimensions, and of several lengths: the model knows which suits."""
         d, rng = self.geometry.d, self.rng
-        takes_part = rng.random((SHORT_STEPS, d)) < CHANCE
-        takes_part[np.arange(SHORT_STEPS), rng.integers(d, size=SHORT_STEPS)] |= ~takes_part.any(axis=1)
-        z = np.where(takes_part, rng.standard_normal((SHORT_STEPS, d)), 0.0)
-        lengths = rng.choice((0.5, 1.0), size=(SHORT_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
-        return z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self._widths
+        takes_part = rng.random((SPARSE_STEPS, d)) < CHANCE
+        takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
+        z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
+        lengths = (
+            self.delta
+            * SHARE_OF_RANGE
+            * math.sqrt(d)
+            * 2 ** -(OCTAVES_OF_LENGTH * rng.random((SPARSE_STEPS, 1)))
+        )
+        return z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
 
-    def most_promising(self, candidates: list[Point]) -> int:
-        """The candidate with the most expected improvement for its cost.
-
-        How dear a trial may be depends on the time that is left, which nobody knows. The best guess for it is
-        the time that has gone by: a trial that is short against it costs next to nothing, and one as long as
-        all before together has to promise twice as much. So the search is frugal at first, and never for good.
-        """
-        history = self.history
-        rows = history.cube.rows(candidates)
-        known, losses = history.modelled()
-        scaled = standardised(losses)
-        mean, deviation = self.process(known, scaled).predict(rows)
-        improvement = log_expected_improvement(mean, deviation, float(scaled.min()))
-        return int(np.argmax(improvement - np.log(history.seconds_at(rows) + history.spent_seconds)))
+    def configured(self, vector: Array) -> Point:
+        """The point of a candidate."""
+        moved, unordered = vector.tolist(), self.geometry.unordered
+        for i in unordered:
+            moved[i] = self.x.vector[i]
+        point = self.geometry.project(moved, self.x, self.rng)
+        values = list(point.values)
+        for i, param in unordered.items():
+            point.vector[i] = float(vector[i])
+            values[i] = param.choices[int(vector[i])]
+        return Point(point.vector, tuple(values))
 
     def process(self, rows: Array, losses: Array) -> SmallProcess:
         """The model of the loss, with lengths as good as so many results can tell."""

@@ -22,28 +22,34 @@ RIDGE = 0.05
 
 
 class UnitCube:
-    """Points as rows: each dimension divided by its range, each choice without an order by itself.
+    """Vectors as rows of a unit cube: each dimension divided by its range, each choice without an order by
+    itself.
 
     Two different choices are one unit apart, whichever they are. `groups` says to which dimension a column
     belongs.
     """
 
     def __init__(self, geometry: Geometry) -> None:
-        self._lower = np.array([lower for lower, _ in geometry.ranges])
-        self._width = np.array([upper - lower for lower, upper in geometry.ranges])
+        lower, upper = np.array(geometry.ranges).reshape(-1, 2).T
+        self._lower, self.widths = lower, upper - lower
         self._unordered = geometry.unordered
         self._numbers = [i for i in range(geometry.d) if i not in self._unordered]
         self.groups = np.array(
             [*self._numbers, *(i for i, param in self._unordered.items() for _ in param.choices)], dtype=int
         )
 
-    def rows(self, points: Sequence[Point]) -> Array:
-        shares = (np.array([point.vector for point in points]) - self._lower) / self._width
-        columns = [shares[:, self._numbers]]
+    def vector(self, point: Point) -> Array:
+        """The point's vector, with the index of its choice where choices have no order."""
+        found = np.array(point.vector)
         for i, param in self._unordered.items():
-            chosen = np.array([param.choices.index(point.values[i]) for point in points])
+            found[i] = param.choices.index(point.values[i])
+        return found
+
+    def rows(self, vectors: Array) -> Array:
+        columns = [((vectors - self._lower) / self.widths)[:, self._numbers]]
+        for i, param in self._unordered.items():
             # Two such rows differ in two columns, by √½ each.
-            columns.append((chosen[:, None] == np.arange(len(param.choices))) * math.sqrt(0.5))
+            columns.append((vectors[:, [i]] == np.arange(len(param.choices))) * math.sqrt(0.5))
         return np.concatenate(columns, axis=1)
 
 
@@ -74,7 +80,7 @@ class History:
         self.spent_seconds += seconds
         insort(self._ranked, (loss, len(self._losses)))
         self._losses.append(loss)
-        row = self.cube.rows([point])[0]
+        row = self.cube.rows(self.cube.vector(point)[None])[0]
         self._rows.append(row)
         log_seconds = math.log(max(seconds, LEAST_SECONDS))
         if len(self) == 1:
