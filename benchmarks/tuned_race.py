@@ -43,7 +43,8 @@ from cfo_bench.space import Config, Space
 from cfo_bench.tasks import resolve
 
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)
-TABLE_SECONDS, SYNTHETIC_SECONDS, REAL_SECONDS = 3600.0, 600.0, 10.0
+TABLE_SECONDS, SYNTHETIC_SECONDS = 3600.0, 600.0
+REAL_SECONDS = {"tune": 10.0, "test": 5.0}
 RANDOM_CONFIGS = 60  # the budget on YAHPO, in mean costs of a random configuration
 YAHPO = "yahpo:rbv2_xgboost"
 YAHPO_OPTIONS = {"booster": "gbtree", "num_impute_selected_cpo": "impute.median"}
@@ -90,7 +91,7 @@ def half(names: Sequence[str], part: str) -> list[str]:
     return list(names[0 if part == "tune" else 1 :: 2])
 
 
-def problems(part: str, groups: Sequence[str]) -> Iterator[Problem]:
+def problems(part: str, groups: Sequence[str], every: int) -> Iterator[Problem]:
     if "synthetic" in groups and part == "tune":
         yield from (synthetic("synthetic", BOOSTING), synthetic("synthetic-5d", NETWORK))
     if "tables" in groups:
@@ -98,10 +99,10 @@ def problems(part: str, groups: Sequence[str]) -> Iterator[Problem]:
     if "yahpo" in groups:
         learner = LEARNERS.load(YAHPO)(**YAHPO_OPTIONS)
         instances = half(sorted(learner.scenario.instances, key=int), part)
-        places = np.linspace(0, len(instances) - 1, YAHPO_RUN[part]).round().astype(int)
+        places = np.linspace(0, len(instances) - 1, YAHPO_RUN[part]).round().astype(int)[::every]
         yield from (yahpo(learner, instances[place]) for place in places)
     if "real" in groups:
-        yield from (real(name) for name in (REAL_TUNE if part == "tune" else half(REAL, part)))
+        yield from (real(name, part) for name in (REAL_TUNE if part == "tune" else half(REAL, part)))
 
 
 def synthetic(name: str, shape: Shape) -> Problem:
@@ -143,7 +144,7 @@ def yahpo(learner: Any, instance: str) -> Problem:
     )
 
 
-def real(name: str) -> Problem:
+def real(name: str, part: str) -> Problem:
     learner = LEARNERS.load("xgboost")()
     rows = tasks.load_fold(resolve(name), 0, 10, 0)[0].n_rows
     space = learner.space(rows)
@@ -153,7 +154,7 @@ def real(name: str) -> Problem:
         return learner.prepare(tasks.load_fold(resolve(name), seed % 10, 10, 0)[0], 1, seed)
 
     return Problem(
-        *("real", name, space, learner.start(space), learner.cost_related, rows, REAL_SECONDS),
+        *("real", name, space, learner.start(space), learner.cost_related, rows, REAL_SECONDS[part]),
         objective,
         ProcessorClock,
     )
@@ -229,7 +230,7 @@ def warm_up(label: str) -> None:
 def run(arguments: argparse.Namespace) -> None:
     out = Path(arguments.out)
     done = {(row["group"], row["problem"], row["method"], row["seed"]) for row in read([out])}
-    for problem in problems(arguments.part, arguments.groups.split(",")):
+    for problem in problems(arguments.part, arguments.groups.split(","), arguments.every):
         for seed in range(arguments.seeds):
             for label in arguments.methods:
                 if (problem.group, problem.name, label, seed) not in done:
@@ -300,6 +301,9 @@ def main() -> int:
     runs.add_argument("--part", choices=("tune", "test"), required=True)
     runs.add_argument("--groups", default="synthetic,tables,yahpo,real")
     runs.add_argument("--seeds", type=int, default=1)
+    runs.add_argument(
+        "--every", type=int, default=1, help="of YAHPO's instances every so many, for slow methods"
+    )
     runs.add_argument("--own-seconds", type=float, default=60.0, help="a run is cut after so many of its own")
     runs.add_argument("--out", required=True)
     runs.set_defaults(do=run)

@@ -31,10 +31,12 @@ FEWEST_RESULTS = 4
 # Steps that the model chooses from, each with its opposite: CFO's, in octaves and in all dimensions at once,
 # and sparse ones, along few dimensions and in shares of their ranges. While results are fewer than 2d, only
 # CFO's: doubling several cost-related hyperparameters at once is what leads away from a cheap start soon.
-OCTAVE_STEPS, SPARSE_STEPS = 20, 80
-# The longest sparse step is this times δ·√d, in shares of the ranges; the shortest is an eighth of it. And
-# the chance that a dimension takes part in one.
-SHARE_OF_RANGE, OCTAVES_OF_LENGTH, CHANCE = 0.15, 3.0, 0.3
+OCTAVE_STEPS, SPARSE_STEPS = 12, 48
+# A sparse step is this times δ·√d long, in shares of the ranges, or half of that. And the chance that a
+# dimension takes part in one.
+SHARE_OF_RANGE, CHANCE = 0.15, 0.3
+# A trial may be expected to take so many times the incumbent's seconds, or that share of all so far.
+LARGEST_RISE, LARGEST_SHARE = 4.0, 0.1
 # δ at which a round ends: no step of whole numbers is left, and floats are known to a few thousandths.
 LEAST_DELTA = 0.002
 # How far a restart is from the best point, in shares of the ranges.
@@ -123,14 +125,19 @@ class TunedThread(FLOW2Thread):
         How dear a trial may be depends on the time that is left, which nobody knows. The best guess for it is
         the time that has gone by: a trial that is short against it costs next to nothing, and one as long as
         all before together has to promise twice as much. So the search is frugal at first, but not for good.
+        A prediction far from what was tried may be wrong: steps up in cost are limited, as CFO's are.
         """
         history, vectors = self.history, self.candidates()
         rows = history.cube.rows(vectors)
+        rows_here = history.cube.rows(history.cube.vector(self.x)[None])
         known, losses = history.modelled()
         scaled = standardised(losses)
         mean, deviation = self.process(known, scaled).predict(rows)
         improvement = log_expected_improvement(mean, deviation, float(scaled.min()))
-        score = improvement - np.log(history.seconds_at(rows) + history.spent_seconds)
+        seconds, seconds_here = np.split(history.seconds_at(np.concatenate([rows, rows_here])), [len(rows)])
+        score = improvement - np.log(seconds + history.spent_seconds)
+        most = max(LARGEST_RISE * float(seconds_here[0]), LARGEST_SHARE * history.spent_seconds)
+        score[seconds > most] = -np.inf
         for place in np.argsort(-score, kind="stable").tolist():
             point = self.configured(vectors[place])
             if point.values not in self.cache and point.values not in history.under_way:
@@ -164,17 +171,12 @@ class TunedThread(FLOW2Thread):
         return z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
 
     def sparse_steps(self) -> Array:
-        """Along few dimensions, and of several lengths: the model knows which suits."""
+        """Along few dimensions, and of two lengths: the model knows which suits."""
         d, rng = self.geometry.d, self.rng
         takes_part = rng.random((SPARSE_STEPS, d)) < CHANCE
         takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
         z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
-        lengths = (
-            self.delta
-            * SHARE_OF_RANGE
-            * math.sqrt(d)
-            * 2 ** -(OCTAVES_OF_LENGTH * rng.random((SPARSE_STEPS, 1)))
-        )
+        lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
         return z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
 
     def configured(self, vector: Array) -> Point:
