@@ -21,7 +21,8 @@ from typing import Any
 from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
-from cfo_bench.optimizers.cfo import CFO, CFOTuned
+from cfo_bench.optimizers.cfo import CFO
+from cfo_bench.optimizers.cfo_tuned import CFOTuned
 from cfo_bench.records import Result
 from cfo_bench.results import trace
 from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
@@ -67,7 +68,7 @@ def real_losses(scale: str, seconds: float, tasks: Sequence[str]) -> dict[tuple[
     }
 
 
-def best(search: CFO, loss: Callable[[Config], float], trials: int) -> float:
+def best(search: CFO | CFOTuned, loss: Callable[[Config], float], trials: int) -> float:
     for _ in range(trials):
         trial = search.ask()
         search.tell(trial, Result.ok(loss(trial.config)))
@@ -84,7 +85,7 @@ def quadratic(low: float, high: float, seed: int, **options: Any) -> float:
     return best(CFO(space, {"x": low, "y": low}, seed, **options), loss, 300)
 
 
-def beside(param: Param, method: type[CFO], seed: int) -> float:
+def beside(param: Param, method: type[CFO] | type[CFOTuned], seed: int) -> float:
     values = param.choices if isinstance(param, Categorical) else range(int(param.low), int(param.high) + 1)
     space = Space([Float("a", 1e-3, 1e3), Float("b", 1e-3, 1e3), param])
 

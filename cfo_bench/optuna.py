@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.errors import MissingPackageError, OptionError
-from cfo_bench.optimizers.cfo import CFO, CFOTuned
+from cfo_bench.optimizers.cfo import CFO
+from cfo_bench.optimizers.cfo_tuned import CFOTuned
 from cfo_bench.space import Config, Float, Space
 
 try:
@@ -45,11 +46,11 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
 
-_MODES: dict[str, type[CFO]] = {"paper": CFO, "tuned": CFOTuned}
+_MODES: dict[str, type[CFO] | type[CFOTuned]] = {"paper": CFO, "tuned": CFOTuned}
 # Under which name a study holds its seed.
 _SEED = "cfo_bench:seed"
 # Part of a search's key. Another version, which may propose otherwise, starts a search of its own.
-_VERSION = 1
+_VERSIONS = {"paper": 1, "tuned": 2}
 
 _logger = optuna.logging.get_logger(__name__)
 
@@ -60,8 +61,8 @@ class CFOSampler(BaseSampler):
     start         where the search starts, a cheap configuration; may leave hyperparameters out
     cost_related  hyperparameters that drive the cost: one that `start` leaves out starts at its lowest value
     seed          of the search; None: drawn once for each study, and kept in its storage
-    mode          `paper`, or `tuned` for our own settings
-    options       any other of CFO, such as `delta_init` (`cfo-bench methods cfo` lists them)
+    mode          `paper`, or `tuned` for the method `cfo-tuned`
+    options       any other of the method, such as CFO's `delta_init` (`cfo-bench methods cfo` lists them)
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class CFOSampler(BaseSampler):
 
     # --- its own ------------------------------------------------------------------------------
 
-    def _build(self, space: Space, start: Config, seed: int) -> CFO:
+    def _build(self, space: Space, start: Config, seed: int) -> CFO | CFOTuned:
         return _MODES[self._mode](space, start, seed, **self._options)
 
     def _forget(self) -> None:
@@ -163,7 +164,7 @@ class CFOSampler(BaseSampler):
         """The search in this space; it is another one if anything about it is."""
         start = {one.name: one.start(self._start, self._cost_related) for one in dimensions}
         parts = (
-            _VERSION,
+            _VERSIONS[self._mode],
             self._mode,
             sorted(self._options.items()),
             memory.seed,

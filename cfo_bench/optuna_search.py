@@ -6,7 +6,6 @@ the same order: so a search goes on in another process, or after a restart.
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.cfo import CFO
+from cfo_bench.optimizers.cfo_tuned import CFOTuned
 from cfo_bench.optuna_space import Dimension
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Config, Space
@@ -43,8 +43,8 @@ class StudyMemory:
     trials: list[FrozenTrial] = field(default_factory=list)
     searches: dict[str, CFOSearch] = field(default_factory=dict)
     has_warned: bool = False
-    # The loss told for each place, with when its trial was done and its number: the first one counts.
-    told: dict[SearchPlace, tuple[Any, int, float]] = field(default_factory=dict)
+    # What is told for each place, with when its trial was done and its number: the first one counts.
+    told: dict[SearchPlace, tuple[Any, int, Result]] = field(default_factory=dict)
     under_way: dict[SearchPlace, list[tuple[str, int]]] = field(
         default_factory=dict
     )  # by whom: node and process
@@ -74,8 +74,8 @@ class StudyMemory:
             if place is None:
                 self.elsewhere.append(trial)
                 continue
-            mine = (trial.datetime_complete, trial.number, self.loss(trial))
-            self.told[place] = min(self.told.get(place, mine), mine)
+            mine = (trial.datetime_complete, trial.number, self.result(trial))
+            self.told[place] = min(self.told.get(place, mine), mine, key=lambda one: one[:2])
 
     def space(self) -> dict[str, BaseDistribution]:
         return {
@@ -84,13 +84,12 @@ class StudyMemory:
             if distribution is not None and not distribution.single()
         }
 
-    def loss(self, trial: FrozenTrial) -> float:
-        """A trial that was pruned or failed is no better than any other."""
-        return (
-            self.sign * trial.value
-            if trial.state == TrialState.COMPLETE and trial.value is not None
-            else np.inf
-        )
+    def result(self, trial: FrozenTrial) -> Result:
+        """A trial that was pruned or failed is no better than any other. Its seconds are in the storage."""
+        seconds = trial.duration.total_seconds() if trial.duration is not None else 0.0
+        if trial.state != TrialState.COMPLETE or trial.value is None:
+            return Result(Status.FAILED, fit_seconds=seconds)
+        return Result.ok(self.sign * trial.value, seconds)
 
 
 class CFOSearch:
@@ -103,7 +102,7 @@ class CFOSearch:
     def __init__(
         self,
         key: str,
-        build: Callable[[Space, Config, int], CFO],
+        build: Callable[[Space, Config, int], CFO | CFOTuned],
         seed: int,
         start: Config,
         dimensions: Sequence[Dimension],
@@ -131,10 +130,10 @@ class CFOSearch:
                 return place, proposal.config
         raise AssertionError("there is always another stream")
 
-    def _optimizer(self, number: int) -> CFO:
+    def _optimizer(self, number: int) -> CFO | CFOTuned:
         cfo = self._build(Space([one.param for one in self._dimensions]), self._start, self._seed)
         if number > 0:
-            [thread] = cfo.threads
+            thread = cfo.threads[0]
             thread.rng = np.random.default_rng([self._seed, number])
             thread.x = thread.around_x0(taken={thread.x0.values})
         return cfo
@@ -142,13 +141,13 @@ class CFOSearch:
     def _result(self, memory: StudyMemory, stream: int, proposal: Trial) -> Result | None:
         told = memory.told.get((self._key, stream, proposal.number))
         if told is not None:
-            return _result_of(told[2])
+            return told[2]
         if stream == 0 and proposal.number == 0:
             # The first trial of a study is the start, and was made before the space was known.
             same = [trial for trial in memory.elsewhere if self._is_start(trial)]
             if same:
                 first = min(same, key=lambda trial: (trial.datetime_complete, trial.number))
-                return _result_of(memory.loss(first))
+                return memory.result(first)
         return None
 
     def _is_start(self, trial: FrozenTrial) -> bool:
@@ -162,7 +161,7 @@ class CFOSearch:
 class _Stream:
     """One CFO, with the trial that it has asked for."""
 
-    def __init__(self, optimizer: CFO) -> None:
+    def __init__(self, optimizer: CFO | CFOTuned) -> None:
         self._optimizer = optimizer
         self._proposal: Trial | None = None
 
@@ -174,10 +173,6 @@ class _Stream:
     def tell(self, result: Result) -> None:
         self._optimizer.tell(self.proposal(), result)
         self._proposal = None
-
-
-def _result_of(loss: float) -> Result:
-    return Result.ok(loss) if math.isfinite(loss) else Result(Status.FAILED)
 
 
 def _is_alive(node: str, pid: int) -> bool:

@@ -32,7 +32,7 @@ from optuna.trial import TrialState  # noqa: E402
 
 from cfo_bench import CFO, Categorical, Float, Int, Result, Space  # noqa: E402
 from cfo_bench.errors import OptionError, SpaceError  # noqa: E402
-from cfo_bench.optimizers.cfo import CFOTuned  # noqa: E402
+from cfo_bench.optimizers.cfo_tuned import CFOTuned  # noqa: E402
 from cfo_bench.optuna import CFOSampler  # noqa: E402
 from cfo_bench.optuna_search import PLACE  # noqa: E402
 from cfo_bench.optuna_space import Dimension  # noqa: E402

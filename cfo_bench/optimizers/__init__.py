@@ -90,7 +90,7 @@ METHODS = Registry(
             source="https://openreview.net/forum?id=VbLH04pRA3",
         ),
         "cfo-tuned": Row(
-            "cfo_bench.optimizers.cfo:CFOTuned",
+            "cfo_bench.optimizers.cfo_tuned:CFOTuned",
             "CFO with our own settings, not the paper's",
             group=PEERS,
             source=f"{_ARXIV}2005.01571",

@@ -1,7 +1,7 @@
 """CFO: FLOW² with an adaptive step and randomised restarts (Algorithms 2 and 3).
 
 The paper leaves some choices open. Each is a named option, and its default is what the paper's text
-says (docs/readings.md). Our own settings are another method, `CFOTuned`.
+says (docs/readings.md). What we find better is another method, `cfo-tuned`.
 """
 
 from __future__ import annotations
@@ -153,8 +153,6 @@ class CFO(LocalSearch[CFOThread]):
     True
     """
 
-    _mode = "paper"
-
     def __init__(
         self,
         space: Space,
@@ -171,9 +169,9 @@ class CFO(LocalSearch[CFOThread]):
         redraw: bool = False,
         linear_span: float | None = LINEAR_SPAN,
     ) -> None:
-        if mode != self._mode:
+        if mode != "paper":
             raise OptionError(
-                f"mode {mode!r}: this method is CFO's mode {self._mode!r}; cfo is paper, cfo-tuned is tuned"
+                f"mode {mode!r}: this method is the paper's CFO; `tuned` is the method cfo-tuned"
             )
         geometry = Geometry(space, scale, linear_span)
         settings = StepSettings.of(geometry.d, delta_init, n_threshold, stall, delta_lower, redraw)
@@ -181,39 +179,6 @@ class CFO(LocalSearch[CFOThread]):
 
     def _thread(self, settings: StepSettings, *args: Any) -> CFOThread:
         return CFOThread(settings, *args)
-
-
-class CFOTuned(CFO):
-    """CFO with other settings: δ shrinks after 2d iterations without improvement, a round ends at √d times
-    the finest step of a whole number, and a restart point is not one that was evaluated before.
-
-    Its options are CFO's, with these defaults.
-    """
-
-    _mode = "tuned"
-
-    def __init__(
-        self,
-        space: Space,
-        start: Mapping[str, Any],
-        seed: int = 0,
-        *,
-        mode: str = "tuned",
-        n_threshold: int | Threshold = "2d",
-        delta_lower: DeltaLower = "unit_consistent",
-        redraw: bool = True,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            space,
-            start,
-            seed,
-            mode=mode,
-            n_threshold=n_threshold,
-            delta_lower=delta_lower,
-            redraw=redraw,
-            **options,
-        )
 
 
 def _threshold(given: int | Threshold, d: int) -> int:

@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from cfo_bench.metrics import Array
 from cfo_bench.optimizers.option_checks import check_choice, check_length
 from cfo_bench.space import Categorical, Config, Int, Param, Space, Value, is_fixed
 
@@ -100,6 +101,13 @@ class Axis:
             grid=grid,
         )
 
+    def snapped(self, x: float) -> float:
+        """Where the projection of x lies."""
+        x = min(max(x, self.lower), self.upper)
+        return (
+            self.to_vector(min(max(round(self.to_value(x)), self.low), self.high)) if self.is_discrete else x
+        )
+
     def finest_step(self, value: float, x: float) -> float:
         """The way to the next whole number, Δ = 1, or to the nearest of the other choices of a grid."""
         if self.grid is not None:
@@ -169,6 +177,24 @@ class Geometry:
                 others = [choice for choice in param.choices if choice != near.values[i]]
                 values[i] = others[int(rng.integers(len(others)))]
         return Point(snapped, tuple(values))
+
+    def snapped(self, vectors: Array) -> Array:
+        """Where the projection of each row lies: all at once, for a model that rates many of them."""
+        found: Array = np.clip(vectors, *np.array(self.ranges).T)
+        for i, axis in enumerate(self._axes):
+            if axis.is_discrete:
+                found[:, i] = [axis.snapped(x) for x in found[:, i].tolist()]
+        return found
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """The bounds of each dimension of the vector."""
+        return [(axis.lower, axis.upper) for axis in self._axes]
+
+    @property
+    def unordered(self) -> dict[int, Categorical]:
+        """The dimensions of choices without an order."""
+        return {i: param for i, param in self._categorical.items() if not param.ordered}
 
     @property
     def has_floats(self) -> bool:

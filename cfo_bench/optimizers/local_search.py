@@ -81,7 +81,8 @@ class SearchThread:
         self.evaluated += 1
         return point
 
-    def receive(self, point: Point, loss: float) -> None:
+    def receive(self, point: Point, loss: float, seconds: float) -> None:
+        """What came of a point. A search that is guided by the cost has use for the seconds that it took."""
         self.cache[point.values] = loss
         self._told = loss
 
@@ -146,7 +147,8 @@ class LocalSearch(Generic[Thread]):
         if waiting is None or waiting[0].number != trial.number:
             raise ValueError(f"told about trial {trial.number}, which is not waiting for its result")
         loss = result.value
-        self.threads[trial.thread].receive(waiting[1], loss)
+        seconds = result.fit_seconds + result.validate_seconds
+        self.threads[trial.thread].receive(waiting[1], loss, seconds)
         self._waiting[trial.thread] = None
         if self.best is None or loss < self.best[1]:
             self.best = (trial.config, loss)

@@ -28,6 +28,7 @@ FOREST = {"n_initial": 3, "retrain_after": 4, "challengers": 20, "local_search_i
 # A model that takes long to fit is asked early, and for the best of few candidates; and in fewer trials.
 QUICK: dict[str, dict[str, Any]] = {
     "bohb": {"num_samples": 8},
+    "cfo-tuned": {"overhead": None},  # else its model would be silent, as the trials are short
     "gp-cooled": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
     "gpei": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
     "gpeips": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
@@ -120,7 +121,9 @@ WRONG = [
     ("cfo", "delta_lower", 0.01),
     ("cfo", "redraw", "yes"),
     ("cfo", "linear_span", -1.0),
-    ("cfo-tuned", "mode", "paper"),
+    ("cfo-tuned", "overhead", -0.1),
+    ("cfo-tuned", "overhead", "none"),
+    ("cfo-tuned", "parallel", 0),
     ("cfo-0", "step", "newton"),
     ("cfo-0", "scale", None),
     ("flow2", "step", -0.1),

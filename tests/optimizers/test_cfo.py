@@ -11,7 +11,7 @@ import tracemalloc
 import pytest
 
 from cfo_bench.errors import Exhausted, OptionError
-from cfo_bench.optimizers.cfo import CFO, CFOTuned
+from cfo_bench.optimizers.cfo import CFO
 from cfo_bench.optimizers.flow2 import FLOW2
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Float, Int, Param, Space
@@ -206,9 +206,8 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("method", [CFO, CFOTuned])
 @pytest.mark.parametrize("name", SMALL)
-def test_floats_are_refined_beside_a_small_dimension(method: type[CFO], name: str) -> None:
+def test_floats_are_refined_beside_a_small_dimension(name: str) -> None:
     """Once every shrink of δ was a restart: the losses here were 1e-6 to 6e-4 after as many trials."""
     param = SMALL[name]
     values = param.choices if isinstance(param, Categorical) else range(param.low, param.high + 1)
@@ -220,7 +219,7 @@ def test_floats_are_refined_beside_a_small_dimension(method: type[CFO], name: st
 
     losses = []
     for seed in range(3):
-        search = method(space, {"a": 1e-3, "b": 1e-3, "k": values[0]}, seed)
+        search = CFO(space, {"a": 1e-3, "b": 1e-3, "k": values[0]}, seed)
         for _ in range(1500):
             trial = search.ask()
             search.tell(trial, Result.ok(loss(trial.config)))
@@ -541,21 +540,12 @@ def test_the_first_thread_asks_what_a_lone_search_would() -> None:
     assert first_thread == alone
 
 
-# --- the tuned settings, and the best ---------------------------------------------------------
+# --- the mode, and the best -------------------------------------------------------------------
 
 
-def test_tuned_is_cfo_with_other_defaults_and_says_so() -> None:
-    options = {"n_threshold": "2d", "delta_lower": "unit_consistent", "redraw": True}
-    space = Space([Int("i", 1, 100), Float("x", -1.0, 1.0)])
-
-    tuned = configurations(CFOTuned(space, {"i": 1, "x": 0.0}), lambda c: c["x"] - c["i"], n=80)
-    same = configurations(CFO(space, {"i": 1, "x": 0.0}, **options), lambda c: c["x"] - c["i"], n=80)
-
-    assert tuned == same
+def test_the_tuned_mode_is_a_method_of_its_own() -> None:
     with pytest.raises(OptionError, match="cfo-tuned"):
-        CFO(space, {"i": 1, "x": 0.0}, mode="tuned")
-    with pytest.raises(OptionError, match="paper"):
-        CFOTuned(space, {"i": 1, "x": 0.0}, mode="paper")
+        CFO(PLANE, ORIGIN, mode="tuned")
 
 
 def test_cfo_finds_the_bottom_of_a_bowl() -> None:

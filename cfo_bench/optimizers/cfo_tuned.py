@@ -1,0 +1,244 @@
+"""cfo-tuned: CFO's direct search, in which a small model chooses among the steps. It is not the paper's.
+
+What stays as in CFO: the search starts at the low-cost start; it has one incumbent and one step δ; a trial is
+a step away from the incumbent, which moves there if the loss is strictly lower; δ shrinks when nothing near
+improves. It knows neither the task nor the budget.
+
+What differs: many steps are drawn, and the one that a model of the losses and the costs so far thinks best
+is tried, instead of the first. docs/tuned-protocol.md says on what this was chosen and tested.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.errors import Exhausted
+from cfo_bench.metrics import Array
+from cfo_bench.optimizers.flow2 import FLOW2Thread
+from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry, Point
+from cfo_bench.optimizers.local_search import LocalSearch, Proposals
+from cfo_bench.optimizers.option_checks import check_number
+from cfo_bench.optimizers.search_history import MOST_RESULTS, History
+from cfo_bench.optimizers.small_process import Lengths, SmallProcess, log_expected_improvement, standardised
+from cfo_bench.space import Space
+
+# Before there are so many results a model says nothing.
+FEWEST_RESULTS = 4
+# Steps that the model chooses from, each with its opposite: CFO's, in octaves and in all dimensions at once,
+# and sparse ones, along few dimensions and in shares of their ranges. While results are fewer than 2d, only
+# CFO's: doubling several cost-related hyperparameters at once is what leads away from a cheap start soon.
+OCTAVE_STEPS, SPARSE_STEPS = 12, 48
+# A sparse step is this times δ·√d long, in shares of the ranges, or half of that. And the chance that a
+# dimension takes part in one.
+SHARE_OF_RANGE, CHANCE = 0.15, 0.3
+# A trial may be expected to take so many times the incumbent's seconds, or that share of all so far.
+LARGEST_RISE, LARGEST_SHARE = 4.0, 0.1
+# δ at which a round ends: no step of whole numbers is left, and floats are known to a few thousandths.
+LEAST_DELTA = 0.002
+# How far a restart is from the best point, in shares of the ranges.
+RESTART_SHARE = 0.1
+# The lengths of the model are fitted again after so many results.
+REFIT_AFTER = 8
+
+
+class TunedThread(FLOW2Thread):
+    """One search. Its `delta` is 1 at first: a factor of the lengths of both kinds of steps."""
+
+    def __init__(self, history: History, overhead: float | None, *args: Any) -> None:
+        super().__init__(1.0, *args)
+        self.history, self._overhead = history, overhead
+        self.n = 0
+        self.best, self.best_loss = self.x, math.inf
+        self._lengths = Lengths(self.geometry.d, self.rng)
+        self._refit_at = 0
+
+    def proposals(self) -> Proposals:
+        d = self.geometry.d
+        self.loss = yield self.x
+        if d == 0:
+            raise Exhausted("every hyperparameter has a single value: there is nothing to search")
+        barren_rounds, evaluated_before = 0, 0
+        while True:
+            if not self.may_ask_model():
+                improved = yield from self.step()  # CFO's: a random direction, then its opposite
+                self.n = 0 if improved else self.n + 1
+            elif (point := self.most_promising()) is not None:
+                self.asking = "RANKED"
+                loss = yield point
+                self.n = 0 if loss < self.loss else self.n + 1
+                if loss < self.loss:
+                    self.x, self.loss = point, loss
+            else:
+                self.n = 2 * d  # all steps of this length were tried before
+            if self.loss < self.best_loss:
+                self.best, self.best_loss = self.x, self.loss
+            is_stuck = self.is_stuck(2 * d)
+            if self.n >= 2 * d or is_stuck:
+                self.n = 0
+                self.delta /= 2
+            if self.delta < LEAST_DELTA or is_stuck:
+                barren_rounds = barren_rounds + 1 if self.evaluated == evaluated_before else 0
+                if barren_rounds == 3:
+                    raise Exhausted("three restarts met no new configuration: all within reach are evaluated")
+                evaluated_before = self.evaluated
+                self.repeats, self.delta = 0, 1.0
+                self.asking = "RESET"
+                self.x = self.around_best()
+                self.loss = yield self.x
+
+    def moved(self, length: float, u: list[float]) -> Point:
+        """CFO's step: with δ = 1 its length is √d, in octaves."""
+        return super().moved(length * math.sqrt(self.geometry.d), u)
+
+    def around_best(self) -> Point:
+        """Not around the start, as in the paper: the model has seen what lies between."""
+        z = self.rng.standard_normal(self.geometry.d) * RESTART_SHARE * self.history.cube.widths
+        vector = (np.array(self.best.vector) + z).tolist()
+        return self.geometry.project(vector, self.best, self.rng)
+
+    # --- the model ----------------------------------------------------------------------------
+
+    def may_ask_model(self) -> bool:
+        """Whether there are results to learn from, and trials take so long that the model is worth it.
+
+        A method reads no clock, and a run must be the same when it is replayed: the model is paid by a price
+        list out of a share of the seconds that trials took. Trials of milliseconds leave it silent.
+        """
+        history = self.history
+        if len(history) < FEWEST_RESULTS or not history.has_a_loss:
+            return False
+        if self._overhead is None:
+            return True
+        price = price_seconds(len(history), self.geometry.d)
+        if history.model_seconds + price > self._overhead * history.spent_seconds:
+            return False
+        history.model_seconds += price
+        return True
+
+    def most_promising(self) -> Point | None:
+        """The new configuration with the most expected improvement for its cost; None if there is none.
+
+        How dear a trial may be depends on the time that is left, which nobody knows. The best guess for it is
+        the time that has gone by: a trial that is short against it costs next to nothing, and one as long as
+        all before together has to promise twice as much. So the search is frugal at first, but not for good.
+        A prediction far from what was tried may be wrong: steps up in cost are limited, as CFO's are.
+        """
+        history, vectors = self.history, self.candidates()
+        rows = history.cube.rows(vectors)
+        rows_here = history.cube.rows(history.cube.vector(self.x)[None])
+        known, losses = history.modelled()
+        scaled = standardised(losses)
+        mean, deviation = self.process(known, scaled).predict(rows)
+        improvement = log_expected_improvement(mean, deviation, float(scaled.min()))
+        seconds, seconds_here = np.split(history.seconds_at(np.concatenate([rows, rows_here])), [len(rows)])
+        score = improvement - np.log(seconds + history.spent_seconds)
+        most = max(LARGEST_RISE * float(seconds_here[0]), LARGEST_SHARE * history.spent_seconds)
+        score[seconds > most] = -np.inf
+        for place in np.argsort(-score, kind="stable").tolist():
+            point = self.configured(vectors[place])
+            if point.values not in self.cache and point.values not in history.under_way:
+                return point
+        return None
+
+    def candidates(self) -> Array:
+        """Vectors a step away from the incumbent; of choices without an order, the index."""
+        is_early = len(self.history) < 2 * self.geometry.d
+        steps = (
+            self.octave_steps(OCTAVE_STEPS + SPARSE_STEPS)
+            if is_early
+            else np.concatenate([self.octave_steps(OCTAVE_STEPS), self.sparse_steps()])
+        )
+        steps = np.concatenate([steps, -steps])
+        here = self.history.cube.vector(self.x)
+        found: Array = here + steps
+        for i, param in self.geometry.unordered.items():
+            # There is no small step to another choice: in some candidates another one is drawn.
+            changes = self.rng.random(len(steps)) < CHANCE
+            others = (here[i] + self.rng.integers(1, len(param.choices), size=len(steps))) % len(
+                param.choices
+            )
+            found[:, i] = np.where(changes, others, here[i])
+        return self.geometry.snapped(found)
+
+    def octave_steps(self, number: int) -> Array:
+        """δ·√d octaves in a random direction."""
+        d = self.geometry.d
+        z = self.rng.standard_normal((number, d))
+        return z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
+
+    def sparse_steps(self) -> Array:
+        """Along few dimensions, and of two lengths: the model knows which suits."""
+        d, rng = self.geometry.d, self.rng
+        takes_part = rng.random((SPARSE_STEPS, d)) < CHANCE
+        takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
+        z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
+        lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
+        return z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
+
+    def configured(self, vector: Array) -> Point:
+        """The point of a candidate."""
+        moved, unordered = vector.tolist(), self.geometry.unordered
+        for i in unordered:
+            moved[i] = self.x.vector[i]
+        point = self.geometry.project(moved, self.x, self.rng)
+        values = list(point.values)
+        for i, param in unordered.items():
+            point.vector[i] = float(vector[i])
+            values[i] = param.choices[int(vector[i])]
+        return Point(point.vector, tuple(values))
+
+    def process(self, rows: Array, losses: Array) -> SmallProcess:
+        """The model of the loss, with lengths as good as so many results can tell."""
+        groups, n = self.history.cube.groups, len(self.history)
+        if n < 2 * self.geometry.d:
+            return self._lengths.share_one(rows, losses, groups)
+        if n >= self._refit_at:
+            self._refit_at = n + REFIT_AFTER
+            self._lengths.refit(rows, losses, groups)
+        return SmallProcess(rows, losses, groups, self._lengths.values)
+
+    # --- what all threads share ---------------------------------------------------------------
+
+    def next_point(self) -> Point:
+        point = super().next_point()
+        self.history.under_way.add(point.values)
+        return point
+
+    def receive(self, point: Point, loss: float, seconds: float) -> None:
+        super().receive(point, loss, seconds)
+        self.history.add(point, loss, seconds)
+
+
+def price_seconds(n_results: int, d: int) -> float:
+    """What a suggestion of the model is taken to cost: a little more than was measured on a slow machine."""
+    return 1e-3 + d * (8e-5 + 1.6e-6 * min(n_results, MOST_RESULTS))
+
+
+class CFOTuned(LocalSearch[TunedThread]):
+    """CFO's search with a small Gaussian process that chooses among its steps.
+
+    parallel      search threads, each with one trial at a time; all learn from the results of all
+    overhead      the share of the trials' seconds that the model may take; it is silent where trials are
+                  too short for that, or their seconds are not told. null: it always speaks
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        parallel: int = 1,
+        overhead: float | None = 0.04,
+    ) -> None:
+        if overhead is not None:
+            check_number("overhead", overhead, 0)
+        geometry = Geometry(space, "log2", LINEAR_SPAN)
+        history = History(geometry)
+        super().__init__(
+            space, start, seed, parallel, geometry, lambda *args: TunedThread(history, overhead, *args)
+        )
