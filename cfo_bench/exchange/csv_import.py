@@ -132,6 +132,7 @@ def _run(source: Path, rows: Sequence[Row]) -> FoundRun:
         meaning=meaning,
         names=known,
         **{name: first.get(name) for name in ("metric", "problem", "constant_loss", "budget_seconds")},
+        data_sha256=first.get("data_sha256"),
         utc=first.get("run_started_utc"),
     )
 

@@ -83,8 +83,10 @@ def trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     spec, not_told = _spec(run, told, clock, elapsed, trials)
     constant, is_known = _constant_loss(run, told, metric, trials)
     if not before:
-        unknown += [*not_told, "data", "machine", "method_seconds"]
+        unknown += [*not_told, "machine"]
+        unknown += [] if run.data_sha256 else ["data"]
         unknown += [] if run.space else ["space"]
+        unknown += [] if any(trial.record for trial in run.trials) else ["method_seconds"]
     unknown += [] if is_known else ["constant_loss"]
     if clock in (SourceClock.DURATIONS, SourceClock.TRIALS):
         unknown.append("clock")
@@ -110,7 +112,7 @@ def trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
         "data": before.get("data")
         or {
             "source": f"not known: imported from {source.format}",
-            "sha256": "",
+            "sha256": run.data_sha256 or "",
             "train_rows": run.train_rows or 0,
         },
     }

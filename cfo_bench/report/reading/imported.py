@@ -133,7 +133,8 @@ def _told(own: Sequence[Digest], has_company: bool) -> str:
         score = "nothing" if best is None else f"{one.metric} {METRICS[one.metric].to_score(best):.5g}"
         parts.append(
             f"its times are not real seconds ({_CLOCKS.get(imported_clock(one), 'not known')}), so it is "
-            f"never compared with measured runs; it came to {score} in {max(run.trials for run in own)} trials"
+            f"never compared with measured runs; it came to {score} in "
+            f"{max(run.trials for run in own)} trials"
         )
     elif assumed and has_company:
         parts.append(
