@@ -159,3 +159,15 @@ def test_an_imported_run_is_exported_as_one(tmp_path: Path) -> None:
     head, row = ((tmp_path / "out.csv").read_text().splitlines()[at].split(",") for at in (0, 1))
     about = dict(zip(head, row, strict=True))
     assert (about["origin"], about["clock"], about["method"]) == ("csv", "durations", "imported tpe")
+
+
+def test_an_imported_run_is_merged_with_measured_ones(tmp_path: Path) -> None:
+    from cfo_bench.results.merge import merge
+
+    measured(tmp_path)
+    (tmp_path / "results").rename(tmp_path / "own")
+    imported(tmp_path, (1.0, 0.3))
+
+    merged = merge([tmp_path / "own", tmp_path / "results"], tmp_path / "both", lambda page: [], False)
+
+    assert merged.copied.total() == 5
