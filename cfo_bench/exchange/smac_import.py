@@ -47,7 +47,7 @@ def read_smac(source: Path) -> FoundRun:
     limit, seed = scenario.get("walltime_limit"), scenario.get("seed")
     return FoundRun(
         trials=[_trial(row, zero if has_times else None, whole) for row in rows],
-        part=scenario.get("name"),
+        part=str(scenario.get("name") or "") or None,
         clock=SourceClock.WALL if has_times else SourceClock.DURATIONS,
         names={"method": "smac", **({"seed": seed} if isinstance(seed, int) and seed >= 0 else {})},
         budget_seconds=limit if isinstance(limit, int | float) and math.isfinite(limit) else None,

@@ -84,6 +84,7 @@ def test_a_report_has_imported_runs_beside_measured_ones_and_says_so(tmp_path: P
     # The loss after 150 s is past the budget of the measured runs.
     curves = (tmp_path / "report").rglob("*curves*wine*.csv")
     assert "0.01," not in "".join(path.read_text() for path in curves)
+    assert not [line for line in built.warnings if "sets of versions" in line]
     [best] = [
         one for overview in built.overviews for one in overview.standings if one.method == "imported tpe"
     ]

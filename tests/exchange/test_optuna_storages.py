@@ -207,6 +207,19 @@ def test_a_storage_that_can_not_be_imported_is_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists() and other.read_bytes() == before
 
 
+def test_a_study_that_only_looks_exported_is_one_line(tmp_path: Path) -> None:
+    headers: list[Any] = [{}, {"spec": 3}, {"spec": {"clock": "sun"}}, {"spec": {}, "metric": 7}]
+    headers.append({"spec": {"learner": "l", "task": "t", "method": "m", "fold": "x"}, "metric": "auc"})
+    for number, header in enumerate(headers):
+        storage = f"sqlite:///{tmp_path}/{number}.db"
+        study = own_study(storage, study_name="s")
+        study.set_user_attr("cfo_bench_trace", {"header": header, "end": None})
+
+        with pytest.raises(UserError, match=r"is not as cfo-bench export wrote it|can't be imported"):
+            import_trials(storage, tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
 @pytest.mark.parametrize(
     ("storage", "message"),
     [
