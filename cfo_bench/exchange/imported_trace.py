@@ -133,7 +133,7 @@ def _trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     if not before:
         header |= {"space": run.space.to_json()} if run.space else {}
         header |= {"utc": run.utc} if run.utc else {}
-    lines = b"".join(map(encode, [header, *trials]))
+    lines = encode(header) + b"".join(map(encode, trials))
     content = lines + encode(sealed(_end(run, spec, trials, elapsed), lines))
     check(source.file, content)
     return ImportedTrace(

@@ -52,7 +52,7 @@ def read_smac(source: Path) -> FoundRun:
         names={"method": "smac", **({"seed": seed} if isinstance(seed, int) and seed >= 0 else {})},
         budget_seconds=limit if isinstance(limit, int | float) and math.isfinite(limit) else None,
         max_trials=scenario.get("n_trials"),
-        train_rows=int(whole) if _is_count(whole) else None,
+        train_rows=int(whole) if whole is not None and _is_count(whole) else None,
         space=_space(by_name.get(SPACE)),
         utc=_utc(zero) if has_times else None,
         remarks=_remarks(rows, whole),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -232,3 +233,17 @@ def test_a_storage_that_can_not_be_written_is_one_line(tmp_path: Path, storage: 
 
     with pytest.raises(UserError, match=message):
         export_to_optuna(tmp_path / "a", storage)
+
+
+@pytest.mark.parametrize("package", ["optuna", "sqlalchemy"])
+def test_a_package_that_is_not_installed_is_named_with_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    write_run(tmp_path / "a", "wine", "cfo", 0, [(1.0, 0.25, 0.5)])
+    monkeypatch.setitem(sys.modules, package, None)  # as Python does for a package that can't be imported
+    missing = rf"needs the package '{package}', which is not installed: pip install 'cfo-bench\[baselines\]'"
+
+    with pytest.raises(UserError, match=missing):
+        export_to_optuna(tmp_path / "a", f"sqlite:///{tmp_path}/trials.db")
+    with pytest.raises(UserError, match=missing):
+        import_trials(tmp_path / "own.db", tmp_path / "r", format="optuna")
