@@ -131,7 +131,11 @@ def _run(source: Path, rows: Sequence[Row]) -> FoundRun:
         clock=_clock(source, first.get("clock"), has_seconds),
         meaning=meaning,
         names=known,
-        **{name: first.get(name) for name in ("metric", "problem", "constant_loss", "budget_seconds")},
+        metric=first.get("metric"),
+        problem=first.get("problem"),
+        constant_loss=first.get("constant_loss"),
+        budget_seconds=first.get("budget_seconds"),
+        data_sha256=first.get("data_sha256"),
         utc=first.get("run_started_utc"),
     )
 
@@ -151,21 +155,13 @@ def _is_whole(row: Row) -> bool:
     """Whether a row has all that a line of a trace needs."""
     if any(row.get(name) is None for name in (*_NEEDED, "number", "thread")):
         return False
-    return (row["status"] == Status.OK) == (row.get("loss") is not None)
+    return bool((row["status"] == Status.OK) == (row.get("loss") is not None))
 
 
 def _trial(row: Row, meaning: Meaning, is_whole: bool) -> FoundTrial:
     value = row.get(str(meaning))
     status = Status(row.get("status") or (Status.FAILED if value is None else Status.OK))
-    record = None
-    if is_whole:
-        names = {"started": "started_seconds", "ended": "ended_seconds"}
-        own = {
-            name: row.get(names.get(name, name))
-            for name in TrialRecord._fields
-            if name not in ("config", "asked")
-        }
-        record = TrialRecord(config=row["config"], **{**own, "status": status})
+    record = _record(row, status) if is_whole else None
     return FoundTrial(
         config=row["config"],
         status=status,
@@ -177,3 +173,9 @@ def _trial(row: Row, meaning: Meaning, is_whole: bool) -> FoundTrial:
         error=row.get("error"),
         record=record,
     )
+
+
+def _record(row: Row, status: Status) -> TrialRecord:
+    names = {"started": "started_seconds", "ended": "ended_seconds"}
+    fields: Row = {name: row.get(names.get(name, name)) for name in TrialRecord._fields}
+    return TrialRecord(**{**fields, "status": status})

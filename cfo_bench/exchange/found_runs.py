@@ -61,6 +61,7 @@ class FoundRun:
     budget_seconds: float | None = None
     max_trials: int | None = None
     train_rows: int | None = None
+    data_sha256: str | None = None
     space: Space | None = None
     utc: str | None = None  # when it started
     header: Mapping[str, Any] | None = None  # of a run that cfo-bench has exported

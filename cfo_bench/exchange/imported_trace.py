@@ -10,7 +10,7 @@ from typing import Any
 
 from cfo_bench import __version__
 from cfo_bench.clock import utc_now
-from cfo_bench.errors import UserError, brief_line
+from cfo_bench.errors import TraceError, UserError, brief_line, describe
 from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
@@ -68,6 +68,20 @@ class ImportedTrace:
 
 def trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     """The lines of a run's trace, which the check of traces accepts."""
+    try:
+        return _trace_of(run, told, source)
+    except TraceError as error:
+        why = str(error).partition(": move the file away")[0]
+        raise UserError(f"{source.file} can't be imported, as its trace would be damaged: {why}") from None
+    # What stands in a storage, a log or a JSON file may be of any kind: a text for a number, say. TypeError
+    # is also what a value raises that a trace can't hold.
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{source.file} can't be imported, as a value in it is wrong: {describe(error)}"
+        ) from None
+
+
+def _trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     if not run.trials:
         part = f" of study {run.part!r}" if run.part else ""
         raise UserError(f"{source.file}: no trial{part} has ended, so there is nothing to import")
@@ -83,8 +97,10 @@ def trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     spec, not_told = _spec(run, told, clock, elapsed, trials)
     constant, is_known = _constant_loss(run, told, metric, trials)
     if not before:
-        unknown += [*not_told, "data", "machine", "method_seconds"]
+        unknown += [*not_told, "machine"]
+        unknown += [] if run.data_sha256 else ["data"]
         unknown += [] if run.space else ["space"]
+        unknown += [] if any(trial.record for trial in run.trials) else ["method_seconds"]
     unknown += [] if is_known else ["constant_loss"]
     if clock in (SourceClock.DURATIONS, SourceClock.TRIALS):
         unknown.append("clock")
@@ -110,14 +126,14 @@ def trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
         "data": before.get("data")
         or {
             "source": f"not known: imported from {source.format}",
-            "sha256": "",
+            "sha256": run.data_sha256 or "",
             "train_rows": run.train_rows or 0,
         },
     }
     if not before:
         header |= {"space": run.space.to_json()} if run.space else {}
         header |= {"utc": run.utc} if run.utc else {}
-    lines = b"".join(map(encode, [header, *trials]))
+    lines = encode(header) + b"".join(map(encode, trials))
     content = lines + encode(sealed(_end(run, spec, trials, elapsed), lines))
     check(source.file, content)
     return ImportedTrace(
@@ -257,20 +273,22 @@ def _numbered(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
 
 def _times(trials: Sequence[FoundTrial]) -> list[tuple[float, float]]:
     """When each trial started and ended: as told, else one after the other, else a second each."""
-    if all(trial.ended is not None for trial in trials):
-        return [
-            (_first(trial.started, (trial.ended or 0.0) - (trial.seconds or 0.0)), trial.ended or 0.0)
-            for trial in trials
-        ]
+    ends = [trial.ended for trial in trials if trial.ended is not None]
+    if len(ends) == len(trials):
+        before = dict(zip(sorted(ends), [0.0, *sorted(ends)], strict=False))
+        return [(_started(trial, end, before[end]), end) for trial, end in zip(trials, ends, strict=True)]
     seconds = [1.0 if trial.seconds is None else trial.seconds for trial in trials]
     if any(trial.seconds is None for trial in trials):
         seconds = [1.0] * len(trials)
-    ends = list(accumulate(seconds))
-    return [(end - one, end) for end, one in zip(ends, seconds, strict=True)]
+    added = list(accumulate(seconds))
+    return [(end - one, end) for end, one in zip(added, seconds, strict=True)]
 
 
-def _first(told: float | None, otherwise: float) -> float:
-    return max(otherwise, 0.0) if told is None else told
+def _started(trial: FoundTrial, ended: float, ended_before: float) -> float:
+    """When a trial started: as told, else by how long it took, else when the one before it had ended."""
+    if trial.started is not None:
+        return trial.started
+    return ended_before if trial.seconds is None else max(ended - trial.seconds, 0.0)
 
 
 def _at_once(trials: Sequence[TrialRecord]) -> int:

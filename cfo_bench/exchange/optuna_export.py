@@ -184,5 +184,6 @@ def _distribution(param: Param) -> Any:
 
     if isinstance(param, Categorical):
         return CategoricalDistribution(param.choices)
-    kind = IntDistribution if isinstance(param, Int) else FloatDistribution
-    return kind(param.low, param.high, log=param.log)
+    if isinstance(param, Int):
+        return IntDistribution(param.low, param.high, log=param.log)
+    return FloatDistribution(param.low, param.high, log=param.log)

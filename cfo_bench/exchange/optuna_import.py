@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import SpaceError, UnknownNameError, UserError
+from cfo_bench.errors import SpaceError, UnknownNameError, UserError, describe
 from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock
 from cfo_bench.exchange.optuna_export import TRACE_ATTRIBUTE, TRIAL_ATTRIBUTES
 from cfo_bench.exchange.optuna_storage import opened_to_read, require_optuna, sqlite_file
@@ -108,15 +108,21 @@ def _plain(value: Any) -> Any:
 
 def _exported(study: Any, ours: Mapping[str, Any], frozen: Sequence[Any]) -> FoundRun:
     header, end = ours["header"], ours.get("end")
-    imported = header.get("imported")
-    clock = imported["clock"] if imported else header["spec"].get("clock", "wall")
-    return FoundRun(
-        trials=[_exported_trial(one) for one in frozen if one.state.is_finished()],
-        part=study.study_name,
-        clock=SourceClock(clock),
-        header=header,
-        end=parse_end(end) if end else None,
-    )
+    try:
+        imported = header.get("imported")
+        clock = imported["clock"] if imported else header["spec"].get("clock", "wall")
+        return FoundRun(
+            trials=[_exported_trial(one) for one in frozen if one.state.is_finished()],
+            part=study.study_name,
+            clock=SourceClock(clock),
+            header=header,
+            end=parse_end(end) if end else None,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"study {study.study_name!r} is not as cfo-bench export wrote it ({describe(error)}): export "
+            "it again"
+        ) from None
 
 
 def _exported_trial(frozen: Any) -> FoundTrial:

@@ -47,12 +47,12 @@ def read_smac(source: Path) -> FoundRun:
     limit, seed = scenario.get("walltime_limit"), scenario.get("seed")
     return FoundRun(
         trials=[_trial(row, zero if has_times else None, whole) for row in rows],
-        part=scenario.get("name"),
+        part=str(scenario.get("name") or "") or None,
         clock=SourceClock.WALL if has_times else SourceClock.DURATIONS,
         names={"method": "smac", **({"seed": seed} if isinstance(seed, int) and seed >= 0 else {})},
         budget_seconds=limit if isinstance(limit, int | float) and math.isfinite(limit) else None,
         max_trials=scenario.get("n_trials"),
-        train_rows=int(whole) if _is_count(whole) else None,
+        train_rows=int(whole) if whole is not None and _is_count(whole) else None,
         space=_space(by_name.get(SPACE)),
         utc=_utc(zero) if has_times else None,
         remarks=_remarks(rows, whole),

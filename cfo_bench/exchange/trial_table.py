@@ -89,7 +89,13 @@ def write_parquet(path: Path, runs: Sequence[Run]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), None: pa.string()}
+    types: dict[type | None, Any] = {
+        str: pa.string(),
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        None: pa.string(),
+    }
     columns = columns_of(runs)
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     count = 0
@@ -193,5 +199,5 @@ def _typed(path: Path, name: str, value: Value, kind: type | None) -> Value:
     if kind is None:
         return cell(value)
     if type(value) is kind or (kind is float and type(value) is int):
-        return kind(value)  # type: ignore[no-any-return]
+        return kind(value)
     raise TraceError(f"{path} has a trial with {name} = {value!r}, which its search space does not have")

@@ -61,13 +61,18 @@ def differences(
         for key in {**there, **here}
         if key not in (*_NOT_IDENTITY, *allowed) and there.get(key) != here.get(key)
     ]
-    sources = [header.get("imported", {}).get("sha256") for header in (old, new)]
-    if sources[0] != sources[1]:
-        found.append(("origin", *("a run" if one is None else f"imported {one[:12]}…" for one in sources)))
+    origins = _origin(old), _origin(new)
+    if origins[0] != origins[1]:
+        found.append(("origin", *origins))
     if found:
         return found
     old_data, new_data = old.get("data", {}), new.get("data", {})
     return data_differences(old_data, new_data) or _differing(old_data, new_data, "folds")
+
+
+def _origin(header: Mapping[str, Any]) -> str:
+    imported = header.get("imported")
+    return "a run" if imported is None else f"imported {imported['sha256'][:12]}…"
 
 
 def data_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str, str]]:

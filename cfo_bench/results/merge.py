@@ -219,6 +219,8 @@ def _different_data(copies: Iterable[_Copy]) -> list[str]:
     """A line for each task whose data is not the same in all copies: their runs can't be compared."""
     found: dict[tuple[str, int], dict[tuple[str, ...], Counter[str]]] = {}
     for copy in copies:
+        if "imported" in copy.header:  # its source may not tell; the report says what it is taken for
+            continue
         spec, data = copy.header["spec"], copy.header["data"]
         facts = (str(data["sha256"])[:12] + "…", str(data.get("folds")), str(copy.header["metric"]))
         versions = found.setdefault((label(spec["task"]), spec["seed"]), {})

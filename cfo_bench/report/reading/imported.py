@@ -81,11 +81,7 @@ def _with_what_others_tell(one: Digest, measured: Sequence[Digest], imported: Se
         one = replace(one, constant_loss=fmean(constants) if constants else worst)
     if not measured:
         return one
-    settings = {
-        name: _most(measured, lambda other, name=name: other.header["spec"].get(name, _DEFAULTS.get(name)))
-        for name in _SETTINGS
-        if name in unknown
-    }
+    settings = {name: _setting(measured, name) for name in _SETTINGS if name in unknown}
     header = {**one.header, "spec": {**one.header["spec"], **settings}}
     if "data" in unknown:
         told = _most(measured, lambda other: other.header["data"].get("sha256"))
@@ -95,6 +91,10 @@ def _with_what_others_tell(one: Digest, measured: Sequence[Digest], imported: Se
 
 
 _DEFAULTS: dict[str, Any] = {"n_folds": 10, "threads": 1, "parallel": 1, "learner_options": {}}
+
+
+def _setting(measured: Sequence[Digest], name: str) -> Any:
+    return _most(measured, lambda other: other.header["spec"].get(name, _DEFAULTS[name]))
 
 
 def lacks(one: Digest, what: str) -> bool:

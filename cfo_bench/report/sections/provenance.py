@@ -20,8 +20,10 @@ Facts = dict[str, CellValue]
 
 def section(results: LearnerResults) -> Section:
     digests = sorted(results.digests, key=lambda one: one.path)
-    machines = _counted(digests, _machine)
-    versions = _counted(digests, _versions)
+    # Those of an imported run are not known.
+    measured = [one for one in digests if not is_imported(one)] or digests
+    machines = _counted(measured, _machine)
+    versions = _counted(measured, _versions)
     warnings = []
     if len(versions) > 1:
         different = [
