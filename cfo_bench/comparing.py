@@ -151,9 +151,9 @@ def compare(
     """Compares learners and methods on a file within `for_seconds` in all, such as 600 or "10m".
 
     The traces go into `results`, by default a folder such as compare-my-600s: the same call again finds them
-    there. Learners and methods are chosen unless they are given. Scores are on rows that no method has
-    seen, unless `validation` is "fold". Runs that are not done in time don't count. `spent_seconds` of
-    the time are over already: a program may have taken some to start.
+    there. Learners and methods are chosen unless they are given. Scores are on rows that no method has seen,
+    unless `validation` is "fold". Runs that are not done in time don't count. `spent_seconds` of the time are
+    over already: a program may have taken some to start.
     """
     started = monotonic() - spent_seconds
     total = _seconds(for_seconds)
@@ -259,7 +259,7 @@ def _runs(suite: Suite, plan: ComparisonPlan, facts: TaskFacts) -> SuiteRuns:
     learners = tuple(map(Choice, plan.learners))
     compared = runs_of(replace(suite, learners=learners, methods=tuple(map(Choice, plan.methods))))
     trees = trees_that_fit(plan.budget_seconds, facts.n_rows, facts.n_features)
-    scale = (Choice(CONSTANT), Choice(FOREST, {"trees": trees}))
+    scale = (Choice(CONSTANT), Choice(FOREST, {"trees": trees, "tuning_share": 0.3}))
     references = runs_of(replace(suite, learners=learners[:1], methods=scale))
     specs = sorted([*compared.specs, *references.specs], key=lambda spec: spec.fold)
     return replace(compared, specs=specs)

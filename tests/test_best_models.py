@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from cfo_bench import Suite, run_suite
 from cfo_bench.best_models import best_configurations, fit_best, load_model, python_script
+from cfo_bench.cli.main import cli
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import UserError
 from cfo_bench.learners import LEARNERS
@@ -223,7 +228,7 @@ def test_the_best_model_is_trained_on_all_rows_and_says_where_it_is_from(
     assert about["trained_on"]["sha256"] == about["found"]["data_sha256"]
     assert about["classes"] == ["low", "middle"]
     assert [one["name"] for one in about["columns"]] == ["x", "colour", "z", "day"]
-    assert about["trained_with"]["packages"]["xgboost"]
+    assert {"numpy", "pandas"} <= set(about["trained_with"]["packages"])
     frame = pd.read_csv(results.parent / "mine.csv")
     code = namespace(python_script(best))
     trained = code["train"](frame)
@@ -239,3 +244,63 @@ def test_the_best_model_is_trained_on_all_rows_and_says_where_it_is_from(
 def test_a_learner_that_trains_nothing_has_no_script() -> None:
     with pytest.raises(UserError, match="models of learner 'synthetic' can't be made outside a run"):
         kind_of("synthetic")
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def said(*words: object) -> str:
+    answer = CliRunner().invoke(cli, ["best", *map(str, words)])
+    assert answer.exit_code == 0, answer.output
+    return answer.stdout
+
+
+def refused(*words: object) -> str:
+    answer = CliRunner().invoke(cli, ["best", *map(str, words)])
+    assert answer.exit_code == 2 or isinstance(answer.exception, UserError)
+    return answer.output + str(answer.exception)
+
+
+def test_the_command_shows_every_hyperparameter_the_scores_and_the_fixed_settings(results: Path) -> None:
+    text = said(results)
+    assert text.startswith("mine: xgboost, found by ")
+    for name in CONFIGS["xgboost"]:
+        assert f"\n  {name} " in text
+    assert "test auc" in text and "validation auc" in text
+    assert "tree_method hist, grow_policy lossguide, max_depth 0" in text
+    [row] = json.loads(said(results, "--json", "--method", "rs"))
+    assert row["method"] == "rs" and set(row["config"]) == set(CONFIGS["xgboost"])
+
+
+def test_the_script_of_the_command_trains_on_a_file_and_prints_predictions(
+    results: Path, tmp_path: Path
+) -> None:
+    said(results, "--python", "-o", tmp_path / "train.py")
+    data = results.parent / "mine.csv"
+    answer = subprocess.run(
+        [sys.executable, "train.py", data, data], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    frame = pd.read_csv(io.StringIO(answer.stdout))
+    assert list(frame.columns) == ["probability of middle"] and len(frame) == N
+
+
+def test_the_command_fits_saves_and_says_how_to_load(results: Path, tmp_path: Path) -> None:
+    text = said(
+        results, "--fit", results.parent / "mine.csv", "-o", tmp_path / "model.json", "--threads", "1"
+    )
+    assert "trained on all 240 rows" in text and "the data of the search" in text
+    assert load_model(tmp_path / "model.json").about["target"] == "y"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--fit", "my.csv"), "--fit needs -o"),
+        (("--json", "--python"), "choose one"),
+        (("--target", "y"), "--target is for --fit FILE"),
+        (("-o", "x.ubj"), "is for --fit or --python"),
+        (("--method", "tpe"), "unknown method 'tpe'"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(results: Path, words: tuple[str, ...], message: str) -> None:
+    assert message in refused(results, *words)

@@ -60,6 +60,7 @@ def run(
     shorter budget, or fewer trials, goes on from where it stood.
     """
     from cfo_bench.engines import interrupts
+    from cfo_bench.results.beside import beside
     from cfo_bench.results.limits import limits_of
     from cfo_bench.run_id import run_id
     from cfo_bench.suite.expansion import parse_shard
@@ -104,7 +105,8 @@ def run(
             return 0
         outcome = run_suite(runs, force=force, on_event=show)
     limits = limits_of(runs.specs[0])  # all runs of a suite have the same
-    print_summary(outcome.traces, asked.results, as_json, quiet, limits)
+    earlier = beside(asked.results, outcome.traces, limits)
+    print_summary(outcome.traces, asked.results, as_json, quiet, limits, earlier)
     return outcome.exit_code
 
 

@@ -122,7 +122,7 @@ def _goes_on(runs: Sequence[RunStatus]) -> bool:
 def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
     """A row a method, the time to go, and what is not as it should be."""
     from cfo_bench.results.status import RunState
-    from cfo_bench.terminal.tables import text_table
+    from cfo_bench.terminal.tables import fitting_table
 
     counts: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
@@ -130,7 +130,7 @@ def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
     rows = [[*names, *(f"{n[kind] or ''}" for kind in RunState)] for names, n in sorted(counts.items())]
     total = Counter(run.progress for run in runs)
     rows.append(["all", "", *(f"{total[kind] or ''}" for kind in RunState)])
-    yield text_table(("learner", "method", *RunState), rows, right=range(2, 2 + len(RunState)))
+    yield fitting_table(("learner", "method", *RunState), rows, right=range(2, 2 + len(RunState)))
     yield f"\n{_to_go(runs)}"
     for kind in (RunState.FAILED, RunState.INTERRUPTED):
         if total[kind]:
@@ -151,10 +151,11 @@ def _to_go(runs: Sequence[RunStatus]) -> str:
     from cfo_bench.quantities import duration
     from cfo_bench.results.status import RunState, remaining
 
-    left = remaining(runs)
     if not _goes_on(runs):
-        failed = sum(run.progress is RunState.FAILED for run in runs)
-        return f"nothing left to do, {failed} failed" if failed else "all done"
+        counts = Counter(run.progress for run in runs)
+        others = [f"{counts[kind]} {kind}" for kind in (RunState.FAILED, RunState.MISSING) if counts[kind]]
+        return f"nothing left to do, {', '.join(others)}" if others else "all done"
+    left = remaining(runs)
     budgets = f"{duration(left.budget_seconds)} of budget left"
     if left.eta_seconds is not None:
         at_once = f"{left.running} run{'s' * (left.running != 1)} at once"
@@ -167,7 +168,7 @@ def _to_go(runs: Sequence[RunStatus]) -> str:
 def _by_task(runs: Sequence[RunStatus], unfinished_only: bool = False) -> Iterator[str]:
     """For each learner with several tasks a row a task, a column a method."""
     from cfo_bench.results.status import RunState
-    from cfo_bench.terminal.tables import text_table
+    from cfo_bench.terminal.tables import fitting_table
 
     counts: dict[str, dict[str, dict[str, Counter[str]]]] = {}
     for run in runs:
@@ -186,7 +187,7 @@ def _by_task(runs: Sequence[RunStatus], unfinished_only: bool = False) -> Iterat
         yield f"{learner}: runs done of all (+ running, ! failed)" + (
             f", {hidden} more tasks are done" if hidden else ""
         )
-        yield text_table(["task", *methods], rows, right=range(1, 1 + len(methods))) + "\n"
+        yield fitting_table(["task", *methods], rows, right=range(1, 1 + len(methods))) + "\n"
 
 
 def _cell(counts: Counter[str]) -> str:

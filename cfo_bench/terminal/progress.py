@@ -92,6 +92,12 @@ class Quiet:
     def _to_go(self) -> str:
         return f"{duration(self._forecast.seconds_left(self._active, monotonic()))} to go"
 
+    def _ended(self, job: Job, verdict: Verdict) -> str:
+        """How a run ended."""
+        end = verdict.end
+        result = f", {_trials(end.trials)}, {self._best(job, end.best_loss)}" if end else ""
+        return f"{self._name_of(job.spec)}: {verdict.outcome}{result}"
+
     def _best(self, job: Job, loss: float | None) -> str:
         if loss is None:
             return "no loss"
@@ -127,10 +133,8 @@ class Plain(Quiet):
     def finished(self, job: Job, verdict: Verdict) -> None:
         super().finished(job, verdict)
         self._spoke_at = monotonic()
-        end = verdict.end
-        result = f", {_trials(end.trials)}, {self._best(job, end.best_loss)}" if end else ""
         eta = f", {self._to_go()}" if self._done < self._total else ""
-        self._print(f"[{self._done}/{self._total}{eta}] {self._name_of(job.spec)}: {verdict.outcome}{result}")
+        self._print(f"[{self._done}/{self._total}{eta}] {self._ended(job, verdict)}")
 
 
 class Terminal(Quiet):
@@ -170,6 +174,12 @@ class Terminal(Quiet):
     def said(self, text: str) -> None:
         self._print(text)
 
+    def finished(self, job: Job, verdict: Verdict) -> None:
+        """A line that stays, above the runs under way. What was done before is only counted."""
+        super().finished(job, verdict)
+        if verdict.outcome is not Outcome.ALREADY_DONE:
+            self._print(f"[{self._done}/{self._total}] {self._ended(job, verdict)}")
+
     def _print(self, text: str) -> None:
         self._console.print(one_line(text), highlight=False, markup=False, soft_wrap=True)
 
@@ -177,25 +187,27 @@ class Terminal(Quiet):
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
-        table = Table.grid(padding=(0, 1), pad_edge=False)
-        table.add_column(no_wrap=True)
-        table.add_column(width=20 if self._console.width >= 100 else 10)
-        for _ in range(3):
-            table.add_column(justify="right", no_wrap=True)
-        counted = f"{self._done} of {self._total}"
-        table.add_row("runs", ProgressBar(self._total, self._done), counted, self._to_go())
+        bar = 20 if self._console.width >= 100 else 10
         # Two lines stay free: for the cursor, and for how many more there are.
         fitting = max(self._console.height - 3, 1)
+        rows = [(f"{self._done} of {self._total}", self._to_go(), "")]
+        bars, names = [ProgressBar(self._total, self._done)], ["runs"]
         for one in self._active[:fitting]:
-            budget = one.job.spec.budget_seconds
-            loss = one.snapshot.best_loss
-            table.add_row(
-                self._name_of(one.job.spec),
-                ProgressBar(budget, min(one.elapsed(), budget)),
-                _spent(one),
-                _trials(one.snapshot.trials),
-                "" if loss is None else f"best loss {loss:.5f}",
-            )
+            budget, loss = one.job.spec.budget_seconds, one.snapshot.best_loss
+            names.append(self._name_of(one.job.spec))
+            bars.append(ProgressBar(budget, min(one.elapsed(), budget)))
+            best = "" if loss is None else f"best loss {loss:.5f}"
+            rows.append((_spent(one), _trials(one.snapshot.trials), best))
+        # Of a terminal that is too narrow, the names get what the numbers leave.
+        taken = sum(max(map(len, column)) for column in zip(*rows, strict=True))
+        room = self._console.width - bar - 4 - taken
+        table = Table.grid(padding=(0, 1), pad_edge=False)
+        table.add_column(no_wrap=True)
+        table.add_column(width=bar)
+        for _ in range(3):
+            table.add_column(justify="right", no_wrap=True)
+        for name, share, numbers in zip(names, bars, rows, strict=True):
+            table.add_row(_shortened(name, room), share, *numbers)
         if len(self._active) > fitting:
             table.add_row(f"and {len(self._active) - fitting} more")
         return table
@@ -218,6 +230,14 @@ def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
         return f"{learner}{spec.task} {method_label(spec)} fold {spec.fold}{seed}"
 
     return name
+
+
+def _shortened(name: str, room: int) -> str:
+    """The beginning and the end of a name, which tells the fold."""
+    if len(name) <= max(room, 3):
+        return name
+    end = min(12, max(room - 1, 2) // 2)
+    return f"{name[: max(room - 1, 2) - end]}…{name[-end:]}"
 
 
 def _trials(number: int) -> str:

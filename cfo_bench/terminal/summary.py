@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import unquote
 
 import click
 
@@ -16,53 +17,66 @@ from cfo_bench.results.summary import SummaryRow, summarise
 from cfo_bench.terminal.tables import show_json, show_table
 from cfo_bench.terminal.text import say
 
-_COLUMNS = ("task", "method", "folds", "metric", "validation score", "time to it", "trials", "overhead")
-_NUMBERS = (2, 4, 5, 6, 7)
+_NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
+_COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
 
 
 def print_summary(
-    paths: Sequence[Path], results: Path, as_json: bool, quiet: bool, limits: RunLimits | None = None
+    paths: Sequence[Path],
+    results: Path,
+    as_json: bool,
+    quiet: bool,
+    limits: RunLimits | None = None,
+    earlier: Sequence[Path] = (),
 ) -> None:
     """The table on stdout; or JSON there, and the table on stderr unless quiet.
 
-    Runs that went on for longer than the `limits` are shown as they were then.
+    Runs that went on for longer than the `limits` are shown as they were then. Those of `earlier` commands
+    are shown, too, with the others of their task.
     """
-    rows = summarise(paths, limits)
+    rows = summarise([*paths, *earlier], limits)
+    order = list(dict.fromkeys((row.learner, row.task) for row in rows))
+    rows.sort(key=lambda row: order.index((row.learner, row.task)))
     if as_json:
         show_json([asdict(row) for row in rows])
     if rows and not (as_json and quiet):
         click.echo("" if quiet else "\n", nl=False, err=True)
-        columns = (*_COLUMNS[:4], _score_column(rows), *_COLUMNS[5:])
+        table = [{**_cells(row), **_scores(row, rows)} for row in rows]
         # Which learner it is goes without saying where there is but one.
-        if len({row.learner for row in rows}) > 1:
-            cells = [[label(row.learner), *_cells(row)] for row in rows]
-            show_table(("learner", *columns), cells, [column + 1 for column in _NUMBERS], err=as_json)
-        else:
-            show_table(columns, [_cells(row) for row in rows], _NUMBERS, err=as_json)
+        names = [name for name in _COLUMNS if name in table[0]]
+        if len({row.learner for row in rows}) == 1:
+            names.remove("learner")
+        cells = [[row[name] for name in names] for row in table]
+        show_table(names, cells, [names.index(name) for name in _NUMBERS if name in names], err=as_json)
     if rows and not quiet:
-        say(f"\n{_explained(rows)}\n\ntraces in {results}")
+        methods = ", ".join(dict.fromkeys(path.parts[-2] for path in earlier))
+        said = f"\nfrom earlier commands: {unquote(methods)}." if earlier else ""
+        say(f"\n{_explained(rows)}{said}\n\ntraces in {results}")
 
 
-def _score_column(rows: Sequence[SummaryRow]) -> str:
-    tested = {row.test_score_mean is not None for row in rows}
-    return "best score" if len(tested) > 1 else "test score" if True in tested else _COLUMNS[4]
+def _scores(row: SummaryRow, rows: Sequence[SummaryRow]) -> dict[str, str]:
+    """The validation score; with a test score in any row, that in a column before it."""
+    validation = {"validation score": _score(row.score_mean, row.score_sd)}
+    if all(one.test_score_mean is None for one in rows):
+        return validation
+    if row.test_score_mean is None:
+        return {"test score": "none", **validation}
+    mean = "none" if row.score_mean is None else f"{row.score_mean:.4f}"
+    return {"test score": _score(row.test_score_mean, row.test_score_sd), "validation score": mean}
 
 
-def _cells(row: SummaryRow) -> list[str]:
-    score = _score(row.score_mean, row.score_sd)
-    if row.test_score_mean is not None:
-        score = f"test {_score(row.test_score_mean, row.test_score_sd)} (validation {row.score_mean:.4f})"
+def _cells(row: SummaryRow) -> dict[str, str]:
     folds = f"{row.folds}" if row.runs == row.folds else f"{row.folds} ({row.runs} runs)"
-    return [
-        row.task,
-        row.method,
-        folds if not row.unfinished else f"{folds} ({row.unfinished} unfinished)",
-        f"{row.metric} {'↑' if METRICS[row.metric].higher_is_better else '↓'}",
-        score,
-        "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
-        f"{row.trials:.0f}",
-        "" if row.method_share is None else f"{row.method_share:.1%}",
-    ]
+    return {
+        "learner": label(row.learner),
+        "task": row.task,
+        "method": row.method,
+        "folds": folds if not row.unfinished else f"{folds} ({row.unfinished} unfinished)",
+        "metric": f"{row.metric} {'↑' if METRICS[row.metric].higher_is_better else '↓'}",
+        "time to it": "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
+        "trials": f"{row.trials:.0f}",
+        "overhead": "" if row.method_share is None else f"{row.method_share:.1%}",
+    }
 
 
 def _score(mean: float | None, sd: float | None) -> str:

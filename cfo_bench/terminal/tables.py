@@ -28,15 +28,51 @@ def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] 
 def show_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), err: bool = False
 ) -> None:
-    """On a terminal that is too narrow: headings on several lines, then set closer, then cut off."""
+    """A table that fits the terminal."""
+    click.echo(fitting_table(columns, rows, right, err), err=err)
+
+
+def fitting_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), err: bool = False
+) -> str:
+    """If the terminal is too narrow: headings on several lines, then set closer, then cells on several."""
     width = _width(err)
     text = text_table(columns, rows, right)
     if _breadth(text) > width:
         text = text_table(columns, rows, right, broken=True)
     if _breadth(text) > width:
-        closer = text_table(columns, rows, right, gap=" ", broken=True)
-        text = "\n".join(_fit(line, int(width)) for line in closer.splitlines())
-    click.echo(text, err=err)
+        text = text_table(columns, rows, right, gap=" ", broken=True)
+    return text if _breadth(text) <= width else _wrapped_table(columns, rows, right, int(width))
+
+
+def _wrapped_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], width: int
+) -> str:
+    """The widest columns are made narrower: first to their longest word, then to what is left."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    names = [one_line(column) for column in columns]
+    widths = [
+        max([*map(len, name.split()), *(len(row[i]) for row in rows)], default=1)
+        for i, name in enumerate(names)
+    ]
+    words = [
+        max(map(len, " ".join([name, *(row[i] for row in rows)]).split()), default=1)
+        for i, name in enumerate(names)
+    ]
+    for least in (words, [4] * len(names)):
+        while sum(widths) + len(widths) - 1 > width:
+            wide = [i for i in range(len(widths)) if widths[i] > least[i]]
+            if not wide:
+                break
+            widths[max(wide, key=lambda i: widths[i])] -= 1
+    lines: list[list[str]] = []
+    for row in rows:
+        pieces = [textwrap.wrap(cell, widths[i]) or [""] for i, cell in enumerate(row)]
+        depth = max(map(len, pieces))
+        filled = [piece + [""] * (depth - len(piece)) for piece in pieces]
+        lines += [[piece[at] for piece in filled] for at in range(depth)]
+    heads = [" ".join(textwrap.wrap(one_line(one), widths[i])) for i, one in enumerate(columns)]
+    return text_table(heads, lines, right, gap=" ", broken=True)
 
 
 def show_prose(text: str, err: bool = False) -> None:
@@ -152,10 +188,6 @@ def _broken(heading: str, width: int) -> list[str]:
     """The heading on lines of at most this width, or of the longest word."""
     longest = max(map(len, heading.split()), default=1)
     return textwrap.wrap(heading, max(width, longest), break_on_hyphens=False) or [heading]
-
-
-def _fit(line: str, width: int) -> str:
-    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _as_written(value: object) -> str:

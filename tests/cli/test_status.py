@@ -188,3 +188,15 @@ def test_json_and_watching_exclude_each_other(program: Any, tmp_path: Path) -> N
     answer = program("status results --watch --json")
 
     assert answer.returncode == 2 and "leave out --watch" in answer.stderr
+
+
+def test_missing_runs_are_never_said_to_be_all_done(program: Any, tmp_path: Path) -> None:
+    program(f"{VIRTUAL} --method rs --folds 0-1 --results results")
+    after = program(f"{VIRTUAL} --method cfo --folds 0 --results results")
+
+    said = program("status results").stdout
+    assert "nothing left to do, 1 missing" in said
+    assert "all done" not in said
+    # The summary of the second command has what the first one found on the same fold.
+    rows = [line.split()[1] for line in after.stdout.splitlines()[2:]]
+    assert rows == ["cfo", "rs"]

@@ -150,3 +150,33 @@ def test_plain_lines_are_one_a_run_and_one_for_all_that_are_under_way(
         "[1/10, 1 min 09 s to go] iris cfo fold 0: done, 7 trials, best loss 0.25000",
         "  iris cfo fold 1: 5 of 100 s, 5 trials, best loss 0.50000",
     ]
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_a_finished_run_leaves_a_line_above_those_under_way(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": str(columns), "LINES": "24"}.items():
+        monkeypatch.setenv(name, value)
+    specs = [
+        replace(SPEC, learner=learner, task="bank-marketing", method="tpe-multivariate", fold=fold)
+        for learner in ("random-forest", "xgboost")
+        for fold in range(2)
+    ]
+    jobs = [job(spec) for spec in specs]
+
+    with Terminal() as shown:
+        shown(RunsStarted(jobs, 2, {"bank-marketing": "log_loss"}))
+        shown.tick([under_way(spec, 5) for spec in specs[:2]])
+        capfd.readouterr()
+        shown.finished(jobs[0], DONE)
+        lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capfd.readouterr().err).splitlines()
+
+    done = "[1/4] random-forest bank-marketing tpe-multivariate fold 0: done, 7 trials, best loss 0.25000"
+    at = next(i for i, line in enumerate(lines) if done in line)
+    under_way_lines = [line for line in lines[at + 1 :] if line.strip()]
+    assert under_way_lines[0].startswith("runs")
+    assert len(under_way_lines) == 3
+    for line in under_way_lines[1:]:
+        assert len(line.rstrip()) <= columns
+        assert "fold " in line and "5 of 100 s" in line and line.rstrip().endswith("best loss 0.50000")

@@ -64,8 +64,13 @@ def test_the_table_of_a_run_fits_into_a_terminal(columns: int) -> None:
     assert "" in lines
 
 
-def test_a_table_that_does_not_fit_at_all_is_cut_with_a_mark() -> None:
-    lines = on_a_terminal(40)
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_table_that_does_not_fit_has_cells_on_several_lines_and_loses_nothing(columns: int) -> None:
+    lines = on_a_terminal(columns)
+    table = lines[: lines.index(next(line for line in lines if line.startswith("one two")))]
 
-    assert max(map(len, lines)) <= 40
-    assert any(line.endswith("…") for line in lines)
+    assert max(map(len, lines)) <= columns
+    assert not any("…" in line for line in lines)
+    letters = "".join(sorted("".join(table).replace(" ", "").replace("-", "")))
+    whole = "".join(sorted("".join([*COLUMNS, *ROWS[0]]).replace(" ", "").replace("-", "")))
+    assert letters == whole

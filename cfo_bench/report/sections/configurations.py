@@ -1,4 +1,4 @@
-"""The best configurations: their cost-related hyperparameters, and how long they take to evaluate."""
+"""The best configurations: their scores and hyperparameters, and how long they take to evaluate."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfo_bench.metrics import Array
+from cfo_bench.metrics import METRICS, Array
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import METRIC_NAMES
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
 from cfo_bench.report.rendering.lines import muted
@@ -30,7 +31,7 @@ _MARKER = 0.022
 
 def section(results: LearnerResults) -> Section:
     names = _cost_related(results)
-    best = _best(results, names)
+    best = _best(results)
     figures = []
     if names and best.rows:
         histograms = tuple(_cumulative(results, best, name) for name in names)
@@ -100,21 +101,36 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _best(results: LearnerResults, names: Sequence[str]) -> Table:
+def _best(results: LearnerResults) -> Table:
+    found = [
+        (task, method, one, results.steps(one))
+        for (task, method), runs in sorted(results.compared.items())
+        for one in runs
+        if results.steps(one).seconds
+    ]
+    names = list(dict.fromkeys(name for *_, steps in found for name in steps.best_config))
+    is_tested = any(steps.test_scores[-1] is not None for *_, steps in found)
     rows: list[list[CellValue]] = []
-    for (task, method), runs in sorted(results.compared.items()):
-        for one in runs:
-            steps = results.steps(one)
-            if steps.seconds:
-                values = [steps.best_config.get(name) for name in names]
-                seconds = steps.costs[-1], steps.overheads[-1]
-                rows.append([task, method, one.fold, one.seed, *values, *seconds, sum(seconds)])
+    for task, method, one, steps in found:
+        # On the validation part, also where methods are compared on the test part.
+        loss = (one.full if results.full_rows_only else one.steps).losses[-1]
+        scores = [METRICS[one.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
+        values = [steps.best_config.get(name) for name in names]
+        seconds = steps.costs[-1], steps.overheads[-1]
+        run = task, method, one.fold, one.seed, METRIC_NAMES[one.metric]
+        rows.append([*run, *scores, *values, *seconds, sum(seconds)])
+    tested = ", and on the test part, which no method has seen" if is_tested else ""
+    scores_of = ["validation_score", *(["test_score"] if is_tested else [])]
     return Table(
         "best-configurations",
         "The best configuration of every run",
-        "One row a run: the cost-related hyperparameters of its best configuration, the seconds to fit and "
-        "validate it, the method's own seconds in that iteration, and their sum.",
-        ("task", "method", "fold", "seed", *names, "evaluation_seconds", "method_seconds", "seconds"),
+        "One row a run: the score of its best configuration on the validation part, by which it was selected"
+        f"{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own seconds in "
+        "that iteration, and their sum. `cfo-bench best` makes a script or a model of one.",
+        (
+            *("task", "method", "fold", "seed", "metric", *scores_of, *names),
+            *("evaluation_seconds", "method_seconds", "seconds"),
+        ),
         rows,
     )
 
