@@ -58,4 +58,4 @@ if [[ -d $tables ]]; then
     "$cfo_bench" report "$tables"
 fi
 echo
-echo "demo: every trial of every run stands in $results and $tables, one file a run: see docs/trace.md"
+echo "demo: every trial is recorded in $results and $tables, in one file for each run: see docs/trace.md"

@@ -33,7 +33,7 @@ def print_summary(
     if rows and not (as_json and quiet):
         click.echo("" if quiet else "\n", nl=False, err=True)
         columns = (*_COLUMNS[:4], _score_column(rows), *_COLUMNS[5:])
-        # Which learner it is goes without saying where there is but one.
+        # The learner is a column only if there are several.
         if len({row.learner for row in rows}) > 1:
             cells = [[label(row.learner), *_cells(row)] for row in rows]
             show_table(("learner", *columns), cells, [column + 1 for column in _NUMBERS], err=as_json)
@@ -75,13 +75,17 @@ def _explained(rows: Sequence[SummaryRow]) -> str:
     """What the columns mean, as far as these rows need it."""
     lines = []
     if any(row.test_score_mean is not None for row in rows):
-        lines.append("test score: on rows that no method has seen, of what was selected on validation.")
+        lines.append(
+            "test score: of the trial with the best validation score, on rows that played no part in the choice."
+        )
     if any(row.test_score_mean is None for row in rows):
-        lines.append("validation score: the best trial was selected on it, so it is somewhat too good.")
+        lines.append("validation score: the best trial was chosen by it, so it is a little too good.")
     if any(row.score_sd is not None for row in rows):
-        lines.append("±: standard deviation over folds, seeds of a fold averaged.")
-    lines.append("time to it: when the mean over folds came within 0.05 % of it, and stayed there.")
-    lines.append("overhead: the method's share of the time, to ask and to be told.")
+        lines.append("±: standard deviation over folds, after a mean over the seeds of each fold.")
+    lines.append("time to it: when the mean over folds came within 0.05 % of that score, and stayed there.")
+    lines.append(
+        "overhead: share of the time that the method itself took, for suggestions and to learn from results."
+    )
     programs = {row.method: row for row in rows if row.round_trip_seconds is not None}
     lines += [
         RoundTrips("", row.round_trip_seconds or 0.0, row.round_trip_share).in_words(method)

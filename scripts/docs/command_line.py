@@ -13,7 +13,7 @@ from scripts.docs import markdown
 
 
 def page() -> str:
-    context = click.Context(cli, info_name="cfo-bench")
+    context = click.Context(cli, info_name="cfo-bench", **cli.context_settings)
     intro = (
         "Every command with all its options, as `cfo-bench COMMAND --help` prints them. A mistake on the "
         "command line is one line on stderr and exit code 2. Exit code 1 means that a run failed, or that "
