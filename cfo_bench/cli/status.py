@@ -39,7 +39,7 @@ _LONGEST_REASON = 500
 def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) -> None:
     """Show how far the runs in RESULTS are, by method and task.  [default: results]
 
-    Several RESULTS folders count as one. If two of them have the same run, the one with more trials counts.
+    Several RESULTS folders count as one. If two of them have the same run, the one that is further counts.
 
     waiting: planned, and not started. missing: a fold of a task that another method has run. Give the same
     cfo-bench run command again to start what is waiting, and to resume what was interrupted.
