@@ -64,4 +64,4 @@ def _description(text: str) -> str:
 def _words(text: str) -> str:
     """Help text in Markdown: options are code, files of docs/ are links."""
     text = re.sub(r"(?<![`\w-])(--[a-z][\w-]*)", r"`\1`", text)
-    return re.sub(r"docs/([\w-]+\.md)", r"[\1](../\1)", text.replace("<", "&lt;"))
+    return markdown.linked(text.replace("<", "&lt;"))
