@@ -1,4 +1,4 @@
-"""The traces of a results folder as pandas frames: one row a run, one row a trial."""
+"""The traces of a results folder as pandas frames: one row for each run, one row for each trial."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ResultFrames:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run, those that wait, failed or are missing among them: see the column `state`.
+        """One row for each run, also for those that wait, failed or are missing: see the column `state`.
 
         Where a run has ended, its metric and its best trial; `best_score` is the metric itself.
         """
@@ -58,7 +58,7 @@ class ResultFrames:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row a trial, in the order in which each run's trials were told to its method."""
+        """One row for each trial, in the order in which the method was told of them."""
         import pandas as pd
 
         frames = [

@@ -112,38 +112,38 @@ class Settings:
         in_trace="Seconds of the run's clock.",
     )
     max_trials: int | None = setting(
-        None, Count(), "End a run after so many trials.", in_trace="The most trials; null: no limit."
+        None, Count(), "Stop a run after this number of trials.", in_trace="The most trials; null: no limit."
     )
     trial_timeout_seconds: float | None = setting(
-        None, Duration(), "End a trial after so long.",
+        None, Duration(), "Stop a trial after this time.",
         key="trial_timeout", in_trace="The most seconds of one trial; null: no limit.",
     )
     prepare_timeout_seconds: float = setting(
-        600.0, Duration(), "Give up on a run whose data is not ready after so long.",
+        600.0, Duration(), "Give up on a run whose data is not ready after this time.",
         key="prepare_timeout",
         in_trace="The most seconds to load the data and build the model's data, before the clock starts.",
     )
     threads: int = setting(1, Count(), "Threads of each model.")
-    parallel: int = setting(1, Count(), "Trials at once in each run.")
+    parallel: int = setting(1, Count(), "Trials that run at the same time in each run.")
     memory_mb: int | None = setting(
-        None, Memory(), "What each trial at once may take: megabytes, or 4GB.",
+        None, Memory(), "Memory of each trial: megabytes, or 4GB.",
         key="memory", by_default="a fair share of the machine",
-        in_file="What each trial at once may take: megabytes, or 512MB, 4GB.",
-        in_trace="Megabytes that each trial at once could take.",
+        in_file="Memory of each trial: megabytes, or 512MB, 4GB.",
+        in_trace="Megabytes that each trial could take.",
     )
     validation: str = setting(
         "fold", OneOf(VALIDATIONS),
-        "Measure the loss on the fold's held-out part, or on a part split off its training rows.",
+        "fold: measure the loss on the fold's held-out part; holdout: on a part split off its training rows.",
     )
     holdout_share: float = setting(
         0.2, Share(), "Share of training rows that --validation holdout splits off.",
         in_file="Share of training rows that validation: holdout splits off.",
     )
     clock: str | None = setting(
-        None, OneOf(CLOCKS), "wall: real seconds; virtual: those that a formula or a recording tells.",
+        None, OneOf(CLOCKS), "wall: real seconds; virtual: recorded or computed seconds.",
         by_default="virtual where the learner does not train, else wall",
     )
     charge_method: bool = setting(
-        False, Flag(), "On the virtual clock, count the seconds that the method itself takes, too."
+        False, Flag(), "On the virtual clock, also count the seconds that the method itself takes."
     )
     # fmt: on

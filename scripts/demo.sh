@@ -58,4 +58,4 @@ for folder in "${folders[@]}"; do
     "$cfo_bench" report "$folder"
 done
 echo
-echo "demo: every trial of every run is in ${folders[*]}, one file a run: see docs/trace.md"
+echo "demo: every trial is recorded in ${folders[*]}, in one file for each run: see docs/trace.md"

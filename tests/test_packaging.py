@@ -114,6 +114,16 @@ def test_a_suite_that_comes_with_the_package_is_found_from_any_folder(
     assert len(answer.stdout.splitlines()) == 6
 
 
+def test_the_schema_that_a_suite_names_is_there_in_the_wheel_and_in_a_checkout(installed: Path) -> None:
+    for folder in (installed / "cfo_bench" / "configs", ROOT / "configs"):
+        suites = list(folder.glob("*.yaml"))
+        assert suites
+        for suite in suites:
+            named = suite.read_text(encoding="utf-8").splitlines()[0].partition("$schema=")[2]
+            schema = json.loads((suite.parent / named).read_text(encoding="utf-8"))
+            assert schema["title"] == "A suite of cfo-bench"
+
+
 def test_the_console_script_names_a_function_that_exists() -> None:
     module, _, function = PROJECT["scripts"]["cfo-bench"].partition(":")
 
@@ -133,6 +143,21 @@ def test_every_declared_package_is_pinned_in_the_lock() -> None:
 def test_the_lock_is_plain_pins() -> None:
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
         assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
+
+
+def test_the_changelog_has_notes_of_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    assert re.search(rf"^## \[{re.escape(__version__)}\] - \d{{4}}-\d\d-\d\d$", text, re.MULTILINE)
+
+
+def test_the_pythons_that_are_declared_are_those_of_the_workflow() -> None:
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    matrix = re.search(r"python: \[(.*)\]", workflow)
+    declared = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if "Python :: 3" in one]
+
+    assert matrix is not None
+    assert re.findall(r"[\d.]+", matrix[1]) == declared == ["3.11", "3.12", "3.13"]
 
 
 def test_the_citation_names_this_version() -> None:

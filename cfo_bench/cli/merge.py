@@ -17,9 +17,9 @@ _AT_MOST = 20
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="Where they come together: a new folder, or one that has results.",
+    help="The folder to write to: a new one, or one that has results.",
 )
-@click.option("--skip-running", is_flag=True, help="Leave out runs that are under way.")
+@click.option("--skip-running", is_flag=True, help="Leave out runs that are still running.")
 def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:
     """Put the runs of the results FOLDERS together in one.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cfo_bench.records import DataRef
 
 
-@click.command(short_help="Fetch tasks ahead, into this machine's store.")
+@click.command(short_help="Fetch the data of tasks in advance.")
 @click.argument("files", nargs=-1, metavar="[FILE.yaml]...", shell_complete=completion.suites)
 @click.option(
     "--task",
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     shell_complete=completion.task_names,
-    help="A task, or openml-suite:ID for all of a suite; give several for all of them.",
+    help="A task, or openml-suite:ID for all of a suite; can be repeated.",
 )
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="All tasks that have these tags, such as paper."
 )
 @places
-@click.option("--offline", is_flag=True, help="Never touch the network: store what the caches have.")
+@click.option("--offline", is_flag=True, help="Never use the network: store what the caches have.")
 def prepare(
     files: Sequence[str],
     task_names: Sequence[str],

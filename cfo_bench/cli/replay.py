@@ -20,7 +20,7 @@ from cfo_bench.terminal.run_options import AsInSuite
     type=AsInSuite(Duration()),
     multiple=True,
     metavar="TIME",
-    help="Also say what the run would have come to with this shorter budget; give several for all.",
+    help="Also print the result that the run would have had with this shorter budget; can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(trace: Path, budgets: Sequence[float], as_json: bool) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     default="cfo",
     show_default=True,
     metavar="NAME",
-    help="The method that the others are measured against.",
+    help="The method that the others are compared with.",
 )
 @click.option(
     "--budget",

@@ -14,29 +14,27 @@ if TYPE_CHECKING:
     from cfo_bench.suite_runs import SuiteRuns
 
 
-@click.command(cls=GroupedCommand, short_help="Run methods on tasks and trace every trial.")
+@click.command(cls=GroupedCommand, short_help="Run methods on tasks and record every trial.")
 @click.argument("suite", required=False, metavar="[SUITE]", shell_complete=completion.suites)
 @what_to_run
-@click.option("--offline", is_flag=True, help="Never touch the network.  [default: $CFO_BENCH_OFFLINE]")
-@click.option(
-    "--force", is_flag=True, help="Run again what is there already; a copy of it is kept beside it."
-)
+@click.option("--offline", is_flag=True, help="Never use the network.  [default: $CFO_BENCH_OFFLINE]")
+@click.option("--force", is_flag=True, help="Run finished runs again; a copy of each old trace is kept.")
 @click.option(
     "--oversubscribe",
     is_flag=True,
     default=None,
-    help="Take more cores and memory than this machine has, if asked to.",
+    help="Allow more cores and memory than this machine has.",
 )
 @click.option(
-    "--only", multiple=True, metavar="RUN", help="Only the run of this id (see --list); give several for all."
+    "--only", multiple=True, metavar="RUN", help="Only the run with this id (see --list); can be repeated."
 )
 @click.option("--shard", metavar="K/N", help="Only every N-th run from the K-th, as in 3/20.")
-@click.option("--list", "list_runs", is_flag=True, help="Print the ids of the runs, one a line; run none.")
+@click.option("--list", "list_runs", is_flag=True, help="Print the ids of the runs, and run none.")
 @click.option("--dry-run", is_flag=True, help="Print the runs and what they take; run none, load no data.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, all else on stderr."
+    "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, everything else on stderr."
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress; only what went wrong, and the summary.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress, only errors and the summary.")
 def run(
     suite: str | None,
     options: Sequence[str],
@@ -51,13 +49,13 @@ def run(
     quiet: bool,
     **keys: Any,
 ) -> int:
-    """Run methods on tasks, each for the same seconds on every fold, and trace every trial.
+    """Run methods on tasks. Every method gets the same time on every fold, and every trial is recorded.
 
-    SUITE is a YAML file that says all of it (see docs/suites.md), or the name of one that comes with
-    cfo-bench, such as smoke; an option takes the place of what the file says.
+    SUITE is a YAML file with all settings (see docs/suites.md), or the name of a suite that comes with
+    cfo-bench, such as smoke. An option on the command line replaces the setting in the file.
 
-    A run that is there already is not run again; one that was interrupted is resumed, and one that had a
-    shorter budget, or fewer trials, goes on from where it stood.
+    A finished run is skipped, and an interrupted one is resumed. A run that had a shorter budget, or fewer
+    trials, goes on from where it ended.
     """
     from cfo_bench.engines import interrupts
     from cfo_bench.results.beside import beside

@@ -10,7 +10,7 @@ import click
 def schema(what: str) -> None:
     """Print the JSON Schema of a suite file, or of the lines of a trace.  [default: suite]
 
-    An editor that knows it completes keys and marks mistakes as they are typed: see docs/suites.md.
+    Editors use it to complete keys and to mark mistakes: see docs/suites.md.
     """
     from importlib import resources
 

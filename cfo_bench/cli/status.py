@@ -26,23 +26,23 @@ _LONGEST_REASON = 500
 
 @click.command(short_help="What is done, running, waiting, failed or missing.")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--watch", is_flag=True, help="Look again and again, until everything is done or Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Show it again and again, until everything is done or Ctrl-C.")
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often to look, with --watch.",
+    help="Seconds between two updates of --watch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print every run as JSON.")
 def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) -> None:
-    """Tell how far the runs in RESULTS have come, by method and task.  [default: results]
+    """Show how far the runs in RESULTS are, by method and task.  [default: results]
 
-    Several RESULTS folders count as one: a run that two of them have is as far as where it is farthest.
+    Several RESULTS folders count as one. If two of them have the same run, the one that is further counts.
 
-    Waiting are runs that were asked for and have not begun, missing are folds of a task that another method
-    has run. The same cfo-bench run command as before does what waits and resumes what was interrupted.
+    waiting: planned, and not started. missing: a fold of a task that another method has run. Give the same
+    cfo-bench run command again to start what is waiting, and to resume what was interrupted.
     """
     from dataclasses import asdict
 

@@ -46,7 +46,7 @@ def study() -> None:
     type=click.Path(path_type=Path),
     help="A folder of data sets with an index.csv.  [default: $CFO_BENCH_DATA]",
 )
-@click.option("--force", is_flag=True, help="Run again what is there already.")
+@click.option("--force", is_flag=True, help="Run it again if it was done before.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
 def knn(

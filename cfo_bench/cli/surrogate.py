@@ -16,7 +16,7 @@ PATH = click.Path(path_type=Path)
 
 @click.group(short_help="Fit models to traces, to simulate runs.")
 def surrogate() -> None:
-    """Models of loss, seconds and failure that stand for training: see docs/simulation.md."""
+    """Models that predict loss, seconds and failure, to use in place of training: see docs/simulation.md."""
 
 
 @surrogate.command(short_help="Fit surrogates to the traces of results folders.")

@@ -96,7 +96,7 @@ def tasks(
 @click.option(
     "--n-folds", type=click.IntRange(min=1), metavar="N", help="Folds, where not the official ones."
 )
-@click.option("--offline", is_flag=True, help="Never touch the network.  [default: $CFO_BENCH_OFFLINE]")
+@click.option("--offline", is_flag=True, help="Never use the network.  [default: $CFO_BENCH_OFFLINE]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_task(
     name: str | None,

@@ -42,7 +42,7 @@ class Shape:
     row_seconds: float
 
 
-# At 30,000 rows the start takes 1.6 ms and the dearest configuration about two hours.
+# At 30,000 rows the start takes 1.6 ms and the most expensive configuration about two hours.
 BOOSTING = Shape(
     curvature={
         "n_estimators": 0.03,
@@ -63,7 +63,7 @@ BOOSTING = Shape(
     row_seconds=2e-8,
 )
 
-# At 30,000 rows the start takes 10 ms and the dearest configuration two and a half hours.
+# At 30,000 rows the start takes 10 ms and the most expensive configuration two and a half hours.
 NETWORK = Shape(
     curvature={
         "neurons_1": 0.05,

@@ -29,13 +29,13 @@ class Grid:
     # fmt: off
     learners: tuple[Choice, ...] = setting(
         (Choice("xgboost"),), Several(Named("learner")),
-        "What is tuned (see `cfo-bench learners`); give several for all of them.", flag="--learner",
-        in_file="What is tuned: one or several of `cfo-bench learners`.",
+        "A model to tune (see `cfo-bench learners`); can be repeated.", flag="--learner",
+        in_file="Models to tune: one or several of `cfo-bench learners`.",
     )
     tasks: tuple[Pick, ...] = setting(
         (), Several(Tasks()),
-        "A task, a pattern or a tag (see `cfo-bench tasks`); give several for all.", flag="--task",
-        in_file="What is learnt: names, patterns such as `bng_*`, tags such as paper, or "
+        "A task, a pattern or a tag (see `cfo-bench tasks`); can be repeated.", flag="--task",
+        in_file="Data to train on: names of tasks, patterns such as `bng_*`, tags such as paper, or "
         "`{tags: [paper, binary]}` for tasks that have all of them.",
     )
     exclude: tuple[Pick, ...] = setting(
@@ -43,10 +43,10 @@ class Grid:
     )
     methods: tuple[Choice, ...] = setting(
         (), Several(Named("method")),
-        "A method (see `cfo-bench methods`), file.py:Class, or with options cfo:delta_init=1,scale=ln; give "
-        "several for all of them.",
+        "A method (see `cfo-bench methods`), file.py:Class, or with options cfo:delta_init=1,scale=ln; can "
+        "be repeated.",
         flag="--method",
-        in_file="What is compared: one or several of `cfo-bench methods`.",
+        in_file="Methods to compare: one or several of `cfo-bench methods`.",
     )
     folds: str = setting(
         "all", Folds(), "Folds to run: all, 0, 0-4 or 0,3.",
@@ -54,7 +54,7 @@ class Grid:
     )
     seeds: tuple[int, ...] = setting(
         (0,), Several(UpTo("seed", 2**32 - 1)),
-        "Seed of folds, methods and models; give several for all of them.", flag="--seed",
+        "Seed of folds, methods and models; can be repeated.", flag="--seed",
         in_file="Seeds of folds, methods and models.",
     )
     # fmt: on
@@ -83,7 +83,7 @@ class Suite(Settings, Grid):
     engine_options: Mapping[str, Any] = setting(
         dict, Options(), "Options of an engine that another package brings.", flag=None
     )
-    jobs: int = setting(1, Count(), "Runs side by side on this machine.", flag="-j --jobs")
+    jobs: int = setting(1, Count(), "Runs at the same time on this machine.", flag="-j --jobs")
     cluster: Cluster = setting(
         _NO_CLUSTER, ClusterKeys(),
         "Where the Dask engine finds its workers: kind, scheduler, workers, options (see docs/cluster.md).",
@@ -129,7 +129,7 @@ class Suite(Settings, Grid):
         in_file="A copy of YAHPO Gym's data, relative to this file.",
     )
     surrogate: Path | None = setting(
-        None, FilePath("FILE"), "Put surrogates in the place of learners and data (see docs/simulation.md).",
+        None, FilePath("FILE"), "Use surrogates in place of learners and data (see docs/simulation.md).",
         in_file="A file of `cfo-bench surrogate fit`, relative to this file: its surrogates replace "
         "learners and data.",
     )

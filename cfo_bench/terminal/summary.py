@@ -89,13 +89,13 @@ def _explained(rows: Sequence[SummaryRow]) -> str:
     """What the columns mean, as far as these rows need it."""
     lines = []
     if any(row.test_score_mean is not None for row in rows):
-        lines.append("test score: on rows that no method has seen, of what was selected on validation.")
+        lines.append("test score: of the best trial, on rows that played no part in choosing it.")
     if any(row.test_score_mean is None for row in rows):
-        lines.append("validation score: the best trial was selected on it, so it is somewhat too good.")
+        lines.append("validation score: the best trial was chosen by it, so it is a little too good.")
     if any(row.score_sd is not None for row in rows):
-        lines.append("±: standard deviation over folds, seeds of a fold averaged.")
-    lines.append("time to it: when the mean over folds came within 0.05 % of it, and stayed there.")
-    lines.append("overhead: the method's share of the time, to ask and to be told.")
+        lines.append("±: standard deviation over folds, after a mean over the seeds of each fold.")
+    lines.append("time to it: when the mean score came within 0.05 % of it, and stayed there.")
+    lines.append("overhead: share of the time that went to the method itself, not to training.")
     programs = {row.method: row for row in rows if row.round_trip_seconds is not None}
     lines += [
         RoundTrips("", row.round_trip_seconds or 0.0, row.round_trip_share).in_words(method)

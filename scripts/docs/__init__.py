@@ -8,5 +8,5 @@ registries      every method and learner with its options, from the registries
 python_api      every public function and class, from signatures, docstrings and comments
 markdown        tables and headings
 cfo_figure      docs/images/cfo.svg: CFO and random search on a landscape of two hyperparameters
-terminal        docs/images/run.svg: what a command prints, as a picture
+terminal        docs/images/terminal.svg: what commands print, as a picture
 """

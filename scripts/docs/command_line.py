@@ -13,7 +13,7 @@ from scripts.docs import markdown
 
 
 def page() -> str:
-    context = click.Context(cli, info_name="cfo-bench")
+    context = click.Context(cli, info_name="cfo-bench", **cli.context_settings)
     intro = (
         "Every command with all its options, as `cfo-bench COMMAND --help` prints them. A mistake on the "
         "command line is one line on stderr and exit code 2. Exit code 1 means that a run failed, or that "
@@ -64,4 +64,4 @@ def _description(text: str) -> str:
 def _words(text: str) -> str:
     """Help text in Markdown: options are code, files of docs/ are links."""
     text = re.sub(r"(?<![`\w-])(--[a-z][\w-]*)", r"`\1`", text)
-    return re.sub(r"docs/([\w-]+\.md)", r"[\1](../\1)", text.replace("<", "&lt;"))
+    return markdown.linked(text.replace("<", "&lt;"))

@@ -12,8 +12,16 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def cell(text: str) -> str:
-    """Text that stays inside its cell."""
-    return re.sub(r"\s+", " ", text).strip().replace("|", "\\|")
+    """Text that stays inside its cell: inside of code, a `|` does not end it."""
+    line = re.sub(r"\s+", " ", text).strip()
+    return "".join(
+        part if at % 2 else part.replace("|", "\\|") for at, part in enumerate(re.split("(`[^`]*`)", line))
+    )
+
+
+def linked(text: str) -> str:
+    """Text in which the pages of docs/ are links, for a page of the reference."""
+    return re.sub(r"docs/([\w-]+\.md)", r"[\1](../\1)", text)
 
 
 def code(text: str) -> str:

@@ -154,7 +154,8 @@ def _with_examples(prose: str) -> str:
     shown = []
     for paragraph in prose.replace("<", "&lt;").split("\n\n"):
         is_example = paragraph.startswith(">>>")
-        shown.append(f"```pycon\n{paragraph.replace('&lt;', '<')}\n```" if is_example else paragraph)
+        code = paragraph.replace("&lt;", "<")
+        shown.append(f"```pycon\n{code}\n```" if is_example else markdown.linked(paragraph))
     return "\n\n".join(shown)
 
 

@@ -26,5 +26,5 @@ def _row(one: Setting) -> tuple[str, ...]:
         ", ".join(map(markdown.code, one.flags)),
         markdown.code(one.name),
         default if " " in default else markdown.code(default),
-        one.in_file or one.help,
+        markdown.linked(one.in_file or one.help),
     )
