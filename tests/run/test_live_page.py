@@ -172,7 +172,7 @@ def test_clearing_forgets_everything(page: LivePage) -> None:
     assert page.trials() == NOTHING and page.snapshot() == Snapshot(None, 0, None)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(position=st.integers(0, 600), junk=st.binary(min_size=1, max_size=80))
 def test_a_write_that_was_cut_off_leaves_the_slot_before_it(
     page: LivePage, position: int, junk: bytes
@@ -197,7 +197,7 @@ BYTES = st.binary(min_size=1, max_size=80)
 JSON = st.sampled_from([b"[1],", b"null", b"[]", b'{"a":1}', b'"x"', b"true", b"0", b",", b"[", b"]"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=300)
 @given(position=PLACES, junk=st.one_of(BYTES, st.lists(JSON, min_size=1).map(b"".join)))
 def test_a_page_full_of_junk_is_read_as_trials_or_as_nothing(
     page: LivePage, position: int, junk: bytes
