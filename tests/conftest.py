@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.helpers import traces
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WriteRun = Callable[..., Path]
 
 # An example's wall time says more about the machine's neighbours than about the code.
-settings.register_profile("cfo-bench", deadline=None)
+settings.register_profile("cfo-bench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("cfo-bench")
 
 

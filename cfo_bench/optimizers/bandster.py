@@ -16,8 +16,8 @@ from typing import Any
 from cfo_bench.errors import RunError
 from cfo_bench.optimizers.config_space import configuration, configuration_space
 from cfo_bench.optimizers.option_checks import check_count, check_length, check_number
-from cfo_bench.optimizers.packaged import OwnGlobalRandomness, Packaged, seed_of, silence
-from cfo_bench.optimizers.row_levels import check_levels, levels
+from cfo_bench.optimizers.packaged import OwnGlobalRandomness, Packaged, silence
+from cfo_bench.optimizers.row_levels import levels
 from cfo_bench.records import Result
 from cfo_bench.space import Space
 
@@ -52,17 +52,17 @@ class Hyperband(Packaged[HalvingRun]):
         n_rows: int | None = None,
         parallel: int = 1,
     ) -> None:
-        check_count("parallel", parallel)
-        check_levels(min_rows, eta)
-        super().__init__(space, start)
+        super().__init__(space, start, seed, parallel)
         self._eta = eta
         self._levels = levels(n_rows, min_rows, eta)
         self._halvings: list[Any] = []
         self._halvings_begun = 0
-        self._own_randomness = OwnGlobalRandomness(seed)  # hpbandster draws from numpy's global generator
+        self._own_randomness = OwnGlobalRandomness(
+            self.seed
+        )  # hpbandster draws from numpy's global generator
         if self.searched:
             with silence():
-                self._space = configuration_space(self.searched, seed_of(seed))
+                self._space = configuration_space(self.searched, self.seed)
                 self._generator = self.generator(self._space)
 
     def generator(self, space: Any) -> Any:

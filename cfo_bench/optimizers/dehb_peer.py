@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.optimizers.option_checks import check_count, check_number
-from cfo_bench.optimizers.packaged import Packaged, index_of, seed_of, silence
-from cfo_bench.optimizers.row_levels import budget_range, check_levels, levels, rows_at
+from cfo_bench.optimizers.packaged import Packaged, index_of, silence
+from cfo_bench.optimizers.row_levels import budget_range, levels, rows_at
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -51,13 +51,11 @@ class DEHB(Packaged[dict[str, Any]]):
         population_size: int = 20,
         parallel: int = 1,
     ) -> None:
-        check_count("parallel", parallel)
-        check_levels(min_rows, eta)
         check_number("mutation_factor", mutation_factor, 0, 2)
         check_number("crossover_prob", crossover_prob, 0, 1)
         check_count("population_size", population_size)
         check_number("population_size", population_size, 4)
-        super().__init__(space, start)
+        super().__init__(space, start, seed, parallel)
         self._levels = levels(n_rows, min_rows, eta)
         if not self.searched:
             return
@@ -74,7 +72,7 @@ class DEHB(Packaged[dict[str, Any]]):
                 crossover_prob=crossover_prob,
                 min_clip=clip,
                 max_clip=clip,
-                seed=seed_of(seed),
+                seed=self.seed,
                 n_workers=1,  # of its own: it starts none, since it is only asked and told
                 save_freq="end",
             )

@@ -8,7 +8,7 @@ from typing import Any
 from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.option_checks import check_flag
 from cfo_bench.optimizers.optuna_samplers import no_announcements
-from cfo_bench.optimizers.packaged import Packaged, encoded, seed_of, silence
+from cfo_bench.optimizers.packaged import Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -34,10 +34,10 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
         *,
         cost_related: list[str] | None = None,
     ) -> None:
-        super().__init__(space, start)
-        self._build(seed, cost_related)
+        super().__init__(space, start, seed)
+        self._build(cost_related)
 
-    def _build(self, seed: int, cost_related: list[str] | None, **settings: Any) -> None:
+    def _build(self, cost_related: list[str] | None, **settings: Any) -> None:
         self._suggested = 0
         if unknown := set(cost_related or ()) - self.start.keys():
             raise OptionError(
@@ -48,7 +48,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
         with silence(), no_announcements():
             from flaml.tune.searcher import blendsearch
 
-            first = {param.name: encoded(param, self.start[param.name]) for param in self.searched}
+            first = self.first_values
             self._searcher = getattr(blendsearch, self.searcher)(
                 metric="loss",
                 mode="min",
@@ -62,7 +62,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                     for name, value in first.items()
                     if cost_related is None or name in cost_related
                 },
-                seed=seed_of(seed),
+                seed=self.seed,
                 # Not time_total_s: under that name FLAML reads the clock, and no run could be replayed.
                 cost_attr="seconds",
                 **settings,
@@ -109,8 +109,8 @@ class BlendSearch(FlamlCFO):
         experimental: bool = False,
     ) -> None:
         check_flag("experimental", experimental)
-        Packaged.__init__(self, space, start)
-        self._build(seed, cost_related, experimental=experimental)
+        Packaged.__init__(self, space, start, seed)
+        self._build(cost_related, experimental=experimental)
 
 
 def _domain(param: Param) -> Any:

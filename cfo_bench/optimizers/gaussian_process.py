@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from cfo_bench.optimizers.option_checks import check_choice, check_count, check_number
-from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, encoded, seed_of, silence
+from cfo_bench.optimizers.option_checks import check_choice, check_counts, check_number
+from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -51,16 +51,11 @@ class GPEI(Packaged[SkoptPoint]):
         n_candidates: int = 10_000,
         n_restarts: int = 5,
     ) -> None:
-        for option, count in (
-            ("n_initial_points", n_initial_points),
-            ("n_candidates", n_candidates),
-            ("n_restarts", n_restarts),
-        ):
-            check_count(option, count)
+        check_counts(n_initial_points=n_initial_points, n_candidates=n_candidates, n_restarts=n_restarts)
         check_choice("acq_optimizer", acq_optimizer, ("lbfgs", "sampling"))
         check_choice("xi_unit", xi_unit, get_args(XiUnit))
         check_number("xi", xi, 0)
-        super().__init__(space, start)
+        super().__init__(space, start, seed)
         self._losses = FiniteLosses[tuple[SkoptPoint, float]](LARGEST_LOSS)
         self._xi, self._is_xi_of_spread = xi, xi_unit == "spread"
         self._told: list[float] = []
@@ -73,20 +68,20 @@ class GPEI(Packaged[SkoptPoint]):
         only_categories = all(type(dimension).__name__ == "Categorical" for dimension in dimensions)
         self._optimizer = Optimizer(
             dimensions,
-            base_estimator=_quick_regressor(dimensions, seed_of(seed)),
+            base_estimator=_quick_regressor(dimensions, self.seed),
             n_initial_points=n_initial_points,
             acq_func=self.acquisition,
             # The kernel for categories alone has no gradient.
             acq_optimizer="sampling" if only_categories else acq_optimizer,
             acq_func_kwargs={"xi": xi},
             acq_optimizer_kwargs={"n_points": n_candidates, "n_restarts_optimizer": n_restarts, "n_jobs": 1},
-            random_state=seed_of(seed),
+            random_state=self.seed,
             # Every model holds matrices of the square of the trials so far, and only the last is used.
             model_queue_size=1,
         )
 
     def begin(self) -> SkoptPoint:
-        return [encoded(param, self.start[param.name]) for param in self.searched]
+        return list(self.first_values.values())
 
     def suggest(self) -> tuple[Mapping[str, Any], SkoptPoint]:
         point = self._optimizer.ask()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from cfo_bench.optimizers.option_checks import check_count, check_number
-from cfo_bench.optimizers.packaged import Packaged, encoded, seed_of, silence
+from cfo_bench.optimizers.option_checks import check_counts, check_number
+from cfo_bench.optimizers.packaged import Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -35,12 +35,10 @@ class HyperoptTPE(Packaged[int]):
         prior_weight: float = 1.0,
         parallel: int = 1,
     ) -> None:
-        check_count("parallel", parallel)
-        check_count("n_startup_jobs", n_startup_jobs)
-        check_count("n_ei_candidates", n_ei_candidates)
+        check_counts(n_startup_jobs=n_startup_jobs, n_ei_candidates=n_ei_candidates)
         check_number("gamma", gamma, 0.01)
         check_number("prior_weight", prior_weight, 0.0)
-        super().__init__(space, start)
+        super().__init__(space, start, seed, parallel)
         if not self.searched:
             return
         import numpy as np
@@ -52,7 +50,7 @@ class HyperoptTPE(Packaged[int]):
             self._domain = Domain(lambda config: None, {param.name: _node(param) for param in self.searched})
         self._trials = Trials()
         self._documents: dict[int, Any] = {}
-        self._rng = np.random.default_rng(seed_of(seed))
+        self._rng = np.random.default_rng(self.seed)
         self._suggest = partial(
             tpe.suggest,
             n_startup_jobs=n_startup_jobs,
@@ -63,7 +61,7 @@ class HyperoptTPE(Packaged[int]):
         )
 
     def begin(self) -> int:
-        values = {param.name: encoded(param, self.start[param.name]) for param in self.searched}
+        values = self.first_values
         [tid] = self._trials.new_trial_ids(1)
         misc = {
             "tid": tid,

@@ -14,7 +14,7 @@ import numpy as np
 
 from cfo_bench.errors import OptionError, UnknownNameError, describe
 from cfo_bench.optimizers.option_checks import check_count
-from cfo_bench.optimizers.packaged import OwnGlobalRandomness, Packaged, encoded, seed_of, silence
+from cfo_bench.optimizers.packaged import OwnGlobalRandomness, Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -50,13 +50,15 @@ class NevergradMethod(Packaged[Any]):
         *,
         planned_trials: int = PLANNED_TRIALS,
     ) -> None:
-        super().__init__(space, start)
-        self._build(seed, planned_trials, 1)
+        super().__init__(space, start, seed)
+        self._build(planned_trials, 1)
 
-    def _build(self, seed: int, planned_trials: int, parallel: int) -> None:
+    def _build(self, planned_trials: int, parallel: int) -> None:
         check_count("planned_trials", planned_trials)
         self._worst: float | None = None
-        self._own_randomness = OwnGlobalRandomness(seed)  # some optimizers draw from numpy's global generator
+        self._own_randomness = OwnGlobalRandomness(
+            self.seed
+        )  # some optimizers draw from numpy's global generator
         if not self.searched:
             return
         with silence(), self._own_randomness():
@@ -64,7 +66,7 @@ class NevergradMethod(Packaged[Any]):
             from nevergrad.optimization import registry
 
             space = p.Dict(**{param.name: _parameter(param) for param in self.searched})
-            space.random_state = np.random.RandomState(seed_of(seed))
+            space.random_state = np.random.RandomState(self.seed)
             try:
                 self._optimizer = registry[self.optimizer](space, budget=planned_trials, num_workers=parallel)
             except Exception as error:  # an optimizer that must know the number of trials, for one
@@ -72,9 +74,7 @@ class NevergradMethod(Packaged[Any]):
                     f"nevergrad's {self.optimizer} can't be built with planned_trials {planned_trials!r}: "
                     f"give another number ({describe(error)})"
                 ) from error
-            self._optimizer.suggest(
-                {param.name: encoded(param, self.start[param.name]) for param in self.searched}
-            )
+            self._optimizer.suggest(self.first_values)
 
     def begin(self) -> Any:
         with self._own_randomness():
@@ -111,9 +111,8 @@ class ParallelNevergradMethod(NevergradMethod):
         planned_trials: int = PLANNED_TRIALS,
         parallel: int = 1,
     ) -> None:
-        check_count("parallel", parallel)
-        Packaged.__init__(self, space, start)
-        self._build(seed, planned_trials, parallel)
+        Packaged.__init__(self, space, start, seed, parallel)
+        self._build(planned_trials, parallel)
 
 
 def _parameter(param: Param) -> Any:

@@ -26,6 +26,11 @@ def check_count(option: str, value: object) -> None:
         raise OptionError(f"{option} {value!r}: give a whole number from 1 on")
 
 
+def check_counts(**counts: object) -> None:
+    for option, value in counts.items():
+        check_count(option, value)
+
+
 def check_flag(option: str, value: object) -> None:
     if not isinstance(value, bool):
         raise OptionError(f"{option} {value!r}: give true or false")

@@ -14,9 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError, describe
-from cfo_bench.optimizers.option_checks import check_count
 from cfo_bench.optimizers.optuna_samplers import OptunaMethod
-from cfo_bench.optimizers.packaged import seed_of
 from cfo_bench.space import Space
 
 # What samplers of optuna need besides optuna, and the extra that brings it.
@@ -84,13 +82,12 @@ def method_of(sampler: type[Any], name: str) -> type[OptunaMethod]:
         ) -> None:
             if strangers := given.keys() - options.keys():
                 raise TypeError(f"{name} has no option {', '.join(sorted(strangers))}")
-            check_count("parallel", parallel)
             settings = {key: given.get(key, default) for key, (default, _) in options.items()}
             if missing := [key for key in required if settings[key] is None]:
                 raise OptionError(f"{name} needs the option {missing[0]}: give it a value")
-            super().__init__(space, start)
+            super().__init__(space, start, seed, parallel)
             if "seed" in parameters:
-                settings["seed"] = seed_of(seed)
+                settings["seed"] = self.seed
 
             def build(distributions: Mapping[str, Any]) -> Any:
                 more = {"search_space": dict(distributions)} if given_space else {}

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from cfo_bench.errors import OptionError
-from cfo_bench.optimizers.option_checks import check_count, check_flag, check_length
-from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, encoded, seed_of, silence
+from cfo_bench.optimizers.option_checks import check_count, check_counts, check_flag, check_length
+from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -28,8 +28,8 @@ class OptunaMethod(Packaged[Any]):
 
     only_ranks = False
 
-    def __init__(self, space: Space, start: Mapping[str, Any]) -> None:
-        super().__init__(space, start)
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int, parallel: int = 1) -> None:
+        super().__init__(space, start, seed, parallel)
         self._losses = FiniteLosses[Any](LARGEST_LOSS)
 
     def build(self, sampler: Callable[[Mapping[str, Any]], Any]) -> None:
@@ -44,9 +44,7 @@ class OptunaMethod(Packaged[Any]):
 
     def begin(self) -> Any:
         with no_announcements():
-            self._study.enqueue_trial(
-                {param.name: encoded(param, self.start[param.name]) for param in self.searched}
-            )
+            self._study.enqueue_trial(self.first_values)
             return self._study.ask(self._distributions)
 
     def suggest(self) -> tuple[Mapping[str, Any], Any]:
@@ -83,21 +81,13 @@ class OptunaTPE(OptunaMethod):
         multivariate: bool = False,
         parallel: int = 1,
     ) -> None:
-        super().__init__(space, start)
-        self._build_tpe(seed, n_startup_trials, n_ei_candidates, multivariate, parallel)
+        super().__init__(space, start, seed, parallel)
+        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate, parallel)
 
     def _build_tpe(
-        self,
-        seed: int,
-        n_startup_trials: int,
-        n_ei_candidates: int,
-        multivariate: bool,
-        parallel: int,
-        **more: Any,
+        self, n_startup_trials: int, n_ei_candidates: int, multivariate: bool, parallel: int, **more: Any
     ) -> None:
-        check_count("parallel", parallel)
-        check_count("n_startup_trials", n_startup_trials)
-        check_count("n_ei_candidates", n_ei_candidates)
+        check_counts(n_startup_trials=n_startup_trials, n_ei_candidates=n_ei_candidates)
         check_flag("multivariate", multivariate)
 
         def sampler(_: Mapping[str, Any]) -> Any:
@@ -108,7 +98,7 @@ class OptunaTPE(OptunaMethod):
                 n_ei_candidates=n_ei_candidates,
                 multivariate=multivariate,
                 constant_liar=parallel > 1,
-                seed=seed_of(seed),
+                seed=self.seed,
                 **more,
             )
 
@@ -134,8 +124,8 @@ class MultivariateTPE(OptunaTPE):
         parallel: int = 1,
     ) -> None:
         check_flag("group", group)
-        OptunaMethod.__init__(self, space, start)
-        self._build_tpe(seed, n_startup_trials, n_ei_candidates, True, parallel, group=group)
+        OptunaMethod.__init__(self, space, start, seed, parallel)
+        self._build_tpe(n_startup_trials, n_ei_candidates, True, parallel, group=group)
 
 
 class OptunaGP(OptunaMethod):
@@ -156,10 +146,9 @@ class OptunaGP(OptunaMethod):
         deterministic_objective: bool = False,
         parallel: int = 1,
     ) -> None:
-        check_count("parallel", parallel)
         check_count("n_startup_trials", n_startup_trials)
         check_flag("deterministic_objective", deterministic_objective)
-        super().__init__(space, start)
+        super().__init__(space, start, seed, parallel)
 
         def sampler(_: Mapping[str, Any]) -> Any:
             from optuna.samplers import GPSampler
@@ -167,7 +156,7 @@ class OptunaGP(OptunaMethod):
             return GPSampler(
                 n_startup_trials=n_startup_trials,
                 deterministic_objective=deterministic_objective,
-                seed=seed_of(seed),
+                seed=self.seed,
             )
 
         self.build(sampler)
@@ -199,7 +188,6 @@ class CmaEs(OptunaMethod):
         lr_adapt: bool = False,
         parallel: int = 1,
     ) -> None:
-        check_count("parallel", parallel)
         check_count("n_startup_trials", n_startup_trials)
         check_length("sigma0", sigma0)
         if popsize is not None:
@@ -209,7 +197,7 @@ class CmaEs(OptunaMethod):
         check_flag("lr_adapt", lr_adapt)
         if lr_adapt and (use_separable_cma or with_margin):
             raise OptionError("lr_adapt True: optuna has it without use_separable_cma and with_margin only")
-        super().__init__(space, start)
+        super().__init__(space, start, seed, parallel)
 
         def sampler(_: Mapping[str, Any]) -> Any:
             from optuna.samplers import CmaEsSampler
@@ -221,7 +209,7 @@ class CmaEs(OptunaMethod):
                 use_separable_cma=use_separable_cma,
                 with_margin=with_margin,
                 lr_adapt=lr_adapt,
-                seed=seed_of(seed),
+                seed=self.seed,
             )
 
         self.build(sampler)

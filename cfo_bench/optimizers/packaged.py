@@ -1,5 +1,7 @@
 """What all methods of other packages share: the start comes first, values become plain, warnings are off.
 
+Each has a constructor of its own, since its keyword-only parameters are its options.
+
 A package sees only the hyperparameters that have more than one value. Those with a single value are
 left out of its space and added to its configurations here.
 """
@@ -16,6 +18,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from cfo_bench.errors import Exhausted
+from cfo_bench.optimizers.option_checks import check_count
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Categorical, Config, Int, Param, Space, is_fixed
 
@@ -28,9 +31,11 @@ SEED_LIMIT = 2**31
 class Packaged(ABC, Generic[Token]):
     """`ask` and `tell` around a package. A token is whatever the package wants back with a result."""
 
-    def __init__(self, space: Space, start: Mapping[str, Any]) -> None:
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int, parallel: int = 1) -> None:
+        check_count("parallel", parallel)
         self.start = space.check(start)
         self.searched = [param for param in space if not is_fixed(param)]
+        self.seed = seed % SEED_LIMIT
         self._asked = 0
         self._under_way: dict[int, Token] = {}
 
@@ -66,6 +71,11 @@ class Packaged(ABC, Generic[Token]):
             with silence():
                 self.learn(self._under_way.pop(trial.number), result)
 
+    @property
+    def first_values(self) -> dict[str, Any]:
+        """The start as the package gets it: the searched hyperparameters alone, a choice as its index."""
+        return {param.name: encoded(param, self.start[param.name]) for param in self.searched}
+
     def rows_of(self, token: Token) -> int | None:
         """The number of rows to train on, for methods that choose it; None is all rows."""
         return None
@@ -93,10 +103,6 @@ def index_of(param: Categorical, value: Any) -> int:
 def encoded(param: Param, value: Any) -> Any:
     """A value as a package gets it: a choice as its index, a number as it is."""
     return index_of(param, value) if isinstance(param, Categorical) else value
-
-
-def seed_of(seed: int) -> int:
-    return seed % SEED_LIMIT
 
 
 class FiniteLosses(Generic[Token]):
@@ -130,7 +136,7 @@ class OwnGlobalRandomness:
     """
 
     def __init__(self, seed: int) -> None:
-        self._state: Any = np.random.RandomState(seed_of(seed)).get_state()
+        self._state: Any = np.random.RandomState(seed).get_state()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 
-from cfo_bench.optimizers.option_checks import check_count, check_number
+from cfo_bench.optimizers.option_checks import check_counts, check_number
 
 
 def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
     """The rows of each level, down to `min_rows`, all of them last; plain floats, as packages want them.
 
-    If the number of rows isn't known, the only level is all of them.
+    If the number of rows isn't known, the only level is all of them. An OptionError for wrong options.
     """
+    check_counts(min_rows=min_rows, eta=eta)
+    check_number("eta", eta, 2)
     if n_rows is None:
         return [math.inf]
     found = [float(n_rows)]
     while found[0] / eta >= min_rows:
         found.insert(0, found[0] / eta)
     return found
-
-
-def check_levels(min_rows: object, eta: object) -> None:
-    check_count("min_rows", min_rows)
-    check_count("eta", eta)
-    check_number("eta", eta, 2)
 
 
 def budget_range(found: list[float]) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfo_bench.optimizers.config_space import configuration
-from cfo_bench.optimizers.row_levels import budget_range, check_levels, levels, rows_at
+from cfo_bench.optimizers.row_levels import budget_range, levels, rows_at
 from cfo_bench.optimizers.smac_forest import SMAC
 from cfo_bench.space import Space
 
@@ -33,7 +33,6 @@ class SMACFidelity(SMAC):
         n_rows: int | None = None,
         **options: Any,
     ) -> None:
-        check_levels(min_rows, eta)
         self._levels, self._eta = levels(n_rows, min_rows, eta), eta
         super().__init__(space, start, seed, **options)
 

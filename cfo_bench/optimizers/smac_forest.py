@@ -10,8 +10,8 @@ from typing import Any
 
 from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.config_space import configuration, configuration_space
-from cfo_bench.optimizers.option_checks import check_count
-from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, seed_of, silence
+from cfo_bench.optimizers.option_checks import check_counts
+from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, silence
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Space
 
@@ -45,16 +45,14 @@ class SMAC(Packaged[Any]):
         n_trees: int = 10,
         parallel: int = 1,
     ) -> None:
-        for option, count in (
-            ("parallel", parallel),
-            ("n_initial", n_initial),
-            ("retrain_after", retrain_after),
-            ("challengers", challengers),
-            ("local_search_iterations", local_search_iterations),
-            ("n_trees", n_trees),
-        ):
-            check_count(option, count)
-        super().__init__(space, start)
+        check_counts(
+            n_initial=n_initial,
+            retrain_after=retrain_after,
+            challengers=challengers,
+            local_search_iterations=local_search_iterations,
+            n_trees=n_trees,
+        )
+        super().__init__(space, start, seed, parallel)
         self._losses = FiniteLosses[tuple[Any, Result]](LARGEST_LOSS)
         if not self.searched:
             return
@@ -65,14 +63,14 @@ class SMAC(Packaged[Any]):
             from smac.main.config_selector import ConfigSelector
 
             Facade = self.facade()
-        self._space = configuration_space(self.searched, seed_of(seed))
+        self._space = configuration_space(self.searched, self.seed)
         # smac writes files when it is built, even if it never saves anything.
         with silence(), tempfile.TemporaryDirectory() as folder:
             scenario = self.scenario(
                 configspace=self._space,
                 deterministic=True,
                 n_trials=_NO_LIMIT,
-                seed=seed_of(seed),
+                seed=self.seed,
                 output_directory=Path(folder),
             )
             self._model = Facade.get_model(scenario, n_trees=n_trees)

@@ -17,45 +17,51 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from cfo_bench.errors import RunError, TraceError, describe
 from cfo_bench.locks import open_locked
-from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
-from cfo_bench.results.trace import parse_trial
+from cfo_bench.records import Pause, Result, StartedTrial, Status, record_of
+from cfo_bench.run.page_layout import (
+    ASK,
+    CALL,
+    CALL_AT,
+    HEAD,
+    KEPT_AT,
+    LENGTH,
+    LINES_AT,
+    LINES_END,
+    MAGIC,
+    MOST_PAUSES,
+    NO_CALL,
+    NOTED,
+    NOTED_AT,
+    PAUSE,
+    PAUSES,
+    PAUSES_AT,
+    PREPARED,
+    PREPARED_AT,
+    RESULT,
+    RESULT_AT,
+    SEEN,
+    SEEN_AT,
+    SIZE,
+    SLOT_AT,
+    SLOT_SIZE,
+    TALLY,
+    TALLY_AT,
+    TELL,
+    TURN,
+    TURN_AT,
+    ZERO,
+    ZERO_AT,
+)
+from cfo_bench.run.page_trials import TrialsOnPage, trials_on
 from cfo_bench.safe_writing import open_file, read_regular
-
-# At the top: magic, turn of the slots, zero of the clock, number of trials, best loss. The last slot
-# that was written is number `turn % 2`.
-_HEAD = struct.Struct("<8sqdqd")
-_MAGIC = b"cfolive7"
-_TURN, _ZERO, _TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
-_TURN_AT, _ZERO_AT, _TALLY_AT = 8, 16, 24
-# What the method is doing: nothing, an ask or a tell; and since when, in seconds of the run's clock.
-_CALL, _CALL_AT = struct.Struct("<qd"), 40
-_NO_CALL, _ASK, _TELL = 0, 1, 2
-# The result of the only trial in a slot: loss, score, ended, fit and validate seconds, peak memory. Last
-# comes the turn of that slot, which makes the result valid.
-_RESULT, _RESULT_AT = struct.Struct("<6dq"), 64
-# A slot: the length of its content, and the trials under way as JSON arrays.
-_LENGTH = struct.Struct("<q")
-_SLOT_AT, _SLOT_SIZE = 128, 128 * 1024
-# After the slots: the length of the lines that wait to be written, and the lines.
-_KEPT_AT = _SLOT_AT + 2 * _SLOT_SIZE
-_LINES_AT = _KEPT_AT + _LENGTH.size
-_LINES_END = _KEPT_AT + 64 * 1024
-# Whether the run is prepared; when the supervisor last saw its process running; since when and how long the
-# supervisor saw it stopped (0 s: not); and the pauses that were taken off the clock: how many, and each one.
-_PREPARED, _PREPARED_AT = struct.Struct("<q"), _LINES_END
-_SEEN, _SEEN_AT = struct.Struct("<d"), _LINES_END + 8
-_NOTED, _NOTED_AT = struct.Struct("<dd"), _LINES_END + 16
-_PAUSES, _PAUSE, _PAUSES_AT, _MOST_PAUSES = struct.Struct("<q"), struct.Struct("<dd"), _LINES_END + 32, 32
-_SIZE = _PAUSES_AT + _PAUSES.size + _MOST_PAUSES * _PAUSE.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +73,6 @@ class Snapshot:
     zero: float | None
     trials: int  # in the trace, or kept to be written to it
     best_loss: float | None  # of these
-
-
-@dataclass(frozen=True, slots=True)
-class TrialsOnPage:
-    """The trials that a page holds. The trace may have some of the evaluated ones already."""
-
-    evaluated: list[TrialRecord]
-    started: list[StartedTrial]  # without a result
 
 
 class NotedPause(NamedTuple):
@@ -106,7 +104,7 @@ class LivePage:
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd = fd
-        self._map = mmap.mmap(fd, _SIZE)
+        self._map = mmap.mmap(fd, SIZE)
         self._turn = self._kept = 0
         self._rows: dict[int, bytes] = {}  # the trials under way, by number, as JSON
         self._in_slot = 0  # how many of them are in the slot that was written last
@@ -126,7 +124,7 @@ class LivePage:
             raise BusyError(f"{path} is locked: another cfo-bench is at this run")
         try:
             # Room for the whole page now: a write to a mapped page that the disk can't hold is fatal.
-            os.posix_fallocate(fd, 0, _SIZE)
+            os.posix_fallocate(fd, 0, SIZE)
         except OSError as error:
             os.close(fd)
             path.unlink()
@@ -140,18 +138,17 @@ class LivePage:
         """The page as the run's own process opens it, without the lock."""
         return cls(path, open_file(path, os.O_RDWR))
 
-    @classmethod
-    def left_behind(cls, path: Path) -> TrialsOnPage:
+    @staticmethod
+    def left_behind(path: Path) -> TrialsOnPage:
         """The trials on the page of a killed run, which stays as it is; none where there is no page."""
         try:
-            data = read_regular(path)[:_SIZE]
+            return trials_on(read_regular(path)[:SIZE].ljust(SIZE, b"\0"))
         except OSError:
             return TrialsOnPage([], [])
-        page = cls(path, -1)  # in memory of our own
-        page._map[: len(data)] = data
-        found = page.trials()
-        page._map.close()
-        return found
+
+    def trials(self) -> TrialsOnPage:
+        """The trials whose lines wait, and those in the slot that was written last."""
+        return trials_on(self._map)
 
     def close(self, remove: bool = False) -> None:
         self._map.close()
@@ -161,27 +158,27 @@ class LivePage:
 
     def clear(self) -> None:
         """Removes everything from the page but the pauses."""
-        self._map[:_SLOT_AT] = _HEAD.pack(_MAGIC, 0, math.nan, 0, math.nan).ljust(_SLOT_AT, b"\0")
-        self._map[_LINES_END:_PAUSES_AT] = bytes(_PAUSES_AT - _LINES_END)
+        self._map[:SLOT_AT] = HEAD.pack(MAGIC, 0, math.nan, 0, math.nan).ljust(SLOT_AT, b"\0")
+        self._map[LINES_END:PAUSES_AT] = bytes(PAUSES_AT - LINES_END)
         for slot in (0, 1):
-            _LENGTH.pack_into(self._map, _SLOT_AT + slot * _SLOT_SIZE, 0)
+            LENGTH.pack_into(self._map, SLOT_AT + slot * SLOT_SIZE, 0)
         self.drop_kept()
 
     # --- how far the run is ---
 
     def start_clock(self, zero: float) -> None:
         """From now on the run's deadlines hold."""
-        _ZERO.pack_into(self._map, _ZERO_AT, zero)
+        ZERO.pack_into(self._map, ZERO_AT, zero)
 
     def stop_clock(self) -> None:
         """No deadline holds until the clock is started again."""
-        _ZERO.pack_into(self._map, _ZERO_AT, math.nan)
+        ZERO.pack_into(self._map, ZERO_AT, math.nan)
 
     def tally(self, trials: int, best_loss: float | None) -> None:
-        _TALLY.pack_into(self._map, _TALLY_AT, trials, math.nan if best_loss is None else best_loss)
+        TALLY.pack_into(self._map, TALLY_AT, trials, math.nan if best_loss is None else best_loss)
 
     def snapshot(self) -> Snapshot:
-        _, _, zero, trials, best = _HEAD.unpack_from(self._map)
+        _, _, zero, trials, best = HEAD.unpack_from(self._map)
         if noted := self.noted_pause:
             zero += noted.seconds
         return Snapshot(None if math.isnan(zero) else zero, trials, None if math.isnan(best) else best)
@@ -189,76 +186,76 @@ class LivePage:
     @property
     def is_prepared(self) -> bool:
         """The run has loaded its data and built the model's data; or it replays, which may take long."""
-        return bool(_PREPARED.unpack_from(self._map, _PREPARED_AT)[0])
+        return bool(PREPARED.unpack_from(self._map, PREPARED_AT)[0])
 
     def prepared(self, is_so: bool) -> None:
-        _PREPARED.pack_into(self._map, _PREPARED_AT, is_so)
+        PREPARED.pack_into(self._map, PREPARED_AT, is_so)
 
     # --- pauses ---
 
     @property
     def is_clock_running(self) -> bool:
-        return not math.isnan(_ZERO.unpack_from(self._map, _ZERO_AT)[0])
+        return not math.isnan(ZERO.unpack_from(self._map, ZERO_AT)[0])
 
     @property
     def seen_running_at(self) -> float:
         """When the run's process was last seen not to be stopped, on the machine's monotonic clock."""
-        seen: float = _SEEN.unpack_from(self._map, _SEEN_AT)[0]
+        seen: float = SEEN.unpack_from(self._map, SEEN_AT)[0]
         return seen
 
     def seen_running(self, now: float) -> None:
-        _SEEN.pack_into(self._map, _SEEN_AT, now)
+        SEEN.pack_into(self._map, SEEN_AT, now)
 
     @property
     def noted_pause(self) -> NotedPause | None:
-        noted = NotedPause(*_NOTED.unpack_from(self._map, _NOTED_AT))
+        noted = NotedPause(*NOTED.unpack_from(self._map, NOTED_AT))
         return noted if 0.0 < noted.seconds < math.inf else None
 
     def note_pause(self, noted: tuple[float, float] | None) -> None:
         """The supervisor saw the run stopped: (since when, how long); None: it was taken off the clock."""
-        _NOTED.pack_into(self._map, _NOTED_AT, *(noted or (0.0, 0.0)))
+        NOTED.pack_into(self._map, NOTED_AT, *(noted or (0.0, 0.0)))
 
     def add_pause(self, at: float, seconds: float) -> None:
         """A pause was taken off the clock. When there are very many, the last ones count as one."""
-        (count,) = _PAUSES.unpack_from(self._map, _PAUSES_AT)
-        count = min(max(count, 0), _MOST_PAUSES)
-        place = _PAUSES_AT + _PAUSES.size + min(count, _MOST_PAUSES - 1) * _PAUSE.size
-        if count == _MOST_PAUSES:
-            at, before = _PAUSE.unpack_from(self._map, place)
+        (count,) = PAUSES.unpack_from(self._map, PAUSES_AT)
+        count = min(max(count, 0), MOST_PAUSES)
+        place = PAUSES_AT + PAUSES.size + min(count, MOST_PAUSES - 1) * PAUSE.size
+        if count == MOST_PAUSES:
+            at, before = PAUSE.unpack_from(self._map, place)
             seconds += before
-        _PAUSE.pack_into(self._map, place, max(at, 0.0), seconds)
-        _PAUSES.pack_into(self._map, _PAUSES_AT, min(count + 1, _MOST_PAUSES))
+        PAUSE.pack_into(self._map, place, max(at, 0.0), seconds)
+        PAUSES.pack_into(self._map, PAUSES_AT, min(count + 1, MOST_PAUSES))
 
     def forget_pauses(self) -> None:
         """The run starts from the beginning."""
-        _PAUSES.pack_into(self._map, _PAUSES_AT, 0)
+        PAUSES.pack_into(self._map, PAUSES_AT, 0)
 
     def pauses(self) -> tuple[Pause, ...]:
         """Those of the whole run that were taken off its clock; none where the page can't be read."""
-        (count,) = _PAUSES.unpack_from(self._map, _PAUSES_AT)
-        if not 0 <= count <= _MOST_PAUSES:
+        (count,) = PAUSES.unpack_from(self._map, PAUSES_AT)
+        if not 0 <= count <= MOST_PAUSES:
             return ()
-        first = _PAUSES_AT + _PAUSES.size
-        found = [_PAUSE.unpack_from(self._map, first + n * _PAUSE.size) for n in range(count)]
+        first = PAUSES_AT + PAUSES.size
+        found = [PAUSE.unpack_from(self._map, first + n * PAUSE.size) for n in range(count)]
         return tuple(Pause(*pause) for pause in found if all(0 <= number < math.inf for number in pause))
 
     # --- what the method is doing ---
 
     def asks(self, since: float) -> None:
         """The method is being asked for a trial: until `began`, or `returned`."""
-        _CALL.pack_into(self._map, _CALL_AT, _ASK, since)
+        CALL.pack_into(self._map, CALL_AT, ASK, since)
 
     def tells(self, since: float) -> None:
         """The method is being told of a result: until `returned`."""
-        _CALL.pack_into(self._map, _CALL_AT, _TELL, since)
+        CALL.pack_into(self._map, CALL_AT, TELL, since)
 
     def returned(self) -> None:
-        _CALL.pack_into(self._map, _CALL_AT, _NO_CALL, 0.0)
+        CALL.pack_into(self._map, CALL_AT, NO_CALL, 0.0)
 
     def method_call(self) -> MethodCall | None:
         """None if the method is doing nothing."""
-        call, since = _CALL.unpack_from(self._map, _CALL_AT)
-        return MethodCall(call == _TELL, since) if call in (_ASK, _TELL) and since >= 0.0 else None
+        call, since = CALL.unpack_from(self._map, CALL_AT)
+        return MethodCall(call == TELL, since) if call in (ASK, TELL) and since >= 0.0 else None
 
     # --- the trials under way ---
 
@@ -286,8 +283,8 @@ class LivePage:
         self.latest = ended
         if status is Status.OK and asked is None and self._in_slot == 1:
             peak = math.nan if peak is None else peak
-            _RESULT.pack_into(
-                self._map, _RESULT_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
+            RESULT.pack_into(
+                self._map, RESULT_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
             )
         else:
             record = record_of(begun, result, score, ended, asked=asked)
@@ -303,106 +300,33 @@ class LivePage:
 
     def _write_slot(self) -> None:
         rows = b",".join(self._rows.values())
-        payload = _LENGTH.pack(len(rows)) + rows
-        if len(payload) > _SLOT_SIZE:
+        payload = LENGTH.pack(len(rows)) + rows
+        if len(payload) > SLOT_SIZE:
             raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")
         self._turn += 1
         self._in_slot = len(self._rows)
-        at = _SLOT_AT + (self._turn % 2) * _SLOT_SIZE
+        at = SLOT_AT + (self._turn % 2) * SLOT_SIZE
         self._map[at : at + len(payload)] = payload
-        _TURN.pack_into(self._map, _TURN_AT, self._turn)
+        TURN.pack_into(self._map, TURN_AT, self._turn)
 
     # --- the lines that wait to be written to the trace ---
 
     def keep(self, line: bytes) -> bool:
         """Stores a line for the trace, as safe from a kill as there; False if there is no room."""
-        first = _LINES_AT + self._kept
+        first = LINES_AT + self._kept
         last = first + len(line)
-        if last > _LINES_END:
+        if last > LINES_END:
             return False
         self._map[first:last] = line
         self._kept += len(line)
-        self._map[_KEPT_AT:_LINES_AT] = _LENGTH.pack(self._kept)  # last, and at once: it makes the line count
+        self._map[KEPT_AT:LINES_AT] = LENGTH.pack(self._kept)  # last, and at once: it makes the line count
         return True
 
     def kept(self) -> bytes:
         """The lines that wait."""
-        return self._map[_LINES_AT : _LINES_AT + self._kept]
+        return self._map[LINES_AT : LINES_AT + self._kept]
 
     def drop_kept(self) -> None:
         """They are in the trace now."""
         self._kept = 0
-        self._map[_KEPT_AT:_LINES_AT] = _LENGTH.pack(0)
-
-    # --- what a reader finds ---
-
-    def trials(self) -> TrialsOnPage:
-        """The trials whose lines wait, and those in the slot that was written last.
-
-        None where the page can't be read.
-        """
-        while True:
-            magic, turn, *_ = _HEAD.unpack_from(self._map)
-            if magic != _MAGIC:
-                return TrialsOnPage([], [])
-            at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
-            (length,) = _LENGTH.unpack_from(self._map, at)
-            payload = self._map[at + _LENGTH.size : at + _LENGTH.size + max(length, 0)]
-            *numbers, result_turn = _RESULT.unpack_from(self._map, _RESULT_AT)
-            (turn_by_now,) = _TURN.unpack_from(self._map, _TURN_AT)
-            if turn_by_now == turn:  # else the slot may have been written again while it was read
-                break
-        evaluated, are_whole = self._kept_trials()
-        if not are_whole or not 0 < length <= _SLOT_SIZE - _LENGTH.size:
-            return TrialsOnPage(evaluated, [])
-        try:
-            found = [_trial(row) for row in orjson.loads(b"[%b]" % payload)]
-            if result_turn == turn and len(found) == 1 and isinstance(found[0], StartedTrial):
-                found = [_with_result(found[0], *numbers)]
-        except (ValueError, TypeError):
-            return TrialsOnPage(evaluated, [])
-        known = {record.number for record in evaluated}
-        evaluated += [one for one in found if isinstance(one, TrialRecord) and one.number not in known]
-        started = [one for one in found if isinstance(one, StartedTrial) and one.trial.number not in known]
-        return TrialsOnPage(evaluated, started)
-
-    def _kept_trials(self) -> tuple[list[TrialRecord], bool]:
-        """The trials whose lines wait, up to the first bad line; and whether there is none."""
-        (length,) = _LENGTH.unpack_from(self._map, _KEPT_AT)
-        found: list[TrialRecord] = []
-        if not 0 <= length <= _LINES_END - _LINES_AT:
-            return found, False
-        try:
-            for line in self._map[_LINES_AT : _LINES_AT + length].splitlines():
-                found.append(parse_trial(orjson.loads(line)))
-        except ValueError:
-            return found, False
-        return found, True
-
-
-def _trial(row: list[Any]) -> StartedTrial | TrialRecord:
-    """A trial in a slot: six values without a result, and a whole record with one."""
-    if len(row) == 6:
-        number, config, rows, thread, started, ask_seconds = row
-        begun = StartedTrial(Trial(number, config, rows, thread), started, ask_seconds)
-        # As a trial that was cut off at once, it has to be one that a trace may hold.
-        _checked(record_of(begun, Result(Status.TIMEOUT), None, started))
-        return begun
-    return _checked(TrialRecord._make(row))
-
-
-def _checked(record: TrialRecord) -> TrialRecord:
-    return parse_trial(record._asdict())
-
-
-def _with_result(
-    begun: StartedTrial,
-    loss: float,
-    score: float,
-    ended: float,
-    fit_seconds: float,
-    validate_seconds: float,
-    peak: float,
-) -> TrialRecord:
-    result = Result(Status.OK, loss, fit_seconds, validate_seconds, None if math.isnan(peak) else peak)
-    return _checked(record_of(begun, result, score, ended))
+        self._map[KEPT_AT:LINES_AT] = LENGTH.pack(0)

@@ -24,7 +24,8 @@ from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import Trace, TraceWriter
 from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage, TrialsOnPage
+from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page_trials import TrialsOnPage
 
 # What others end a process with: the kernel short of memory, a batch system, a person.
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)

@@ -13,7 +13,7 @@ from copy import deepcopy
 from typing import Any
 
 from cfo_bench.records import TrialRecord
-from cfo_bench.run import live_page
+from cfo_bench.run import page_layout
 from tests.fuzz import odd
 
 Damaged = tuple[str, bytes]
@@ -262,9 +262,9 @@ _TRACE_DAMAGE: _Weighted = (
 
 # The `.live` file: a head, two slots for the trials under way, and the lines that wait for the trace, each
 # with its length before it.
-_MAGIC, _HEAD, _LENGTH = live_page._MAGIC, live_page._HEAD, live_page._LENGTH
-_SLOT_AT, _SLOT_SIZE, _PAGE_SIZE = live_page._SLOT_AT, live_page._SLOT_SIZE, live_page._SIZE
-_WAITING_AT = live_page._KEPT_AT
+_MAGIC, _HEAD, _LENGTH = page_layout.MAGIC, page_layout.HEAD, page_layout.LENGTH
+_SLOT_AT, _SLOT_SIZE, _PAGE_SIZE = page_layout.SLOT_AT, page_layout.SLOT_SIZE, page_layout.SIZE
+_WAITING_AT = page_layout.KEPT_AT
 
 
 def whole_page(under_way: bytes, waiting: bytes, turn: int = 1) -> bytes:

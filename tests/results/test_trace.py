@@ -102,7 +102,7 @@ def read(path: Path) -> trace.Trace:
 
 
 # Hypothesis calls a test many times with one tmp_path: each writes its file again.
-many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @many

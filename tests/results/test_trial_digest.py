@@ -72,7 +72,7 @@ trials = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(trials, st.integers(1, 3))
 def test_it_says_the_same_as_the_trials(tmp_path: Path, some: Sequence[Any], parallel: int) -> None:
     ended, now = [], 0.0

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
 from cfo_bench.results.trace import encode
-from cfo_bench.run import live_page
-from cfo_bench.run.live_page import BusyError, LivePage, Snapshot, TrialsOnPage
+from cfo_bench.run import page_layout
+from cfo_bench.run.live_page import BusyError, LivePage, Snapshot
+from cfo_bench.run.page_trials import TrialsOnPage
 
 fork = multiprocessing.get_context("fork")
 NOTHING = TrialsOnPage([], [])
@@ -125,7 +126,7 @@ def test_lines_that_wait_are_seen_by_the_other_side_until_they_are_dropped(page:
 def test_a_line_that_was_being_kept_when_the_kill_came_does_not_count(page: LivePage) -> None:
     page.keep(line(page, 0))
     half = line(page, 1, 0.25)[:40]
-    page._map[live_page._LINES_AT + page._kept : live_page._LINES_AT + page._kept + 40] = half
+    page._map[page_layout.LINES_AT + page._kept : page_layout.LINES_AT + page._kept + 40] = half
     assert [(one.number, one.loss) for one in page.trials().evaluated] == [(0, 0.5), (1, 0.25)]
     page.clear()
     assert page.trials() == NOTHING
@@ -171,7 +172,7 @@ def test_clearing_forgets_everything(page: LivePage) -> None:
     assert page.trials() == NOTHING and page.snapshot() == Snapshot(None, 0, None)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(position=st.integers(0, 600), junk=st.binary(min_size=1, max_size=80))
 def test_a_write_that_was_cut_off_leaves_the_slot_before_it(
     page: LivePage, position: int, junk: bytes
@@ -181,7 +182,7 @@ def test_a_write_that_was_cut_off_leaves_the_slot_before_it(
     page._turn = 0
     page.began(started(0))
     # The next write goes to the other slot, and dies before it says that it is done.
-    at = live_page._SLOT_AT + ((page._turn + 1) % 2) * live_page._SLOT_SIZE + position
+    at = page_layout.SLOT_AT + ((page._turn + 1) % 2) * page_layout.SLOT_SIZE + position
     page._map[at : at + len(junk)] = junk
     assert page.trials() == TrialsOnPage([], [started(0)])
 
@@ -189,14 +190,14 @@ def test_a_write_that_was_cut_off_leaves_the_slot_before_it(
 # The head, the six numbers, the slots and the lines that wait.
 PLACES = st.one_of(
     st.integers(0, 200),
-    st.integers(0, 200).map(lambda n: live_page._SLOT_AT + live_page._SLOT_SIZE + n),
-    st.integers(0, 400).map(lambda n: live_page._KEPT_AT + n),
+    st.integers(0, 200).map(lambda n: page_layout.SLOT_AT + page_layout.SLOT_SIZE + n),
+    st.integers(0, 400).map(lambda n: page_layout.KEPT_AT + n),
 )
 BYTES = st.binary(min_size=1, max_size=80)
 JSON = st.sampled_from([b"[1],", b"null", b"[]", b'{"a":1}', b'"x"', b"true", b"0", b",", b"[", b"]"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=300)
 @given(position=PLACES, junk=st.one_of(BYTES, st.lists(JSON, min_size=1).map(b"".join)))
 def test_a_page_full_of_junk_is_read_as_trials_or_as_nothing(
     page: LivePage, position: int, junk: bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,6 +33,23 @@ def test_the_traces_are_those_of_the_local_engine(joined):
         assert records(path) == records(joined.folder / "local" / path.relative_to(joined.results))
     code, out = joined.finish(joined.driver(*words))
     assert code == 0 and out.count("already done") == 5
+
+
+def test_a_method_in_a_program_of_its_own_runs_on_a_worker(joined, standing):
+    program = [sys.executable, "-S", str(ROOT / "examples" / "hill_climb.py")]
+    words = ["--task", "synthetic-1k", "--learner", "synthetic-5d", "--folds", "0-1", "--clock", "virtual"]
+    words += ["--method", f"exec:{shlex.join(program)}", "--budget", "1e6", "--max-trials", 40]
+    local = joined.start("-m", "cfo_bench", "run", *words, "--results", "local")
+    assert joined.finish(local)[0] == 0
+
+    code, out = joined.finish(joined.driver(*words))
+
+    assert code == 0, out
+    joined.assert_whole(2, 40)
+    for path in joined.traces():
+        assert path.parent.name == "hill_climb"
+        assert records(path) == records(joined.folder / "local" / path.relative_to(joined.results))
+    assert not [one for one in standing.processes().values() if "hill_climb" in one]  # on the worker
 
 
 @pytest.mark.slow
