@@ -108,8 +108,10 @@ class Figure:
 
     def fingerprint(self) -> str:
         """Changes when the picture changes: a figure with the same fingerprint need not be drawn again."""
+        given = getattr(self.draw, "args", ())  # what it is drawn with besides its tables
+        others = [arg for arg in given if not isinstance(arg, Table) and arg is not self.tables]
         parts = [self.name, self.title, self.caption, *(table.fingerprint() for table in self.tables)]
-        return hashlib.sha256(orjson.dumps(parts)).hexdigest()
+        return hashlib.sha256(orjson.dumps([*parts, repr(others)])).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
 from cfo_bench.report.numbers.leaders import MOST_LEADERS, leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
@@ -30,7 +28,8 @@ _CHOSEN = (
     ("shuttle", "multiclass", "large"),
     ("poker", "regression", "large"),
 )
-_SHEET = 12
+# As many fit on a printed page. After a change only the sheets with a changed task are drawn.
+_SHEET = 6
 _COLUMNS = 2
 
 
@@ -95,13 +94,12 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
         if found is None or found.curve is None:
             continue
         thin = found.curve.thinned()
-        points = list(zip(thin.seconds, thin.mean, thin.low, thin.high, strict=True))
+        no_band = [None] * len(thin.seconds)
+        low, high = (thin.low.tolist(), thin.high.tolist()) if thin.n_folds > 1 else (no_band, no_band)
+        points = list(zip(thin.seconds.tolist(), thin.mean.tolist(), low, high, strict=True))
         if points[-1][0] < end:
             points.append((end, *points[-1][1:]))
-        rows += [
-            [task.task, method, float(seconds), float(mean), *_band(low, high), thin.n_folds]
-            for seconds, mean, low, high in points
-        ]
+        rows += [[task.task, method, *point, thin.n_folds] for point in points]
     return Table(
         curves_name(task.task),
         f"Curves of {task.task}",
@@ -110,10 +108,6 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
         ("task", "method", "seconds", "mean_loss", "ci_low", "ci_high", "folds"),
         rows,
     )
-
-
-def _band(low: float, high: float) -> tuple[float | None, float | None]:
-    return (None, None) if np.isnan(low) else (float(low), float(high))
 
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
