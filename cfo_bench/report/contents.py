@@ -72,9 +72,9 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinePlot:
-    """How the page draws a figure as interactive lines, one a method, from the first of its tables.
+    """How the page draws a figure as interactive lines, one for each method, from the first of its tables.
 
-    That table has one row a method and point, in the order of x.
+    That table has one row for each method and point, in the order of x.
     """
 
     x: str  # the column of the horizontal axis

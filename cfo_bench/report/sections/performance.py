@@ -46,9 +46,9 @@ def section(results: LearnerResults) -> Section:
     def figure(name: str, title: str, tasks: Sequence[str]) -> Figure:
         tables = tuple(curves[task] for task in tasks)
         note = (
-            "Lines are means over folds (seeds averaged) of the best loss so far. Shades are their 95 % "
-            f"confidence intervals over folds, for the {MOST_LEADERS} best methods over all tasks and the "
-            f"baseline, on tasks with at least {FEWEST_FOR_A_BAND} folds a method."
+            "A line is the mean over folds of the best loss so far (the seeds of a fold are averaged first). "
+            f"The shade around it is its 95 % confidence interval. Only the {MOST_LEADERS} best methods and "
+            f"the baseline have one, on tasks with at least {FEWEST_FOR_A_BAND} folds."
         )
         drawing = partial(draw, tables, tuple(titles[task] for task in tasks), best, seconds)
         return Figure(name, title, note, tables, drawing, _ends_in_words(tables))
@@ -66,11 +66,12 @@ def section(results: LearnerResults) -> Section:
     return Section(
         "performance",
         "Performance over time",
-        "The mean over folds of the best loss so far, from the moment when every fold has one. A band, where "
-        "shown, is its 95 % confidence interval.",
+        "How low the loss of each method is at each moment: the mean over folds of the best loss so far. A "
+        "line starts when every fold has a first result. A shade is the 95 % confidence interval of the "
+        "mean.",
         figures=tuple(figures),
         warnings=tuple(
-            f"{task.task}: one fold a method, so no confidence interval"
+            f"{task.task}: only one fold, so no confidence interval"
             for task in results.scores
             if task.n_folds == 1
         ),
