@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from cfo_bench.records import EndReason, EndRecord, RunSpec
+from cfo_bench.results.digest_in_trace import sealed
 from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
-from cfo_bench.results.trial_digest import sealed
 
 BUDGET_SECONDS = 3600.0
 PROBLEMS = (("binary", "auc", 0.5), ("multiclass", "log_loss", 1.4), ("regression", "r2", 1.0))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -75,8 +77,9 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
     """Writes the report. Figures are drawn while the numbers of the next ones are computed."""
     digests_file = request.out / layout.CACHE / "digests"
     refuse_linked_folders(request.out, digests_file, NO_LINK)
-    with Drawing(request.out, request.formats) as drawing:
+    with _thawed_at_the_end(), Drawing(request.out, request.formats) as drawing:
         digests, warnings = _read(request, digests_file, drawing, progress)
+        gc.freeze()  # millions of objects that stay: to look through them again and again takes a second
         folder = Folder(request.out)
         parts = _parts(request, digests, drawing, folder, progress)
         warnings += [f"{part.learner}: {line}" for part in parts for line in part.overview.left_out]
@@ -99,13 +102,22 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
     )
 
 
+@contextmanager
+def _thawed_at_the_end() -> Iterator[None]:
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 def _read(
     request: Request, digests_file: Path, drawing: Drawing, progress: OnProgress
 ) -> tuple[list[Digest], list[str]]:
     """The runs that can be compared; and warnings about the others, and about conditions that differ."""
 
     def reading(done: int, total: int) -> None:
-        drawing.start()  # now that there are traces
+        if done < total:  # a trace has changed, so figures have
+            drawing.start()
         progress("reading traces", done, total)
 
     loaded = load(request.results, digests_file, request.selection, reading)

@@ -72,9 +72,9 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinePlot:
-    """How the page draws a figure as interactive lines, one a method, from the first of its tables.
+    """How the page draws a figure as interactive lines, one for each method, from the first of its tables.
 
-    That table has one row a method and point, in the order of x.
+    That table has one row for each method and point, in the order of x.
     """
 
     x: str  # the column of the horizontal axis
@@ -108,8 +108,10 @@ class Figure:
 
     def fingerprint(self) -> str:
         """Changes when the picture changes: a figure with the same fingerprint need not be drawn again."""
+        given = getattr(self.draw, "args", ())  # what it is drawn with besides its tables
+        others = [arg for arg in given if not isinstance(arg, Table) and arg is not self.tables]
         parts = [self.name, self.title, self.caption, *(table.fingerprint() for table in self.tables)]
-        return hashlib.sha256(orjson.dumps(parts)).hexdigest()
+        return hashlib.sha256(orjson.dumps([*parts, repr(others)])).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

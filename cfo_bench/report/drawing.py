@@ -46,7 +46,10 @@ class Drawing:
         self.kept = 0  # the number of figures that have not changed
 
     def start(self) -> None:
-        """Starts to load matplotlib, which takes a second, in a process beside this one. Does not wait."""
+        """Starts to load matplotlib, which takes a second, in a process beside this one. Does not wait.
+
+        Figures that have changed start it too: this is to start it before it is known which have.
+        """
         processes = min(_cores(), _MOST_PROCESSES)
         if self._kinds and processes > 1 and self._pool is None:
             # Not forked from this process, which reads traces on several threads.
@@ -77,6 +80,7 @@ class Drawing:
             folder.written |= dict.fromkeys(files, mark)
         if not changed:
             return
+        self.start()
         if not self.drawn:
             folder.place(layout.CACHE / self._font.name)
             write_lean_font(self._font)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from cfo_bench.records import EndReason, Status
-from cfo_bench.results.validation import LineRow, Lines
+from cfo_bench.results.line_types import LineRow
+from cfo_bench.results.validation import Lines
 
 
 def shortened(found: Lines, seconds: float, max_trials: int | None = None) -> Lines:

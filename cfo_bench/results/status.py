@@ -19,8 +19,9 @@ from cfo_bench.results.doubles import doubled
 from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, stamp
 from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.limits import has_final_end, is_done, reached
+from cfo_bench.results.outline import Outline
 from cfo_bench.results.trace import outline_or_lines
-from cfo_bench.results.validation import Lines, Outline
+from cfo_bench.results.validation import Lines
 from cfo_bench.run_id import method_label
 
 

@@ -11,12 +11,14 @@ from typing import Any
 from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, RunLimits
 from cfo_bench.results.best_so_far import best_by_fold, reached_at, reaching_loss
+from cfo_bench.results.digest_in_trace import from_outline
 from cfo_bench.results.limits import is_longer, limits_of
+from cfo_bench.results.outline import Outline
 from cfo_bench.results.round_trips import round_trips
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of, outline_or_lines
-from cfo_bench.results.trial_digest import Steps, TrialDigest, digest_of_trials, from_outline
-from cfo_bench.results.validation import Lines, Outline
+from cfo_bench.results.trial_digest import Steps, TrialDigest, digest_of_trials
+from cfo_bench.results.validation import Lines
 from cfo_bench.run_id import method_label
 
 

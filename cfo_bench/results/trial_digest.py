@@ -1,43 +1,25 @@
-"""What a report needs to know of a run's trials, in a few kilobytes: the `digest` in the end of a trace.
-
-The writer of a trace computes it when the run ends, so that a report need not parse millions of lines. It
-counts only if its own checksum and that of the trials are right; else every line is read.
-"""
+"""What a report needs to know of a run's trials, in a few kilobytes, computed from the trials."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
-from operator import gt, le
+from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 import numpy as np
 import orjson
 
 from cfo_bench.metrics import Array
-from cfo_bench.records import EndReason, EndRecord, Status
-from cfo_bench.results.validation import (
-    Lines,
-    Outline,
-    are_configs,
-    are_plain,
-    counted_trials,
-    digest_crc32,
-    split_lines,
-    trials_crc32,
-    with_limits,
-)
+from cfo_bench.records import EndRecord, Status
+from cfo_bench.results.other_lines import counted_trials, split_lines, with_limits
+from cfo_bench.results.validation import Lines
 from cfo_bench.space import Config
-
-# A digest of another version is ignored. Raise it whenever the same trials give another digest.
-VERSION = 1
 
 # The cost of trials over time is kept in bins of the elapsed share of the budget: ten for each power of ten.
 COST_BIN_EDGES = np.concatenate(([0.0], np.logspace(-4, 0, 41)))
-_N_BINS = len(COST_BIN_EDGES) - 1
+N_BINS = len(COST_BIN_EDGES) - 1
 
 # So many lines are parsed at a time, since the parsed lines of a long run don't fit into memory.
 _BATCH = 5000
@@ -93,9 +75,6 @@ class TrialDigest:
     dearer_seconds: float  # in trials that cost more than the final incumbent
     cost_bins: list[float | None]  # mean cost of the trials that ended in each of COST_BIN_EDGES
     last_ended: float  # when the last trial ended; 0 without a trial
-
-
-# --- from trials to a digest ----------------------------------------------------------------------
 
 
 def digest_of_trials(found: Lines) -> TrialDigest:
@@ -251,122 +230,7 @@ def _sum_of_least(values: Array, limits: Array) -> Array:
 def _cost_bins(trials: _Trials, budget: float) -> list[float | None]:
     """Mean seconds of the trials that ended in each bin of the budget; None where none did."""
     share = trials.ended / budget
-    bins = np.clip(np.searchsorted(COST_BIN_EDGES, share, side="left") - 1, 0, _N_BINS - 1)
-    sums = np.bincount(bins, weights=trials.cost, minlength=_N_BINS)
-    counts = np.bincount(bins, minlength=_N_BINS)
+    bins = np.clip(np.searchsorted(COST_BIN_EDGES, share, side="left") - 1, 0, N_BINS - 1)
+    sums = np.bincount(bins, weights=trials.cost, minlength=N_BINS)
+    counts = np.bincount(bins, minlength=N_BINS)
     return [float(s / n) if n else None for s, n in zip(sums, counts, strict=True)]
-
-
-# --- in the end of a trace ------------------------------------------------------------------------
-
-
-def _to_json(digest: TrialDigest) -> dict[str, Any]:
-    """As it stands in the end of a trace. `full` is null where it is the same as `steps`."""
-    row = {**asdict(digest), "steps": steps_to_json(digest.steps)}
-    return {
-        "version": VERSION,
-        **row,
-        "full": None if digest.full == digest.steps else steps_to_json(digest.full),
-    }
-
-
-def steps_to_json(steps: Steps) -> dict[str, Any]:
-    """Where all configurations have the same hyperparameters, their names stand once."""
-    row = {name: getattr(steps, name) for name in ("seconds", "losses", "test_scores", "costs", "overheads")}
-    if isinstance(steps.configs, Configs):
-        return {**row, "names": steps.configs.names, "configs": steps.configs.rows}
-    if not steps.configs:
-        return {**row, "names": [], "configs": []}
-    return {**row, "names": None, "configs": steps.configs}
-
-
-def sealed(end: EndRecord, before: bytes) -> EndRecord:
-    """The end with checksum and digest of the trials in the text before it.
-
-    An interrupted run gets no digest, since it will be resumed.
-    """
-    crc32 = trials_crc32(before)
-    end = replace(end, trials_crc32=crc32)
-    if end.reason is EndReason.INTERRUPTED:
-        return end
-    try:
-        row = _to_json(digest_of_text(before, end))
-    except (KeyError, TypeError, ValueError, AttributeError, MemoryError):  # then a report reads every line
-        return end
-    return replace(end, digest=row, digest_crc32=digest_crc32(row, crc32))
-
-
-def from_outline(found: Outline) -> TrialDigest | None:
-    """The digest in the end of a trace; None without one, and for one of another version or another shape."""
-    row = found.end["digest"]
-    if row is None or row.get("version") != VERSION:
-        return None
-    try:
-        digest = _from_json(row, found.end["trials"])
-        # A trial past the budget never counts, whoever wrote the digest.
-        last = max([0.0, *digest.steps.seconds[-1:], *digest.full.seconds[-1:]])
-        _require(last <= found.header["spec"]["budget_seconds"])
-        return digest
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-
-
-def _from_json(row: Mapping[str, Any], trials: int) -> TrialDigest:
-    """Raises one of several errors if anything is not as our writer writes it."""
-    statuses = {str(Status(name)): _count(number) for name, number in row["statuses"].items()}
-    steps = steps_from_json(row["steps"])
-    _require(row["trials"] == trials == sum(statuses.values()))
-    _require(len(_numbers(row["cost_bins"], may_miss=True)) == _N_BINS)
-    _seconds([cost for cost in row["cost_bins"] if cost is not None])
-    return TrialDigest(
-        trials=trials,
-        statuses=statuses,
-        steps=steps,
-        full=steps if row["full"] is None else steps_from_json(row["full"]),
-        cost_bins=row["cost_bins"],
-        **dict(zip(_SECONDS, _seconds([row[name] for name in _SECONDS]), strict=True)),
-    )
-
-
-_SECONDS = ("method_seconds", "fit_seconds", "validate_seconds", "dearer_seconds", "last_ended")
-
-
-def steps_from_json(row: Mapping[str, Any]) -> Steps:
-    """What `steps_to_json` made; a ValueError, TypeError or KeyError for anything else."""
-    seconds, costs, overheads = (_seconds(row[name]) for name in ("seconds", "costs", "overheads"))
-    losses, test_scores = _numbers(row["losses"]), _numbers(row["test_scores"], may_miss=True)
-    _require(len(seconds) == len(losses) == len(test_scores) == len(costs) == len(overheads))
-    _require(all(map(le, seconds, seconds[1:])) and all(map(gt, losses, losses[1:])))
-    names, configs = row["names"], row["configs"]
-    _require(len(configs) == len(seconds))
-    if names is None:
-        _require(are_configs(configs))
-    else:
-        _require(all(isinstance(name, str) for name in names))
-        _require(all(type(values) is list and len(values) == len(names) for values in configs))
-        _require(are_plain(chain.from_iterable(configs)))
-        configs = Configs(names, configs) if configs else ()
-    best = configs[-1] if configs else {}
-    return Steps(seconds, losses, test_scores, costs, overheads, best, configs)
-
-
-def _require(is_so: bool) -> None:
-    if not is_so:
-        raise ValueError
-
-
-def _count(value: Any) -> int:
-    _require(type(value) is int and value >= 0)
-    return int(value)
-
-
-def _numbers(values: Any, may_miss: bool = False) -> list[Any]:
-    """A list of numbers, which are checked all at once: a folder of results has millions."""
-    types = {int, float, type(None)} if may_miss else {int, float}
-    _require(type(values) is list and types.issuperset(map(type, values)))
-    return list(values)
-
-
-def _seconds(values: Any) -> list[float]:
-    _require(not values or min(_numbers(values)) >= 0.0)
-    return _numbers(values)

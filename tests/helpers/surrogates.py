@@ -12,9 +12,9 @@ import numpy as np
 from cfo_bench.recordings.encoding import Encoding
 from cfo_bench.recordings.surrogate import Surrogate
 from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
+from cfo_bench.results.digest_in_trace import sealed
 from cfo_bench.results.identity import spec_header
 from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
-from cfo_bench.results.trial_digest import sealed
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 from cfo_bench.surrogates.fitting import fit, thinned
 from cfo_bench.surrogates.models import fit_models

@@ -9,8 +9,8 @@ from typing import Any
 
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
+from cfo_bench.results.digest_in_trace import sealed
 from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
-from cfo_bench.results.trial_digest import sealed
 
 BUDGET = 100.0
 

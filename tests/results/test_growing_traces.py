@@ -13,9 +13,10 @@ from cfo_bench.errors import TraceError
 from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunLimits
 from cfo_bench.results import trace
 from cfo_bench.results.limits import is_done
+from cfo_bench.results.outline import Outline
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import TraceWriter
-from cfo_bench.results.validation import Lines, Outline
+from cfo_bench.results.validation import Lines
 from tests.helpers.traces import BUDGET, write_run
 
 # The last one was cut off at the end of the budget.

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from cfo_bench.errors import TraceError
 from cfo_bench.records import EndReason, EndRecord, ResumeRecord
 from cfo_bench.report.reading.digest import Digest, digest
-from cfo_bench.results import trace, trial_digest
+from cfo_bench.results import digest_in_trace, trace, trial_digest
+from cfo_bench.results.outline import digest_crc32, outline, trials_crc32
 from cfo_bench.results.trace import TraceWriter
-from cfo_bench.results.validation import digest_crc32, outline, trials_crc32
 from tests.helpers.traces import write_run
 
 TRIALS = [(1.0, 0.5, 0.5), (2.0, None, 0.5), (3.0, 0.25, 0.5), (4.0, 0.75, 0.5)]
@@ -240,7 +240,7 @@ def test_a_version_is_one_way_to_compute_it(tmp_path: Path) -> None:
 def test_configurations_with_different_hyperparameters_are_kept(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'{"n_estimators":4,', b'{"depth":4,', 1))
     *before, end = path.read_bytes().splitlines(keepends=True)
-    again = trial_digest.sealed(trace.parse_end(orjson.loads(end)), b"".join(before))
+    again = digest_in_trace.sealed(trace.parse_end(orjson.loads(end)), b"".join(before))
     path.write_bytes(b"".join(before) + trace.encode(again))
     spoil_a_trial(path)
 
@@ -277,7 +277,7 @@ def test_the_text_of_no_trace_gets_no_digest() -> None:
         reason=EndReason.BUDGET, elapsed=1.0, trials=0, best_loss=None, best_score=None, best_number=None
     )
     for text in (b"", b"words\n", b"{}\n", b'{"spec":{}}\n{"kind":"trial",\n', b"[]\n"):
-        assert trial_digest.sealed(end, text).digest is None
+        assert digest_in_trace.sealed(end, text).digest is None
 
 
 # --- whose seconds they are -----------------------------------------------------------------------

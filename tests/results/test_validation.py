@@ -10,7 +10,9 @@ import orjson
 import pytest
 
 from cfo_bench.errors import TraceError
-from cfo_bench.results.validation import check, check_ends, check_trial, trials_crc32
+from cfo_bench.results.line_types import check_trial
+from cfo_bench.results.outline import trials_crc32
+from cfo_bench.results.validation import check, check_ends
 from tests.helpers.traces import write_run
 
 Rows = list[dict[str, Any]]

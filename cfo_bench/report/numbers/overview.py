@@ -156,14 +156,16 @@ class Overview:
             for one in self.standings
         ]
         note = (
-            f"One row a method, over {_plural(self.tasks, 'task')}, {self.over} each, by the {self.score_is}"
-            f". Won: first to reach the best score, or {100 * REACHES:g} % of it. Methods tie and share the "
-            f"win if they reach it within ×{TIE_FACTOR:g} of the least time or within one trial. "
-            f"Ranks (1 is best; equal scores share) and gaps are over the {_plural(self.ranked, 'task')} of "
-            "the joint ranking. Slower: geometric mean of its time to the best score over the least; where "
-            "it never reached it, the budget is charged, and the factor is a lower bound. Scaled scores are "
-            f"explained with the optimality table; here they are in percent of that of {self.baseline}, the "
-            "baseline, with which the others are compared."
+            f"One row for each method, over {_plural(self.tasks, 'task')}, {self.over} each, by the "
+            f"{self.score_is}. Tasks won: it was the first to reach the best score, or {100 * REACHES:g} % "
+            f"of it. Methods that need at most ×{TIE_FACTOR:g} the least time, or one trial more, tie: they "
+            "share the win. Mean rank: 1 is best, and equal scores share a rank. Gap: how far its final "
+            f"score is below the best. Ranks and gaps are means over {_plural(self.ranked, 'task')} on "
+            "which the methods can be ranked together. Slower by ×: how many times longer than the fastest "
+            "method it took to the best score (geometric mean over tasks). If it never got there, its "
+            "budget counts as its time, so the true factor is larger; never reached says on how many "
+            f"tasks. Scaled scores are explained above the optimality table. Here {self.baseline} has 100: "
+            "it is the baseline, with which the other methods are compared."
         )
         return Table("overview", "Who wins", note, columns, rows)
 
@@ -251,7 +253,8 @@ def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
     kept = sum(len(task.shared) for task in scores for _ in task.compared)
     if kept < runs:
         lines.append(
-            f"{kept} of {_plural(runs, 'run')} are compared: those that all compared methods of a task share"
+            f"{kept} of {_plural(runs, 'run')} are compared: those on folds and seeds that all methods of "
+            "the task have"
         )
     short = [
         f"{found.method} on {task.task} ({found.runs} of {_most_runs(task)})"
@@ -260,7 +263,7 @@ def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
         if not found.is_compared
     ]
     if short:
-        lines.append(f"left out, as a method with few runs would cut those of all others: {_some(short)}")
+        lines.append(f"left out, as they have few of the runs that the other methods have: {_some(short)}")
     if both.tasks and (both.left_out or len(both.tasks) < len(scores)):
         methods = len(both.methods) + len(both.left_out)
         names = f" (without {in_words(both.left_out)})" if both.left_out else ""
@@ -280,8 +283,8 @@ def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
     ]
     if imputed:
         lines.append(
-            "runs without a result count as the worse of the constant predictor and the worst other method: "
-            + _some(imputed)
+            "runs without a result count as the constant predictor or the worst other method, whichever is "
+            "worse: " + _some(imputed)
         )
     useless = [task.task for task in scores if task.leaders and not task.beats_constant]
     if useless:

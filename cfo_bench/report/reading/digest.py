@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.records import EndReason
+from cfo_bench.results.digest_in_trace import from_outline
 from cfo_bench.results.limits import finished_before, has_final_end
+from cfo_bench.results.outline import Outline
 from cfo_bench.results.trace import lines_of, outline_or_lines
 from cfo_bench.results.trial_digest import COST_BIN_EDGES as COST_BIN_EDGES
 from cfo_bench.results.trial_digest import Configs as Configs
 from cfo_bench.results.trial_digest import Steps as Steps
-from cfo_bench.results.trial_digest import TrialDigest, digest_of_trials, from_outline
-from cfo_bench.results.validation import Lines, Outline
+from cfo_bench.results.trial_digest import TrialDigest, digest_of_trials
+from cfo_bench.results.validation import Lines
 from cfo_bench.run_id import method_label
 
 

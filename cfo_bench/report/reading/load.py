@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import orjson
-
-from cfo_bench import __version__
-from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
-from cfo_bench.report.reading import digest as digest_module
-from cfo_bench.report.reading.digest import Digest, State, digest
-from cfo_bench.results import trial_digest, validation
+from cfo_bench.report.reading.digest import Digest, digest
+from cfo_bench.report.reading.digest_cache import DigestCache, stamp
 from cfo_bench.results.files import TRACE_SUFFIX
 from cfo_bench.results.folder import run_files
-from cfo_bench.results.trial_digest import steps_from_json, steps_to_json
-from cfo_bench.safe_writing import read_regular, write_whole
 
 # The methods that scores are scaled by. They are read whatever methods are selected.
 CONSTANT, FOREST = "constant", "tuned-rf"
@@ -73,12 +64,11 @@ def load(
         found_there, not_there = trace_files(folder)
         paths += found_there
         unreadable += not_there
-    progress(0, len(paths))
     with _no_garbage_collection():
-        known = _read_cache(cache_file)
+        cache = DigestCache(cache_file)
     # Taken before the reading: a trace that grows meanwhile is read again the next time.
-    stamps = {path: _stamp_if_there(path) for path in paths}
-    found = {path: known[path][1] for path in paths if path in known and known[path][0] == stamps[path]}
+    stamps = {path: stamp(path) for path in paths}
+    found = cache.unchanged(stamps)
     fresh = [path for path in paths if path not in found]
     read = len(found)
     progress(read, len(paths))
@@ -90,8 +80,8 @@ def load(
                 found[path] = answer
             read += 1
             progress(read, len(paths))
-    if fresh or len(known) != len(found):
-        _write_cache(cache_file, stamps, found)
+    if fresh or len(cache) != len(found):
+        cache.write(stamps, found, fresh)
     digests = [one for path in paths if (one := found.get(path)) is not None]
     if not digests:
         reason = unreadable[0] if unreadable else "no run has begun: its traces hold no header"
@@ -150,23 +140,6 @@ def _digest_or_error(path: str) -> Digest | str | None:
         return str(error)
 
 
-def _stamp_if_there(path: str) -> list[int] | None:
-    try:
-        return _stamp(path)
-    except OSError:  # the reading says what is wrong
-        return None
-
-
-def _stamp(path: str) -> list[int]:
-    """What tells whether a trace is the one that was read.
-
-    The time of the last change of its inode is set by this machine alone: a cache that comes with somebody
-    else's results knows no such time, so it is not believed.
-    """
-    found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
-
-
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
     """While millions of objects are made that all stay: to look through them takes a second."""
@@ -177,53 +150,3 @@ def _no_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _read_cache(file: Path | None) -> dict[str, tuple[list[int], Digest | None]]:
-    """The digests that this code has kept, by path, with the size and time of the trace."""
-    if file is None:
-        return {}
-    found: dict[str, tuple[list[int], Digest | None]] = {}
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        first, _, rest = read_regular(file).partition(b"\n")
-        if orjson.loads(first) != [_code(), zlib.crc32(rest)]:
-            return {}
-        for line in rest.splitlines():
-            row = orjson.loads(line)
-            found[row["path"]] = (row["stamp"], None if row["digest"] is None else _from_json(row["digest"]))
-    return found
-
-
-def _write_cache(
-    file: Path | None, stamps: dict[str, list[int] | None], digests: dict[str, Digest | None]
-) -> None:
-    if file is None:
-        return
-    # Without a cache the next report only takes longer. TypeError: a name or a header that is no JSON.
-    with suppress(OSError, TypeError):
-        rows = b"\n".join(
-            orjson.dumps({"path": path, "stamp": stamps[path], "digest": one and _to_json(one)})
-            for path, one in digests.items()
-        )
-        first = orjson.dumps([_code(), zlib.crc32(rows)])
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, first + b"\n" + rows)
-
-
-def _code() -> str:
-    """The version of the code that makes digests."""
-    files = (digest_module.__file__, trial_digest.__file__, validation.__file__)
-    return f"{__version__} {code_hash(*map(Path, files))}"
-
-
-def _to_json(one: Digest) -> dict[str, Any]:
-    """`full` is null where it is the same as `steps`."""
-    row = {field.name: getattr(one, field.name) for field in fields(one)}
-    full = None if one.full == one.steps else steps_to_json(one.full)
-    return {**row, "steps": steps_to_json(one.steps), "full": full}
-
-
-def _from_json(row: dict[str, Any]) -> Digest:
-    steps = steps_from_json(row["steps"])
-    full = steps if row["full"] is None else steps_from_json(row["full"])
-    return Digest(**{**row, "steps": steps, "full": full, "state": State(row["state"])})

@@ -78,7 +78,9 @@ def _parse(text: str, name: str) -> list[Reference]:
     except csv.Error as error:
         raise UserError(f"{name}, line {reader.line_num}: no CSV ({error}): check its quotes") from None
     if not found:
-        raise UserError(f"{name} has no references: write a line {','.join(REQUIRED)}, then one a score")
+        raise UserError(
+            f"{name} has no references: write a line {','.join(REQUIRED)}, then one line for each score"
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""A sheet of small dot plots, one a task: a row for each method, a dot with its interval.
+"""A sheet of small dot plots, one for each task: a row for each method, a dot with its interval.
 
 All plots are drawn on one pair of axes whose unit is an inch: plots of their own would take five times as
 long to draw, and there are as many as tasks.

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
 import orjson
 
 from cfo_bench.metrics import Array
@@ -136,7 +137,13 @@ def _curve(look: Look, leads: bool, found: MethodScores) -> dict[str, Any]:
 
 
 def _shorts(values: Array) -> list[float]:
-    return [_short(value) for value in values.tolist()]
+    """Each as by `_short`; numbers with few digits before the point, as nearly all are, at once."""
+    size = np.abs(values)
+    if not np.all((size > 1e-9) & (size < 1e6)):
+        return [_short(value) for value in values.tolist()]
+    unit = 10.0 ** (6 - np.floor(np.log10(size)))
+    shorts: list[float] = (np.round(values * unit) / unit).tolist()
+    return shorts
 
 
 def _short(value: float) -> float:

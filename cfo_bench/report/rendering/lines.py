@@ -1,4 +1,4 @@
-"""Line plots with one line a method, whose name stands at the line's end.
+"""Line plots with one line for each method, whose name stands at the line's end.
 
 With many methods only the leaders are in colour: the others are thin and grey.
 """

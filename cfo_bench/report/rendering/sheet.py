@@ -14,7 +14,7 @@ from cfo_bench.report.rendering.prose import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
 # The most rows of a table on the page; its files have all.
-MOST_ROWS = 1000
+MOST_ROWS = 500
 # A table with more rows scrolls inside its box.
 MOST_SEEN_ROWS = 25
 # Fewer rows need no filter.

@@ -39,9 +39,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-histograms",
                 "Cost-related hyperparameters of the best configurations",
-                "The share of a method's best configurations, one a run, with at most this value: over all "
-                f"{len(results.scores)} tasks, their folds and seeds. With many methods only the best and "
-                "the baseline are in colour.",
+                "Every run has one best configuration. A line says which share of a method's best "
+                f"configurations has at most this value, over all {len(results.scores)} tasks, folds and "
+                "seeds. With many methods only the best ones and the baseline are in colour.",
                 histograms,
                 partial(draw_histograms, histograms, names, leaders(results.scores, results.baseline)),
             )
@@ -51,7 +51,7 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-scatter",
                 f"{names[0]} and {names[1]} of the best configurations",
-                "One marker for the best configuration of a run."
+                "Each marker is the best configuration of one run."
                 + (
                     " Markers that would hide each other are moved apart a little."
                     if len(best.rows) <= MOST_MOVED
@@ -68,9 +68,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "evaluation-time",
                 "Evaluation time of the best configurations",
-                "Seconds to fit and validate a run's best configuration, with the method's own in that "
-                "iteration; boxes over all runs of all tasks: quartiles, median, whiskers within 1.5 times "
-                "the box (of the logarithm).",
+                "The seconds that a run's best configuration took: to be chosen by the method, to fit and to "
+                "validate. A box holds the middle half of all runs, its line is the median. Whiskers reach "
+                "to the furthest run within 1.5 times the length of the box.",
                 (times, best),
                 partial(draw_times, times, best, results.scores[0].seconds_label),
                 alt=f"Seconds to evaluate the best configurations. {values_in_words(_seconds(best))}",
@@ -79,7 +79,7 @@ def section(results: LearnerResults) -> Section:
     return Section(
         "configurations",
         "The best configurations",
-        "What the methods settle on: how complex it is, and how long it takes to evaluate.",
+        "What the methods end with: how large these models are, and how long they take to train.",
         tables=(times, best),
         figures=tuple(figures),
     )
@@ -124,9 +124,9 @@ def _best(results: LearnerResults) -> Table:
     return Table(
         "best-configurations",
         "The best configuration of every run",
-        "One row a run: the score of its best configuration on the validation part, by which it was selected"
+        "One row for each run: the score of its best configuration on the validation part, by which it was selected"
         f"{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own seconds in "
-        "that iteration, and their sum. `cfo-bench best` makes a script or a model of one.",
+        "that trial, and their sum. `cfo-bench best` makes a script or a model of one.",
         (
             *("task", "method", "fold", "seed", "metric", *scores_of, *names),
             *("evaluation_seconds", "method_seconds", "seconds"),
@@ -150,7 +150,7 @@ def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
     return Table(
         f"cumulative-{name}",
         f"Cumulative histogram of {name}",
-        f"The share of a method's best configurations (one a run) with at most this {name}.",
+        f"The share of a method's best configurations (one of each run) with at most this {name}.",
         ("method", name, "share"),
         rows,
     )
@@ -166,8 +166,8 @@ def _times(results: LearnerResults, best: Table) -> Table:
     return Table(
         "evaluation-time",
         "Evaluation time of the best configurations",
-        "One row a method, seconds over runs: quartiles, whiskers within 1.5 times the box of the logarithm, "
-        "and the geometric mean.",
+        "One row for each method, seconds over runs: quartiles, whiskers (the furthest within 1.5 times the "
+        "length of the box, on a log scale), and the geometric mean.",
         ("method", "runs", *BOX_COLUMNS[:-1], "geometric_mean"),
         rows,
     )

@@ -28,7 +28,7 @@ _LOWER_IS_BETTER = {METRIC_NAMES[one.name] for one in METRICS.values() if not on
 _SHEET = 15
 _MOST_REFERENCES = 3
 
-_INTERVAL = "95 % intervals by Student's t over folds"
+_INTERVAL = "95 % confidence interval (Student's t)"
 
 References = Mapping[str, Sequence[PlacedReference]]  # by task
 
@@ -40,8 +40,8 @@ def section(results: LearnerResults) -> Section:
     figures = _sheets(
         "final-scores",
         "Final scores",
-        f"Dots: means over folds; lines: {_INTERVAL}, cut off at the edge. Right is better: the axis of a "
-        "log-loss or an error is reversed."
+        f"A dot is the mean over folds, the line through it its {_INTERVAL}, cut off at the edge. Further "
+        "right is always better: for a log-loss or an error the axis runs from high to low."
         + (f" Dashed: scores of others, the best {_MOST_REFERENCES} of a task." if others.rows else ""),
         scores,
         "score",
@@ -50,22 +50,22 @@ def section(results: LearnerResults) -> Section:
     figures += _sheets(
         "differences",
         f"Differences to {base}",
-        f"Dots: means over folds of the difference to {base} on the same fold; lines: {_INTERVAL}. Right of "
-        f"0 a method is better than {base}.",
+        f"How much better a method is than {base} on the same fold. A dot is the mean over folds, the line "
+        f"its {_INTERVAL}. Right of 0 the method is better than {base}, left of 0 it is worse.",
         tests,
         "difference",
     )
     test_scores = (
-        "They are of the test part, rows that no method has seen."
+        "They are measured on the test part: rows that no method has seen."
         if all(task.by_test for task in results.scores)
-        else "They are of the validation part, on which the best trial was also selected, so they are "
-        "somewhat too good."
+        else "They are measured on the validation part. The best trial was chosen by the same part, so they "
+        "are somewhat too good."
     )
     return Section(
         "final-scores",
         "Final scores, task by task",
-        f"Scores in the task's own metric: of AUC and r2 the highest is best, of log-loss the lowest. "
-        f"{test_scores} Means are over folds, after a mean over the seeds of a fold.",
+        f"Scores in the task's own metric. Higher is better for AUC and r2, lower for log-loss and errors. "
+        f"{test_scores} A mean is over folds; the seeds of a fold are averaged first.",
         tables=tuple(table for table in (_printed(results, beside), scores, tests, others) if table.rows),
         figures=tuple(figures),
         warnings=tuple(_warnings(results, beside)),
@@ -84,9 +84,9 @@ def _printed(results: LearnerResults, beside: References) -> Table:
     return Table(
         "scores",
         "Final scores",
-        "One row a task: mean ± standard deviation over folds. Bold: the best, and what equals it within "
-        f"{100 * (1 - REACHES):.2g} %."
-        + (" Last: the best comparable score of others." if results.references else ""),
+        "One row for each task: mean ± standard deviation over folds. Bold: the best, and scores within "
+        f"{100 * (1 - REACHES):.2g} % of it."
+        + (" Last column: the best published score that can be compared." if results.references else ""),
         ("task", "metric", "over", *labels, *(("reference",) if results.references else ())),
         rows,
         verbatim=tuple(labels),
@@ -131,9 +131,9 @@ def _scores(results: LearnerResults, beside: References) -> Table:
     return Table(
         "final-scores",
         "Final scores as numbers, and the time to them",
-        "One row a task and method: mean, standard deviation and 95 % interval (Student's t, cut off where "
-        "the metric ends) over folds; the seconds until the mean over folds stays equal to its last value; "
-        "and the scaled score, which the optimality table explains."
+        "One row for each task and method: mean, standard deviation and 95 % interval (Student's t, cut "
+        "off where the metric ends) over folds; the seconds until the mean over folds stays equal to its "
+        "last value; and the scaled score, which the optimality table explains."
         + (" Then the best comparable score of others." if results.references else ""),
         (
             *("task", "method", "metric", "score", "sd", "ci_low", "ci_high", "folds"),
@@ -157,11 +157,11 @@ def _tests(results: LearnerResults) -> Table:
     return Table(
         "paired-tests",
         f"Differences to {base}, the baseline",
-        f"One row a task and method, on the folds that it shares with {base}: how much better its score is "
-        "(above 0 is better, also for log-loss), with a 95 % interval (Student's t over folds); p of the "
-        "exact sign-flip test; p corrected by Holm for the methods of the task; and the least p that this "
-        "can be with so many folds. Means within 0.05 % of each other are equal, however small p is. The "
-        "folds of a task share rows, so intervals and p are somewhat too small.",
+        f"One row for each task and method, on the folds that it shares with {base}: how much better its "
+        "score is (above 0 is better, also for log-loss), with a 95 % confidence interval; p of the exact "
+        "sign-flip test over folds; p after Holm's correction, since a task has several methods; and the "
+        "least p that so many folds can give. Means within 0.05 % of each other count as equal, however "
+        "small p is. The folds of a task share rows, so intervals and p are somewhat too small.",
         (
             *("task", "method", "metric", "over", "difference", "ci_low", "ci_high"),
             *("p", "p_holm", "least_p_holm", "verdict"),
@@ -174,8 +174,8 @@ def _references(results: LearnerResults, beside: References) -> Table:
     return Table(
         "references",
         "Scores of others",
-        "One row a published score of a task that was run here: as published, and in the metric of the task "
-        "if it can be compared. Their folds, machines and budgets may differ from ours.",
+        "One row for each published score of a task that was run here: as it was published, and in the "
+        "metric of the task if it can be compared. Their folds, machines and budgets may differ from ours.",
         (
             *("task", "source", "method", "metric", "published", "sd", "seconds"),
             *("our_metric", "score", "note"),

@@ -31,8 +31,9 @@ def section(results: LearnerResults) -> Section | None:
     figure = Figure(
         "footprint",
         "Hyperparameters of the best configurations over time",
-        "The median over tasks of the median over a task's runs, from when every task has a result. A line "
-        "that moves late was still searching; one that stays at the start found nothing better elsewhere."
+        "The value in the best configuration so far: the median over tasks of the median over a task's "
+        "runs. A line starts when every task has a result. Where a line still moves at the end, the search "
+        "had not settled; where it never moves, nothing better was found than the value at the start."
         + (f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""),
         (table,),
         partial(draw, table, tuple(drawn), leaders(results.scores, results.baseline)),
@@ -57,8 +58,8 @@ def _table(results: LearnerResults, names: list[str]) -> Table:
     return Table(
         "footprint",
         "Hyperparameters of the best configurations over time",
-        "One row a method and moment (share of the budget): the value of each hyperparameter in the best "
-        "configuration so far, the median over tasks of the median over a task's runs.",
+        "One row for each method and moment (share of the budget): the value of each hyperparameter in the "
+        "best configuration so far, the median over tasks of the median over a task's runs.",
         ("method", "share", *names),
         rows,
     )

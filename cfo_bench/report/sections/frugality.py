@@ -42,8 +42,8 @@ def section(results: LearnerResults) -> Section:
         Figure(
             "trial-cost",
             "What a trial costs as time goes by",
-            "Geometric mean over tasks of the mean seconds of a trial, as a share of the budget, by when "
-            "it ended.",
+            "The mean seconds of a trial, as a share of the budget, by the moment when it ended (geometric "
+            "mean over tasks).",
             (over_time,),
             partial(draw_lines, over_time, _COSTS, leaders(results.scores, results.baseline)),
             ends_in_words(over_time, _COSTS),
@@ -51,30 +51,30 @@ def section(results: LearnerResults) -> Section:
         ),
         Figure(
             "dearer-share",
-            "Time spent on trials dearer than the best",
-            "Boxes over tasks, or points where these are fewer than six: the share of a run's time that went "
-            "into trials that took longer than the one it settled on.",
+            "Time spent on trials that cost more than the best one",
+            "The share of a run's time that went into trials that took longer than its best one. Boxes are "
+            "over tasks; with fewer than six tasks, each is a dot.",
             (dearer, by_task),
             partial(draw_dearer, dearer, by_task),
-            "Share of the time in trials dearer than the best, by method. "
+            "Share of the time in trials that cost more than the best one, by method. "
             f"{values_in_words(_dearer_shares(by_task))}",
         ),
         Figure(
             "time-shares",
             "Where the time goes",
             "Means over tasks. Overhead: the method's own time, to choose configurations and to learn from "
-            "results. Idle: the rest, which is cfo-bench's own work, processes for trials that are being "
-            "started again or have nothing to do, and on a busy machine the wait for a processor."
-            + _programs_in_words(programs),
+            "results. Fit: to train models. Validate: to score them. Idle: the rest, such as cfo-bench's own "
+            "work, processes that are started again or have no trial to run, and on a busy machine the "
+            "wait for a processor." + _programs_in_words(programs),
             (shares,),
             partial(draw_shares, shares),
         ),
     ]
     return Section(
         "frugality",
-        "Frugality",
-        "Where the seconds go: a frugal method starts with cheap trials, and spends little on trials that "
-        "are dearer than what it settles on.",
+        "Frugality: where the seconds go",
+        "A frugal method starts with cheap trials, and spends little time on trials that cost more than "
+        "the one it ends with.",
         tables=(
             shares,
             *((_round_trips(programs),) if programs else ()),
@@ -101,8 +101,8 @@ def _costs(results: LearnerResults) -> Table:
     return Table(
         "trial-cost-by-task",
         "What a trial costs as time goes by, task by task",
-        "One row a task, method and interval of the budget (shares): mean seconds to fit and validate a "
-        "trial that ended in it, over the runs that have one.",
+        "One row for each task, method and part of the budget (from, to): the mean seconds to fit and "
+        "validate a trial that ended in it, and the number of runs with such a trial.",
         ("task", "method", "from_share", "to_share", "mean_seconds", "budget_seconds", "runs"),
         rows,
     )
@@ -123,8 +123,9 @@ def _over_time(results: LearnerResults, costs: Table) -> Table:
     return Table(
         "trial-cost",
         "What a trial costs as time goes by",
-        "One row a method and interval of the budget, by its end: geometric mean over tasks of the mean cost "
-        "of a trial, as a share of the budget, and the tasks with a trial in it.",
+        "One row for each method and part of the budget (up to this share): the mean cost of a trial that "
+        "ended in it, as a share of the budget (geometric mean over tasks), and the number of tasks with "
+        "such a trial.",
         ("method", "to_share", "cost_share", "tasks"),
         rows,
     )
@@ -142,8 +143,9 @@ def _shares_by_task(results: LearnerResults) -> Table:
     return Table(
         "time-shares-by-task",
         "Where the time goes, task by task",
-        "One row a task and method, means over runs: shares of the time in the method (overhead), fit and "
-        "validate, and of the rest (idle); and the share in trials dearer than the final incumbent.",
+        "One row for each task and method, means over runs: the shares of the time that went to the method "
+        "(overhead), to fit and to validate, and the rest (idle); and the share in trials that cost more "
+        "than the best one (dearer).",
         ("task", "method", *_COLOURS, "dearer", "runs"),
         rows,
     )
@@ -158,7 +160,7 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
     return Table(
         "time-shares",
         "Where the time goes",
-        "One row a method, means over tasks of the shares of the time.",
+        "One row for each method: the shares of the time, means over tasks.",
         ("method", *_COLOURS, "tasks"),
         rows,
     )
@@ -185,9 +187,9 @@ def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
     return Table(
         "round-trips",
         "What it costs to ask a program",
-        "One row a method that is a program of its own: the median over runs of a bare round trip, measured "
-        "before the clock starts; how many a trial takes; the mean over runs of their share of the time, "
-        "which is part of the overhead; and the command.",
+        "One row for each method that is a program of its own: how long an empty question and answer take "
+        "(the median over runs, measured before the clock starts); how many a trial takes; their share of "
+        "the time, which is part of the overhead (mean over runs); and the command.",
         ("method", "round_trip_seconds", "round_trips_a_trial", "share_of_time", "command"),
         [
             [method, trips.seconds, PER_TRIAL, trips.share, trips.command]
@@ -204,9 +206,9 @@ def _dearer(results: LearnerResults, by_task: Table) -> Table:
             rows.append([method, len(values), *box(values)])
     return Table(
         "dearer-share",
-        "Time spent on trials dearer than the best",
-        "One row a method, over tasks: the share of the time in trials that cost more than the final "
-        "incumbent; quartiles, whiskers within 1.5 times the box, mean.",
+        "Time spent on trials that cost more than the best one",
+        "One row for each method, over tasks: the share of the time in trials that cost more than the best "
+        "one: quartiles, whiskers (the furthest within 1.5 times the length of the box), mean.",
         ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
@@ -224,8 +226,9 @@ def _budget(results: LearnerResults) -> Table:
     return Table(
         "budget-kept",
         "How exactly the budget was kept",
-        "One row a method: its runs; those that ended because the budget was spent, and of these the least, "
-        "median and largest time over the budget, and the most seconds past it; trials in all.",
+        "One row for each method: its runs; how many ended because the budget was spent; for these the "
+        "least, median and largest time as a multiple of the budget, and the most seconds past it; and all "
+        "trials.",
         ("method", "runs", "spent_it", "least", "median", "most", "seconds_past", "trials"),
         rows,
     )

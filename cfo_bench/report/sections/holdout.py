@@ -23,15 +23,16 @@ def section(results: LearnerResults) -> Section | None:
     return Section(
         "holdout",
         "Validation and test",
-        "Methods saw the validation score only, and selected by it. The test score is that of what they had "
-        "selected, computed off the clock on the fold's held-out part. Ranks, wins, curves and all scores of "
-        "this report are test scores; the validation score stands only here.",
+        "A method sees the validation score only, and chooses its best trial by it. The test score is that "
+        "of the chosen trial on rows that no method has seen; to compute it is not charged to anybody. "
+        "Ranks, wins, curves and all other scores of this report are test scores. Validation scores stand "
+        "only here.",
         tables=(
             Table(
                 "validation-and-test",
                 "Validation and test scores",
-                "One row a task and method, means over folds, in the task's metric (AUC and r2: higher is "
-                "better; log-loss: lower). Difference: test minus validation.",
+                "One row for each task and method, means over folds, in the task's metric (AUC and r2: "
+                "higher is better; log-loss: lower). Difference: test minus validation.",
                 ("task", "method", "metric", "test_score", "validation_score", "difference", "folds"),
                 rows,
             ),

@@ -35,8 +35,8 @@ def section(results: LearnerResults) -> Section | None:
     figure = Figure(
         "importance",
         "Importance of the hyperparameters",
-        "Percent of the variance of the loss over the search space that a hyperparameter explains alone; "
-        "what is missing to 100 are interactions.",
+        "How much of the variation of the loss a hyperparameter explains by itself, in percent. What is "
+        "missing to 100 comes from several hyperparameters together (interactions).",
         (table,),
         partial(draw, table),
         alt="Tasks against hyperparameters, in percent. The most important of each task: "
@@ -45,9 +45,9 @@ def section(results: LearnerResults) -> Section | None:
     return Section(
         "importance",
         "Which hyperparameters matter",
-        "fANOVA: a random forest learns the loss from the configurations that all methods have tried on a "
-        "task, and the variance of its predictions is split up by hyperparameter. It says what mattered for "
-        "the loss where the methods have searched, not what any method knew.",
+        "By fANOVA: a random forest learns to predict the loss from all configurations that were tried on a "
+        "task. Then the variation of its predictions is split up by hyperparameter. This holds where the "
+        "methods have searched.",
         tables=(table,) if found else (),
         figures=(figure,) if found else (),
         warnings=(
@@ -74,10 +74,11 @@ def _table(found: Mapping[str, Importance]) -> Table:
     return Table(
         "importance",
         "Importance of the hyperparameters",
-        "One row a task: percent of the variance of the loss that each hyperparameter explains alone, and "
-        "that interactions explain. From trials of all methods on all rows that ended well; losses are "
-        "relative to the mean of their fold, and those above the constant predictor's count as that. If "
-        f"there are more than {MOST_TRIALS}, the trials used are a random sample of them, always the same.",
+        "One row for each task: how much of the variation of the loss each hyperparameter explains by "
+        "itself, and how much interactions do, in percent. From the trials of all methods that ended well "
+        "and used all rows. Losses are relative to the mean of their fold; those above the constant "
+        f"predictor's count as that. Of more than {MOST_TRIALS} trials a random sample is used, always the "
+        "same.",
         ("task", *names, "interactions", "trials_used", "trials"),
         rows,
     )

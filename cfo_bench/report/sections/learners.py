@@ -45,9 +45,9 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
             Table(
                 "learners",
                 "Final scores of learners",
-                "One row a task and method, in the task's metric (AUC and r2: higher is better; log-loss: "
-                "lower): mean ± standard deviation over the folds that all these learners have. Bold: the "
-                f"best, and those that are equal to it within 0.05 %. {_measured_on(everyone)}",
+                "One row for each task and method, in the task's metric (AUC and r2: higher is better; "
+                "log-loss: lower): mean ± standard deviation over the folds that all these learners have. "
+                f"Bold: the best, and those that are equal to it within 0.05 %. {_measured_on(everyone)}",
                 ("task", "method", "metric", "over", *learners),
                 scores,
                 verbatim=tuple(learners),
@@ -55,9 +55,9 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
             Table(
                 "learner-pairs",
                 "Every pair of learners",
-                "One row a method and pair of learners: the tasks on which the first is better, worse, "
-                f"equal; and p of the exact sign test over tasks, also corrected by Holm for the "
-                f"{len(compared)} rows of this table.",
+                "One row for each method and pair of learners: on how many tasks the first is better, worse, "
+                "equal; p of the exact sign test over tasks, and p after Holm's correction, since the "
+                f"table has {len(compared)} rows.",
                 ("method", "learner", "other", "better", "worse", "equal", "p", "p_holm", "verdict"),
                 compared,
             ),
@@ -76,8 +76,8 @@ def _warnings(found: Sequence[TaskOfLearners], differ: Sequence[str]) -> list[st
     lines = []
     if failed:
         lines.append(
-            "runs without a result count as the worse of the constant predictor and the worst other learner: "
-            + ", ".join(failed)
+            "runs without a result count as the constant predictor or the worst other learner, whichever "
+            "is worse: " + ", ".join(failed)
         )
     if differ:
         lines.append(f"not compared, as budget, data, folds or clock differ: {', '.join(differ)}")

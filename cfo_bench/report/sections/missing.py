@@ -10,7 +10,7 @@ from cfo_bench.report.numbers.run_losses import NOT_COMPARED
 from cfo_bench.report.reading.digest import Digest
 
 NOT_RUN = "not finished, or not run"
-NO_RESULT = "no result: counted as the worse of the constant predictor and the worst other method"
+NO_RESULT = "no result: counted as the constant predictor or the worst other method, whichever is worse"
 NO_MEAN = "no result on any shared fold: ranks last"
 LEFT_OUT = "left out of the comparison: the method has too few of the task's runs"
 NOT_SHARED = "left out of the means: not every method has this fold"
@@ -40,8 +40,8 @@ def section(results: LearnerResults) -> Section:
     table = Table(
         "missing",
         "What is missing",
-        "One row a run: those that one method has on a task and another has not, and those that did not give "
-        "what was asked of them.",
+        "One row for each run that one method has on a task and another has not, and for each run that is "
+        "not in the means, or has no result.",
         ("task", "method", "fold", "seed", "what", "detail"),
         rows,
     )
@@ -84,9 +84,9 @@ def _trials(results: LearnerResults) -> Table:
     return Table(
         "trials",
         "How the trials ended",
-        "One row a method: its runs, and how many of their trials ended well, were cut off at a deadline, "
-        "ran out of memory, or failed. The last trial of a run that spends its budget is mostly one that was "
-        "cut off.",
+        "One row for each method: its runs, and how many of their trials ended well (ok), were cut off at a "
+        "deadline (timeout), ran out of memory, or failed. When the budget is spent, the trial that is under "
+        "way is cut off: most runs end with one timeout.",
         ("method", "runs", "ok", "timeout", "memory", "failed"),
         rows,
     )

@@ -44,16 +44,16 @@ def section(results: LearnerResults) -> Section | None:
     best = Table(
         "neighbours",
         "The best numbers of neighbours",
-        "One row a study: the K of the lowest loss, that loss, its seconds, and the K from which on the loss "
-        "only rises (none: it does not).",
+        "One row for each study: the K with the lowest loss, that loss, its seconds, and the K from which on "
+        "the loss only rises (a dash: there is none).",
         ("task", "fold", "best_k", "best_loss", "seconds", "rises_from"),
         rows,
     )
     return Section(
         "neighbours",
         "Loss and cost against the number of neighbours",
-        "Near the best K, where the cost is above that of the best, the loss does not come down as the cost "
-        "goes up.",
+        "Does a more expensive K give a lower loss? Near the best K it does not: where K costs more than the "
+        "best one, the loss does not fall as the cost rises.",
         tables=(best,),
         figures=tuple(figures),
         warnings=tuple(warnings),
@@ -68,7 +68,7 @@ def figure_of(study: Trace) -> Figure:
     table = Table(
         f"neighbours-{task}-fold-{fold}-seed-{spec['seed']}",
         f"Loss and cost against K on {task}, fold {fold}",
-        "One row a K: the validation loss, and the seconds to train and validate.",
+        "One row for each K: the validation loss, and the seconds to train and validate.",
         ("task", "fold", "k", "loss", "seconds"),
         [[task, fold, *point] for point in points(study)],
     )

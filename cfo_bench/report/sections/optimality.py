@@ -36,18 +36,20 @@ def section(results: LearnerResults) -> Section:
             )
         printed.append([task.task, *texts])
     note = (
-        "Bold: the best scaled score, and the seconds of the method that first reaches it, that is "
-        f"{100 * REACHES:g} % of it; several are bold if they tie: within ×{TIE_FACTOR:g} of the least time, "
-        "or within one trial. ×: reaches it in that many times the time. %: ends that far below it. A "
-        "star: a run without a result counts as the worse of the constant predictor and the worst other "
-        "method. Left out: it has too few of the task's runs."
+        "Bold: the first method to reach the best scaled score, or "
+        f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: they "
+        f"need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best score "
+        "too, in twice that time. −5.0%: never reaches it, and ends 5 % below. A star: some of its runs "
+        "have no result; they get the score of the constant predictor or of the worst other method, "
+        "whichever is worse. Left out: it has too few of the task's runs."
     )
     return Section(
         "optimality",
-        "Optimality of score and cost",
-        "How good and how soon, as in the paper's table. To compare tasks, scores are scaled: on "
-        "classification 0 is the constant predictor and 1 the tuned random forest, or a loss of 0 where the "
-        "forest was not run; on regression the scaled score is r2.",
+        "How good, and how soon",
+        "As in the paper's table: which method reaches the best score first, and how far behind the others "
+        "are. So that tasks can be compared, scores are scaled. In classification, 0 is a predictor that "
+        "always gives the same answer (the constant predictor), and 1 is a tuned random forest; where that "
+        "was not run, 1 is a loss of 0. In regression the scaled score is r2.",
         tables=(
             Table(
                 "optimality",
@@ -60,9 +62,10 @@ def section(results: LearnerResults) -> Section:
             Table(
                 "optimality-cells",
                 "The cells as numbers",
-                "One row a task and method: mean final score in the task's metric, mean final loss, scaled "
-                "score, seconds to reach the best score, these over the least, percent of the scaled score "
-                "below the best, what a scaled score of 1 is, runs, and runs imputed.",
+                "One row for each task and method: mean final score in the task's metric, mean final loss, "
+                "scaled score, seconds to the best score, how many times the least time that is (cost "
+                "ratio), how far it ends below the best (gap), what a scaled score of 1 is, its runs, and "
+                "how many of them have no result (imputed).",
                 (
                     *("task", "method", "outcome", "metric", "final_score", "final_loss", "scaled_score"),
                     *("seconds_to_best", "cost_ratio", "gap_percent", "score_1_is", "runs", "imputed_runs"),

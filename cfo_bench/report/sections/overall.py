@@ -52,8 +52,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "score-boxes",
                 f"Scaled scores ({base} = 100)",
-                "Box: quartiles and median over tasks; whiskers: the furthest within 1.5 times the box; "
-                "dots: beyond, or all tasks where these are fewer than six.",
+                "A box holds the middle half of the tasks, its line is the median. Whiskers reach to the "
+                "furthest task within 1.5 times the length of the box; dots are tasks beyond. With fewer "
+                "than six tasks, every task is a dot and there is no box.",
                 (boxes, cells),
                 partial(draw_boxes, boxes, cells, base),
                 alt=f"Scaled scores over tasks, {base} = 100. {values_in_words(_scores(cells))}",
@@ -61,9 +62,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "scores-by-task",
                 f"Scaled scores on every task ({base} = 100)",
-                f"Higher is better; in the legend the share of tasks on which a method scores over {HIGH:g}. "
-                "Coloured: reaches the task's best score within the budget; black: does not. "
-                f"Scores under {_FLOOR:g} stand at the edge.",
+                "Higher is better. The legend says on how many of the tasks a method scores over "
+                f"{HIGH:g}. A coloured marker reaches the task's best score within the budget, a black one "
+                f"does not. Scores under {_FLOOR:g} are drawn at the edge.",
                 (cells, shares),
                 partial(draw_scores, cells, shares, base),
             ),
@@ -73,18 +74,19 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "time-to-best",
                 "Time to reach the best score",
-                "Lower is better; in the legend the share of tasks on which a method reaches the best score "
-                "within the budget. Black markers of the scores have no point here.",
+                "Further left is better. The legend says on how many of the tasks a method reaches the best "
+                "score within the budget. A method that does not reach it has no marker here.",
                 (cells, shares),
                 partial(draw_times, cells, shares, results.scores[0].seconds_label),
             )
         )
     return Section(
         "overall",
-        "Overall optimality of loss and cost",
-        f"Scaled scores are in percent of that of {base}, the baseline, as in the paper. A task's best "
-        "score is the highest of all methods; it is reached at 99.95 % of it. A method without any result on "
-        "a task counts as the worse of the constant predictor and the worst other method.",
+        "All tasks together: scores and times",
+        f"Scaled scores in percent: {base}, the baseline, has 100 on every task, as in the paper. A task's "
+        "best score is the highest of all methods. A method has reached it when it is at 99.95 % of it. A "
+        "method without any result on a task gets the score of the constant predictor or of the worst other "
+        "method, whichever is worse.",
         tables=(shares, boxes, cells),
         figures=tuple(figures),
         warnings=tuple(warnings),
@@ -103,8 +105,8 @@ def _cells(results: LearnerResults) -> Table:
     return Table(
         "normalised-scores",
         f"Scaled scores ({results.baseline} = 100) and time to the best, task by task",
-        f"One row a task and method: 100 × scaled score / that of {results.baseline}, and the seconds to "
-        "reach the task's best score (none: not within the budget).",
+        f"One row for each task and method: its scaled score in percent of that of {results.baseline}, and "
+        "the seconds until it reached the task's best score (a dash: not within the budget).",
         ("number", "task", "method", "score", "seconds_to_best", "budget_seconds"),
         rows,
     )
@@ -128,9 +130,9 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
     return Table(
         "shares",
         "Shares of tasks",
-        "One row a method: tasks it was run on; those with a score in percent of the baseline's, and of "
-        f"these the number and share over {HIGH:g}; the number and share on which it reaches the best score "
-        "within the budget.",
+        "One row for each method: the tasks it was run on; the tasks on which it has a score in percent of "
+        f"the baseline's, and how many of them are over {HIGH:g}; on how many tasks it reaches the best "
+        "score within the budget.",
         ("method", "tasks", "scored_tasks", "over_90", "share_over_90", "reached", "share_reached"),
         rows,
     )
@@ -147,8 +149,8 @@ def _boxes(results: LearnerResults, cells: Table) -> Table:
     return Table(
         "score-boxes",
         f"Boxes of the scaled scores ({results.baseline} = 100)",
-        "One row a method, over tasks: quartiles (linear), whiskers at the furthest score within 1.5 times "
-        "the box.",
+        "One row for each method, over tasks: quartiles, and the whiskers, which reach to the furthest score "
+        "within 1.5 times the length of the box.",
         ("method", "tasks", *BOX_COLUMNS),
         rows,
     )

@@ -31,12 +31,12 @@ def section(results: LearnerResults) -> Section | None:
     budgets = sorted({task.budget_seconds for task in results.scores})
     return Section(
         "paper",
-        "Against the paper's table",
-        f"The cells that the paper prints beside ours. {_recorded(results, learner)}The paper gave a run "
+        "Beside the paper's table",
+        f"The paper's cells and ours, side by side. {_recorded(results, learner)}The paper gave a run "
         f"{BUDGETS[learner]:g} s "
         "on its machines, ours had "
         f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can be "
-        f"compared, seconds can't. Behind, ahead: of {base} on the same task.",
+        f"compared, seconds can't. Ahead and behind mean: of {base} on the same task.",
         tables=(_agreement(results, both), cells),
         warnings=()
         if any(method == results.baseline for _, method in both)
@@ -74,8 +74,8 @@ def _side_by_side(results: LearnerResults, both: dict[tuple[str, str], tuple[Cel
     return Table(
         "paper-cells",
         "The paper's cells and ours",
-        f"One row a task and method; then how the method stands against {results.baseline} on the task, in "
-        "the paper and here, and whether that is the same.",
+        f"One row for each task and method: both cells, how the method stands against {results.baseline} "
+        "on the task in the paper and here, and whether that is the same.",
         ("task", "method", "paper", "ours", "paper_order", "our_order", "same"),
         rows,
     )
@@ -94,7 +94,8 @@ def _agreement(results: LearnerResults, both: dict[tuple[str, str], tuple[Cell, 
     return Table(
         "paper-agreement",
         "In how many cells the order agrees",
-        "One row a comparison: pairs of cells in both tables, those in the same order, and their share.",
+        "One row for each comparison: the pairs of cells that both tables have, how many are in the same "
+        "order, and their share.",
         ("comparison", "cells", "same_order", "share"),
         rows,
     )

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
 from cfo_bench.report.numbers.leaders import MOST_LEADERS, leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
@@ -30,7 +28,8 @@ _CHOSEN = (
     ("shuttle", "multiclass", "large"),
     ("poker", "regression", "large"),
 )
-_SHEET = 12
+# As many fit on a printed page. After a change only the sheets with a changed task are drawn.
+_SHEET = 6
 _COLUMNS = 2
 
 
@@ -47,9 +46,9 @@ def section(results: LearnerResults) -> Section:
     def figure(name: str, title: str, tasks: Sequence[str]) -> Figure:
         tables = tuple(curves[task] for task in tasks)
         note = (
-            "Lines are means over folds (seeds averaged) of the best loss so far. Shades are their 95 % "
-            f"confidence intervals over folds, for the {MOST_LEADERS} best methods over all tasks and the "
-            f"baseline, on tasks with at least {FEWEST_FOR_A_BAND} folds a method."
+            "A line is the mean over folds of the best loss so far (the seeds of a fold are averaged first). "
+            f"The shade around it is its 95 % confidence interval. Only the {MOST_LEADERS} best methods and "
+            f"the baseline have one, on tasks with at least {FEWEST_FOR_A_BAND} folds."
         )
         drawing = partial(draw, tables, tuple(titles[task] for task in tasks), best, seconds)
         return Figure(name, title, note, tables, drawing, _ends_in_words(tables))
@@ -67,11 +66,12 @@ def section(results: LearnerResults) -> Section:
     return Section(
         "performance",
         "Performance over time",
-        "The mean over folds of the best loss so far, from the moment when every fold has one. A band, where "
-        "shown, is its 95 % confidence interval.",
+        "How low the loss of each method is at each moment: the mean over folds of the best loss so far. A "
+        "line starts when every fold has a first result. A shade is the 95 % confidence interval of the "
+        "mean.",
         figures=tuple(figures),
         warnings=tuple(
-            f"{task.task}: one fold a method, so no confidence interval"
+            f"{task.task}: only one fold, so no confidence interval"
             for task in results.scores
             if task.n_folds == 1
         ),
@@ -95,13 +95,12 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
         if found is None or found.curve is None:
             continue
         thin = found.curve.thinned()
-        points = list(zip(thin.seconds, thin.mean, thin.low, thin.high, strict=True))
+        no_band = [None] * len(thin.seconds)
+        low, high = (thin.low.tolist(), thin.high.tolist()) if thin.n_folds > 1 else (no_band, no_band)
+        points = list(zip(thin.seconds.tolist(), thin.mean.tolist(), low, high, strict=True))
         if points[-1][0] < end:
             points.append((end, *points[-1][1:]))
-        rows += [
-            [task.task, method, float(seconds), float(mean), *_band(low, high), thin.n_folds]
-            for seconds, mean, low, high in points
-        ]
+        rows += [[task.task, method, *point, thin.n_folds] for point in points]
     return Table(
         curves_name(task.task),
         f"Curves of {task.task}",
@@ -110,10 +109,6 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
         ("task", "method", "seconds", "mean_loss", "ci_low", "ci_high", "folds"),
         rows,
     )
-
-
-def _band(low: float, high: float) -> tuple[float | None, float | None]:
-    return (None, None) if np.isnan(low) else (float(low), float(high))
 
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:

@@ -27,10 +27,11 @@ def section(results: LearnerResults) -> Section:
     detail = Table(
         "speed-ups-by-task",
         f"Speed-ups of {base}, task by task",
-        "One row a task, method and target: expected running times in seconds (time spent over runs that "
-        "reached the target; a run that never did is charged its budget), the runs that reached it, and the "
-        f"method's time over that of {base}, the baseline. At least, at most: one of the two never reached "
-        "it. There is no factor if neither reached it, or if a time is 0.",
+        "One row for each task, method and target. Seconds: the expected time to the target, that is all "
+        "time spent divided by the number of runs that reached it; a run that never did counts with its "
+        f"whole budget. Factor: the method's seconds divided by those of {base}, the baseline. Bound: at "
+        "least or at most, if one of the two never reached the target. There is no factor if neither "
+        "reached it, or if a time is 0.",
         (
             *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
             *("runs", "factor", "bound"),
@@ -46,11 +47,10 @@ def section(results: LearnerResults) -> Section:
     table = Table(
         "speed-ups",
         f"Speed-ups of {base}",
-        f"One row a method and target: how many times longer it takes than {base}, geometric mean over the "
-        f"tasks with a factor; a 95 % bootstrap interval over tasks ({RESAMPLES} resamples) if there are "
-        f"{FEWEST_FOR_INTERVAL} or more; then the tasks on which only {base} or only the method reached the "
-        "target, whose factors are bounds and counted in, and those on which neither reached it, which have "
-        "no factor.",
+        f"One row for each method and target: how many times longer it takes than {base} (geometric mean "
+        f"over tasks); with {FEWEST_FOR_INTERVAL} tasks or more a 95 % interval, bootstrapped over tasks "
+        f"({RESAMPLES} resamples). Then on how many tasks only {base}, only the method, or neither reached "
+        "the target. If only one did, the factor is a bound, and counts. If neither did, there is no factor.",
         (
             "method",
             "target",
@@ -73,24 +73,24 @@ def section(results: LearnerResults) -> Section:
     warnings = () if found else (f"no speed-ups: {results.baseline} shares no task with another method",)
     tasks = len({one.task for one in found})
     points = (
-        f"Points: geometric means over {tasks} tasks; lines: 95 % bootstrap intervals over tasks."
+        f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks."
         if tasks >= FEWEST_FOR_INTERVAL
-        else f"Strokes: each of the {tasks} tasks, too few for an interval; points: geometric means."
+        else f"Strokes: each of the {tasks} tasks, too few for an interval; dots: geometric means."
     )
     figure = Figure(
         "speed-ups",
         f"How many times sooner {base} gets there",
-        f"Right of 1 {base} is faster. {points} Hollow: some of the factors are bounds. No point: neither "
-        "method reached the target on any task.",
+        f"Right of 1 {base} is faster. {points} A hollow dot: on some tasks only one of the two reached the "
+        "target. No dot: neither did on any task.",
         (table, detail),
         partial(draw, table, detail, base),
     )
     return Section(
         "speed-ups",
-        "Speed-up factors",
-        f"How many times longer a method takes to a target than {base}, fold by fold. Targets are the loss "
-        f"that the method itself ends with, within 0.05 %, which only {base} can miss; and losses on the way "
-        "from the first one to the best of all methods, 50, 90 and 99 % of it.",
+        "How much faster",
+        f"How many times longer than {base} a method needs to a target, on the same folds. There are four "
+        "targets. The first is the loss that the method itself ends with (within 0.05 %). The others are 50, "
+        "90 and 99 % of the way from the first loss to the best loss of all methods.",
         tables=(table, detail),
         figures=(figure,) if any(one.factor is not None for one in found) else (),
         warnings=warnings,

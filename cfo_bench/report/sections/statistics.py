@@ -47,10 +47,10 @@ def section(results: LearnerResults) -> Section:
         warnings.append(f"left out, as not every method is compared there: {', '.join(names)}")
     title, intro = (
         "Statistics",
-        "The unit is the task: one number a method and task, the mean over folds. A method without any "
-        "result on a task ranks last there, and counts as the worse of the constant predictor and the worst "
-        "other method. Scores that differ by less than 0.05 % are equal. A test that is not significant does "
-        "not show that methods are alike: they are not shown to differ.",
+        "Could the differences be chance? Each task counts as one observation: the mean over its folds. A "
+        "method without any result on a task ranks last there. Scores that differ by less than 0.05 % count "
+        "as equal. Not shown to differ means that the runs don't show a difference; it does not mean that "
+        "the methods are equally good.",
     )
     if len(methods) < 2 or len(tasks) < FEWEST_TASKS:
         why = (
@@ -77,8 +77,8 @@ def section(results: LearnerResults) -> Section:
         Figure(
             "ranks-over-time",
             "Mean rank over time",
-            f"Mean over {len(tasks)} tasks of the rank of the mean score so far; 1 is best. Methods without "
-            "a result yet share the last place.",
+            f"At each moment the methods are ranked by their mean score so far; shown is the mean rank over "
+            f"{len(tasks)} tasks. 1 is best. Methods without a result yet share the last place.",
             (over_time,),
             partial(draw_lines, over_time, _RANKS, leaders(results.scores, results.baseline)),
             ends_in_words(over_time, _RANKS),
@@ -99,8 +99,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "critical-difference",
                 "Critical differences of the mean ranks",
-                f"Nemenyi's test at 5 % over {len(tasks)} tasks: methods under one bar are not shown to "
-                f"differ. Friedman's p = {test.p:.2g}{'' if test.p < LEVEL else ': none are'}.",
+                f"Final mean ranks over {len(tasks)} tasks; 1 is best. Methods that are joined by a bar "
+                "are not shown to differ (Nemenyi's test at 5 %). Friedman's p = "
+                f"{test.p:.2g}{'' if test.p < LEVEL else ': none are'}.",
                 (mean_ranks,),
                 partial(draw_differences, mean_ranks),
             )
@@ -123,9 +124,10 @@ def section(results: LearnerResults) -> Section:
     tests = Table(
         "tests",
         "All methods at once",
-        "Friedman's χ² over the final mean ranks, with its p; the critical difference of Nemenyi at 5 %; the "
-        "least p that Wilcoxon's test can have over these tasks after Holm's correction, if one method were "
-        "better on every task.",
+        "Friedman: do the methods differ at all? Its χ², with p. Nemenyi: how far apart two mean ranks "
+        "have to be to differ at 5 %. Least p: what Wilcoxon's test, corrected by Holm, would give if one "
+        "method were better on every task. If that is above 5 %, there are too few tasks to show a "
+        "difference of a pair.",
         ("test", "unit", "tasks", "methods", "value", "p", "verdict"),
         rows,
     )
@@ -164,8 +166,8 @@ def _over_time(both: Joint) -> Table:
     return Table(
         "ranks-over-time",
         "Mean rank over time",
-        f"One row a moment (share of the budget) and method: mean over {len(both.tasks)} tasks of the rank "
-        "of the mean score so far.",
+        f"One row for each moment (share of the budget) and method: its mean rank over {len(both.tasks)} "
+        "tasks by the mean score so far.",
         ("share", "method", "mean_rank"),
         rows,
     )
@@ -177,8 +179,9 @@ def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Tabl
     return Table(
         "mean-ranks",
         "Final mean ranks",
-        f"One row a method, over {len(final)} tasks: mean rank of its final mean score, the tasks on which "
-        "its score is the best (ties count), and the critical difference at 5 %.",
+        f"One row for each method, over {len(final)} tasks: the mean rank of its final score, on how many "
+        "tasks its score is the best (ties count), and how far apart two mean ranks have to be to differ "
+        "at 5 % (critical difference).",
         ("method", "mean_rank", "first", "tasks", "critical_difference"),
         [
             [
@@ -194,13 +197,13 @@ def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Tabl
 
 
 def _pairs(name: str, title: str, tasks: int, pairs: Sequence[Pair]) -> Table:
-    least = f" The least p that the correction can leave is {pairs[0].least_p_holm:.2g}." if pairs else ""
+    least = f" The least p that can come out is {pairs[0].least_p_holm:.2g}." if pairs else ""
     return Table(
         name,
         title,
-        f"One row a pair, over {tasks} tasks: tasks on which the first is better, worse, equal; the median "
-        f"difference of their scaled scores; p of Wilcoxon's signed-rank test, and corrected by Holm for the "
-        f"{len(pairs)} pairs of this table.{least}",
+        f"One row for each pair, over {tasks} tasks: on how many the first method is better, worse, equal; "
+        "the median difference of their scaled scores; p of Wilcoxon's signed-rank test, and p after Holm's "
+        f"correction, since the table has {len(pairs)} pairs.{least}",
         (
             *("method", "other", "better", "worse", "equal", "median_difference"),
             *("p", "p_holm", "verdict"),

@@ -18,10 +18,10 @@ _TITLE = "How soon methods come near the best loss"
 _BEST_FOUND = "the best loss that any method has on that fold"
 _OPTIMUM = "the least loss of all configurations on that fold, which the recording knows"
 _RULE = (
-    "The regret of a run is how far its best loss so far is from {best}: 0 is that loss, 1 the loss of the "
-    "constant predictor. It is 1 until the first trial has ended, "
-    f"and while a run is worse than the constant. A run has {len(GAPS)} targets: values of the regret from "
-    f"1 to {GAPS[-1]:g}, evenly on a log scale. Every task counts the same, and every fold of a task."
+    "Regret says how far the best loss so far is from {best}. At 0 the run has that loss, at 1 it is no "
+    "better than the constant predictor; before its first trial has ended, it is 1. A run has "
+    f"{len(GAPS)} targets: values of the regret from 1 to {GAPS[-1]:g}, evenly on a log scale. Every task "
+    "counts the same, and so does every fold of a task."
 )
 # Regrets below this are drawn at the edge.
 _LEAST_REGRET = 1e-3
@@ -43,8 +43,8 @@ def section(results: LearnerResults) -> Section | None:
     n, time = len(found.tasks), found.time_axis(results)[1]
     over = f"{n} task{'s' * (n != 1)} and {len(found.folds)} folds"
     band = (
-        f"Shades: 95 % bootstrap intervals over {n} tasks ({RESAMPLES} resamples), for the best methods and "
-        "the baseline."
+        f"Shades: 95 % intervals, bootstrapped over {n} tasks ({RESAMPLES} resamples), for the best methods "
+        "and the baseline."
         if n >= FEWEST_TASKS
         else f"No intervals: {n} task{'s' * (n != 1)}, and it takes {FEWEST_TASKS} for one."
     )
@@ -68,8 +68,8 @@ def section(results: LearnerResults) -> Section | None:
             ),
             figure(
                 regrets,
-                f"Mean over {n} task{'s' * (n != 1)} of the mean over folds (seeds averaged); lower is "
-                f"better, and values below {_LEAST_REGRET:g} are drawn there. {band}",
+                f"The mean over {n} task{'s' * (n != 1)}. Lower is better. Values below {_LEAST_REGRET:g} "
+                f"are drawn at {_LEAST_REGRET:g}. {band}",
                 LinePlot(
                     *("time", "mean_regret", time, "true regret" if is_true else "normalised regret"),
                     log_y=True,
@@ -79,9 +79,10 @@ def section(results: LearnerResults) -> Section | None:
             ),
             figure(
                 factors,
-                f"The share of folds (over {over}) on which a method comes to a regret of {PROFILE_GAP:g} "
-                "in at most so many times the seconds of the fastest method. At 1: how often it is the "
-                "fastest, ties included; at the right edge: how often it comes there in the time shown.",
+                f"On which share of the folds ({over}) a method gets to a regret of {PROFILE_GAP:g} in at "
+                "most so many times the seconds of the fastest method. The value at ×1 says how often it "
+                "is the fastest (ties included), the value at the right edge how often it gets there at "
+                "all in the time shown.",
                 _PROFILE,
             ),
         ),
@@ -99,7 +100,7 @@ def _over_time(results: LearnerResults, found: TargetFolds) -> Table:
     return Table(
         "targets-reached",
         "Targets reached over time",
-        f"One row a method and moment ({name}): the share of (task, fold, seed, target) reached by then.",
+        f"One row for each method and moment ({name}): the share of all targets reached by then.",
         ("method", "time", "reached"),
         rows,
     )
@@ -119,8 +120,8 @@ def _regret(results: LearnerResults, found: TargetFolds) -> Table:
     return Table(
         "regret",
         "True regret over time" if found.is_true else "Normalised regret over time",
-        f"One row a method and moment ({name}): mean regret over {len(found.tasks)} tasks, and the bounds of "
-        f"its 95 % bootstrap interval over tasks, from {FEWEST_TASKS} tasks on.",
+        f"One row for each method and moment ({name}): mean regret over {len(found.tasks)} tasks, and the "
+        f"bounds of its 95 % bootstrap interval over tasks, from {FEWEST_TASKS} tasks on.",
         ("method", "time", "mean_regret", "ci_low", "ci_high"),
         rows,
     )
@@ -137,7 +138,8 @@ def _at_moments(over_time: Table) -> Table:
     return Table(
         "targets-reached-summary",
         "Targets reached at 1, 10 and 100 % of the budget",
-        "One row a method, the best at the end first: the share of all targets that it has reached by then.",
+        "One row for each method, the best at the end first: the share of all targets that it has reached by "
+        "then.",
         ("method", "at 1 %", "at 10 %", "at the end"),
         [[method, *(by.get((method, time), 0.0) for time in chosen)] for method in methods],
     )
@@ -148,10 +150,10 @@ def _profiles(found: TargetFolds) -> Table:
     return Table(
         "performance-profiles",
         f"Performance profiles of the time to a regret of {PROFILE_GAP:g}",
-        "One row a method and factor: the share of folds (every task counts the same) on which the method "
-        f"comes to a regret of {PROFILE_GAP:g} within this factor of the fastest method's time. A run that "
-        f"never does is charged its budget. Times within ×{TIE_FACTOR:g} of the least are a tie; a time "
-        f"below {LEAST_SHARE:.1%} of the budget counts as that.",
+        "One row for each method and factor: the share of folds (every task counts the same) on which the "
+        f"method gets to a regret of {PROFILE_GAP:g} within this factor of the fastest method's time. If a "
+        f"run never does, its budget counts as its time. Times within ×{TIE_FACTOR:g} of the least are a "
+        f"tie; a time below {LEAST_SHARE:.1%} of the budget counts as that.",
         ("method", "factor", "share"),
         [
             [method, float(factor), float(share)]

@@ -44,16 +44,16 @@ def section(results: LearnerResults) -> Section | None:
     tasks = f"{n} task{'s' * (n != 1)}"
     base = look(results.baseline).label
     interval = (
-        f"lines are 95 % bootstrap intervals over {tasks} ({RESAMPLES} resamples)"
+        f"lines are 95 % intervals, bootstrapped over {tasks} ({RESAMPLES} resamples)"
         if n >= FEWEST_TASKS
         else f"no intervals, since they take {FEWEST_TASKS} tasks"
     )
     return Section(
         "win-rates",
         "Who wins against whom",
-        f"Over {tasks}: the method with the better final mean score wins the task. Scores within "
-        f"{100 * (1 - REACHES):.2g} % of each other are a tie, which is half a win for both. A method "
-        "without a result loses against all that have one.",
+        f"Over {tasks}: of two methods, the one with the better final score wins the task, however long it "
+        f"took. Scores within {100 * (1 - REACHES):.2g} % of each other are a tie, which is half a win for "
+        "both. A method without a result loses against all that have one.",
         tables=(elo, rates),
         figures=(
             Figure(
@@ -68,8 +68,8 @@ def section(results: LearnerResults) -> Section | None:
             Figure(
                 "elo",
                 "Elo ratings",
-                f"{base} is set to {ANCHOR:g}; 400 points more mean ten wins for one defeat. Over {tasks}, "
-                f"{interval}.",
+                "As in chess: a method with 400 points more than another wins ten times for one defeat. "
+                f"{base} is set to {ANCHOR:g}. Over {tasks}; {interval}.",
                 (elo,),
                 partial(draw_elo, elo),
                 alt=f"Elo ratings as dots: {', '.join(f'{one.method} {one.elo:.0f}' for one in found)}.",
@@ -98,10 +98,10 @@ def _elo(found: Sequence[Rating], results: LearnerResults) -> Table:
     return Table(
         "elo",
         "Elo ratings",
-        "One row a method: the rating of a Bradley–Terry model, which makes the wins, ties and defeats of "
-        f"all pairs over {len(results.scores)} tasks most likely; {results.baseline} is set to {ANCHOR:g}. "
-        "One tie is added for each pair, so that a method that wins every time has a finite rating. With "
-        f"{FEWEST_TASKS} tasks or more, the bounds of a 95 % bootstrap interval over tasks.",
+        "One row for each method: the ratings that make the wins, ties and defeats of all pairs over "
+        f"{len(results.scores)} tasks most likely (Bradley–Terry model); {results.baseline} is set to "
+        f"{ANCHOR:g}. One tie is added for each pair, so that a method that always wins has a finite rating. "
+        f"With {FEWEST_TASKS} tasks or more: the bounds of a 95 % interval, bootstrapped over tasks.",
         ("method", "elo", "ci_low", "ci_high"),
         [[one.method, one.elo, one.low, one.high] for one in found],
     )

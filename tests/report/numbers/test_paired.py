@@ -183,9 +183,8 @@ def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: 
 
     assert (found.task, found.losses["dnn"], found.best) == ("t", (0.05, 0.5), ("xgboost",))
     assert section is not None
-    assert (
-        "runs without a result count as the worse of the constant predictor and the worst other learner: "
-        in (section.warnings[0])
+    assert section.warnings[0].startswith(
+        "runs without a result count as the constant predictor or the worst"
     )
     assert "dnn with cfo on t (1 of 2)" in section.warnings[0]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,16 @@ def test_a_fingerprint_changes_with_the_numbers(many_tasks: list[Digest]) -> Non
     whole, part = (named(found, "performance") for found in (many_tasks, fewer))
 
     assert whole.fingerprint() != part.fingerprint()
+
+
+def test_a_fingerprint_changes_with_the_methods_that_are_in_colour(many_tasks: list[Digest]) -> None:
+    figure = named(many_tasks, "trial-cost")
+    assert isinstance(figure.draw, partial)
+    *others, best = figure.draw.args
+
+    changed = replace(figure, draw=partial(figure.draw.func, *others, best[1:]))
+
+    assert changed.fingerprint() != figure.fingerprint()
 
 
 def test_the_lines_of_a_figure_are_the_rows_of_its_table(by_hand: list[Digest]) -> None:
@@ -192,7 +204,7 @@ def test_one_run_alone_makes_a_report(write_run: Any, tmp_path: Path) -> None:
     found = sections(LearnerResults("xgboost", [one], baseline="cfo"))
 
     said = [line for section in found for line in section.warnings]
-    assert "t: one fold a method, so no confidence interval" in said
+    assert "t: only one fold, so no confidence interval" in said
     assert any(line.startswith("no scores in percent of cfo's: cfo") for line in said)
     for figure in figures(found):
         png(figure, tmp_path / "it.png")

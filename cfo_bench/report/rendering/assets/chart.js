@@ -1,4 +1,4 @@
-// A plot with one line a method, as SVG, with the methods' names at the ends of the lines.
+// A plot with one line for each method, as SVG, with the methods' names at the ends of the lines.
 // A curve of the explorer is a step function: from t[i] on, the mean over folds is mean[i], with
 // low[i]…high[i] around it. Other charts say in `task` what is different about them.
 "use strict";

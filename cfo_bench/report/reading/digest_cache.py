@@ -1,0 +1,109 @@
+"""Digests of an earlier report, in one file: a trace that has not changed since then is not read again."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cfo_bench import __version__, results
+from cfo_bench.code_hash import code_hash
+from cfo_bench.report.reading import digest as digest_module
+from cfo_bench.report.reading.digest import Digest, State
+from cfo_bench.results.digest_in_trace import steps_to_json, trusted_steps
+from cfo_bench.safe_writing import read_regular, write_whole
+
+Stamp = list[int]
+
+
+def stamp(path: str) -> Stamp | None:
+    """What tells whether a trace is the one that was read; None if it can't be told.
+
+    The time of the last change of its inode is set by this machine alone: a cache that comes with somebody
+    else's results knows no such time, so it is not believed.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:  # the reading says what is wrong
+        return None
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+class DigestCache:
+    """The file, as it was when the report began. Its lines are written again as they are."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._lines: dict[str, bytes] = {}
+        self._digests: dict[str, tuple[Stamp, Digest | None]] = {}
+        if file is not None:
+            with suppress(OSError, ValueError, LookupError, TypeError):
+                self._read(read_regular(file))
+
+    def _read(self, content: bytes) -> None:
+        first, *lines = content.split(b"\n")
+        if orjson.loads(first) != [_code(), zlib.crc32(memoryview(content)[len(first) + 1 :])]:
+            return
+        for line in lines:
+            row = orjson.loads(line)
+            path, digest = row["path"], row["digest"]
+            self._digests[path] = row["stamp"], None if digest is None else _from_json(digest)
+            self._lines[path] = line
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def unchanged(self, stamps: Mapping[str, Stamp | None]) -> dict[str, Digest | None]:
+        """The digests of those traces that still have their stamp; None for one without a whole header."""
+        return {
+            path: known[1]
+            for path, now in stamps.items()
+            if (known := self._digests.get(path)) is not None and known[0] == now
+        }
+
+    def write(
+        self,
+        stamps: Mapping[str, Stamp | None],
+        digests: Mapping[str, Digest | None],
+        fresh: Iterable[str],
+    ) -> None:
+        """Writes the digests; those of `fresh` paths have changed. Without a cache a report takes longer."""
+        if self._file is None:
+            return
+        changed = set(fresh)
+        with suppress(OSError, TypeError):  # TypeError: a name or a header that is no JSON
+            lines = [
+                orjson.dumps({"path": path, "stamp": stamps[path], "digest": one and _to_json(one)})
+                if path in changed
+                else self._lines[path]
+                for path, one in digests.items()
+            ]
+            rows = b"\n".join(lines)
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._file, orjson.dumps([_code(), zlib.crc32(rows)]) + b"\n" + rows)
+
+
+def _code() -> str:
+    """The version of the code that makes digests."""
+    files = Path(digest_module.__file__), Path(results.__file__).parent
+    return f"{__version__} {code_hash(*files)}"
+
+
+def _to_json(one: Digest) -> dict[str, Any]:
+    """`full` is null where it is the same as `steps`."""
+    row = {field.name: getattr(one, field.name) for field in fields(one)}
+    full = None if one.full == one.steps else steps_to_json(one.full)
+    return {**row, "steps": steps_to_json(one.steps), "full": full}
+
+
+def _from_json(row: dict[str, Any]) -> Digest:
+    """Not checked once more: the checksum and the stamp say that it is what this code wrote."""
+    steps = trusted_steps(row["steps"])
+    full = steps if row["full"] is None else trusted_steps(row["full"])
+    return Digest(**{**row, "steps": steps, "full": full, "state": State(row["state"])})
