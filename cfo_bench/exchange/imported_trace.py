@@ -14,8 +14,8 @@ from cfo_bench.errors import TraceError, UserError, brief_line, describe
 from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
+from cfo_bench.results.digest_in_trace import sealed
 from cfo_bench.results.trace import SCHEMA_VERSION, encode
-from cfo_bench.results.trial_digest import sealed
 from cfo_bench.results.validation import check
 
 # How an imported method is called in folders, tables and figures: it is never taken for a measured one.

@@ -14,8 +14,9 @@ from typing import Any
 import orjson
 
 from cfo_bench.records import EndReason, RunLimits, RunSpec, Status
+from cfo_bench.results.other_lines import split_lines
 from cfo_bench.results.trace import Trace, whole_lines
-from cfo_bench.results.validation import Lines, check, split_lines
+from cfo_bench.results.validation import Lines, check
 
 
 def limits_of(spec: RunSpec | Mapping[str, Any]) -> RunLimits:

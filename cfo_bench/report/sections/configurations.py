@@ -14,7 +14,7 @@ from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import METRIC_NAMES
+from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
 from cfo_bench.report.rendering.lines import muted
@@ -124,8 +124,8 @@ def _best(results: LearnerResults) -> Table:
     return Table(
         "best-configurations",
         "The best configuration of every run",
-        "One row for each run: the score of its best configuration on the validation part, by which it was selected"
-        f"{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own seconds in "
+        "One row for each run: the score of its best configuration on the validation part, by which it was "
+        f"selected{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own seconds in "
         "that trial, and their sum. `cfo-bench best` makes a script or a model of one.",
         (
             *("task", "method", "fold", "seed", "metric", *scores_of, *names),
