@@ -20,6 +20,10 @@ from cfo_bench.recordings.yahpo_statement import STATEMENT
 from cfo_bench.records import Answer, DataRef, Problem, TaskFacts
 from cfo_bench.space import Config, Int
 
+# Far from what it was fitted to, a surrogate may predict the end of every scale at once: an accuracy and an
+# AUC of 1, and a log-loss and a balanced accuracy of 0, in no time. Whoever finds such a place must not win.
+LEAST_LOSS = 1e-7
+
 
 class SurrogateFold:
     """What the surrogate predicts for one instance; every fold of an instance is the same."""
@@ -57,8 +61,11 @@ class SurrogateFold:
             self._x_cont[0, i] = whole[name] if is_used else 0.0
         [row] = self._session.run(None, self._inputs)[0]
         value, *seconds = (float(row[i]) for i in self._outputs)
-        fit_seconds = max(seconds[0], LEAST_SECONDS)
-        return Answer(self._loss.of(value), fit_seconds, max(sum(seconds[1:]), 0.0))
+        loss, fit_seconds, validate_seconds = self._loss.of(value), seconds[0], max(sum(seconds[1:]), 0.0)
+        if loss < LEAST_LOSS:
+            why = f"the surrogate predicts a {self._loss.output} of {value:g}: far from what was recorded"
+            return Answer(None, max(fit_seconds, LEAST_SECONDS), validate_seconds, why)
+        return Answer(loss, max(fit_seconds, LEAST_SECONDS), validate_seconds)
 
     def _resource(self, rows: int | None) -> float:
         fidelity = self._fidelity

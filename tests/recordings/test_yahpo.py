@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,27 @@ def test_a_value_that_is_held_leaves_the_space_with_all_that_it_turns_off(copy: 
     assert {"nrounds", "eta", "num.impute.selected.cpo"} <= names
     with pytest.raises(OptionError, match="booster = 'gbtre' is none of its choices"):
         LEARNERS.load("yahpo:rbv2_xgboost")(booster="gbtre")
+
+
+def test_a_loss_that_no_model_has_is_a_failed_trial(copy: Path) -> None:
+    """On Helena the surrogate promises a log-loss of 0 in a tenth of a second, far from what was recorded."""
+    config = {
+        "nrounds": 2722,
+        "max_depth": 7,
+        "eta": 0.0019,
+        "gamma": 0.0002,
+        "lambda": 4.3612,
+        "alpha": 0.4038,
+        "subsample": 0.8753,
+        "min_child_weight": 36.3954,
+        "colsample_bytree": 0.582,
+        "colsample_bylevel": 0.8437,
+    }
+
+    found = answer("yahpo:41169", config, booster="gbtree", num_impute_selected_cpo="impute.median")
+
+    assert found.loss is None and found.fit_seconds < 1
+    assert re.fullmatch("the surrogate predicts a logloss of .*: far from what was recorded", found.error)
 
 
 def test_more_than_two_classes_are_measured_by_log_loss(copy: Path) -> None:
