@@ -35,7 +35,7 @@ try() {
         cd "$work"
         [ "$("$venv/bin/cfo-bench" --version)" = "cfo-bench, version $version" ]
         "$venv/bin/cfo-bench" run smoke --results "$name-results" --folds 0 --max-trials 5 --budget 60 -q "$@"
-        "$venv/bin/cfo-bench" report "$name-results" >/dev/null
+        "$venv/bin/cfo-bench" report "$name-results" >report.log 2>&1 || { cat report.log >&2; exit 1; }
         [ -s "$name-results/report/index.html" ]
         "$venv/bin/python" - <<'CHECK'
 from pathlib import Path

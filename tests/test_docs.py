@@ -179,10 +179,14 @@ def test_no_page_of_the_site_loads_anything_from_another_host(site: Path) -> Non
     assert found == set()
 
 
-def test_an_entry_of_the_menu_whose_page_does_not_exist_is_left_out() -> None:
+def test_the_menu_has_the_pages_that_exist_and_no_others() -> None:
     pytest.importorskip("mkdocs")
-    from scripts.docs.hooks import _existing
+    from scripts.docs.hooks import menu
 
-    menu = [{"Start": "index.md"}, {"More": [{"Later": "no-such-page.md"}]}, {"Keys": "reference/methods.md"}]
+    entries = [{"Start": "index.md"}, {"Soon": [{"Later": "later.md"}]}, {"Keys": "reference/methods.md"}]
 
-    assert _existing(menu) == [{"Start": "index.md"}, {"Keys": "reference/methods.md"}]
+    assert menu(entries, {"index.md", "new.md"}) == [
+        {"Start": "index.md"},
+        {"Keys": "reference/methods.md"},
+        {"More": ["new.md"]},
+    ]

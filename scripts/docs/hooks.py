@@ -1,14 +1,14 @@
 """What mkdocs calls while it builds the site.
 
-The reference is written from the code at each build, so that it can't be out of date. The list of pages in
-mkdocs.yml may name files that don't exist yet: such entries are left out.
+The reference is written from the code at each build, so that it can't be out of date. The menu in mkdocs.yml
+may name pages that don't exist yet: they are left out. Pages that it does not name come last, under "More".
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +37,34 @@ SHOWN = ("examples/hill_climb.py", "LICENSE")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    config.nav = _existing(config.nav or [])
+    config.nav = menu(config.nav or [], {path.name for path in (ROOT / "docs").glob("*.md")})
     return config
 
 
-def _existing(entries: list[Any]) -> list[Any]:
-    """The entries whose file exists or is made here; a heading without entries goes too."""
-    kept = []
+def menu(entries: list[Any], pages: Set[str]) -> list[Any]:
+    """The menu of the pages that there are."""
+    kept = _existing(entries, pages | GENERATED.keys() | set(OF_THE_PROJECT))
+    more = sorted(pages - set(_listed(kept)))
+    return [*kept, {"More": more}] if more else kept
+
+
+def _existing(entries: list[Any], pages: Set[str]) -> list[Any]:
+    """The entries whose page exists; a heading without entries goes too."""
+    kept: list[Any] = []
     for entry in entries:
         ((title, what),) = entry.items()
         if isinstance(what, list):
-            what = _existing(what)
-            if what:
-                kept.append({title: what})
-        elif (ROOT / "docs" / what).is_file() or what in GENERATED or what in OF_THE_PROJECT:
+            if below := _existing(what, pages):
+                kept.append({title: below})
+        elif what in pages:
             kept.append(entry)
     return kept
+
+
+def _listed(entries: list[Any]) -> Iterator[str]:
+    for entry in entries:
+        ((_, what),) = entry.items()
+        yield from _listed(what) if isinstance(what, list) else [what]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
