@@ -41,7 +41,6 @@ class Run:
     optimum: float | None  # the least loss of the recording, if every configuration was recorded
     found: list[tuple[float, float]]  # each loss, and when it was there
     seconds: list[float]  # of each trial
-    own_share: float  # of the run's time, the method's own
 
     def best(self, budget: float) -> float:
         return min((loss for ended, loss in self.found if ended <= budget), default=math.inf)
@@ -59,7 +58,6 @@ def runs_in(folders: Sequence[Path]) -> dict[str, list[Run]]:
 
 def _run(found: Trace) -> Run:
     spec = found.header["spec"]
-    own = sum(one.ask_seconds + (one.tell_seconds or 0.0) for one in found.trials)
     return Run(
         spec["task"],
         method_label(spec),
@@ -67,7 +65,6 @@ def _run(found: Trace) -> Run:
         found.header.get("optimum"),
         [(one.ended, one.loss) for one in found.trials if one.loss is not None],
         [one.fit_seconds + one.validate_seconds for one in found.trials],
-        own / found.trials[-1].ended,
     )
 
 
@@ -121,20 +118,16 @@ def show(learner: str, runs: Sequence[Run]) -> None:
     tenths = [statistics.quantiles(each, n=10) for each in costs.values()]
     spread = statistics.median(one[-1] / one[0] for one in tenths)
     tasks = len({task for task, _ in whole})
-    print(
-        f"\n{learner}: {tasks} tasks, {len(whole)} runs of each method. Random trials of a task (median task):"
-    )
+    print(f"\n{learner}: {tasks} tasks, {len(whole)} runs of each method. Random trials, median task:")
     print(f"{mean:.0f} s on average, the dearest tenth at least ×{spread:.0f} of the cheapest tenth\n")
     tables = {budget: compared(runs, budget) for budget in BUDGETS}
     last = tables[BUDGETS[-1]]
-    print("| method | " + " | ".join(f"{budget / 60:g} min" for budget in BUDGETS) + " | trials | own time |")
-    print("| --- |" + " ---: |" * (len(BUDGETS) + 2))
+    print("| method | " + " | ".join(f"{budget / 60:g} min" for budget in BUDGETS) + " | trials |")
+    print("| --- |" + " ---: |" * (len(BUDGETS) + 1))
     for method in sorted(last, key=lambda name: last[name]):
-        own = [run for run in runs if run.method == method]
         cells = [f"{rank:.1f} ({regret:.1%})" for rank, regret in (tables[b][method] for b in BUDGETS)]
-        trials = statistics.median(len(run.seconds) for run in own)
-        share = statistics.median(run.own_share for run in own)
-        print(f"| `{method}` | " + " | ".join(cells) + f" | {trials:.0f} | {share:.1%} |")
+        trials = statistics.median(len(run.seconds) for run in runs if run.method == method)
+        print(f"| `{method}` | " + " | ".join(cells) + f" | {trials:.0f} |")
 
 
 def main(folders: Sequence[str]) -> int:

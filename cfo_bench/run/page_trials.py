@@ -29,7 +29,7 @@ from cfo_bench.run.page_layout import (
     TURN_AT,
 )
 
-Page = mmap.mmap | bytes
+PageBytes = mmap.mmap | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TrialsOnPage:
     started: list[StartedTrial]  # without a result
 
 
-def trials_on(page: Page) -> TrialsOnPage:
+def trials_on(page: PageBytes) -> TrialsOnPage:
     """The trials whose lines wait, and those in the slot that was written last.
 
     None where the page can't be read.
@@ -71,7 +71,7 @@ def trials_on(page: Page) -> TrialsOnPage:
     return TrialsOnPage(evaluated, started)
 
 
-def _kept_trials(page: Page) -> tuple[list[TrialRecord], bool]:
+def _kept_trials(page: PageBytes) -> tuple[list[TrialRecord], bool]:
     """The trials whose lines wait, up to the first bad line; and whether there is none."""
     (length,) = LENGTH.unpack_from(page, KEPT_AT)
     found: list[TrialRecord] = []
