@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -105,6 +105,10 @@ class Figure:
     alt: str = ""
     lines: LinePlot | None = None  # if given, the page shows this, and links to the picture
     is_answer: bool = False  # shown at the top of the page, beside the answer, and not in its section
+    is_for_print: bool = False  # shown nowhere on the page: drawn only if PDF files are asked for
+
+    def is_drawn(self, formats: Collection[str]) -> bool:
+        return not self.is_for_print or "pdf" in formats
 
     def fingerprint(self) -> str:
         """Changes when the picture changes: a figure with the same fingerprint need not be drawn again."""

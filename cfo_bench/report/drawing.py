@@ -71,6 +71,8 @@ class Drawing:
         """Starts to draw those of a learner's figures that have changed."""
         changed: list[tuple[Figure, list[Path]]] = []
         for figure in figures if self._kinds else ():
+            if not figure.is_drawn(self._kinds):
+                continue
             mark = figure.fingerprint()
             files = [layout.figure_file(learner, figure.name, kind) for kind in self._kinds]
             if all(folder.has(file, mark) for file in files):

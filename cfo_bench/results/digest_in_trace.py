@@ -114,8 +114,15 @@ def trusted_steps(row: Mapping[str, Any]) -> Steps:
     names, rows = row["names"], row["configs"]
     configs = rows if names is None else Configs(names, rows) if rows else ()
     best = configs[-1] if configs else {}
-    columns = (row[name] for name in ("seconds", "losses", "test_scores", "costs", "overheads"))
-    return Steps(*columns, best, configs)
+    return Steps(
+        seconds=row["seconds"],
+        losses=row["losses"],
+        test_scores=row["test_scores"],
+        costs=row["costs"],
+        overheads=row["overheads"],
+        best_config=best,
+        configs=configs,
+    )
 
 
 def _require(is_so: bool) -> None:

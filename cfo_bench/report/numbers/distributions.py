@@ -12,13 +12,10 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 
-_erf = np.frompyfunc(math.erf, 1, 1)
-
 
 def normal_cdf(values: Array) -> Array:
     """The share of a standard normal distribution below each value."""
-    shares: Array = (1 + _erf(values / math.sqrt(2)).astype(float)) / 2
-    return shares
+    return np.array([(1 + math.erf(value / math.sqrt(2))) / 2 for value in values.tolist()])
 
 
 def chi_squared_above(freedom: int, value: float) -> float:

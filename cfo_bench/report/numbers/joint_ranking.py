@@ -30,7 +30,8 @@ class Joint:
 
     def scores_at(self, share: float) -> Array:
         """The same at a share of each task's budget; NaN where a method has no result yet, or never."""
-        return self.scores_over(np.array([share]))[0]
+        found: Array = self.scores_over(np.array([share]))[0]
+        return found
 
     def scores_over(self, shares: Array) -> Array:
         """The same for many shares, which are the first axis."""

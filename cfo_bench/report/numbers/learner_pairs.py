@@ -140,7 +140,7 @@ def _sign_test(better: int, worse: int) -> float:
     """The exact two-sided p of the hypothesis that better and worse are equally likely."""
     n = better + worse
     tail = sum(comb(n, k) for k in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return min(1.0, 2.0 * tail / 2.0**n)
 
 
 def _finals(

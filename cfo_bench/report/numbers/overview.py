@@ -157,15 +157,15 @@ class Overview:
         ]
         note = (
             f"One row for each method, over {_plural(self.tasks, 'task')}, {self.over} each, by the "
-            f"{self.score_is}. Tasks won: it was the first to reach the best score, or {100 * REACHES:g} % "
-            f"of it. Methods that need at most ×{TIE_FACTOR:g} the least time, or one trial more, tie: they "
-            "share the win. Mean rank: 1 is best, and equal scores share a rank. Gap: how far its final "
-            f"score is below the best. Ranks and gaps are means over {_plural(self.ranked, 'task')} on "
-            "which the methods can be ranked together. Slower by ×: how many times longer than the fastest "
-            "method it took to the best score (geometric mean over tasks). If it never got there, its "
-            "budget counts as its time, so the true factor is larger; never reached says on how many "
-            f"tasks. Scaled scores are explained above the optimality table. Here {self.baseline} has 100: "
-            "it is the baseline, with which the other methods are compared."
+            f"{self.score_is}. Tasks won: it was the first to reach the best score, or "
+            f"{100 * REACHES:g} % of it. Methods that need at most ×{TIE_FACTOR:g} the least time, or one "
+            "trial more, tie: they share the win. Mean rank: 1 is best, and equal scores share a rank. "
+            "Gap: how far its final score is below the best. Ranks and gaps are means over the "
+            f"{_plural(self.ranked, 'task')} on which the methods can be ranked together. Slower by ×: how "
+            "many times longer than the fastest method it took to the best score (geometric mean over "
+            "tasks). Where it never got there (never reached: on so many tasks), its budget counts as its "
+            "time, so the true factor is larger. Scaled scores are explained above the optimality table. "
+            f"Here {self.baseline} has 100: it is the baseline, with which the other methods are compared."
         )
         return Table("overview", "Who wins", note, columns, rows)
 
@@ -308,7 +308,10 @@ def _some(names: Sequence[str]) -> str:
 def _slowdown(
     scores: Sequence[TaskScores], cells: Mapping[tuple[str, str], Cell], method: str
 ) -> tuple[float | None, int]:
-    """The geometric mean of its times to the best score over the least, and how many are lower bounds."""
+    """How many times longer than the fastest it takes to the best score, and on how many tasks it never does.
+
+    None if it never does on any.
+    """
     ratios, never = [], 0
     for task in scores:
         found = task.methods.get(method)
@@ -317,7 +320,9 @@ def _slowdown(
         ratio = cells[task.task, method].cost_ratio
         never += ratio is None
         ratios.append(task.budget_seconds / task.best_seconds if ratio is None else ratio)
-    return (math.exp(fmean(map(math.log, ratios))) if ratios else None), never
+    if never == len(ratios):  # bounds alone say nothing: they would read as "nearly as fast"
+        return None, never
+    return math.exp(fmean(map(math.log, ratios))), never
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

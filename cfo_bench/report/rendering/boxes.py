@@ -29,10 +29,11 @@ def box(values: list[float]) -> list[CellValue]:
     first, middle, third = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
     # An interpolated quartile of equal values may be off by its rounding.
     reach = 1.5 * (third - first) + 1e-12 * max(abs(first), abs(third))
+    # Between two values, a quartile may lie beyond the furthest value: no whisker ends inside the box.
     return [
-        min(value for value in values if value >= first - reach),
+        min(first, *(value for value in values if value >= first - reach)),
         *(first, middle, third),
-        max(value for value in values if value <= third + reach),
+        max(third, *(value for value in values if value <= third + reach)),
         math.fsum(values) / len(values),
     ]
 

@@ -29,7 +29,9 @@ BROAD_PIXELS = 1200
 # A table with more rows is too long for the text alternative of its figure.
 MOST_SPOKEN_ROWS = 40
 
-_PDF_HINT = " Figures as PDF, for a paper: <code>cfo-bench report --format all</code>."
+_PDF_HINT = (
+    " Figures as PDF, and sheets with the curves of all tasks: <code>cfo-bench report --format all</code>."
+)
 
 PictureSize = tuple[int, int]
 
@@ -210,12 +212,14 @@ class Page:
         )
 
     def _size(self, part: LearnerPart, figure: Figure) -> PictureSize | None:
-        if "png" not in self._formats:
+        if "png" not in self._formats or not figure.is_drawn(self._formats):
             return None
         return self._size_of(layout.figure_file(part.learner, figure.name, "png"))
 
     def _pictures(self, part: LearnerPart, figure: Figure) -> str:
         """Links to the files of a picture."""
+        if not figure.is_drawn(self._formats):
+            return ""
         return " ".join(
             _link(layout.figure_file(part.learner, figure.name, kind), kind.upper(), figure.title)
             for kind in layout.FIGURE_FORMATS

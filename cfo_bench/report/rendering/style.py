@@ -223,7 +223,7 @@ def line_handle(method: str, is_muted: bool = False) -> Any:
     return Line2D([], [], label=plain(look(method).label), **line_of(method, is_muted))
 
 
-def marker_handle(method: str, label: str = "") -> Any:
+def marker_handle(method: str, label: str = "", is_muted: bool = False) -> Any:
     from matplotlib.lines import Line2D
 
     found = look(method)
@@ -232,8 +232,8 @@ def marker_handle(method: str, label: str = "") -> Any:
         [],
         linestyle="",
         marker=found.marker,
-        markersize=5,
-        color=found.colour,
+        markersize=3 if is_muted else 5,
+        color=MUTED if is_muted else found.colour,
         label=plain(label or found.label),
     )
 

@@ -51,14 +51,15 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-scatter",
                 f"{names[0]} and {names[1]} of the best configurations",
-                "Each marker is the best configuration of one run."
+                "Each marker is the best configuration of one run. With many methods only the best ones and "
+                "the baseline are in colour."
                 + (
                     " Markers that would hide each other are moved apart a little."
                     if len(best.rows) <= MOST_MOVED
                     else ""
                 ),
                 (best,),
-                partial(draw_scatter, best, (names[0], names[1])),
+                partial(draw_scatter, best, (names[0], names[1]), leaders(results.scores, results.baseline)),
                 _medians_in_words(best, (names[0], names[1])),
             )
         )
@@ -198,7 +199,7 @@ def draw_histograms(tables: Sequence[Table], names: Sequence[str], best: Sequenc
     return canvas
 
 
-def draw_scatter(best: Table, names: tuple[str, str]) -> Canvas:
+def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -> Canvas:
     canvas = style.canvas(style.COLUMN + 0.4, 3.2)
     axes = canvas.add_subplot()
     records = [row for row in best.records() if row[names[0]] is not None and row[names[1]] is not None]
@@ -208,10 +209,20 @@ def draw_scatter(best: Table, names: tuple[str, str]) -> Canvas:
     if len(places) <= MOST_MOVED:
         moved = apart(np.log(places) if is_log else places)
         places = np.exp(moved) if is_log else moved
+    grey = muted(methods, coloured)
     for method in methods:
         found = look(method)
         own = places[[row["method"] == method for row in records]]
-        axes.plot(*own.T, linestyle="", marker=found.marker, color=found.colour, markersize=4, alpha=0.65)
+        is_grey = method in grey
+        axes.plot(
+            *own.T,
+            linestyle="",
+            marker=found.marker,
+            color=style.MUTED if is_grey else found.colour,
+            markersize=2 if is_grey else 4,
+            zorder=1.5 if is_grey else 2,
+            alpha=0.65,
+        )
     if is_log:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -219,7 +230,7 @@ def draw_scatter(best: Table, names: tuple[str, str]) -> Canvas:
     for axis, scale in ((axes.xaxis, axes.get_xscale()), (axes.yaxis, axes.get_yscale())):
         if scale == "log":
             style.log_ticks(axis)
-    style.legend(canvas, [style.marker_handle(method) for method in methods], 4)
+    style.legend(canvas, [style.marker_handle(method, is_muted=method in grey) for method in methods], 4)
     return canvas
 
 

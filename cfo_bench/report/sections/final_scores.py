@@ -25,7 +25,7 @@ _BOUNDS = {METRIC_NAMES[metric]: bounds for metric, bounds in METRIC_BOUNDS.item
 _LOWER_IS_BETTER = {METRIC_NAMES[one.name] for one in METRICS.values() if not one.higher_is_better}
 
 # Tasks on one sheet; references drawn for one task, the best of them.
-_SHEET = 15
+_SHEET = 9
 _MOST_REFERENCES = 3
 
 _INTERVAL = "95 % confidence interval (Student's t)"

@@ -28,7 +28,7 @@ _CHOSEN = (
     ("shuttle", "multiclass", "large"),
     ("poker", "regression", "large"),
 )
-# As many fit on a printed page. After a change only the sheets with a changed task are drawn.
+# As many fit on a printed page.
 _SHEET = 6
 _COLUMNS = 2
 
@@ -43,7 +43,7 @@ def section(results: LearnerResults) -> Section:
     seconds = results.scores[0].seconds_label
     best = leaders(results.scores, results.baseline)
 
-    def figure(name: str, title: str, tasks: Sequence[str]) -> Figure:
+    def figure(name: str, title: str, tasks: Sequence[str], is_for_print: bool = False) -> Figure:
         tables = tuple(curves[task] for task in tasks)
         note = (
             "A line is the mean over folds of the best loss so far (the seeds of a fold are averaged first). "
@@ -51,7 +51,8 @@ def section(results: LearnerResults) -> Section:
             f"the baseline have one, on tasks with at least {FEWEST_FOR_A_BAND} folds."
         )
         drawing = partial(draw, tables, tuple(titles[task] for task in tasks), best, seconds)
-        return Figure(name, title, note, tables, drawing, _ends_in_words(tables))
+        words = _ends_in_words(tables)
+        return Figure(name, title, note, tables, drawing, words, is_for_print=is_for_print)
 
     drawn = [task.task for task in results.scores if curves[task.task].rows]
     figures = []
@@ -60,7 +61,12 @@ def section(results: LearnerResults) -> Section:
     if len(drawn) > len(_CHOSEN):
         sheets = [drawn[at : at + _SHEET] for at in range(0, len(drawn), _SHEET)]
         figures += [
-            figure(f"performance-sheet-{i}", f"Performance over time, all tasks ({i}/{len(sheets)})", sheet)
+            figure(
+                f"performance-sheet-{i}",
+                f"Performance over time, all tasks ({i}/{len(sheets)})",
+                sheet,
+                is_for_print=True,
+            )
             for i, sheet in enumerate(sheets, start=1)
         ]
     return Section(

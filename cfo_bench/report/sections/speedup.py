@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cfo_bench.report.contents import Figure, Place, Section, Table
 from cfo_bench.report.looks import in_order, look
@@ -80,8 +81,9 @@ def section(results: LearnerResults) -> Section:
     figure = Figure(
         "speed-ups",
         f"How many times sooner {base} gets there",
-        f"Right of 1 {base} is faster. {points} A hollow dot: on some tasks only one of the two reached the "
-        "target. No dot: neither did on any task.",
+        f"Right of 1 {base} is faster. {points} Hollow: on some tasks only one of the two reached the "
+        "target, so the true factor lies further in the direction of the triangle. Nothing: neither did on "
+        "any task.",
         (table, detail),
         partial(draw, table, detail, base),
     )
@@ -96,6 +98,13 @@ def section(results: LearnerResults) -> Section:
         warnings=warnings,
         place=Place.SUPPORT,
     )
+
+
+def _marker(row: Mapping[str, Any]) -> str:
+    """A dot; if the factor is a bound, a triangle that points to where the true factor lies."""
+    if bool(row["only_baseline"]) == bool(row["only_method"]):
+        return "o"
+    return ">" if row["only_baseline"] else "<"
 
 
 def draw(table: Table, detail: Table, base: str) -> Canvas:
@@ -122,7 +131,7 @@ def draw(table: Table, detail: Table, base: str) -> Canvas:
             axes.plot(
                 row["factor"],
                 place,
-                marker="o",
+                marker=_marker(row),
                 markersize=5,
                 markeredgecolor=found.colour,
                 markerfacecolor="white" if bounds else found.colour,
