@@ -62,7 +62,7 @@ def import_runs(source: str, columns: Sequence[str], budget: float | None, **opt
 
     \b
     cfo-bench import study.db --learner xgboost --task adult --metric auc
-    cfo-bench import smac3_output/adult/0 --learner xgboost --task adult --metric auc
+    cfo-bench import smac_run/0 --learner xgboost --task adult --metric auc
     cfo-bench import flaml.log --learner xgboost --task adult --metric auc
     cfo-bench import trials.csv --score val_auc --column seconds=time
 

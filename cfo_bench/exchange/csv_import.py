@@ -22,7 +22,7 @@ DURATION = "seconds"
 KNOWN: dict[str, type] = {**RUN_COLUMNS, **TRIAL_COLUMNS, DURATION: float}
 RUN_NAMES = ("learner", "task", "method", "fold", "seed")
 
-Row = dict[str, Any]
+CsvRow = dict[str, Any]
 
 
 def read_csv(
@@ -38,7 +38,7 @@ def read_csv(
         raise UserError(f"{str(source)!r} has no trials: it takes a line of names, then one a trial")
     (_, head), *rows = lines
     known, configs = _columns(source, head, columns or {}, hyperparameters)
-    groups: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[CsvRow]] = {}
     for number, cells in rows:
         row = _row(f"{source}, line {number}", dict(zip(head, cells, strict=True)), known, configs)
         groups.setdefault(tuple(row.get(name) for name in RUN_NAMES), []).append(row)
@@ -93,8 +93,10 @@ def _columns(
     return known, {name.removeprefix(CONFIG_PREFIX): name for name in chosen}
 
 
-def _row(place: str, cells: Mapping[str, str], known: Mapping[str, str], configs: Mapping[str, str]) -> Row:
-    row: Row = {name: _cell(place, cells[column], name) for name, column in known.items()}
+def _row(
+    place: str, cells: Mapping[str, str], known: Mapping[str, str], configs: Mapping[str, str]
+) -> CsvRow:
+    row: CsvRow = {name: _cell(place, cells[column], name) for name, column in known.items()}
     row["config"] = {name: value_of(cells[column]) for name, column in configs.items() if cells[column]}
     status = row.get("status")
     if status is not None and status not in set(Status):
@@ -118,7 +120,7 @@ def _cell(place: str, text: str, name: str) -> Any:
     return value
 
 
-def _run(source: Path, rows: Sequence[Row]) -> FoundRun:
+def _run(source: Path, rows: Sequence[CsvRow]) -> FoundRun:
     first = rows[0]
     is_whole = all(_is_whole(row) for row in rows)
     has_ends = all(row.get("ended_seconds") is not None for row in rows)
@@ -151,14 +153,14 @@ def _clock(source: Path, told: str | None, has_seconds: bool) -> SourceClock:
 _NEEDED = ("status", "started_seconds", "ended_seconds", "ask_seconds", "fit_seconds", "validate_seconds")
 
 
-def _is_whole(row: Row) -> bool:
+def _is_whole(row: CsvRow) -> bool:
     """Whether a row has all that a line of a trace needs."""
     if any(row.get(name) is None for name in (*_NEEDED, "number", "thread")):
         return False
     return bool((row["status"] == Status.OK) == (row.get("loss") is not None))
 
 
-def _trial(row: Row, meaning: Meaning, is_whole: bool) -> FoundTrial:
+def _trial(row: CsvRow, meaning: Meaning, is_whole: bool) -> FoundTrial:
     value = row.get(str(meaning))
     status = Status(row.get("status") or (Status.FAILED if value is None else Status.OK))
     record = _record(row, status) if is_whole else None
@@ -175,7 +177,7 @@ def _trial(row: Row, meaning: Meaning, is_whole: bool) -> FoundTrial:
     )
 
 
-def _record(row: Row, status: Status) -> TrialRecord:
+def _record(row: CsvRow, status: Status) -> TrialRecord:
     names = {"started": "started_seconds", "ended": "ended_seconds"}
-    fields: Row = {name: row.get(names.get(name, name)) for name in TrialRecord._fields}
+    fields: CsvRow = {name: row.get(names.get(name, name)) for name in TrialRecord._fields}
     return TrialRecord(**{**fields, "status": status})

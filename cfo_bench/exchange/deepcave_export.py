@@ -1,4 +1,4 @@
-"""Runs for DeepCAVE, in its DataFrame format: a folder a run, with `trials.csv` and `configspace.csv`.
+"""RunsToExport for DeepCAVE, in its DataFrame format: a folder a run, with `trials.csv` and `configspace.csv`.
 
 DeepCAVE 1.4 reads this format with the times of each trial. It does not read back what it writes in its own
 format (`history.jsonl`): its reader expects another number of values in a line.
@@ -16,7 +16,7 @@ from typing import Any
 
 from cfo_bench.errors import UserError
 from cfo_bench.exchange.param_ranges import params_of
-from cfo_bench.exchange.runs import Run
+from cfo_bench.exchange.runs import RunToExport
 from cfo_bench.records import Status, TrialRecord
 from cfo_bench.results.trace import Trace
 from cfo_bench.space import Categorical, Int, Param, Value, is_fixed
@@ -37,7 +37,7 @@ _SHOWN = (
 _SPACE_COLUMNS = ("name", "type", "lower", "upper", "log", "default", "ordered")
 
 
-def write_folders(out: Path, runs: Sequence[Run], *, force: bool = False) -> int:
+def write_folders(out: Path, runs: Sequence[RunToExport], *, force: bool = False) -> int:
     """Writes a folder for each run into `out`, and returns how many trials they have.
 
     A folder of that name is an error, with `force` it is replaced.
@@ -69,7 +69,7 @@ def folder_name(run_id: str) -> str:
     return run_id.replace("/", "--").replace(".", "%2E")
 
 
-def _write(folder: Path, run: Run, found: Trace) -> None:
+def _write(folder: Path, run: RunToExport, found: Trace) -> None:
     params = params_of(run.space, found.trials)
     columns = {param.name: _column(param.name) for param in params}
     with (folder / "configspace.csv").open("w", encoding="utf-8", newline="") as file:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.runs import Runs, Selection, runs_in
+from cfo_bench.exchange.runs import RunsToExport, RunFilter, runs_in
 from cfo_bench.exchange.trial_table import writer_for
 
 Folders = str | Path | Sequence[str | Path]
@@ -93,6 +93,8 @@ def export_to_deepcave(
     return Exported(str(folder), len(runs.runs), trials, runs.unreadable)
 
 
-def _runs(results: Folders, learners: Sequence[str], tasks: Sequence[str], methods: Sequence[str]) -> Runs:
+def _runs(
+    results: Folders, learners: Sequence[str], tasks: Sequence[str], methods: Sequence[str]
+) -> RunsToExport:
     folders = [results] if isinstance(results, str | Path) else results
-    return runs_in([Path(folder) for folder in folders], Selection(learners, tasks, methods))
+    return runs_in([Path(folder) for folder in folders], RunFilter(learners, tasks, methods))

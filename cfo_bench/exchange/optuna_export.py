@@ -1,4 +1,4 @@
-"""Runs as studies in an Optuna storage, for Optuna's own plots and its dashboard.
+"""RunsToExport as studies in an Optuna storage, for Optuna's own plots and its dashboard.
 
 A study is called as the run's id, and minimises the loss. Everything that Optuna has no place for is in user
 attributes, so that `optuna_import` reads the very same trials back.
@@ -15,7 +15,7 @@ from typing import Any
 from cfo_bench.errors import UserError
 from cfo_bench.exchange.optuna_storage import opened, require_optuna, sqlite_file
 from cfo_bench.exchange.param_ranges import params_of
-from cfo_bench.exchange.runs import Run
+from cfo_bench.exchange.runs import RunToExport
 from cfo_bench.exchange.trial_table import run_columns
 from cfo_bench.records import Status, TrialRecord
 from cfo_bench.results.trace import Trace
@@ -33,7 +33,7 @@ TRIAL_ATTRIBUTES = {
 _NO_DATE = datetime(1970, 1, 1)
 
 
-def write_studies(storage: str, runs: Sequence[Run], *, force: bool = False) -> int:
+def write_studies(storage: str, runs: Sequence[RunToExport], *, force: bool = False) -> int:
     """Adds a study for each run, and returns how many trials they have.
 
     A study of that name is an error, with `force` it is replaced. What else is in the storage stays.
@@ -56,7 +56,7 @@ def _url(storage: str) -> str:
     return storage
 
 
-def _make_room(url: str, storage: Any, runs: Sequence[Run], force: bool) -> None:
+def _make_room(url: str, storage: Any, runs: Sequence[RunToExport], force: bool) -> None:
     there = {one.study_name: one._study_id for one in storage.get_all_studies()}
     known = [run.id for run in runs if run.id in there]
     if known and not force:
@@ -68,7 +68,7 @@ def _make_room(url: str, storage: Any, runs: Sequence[Run], force: bool) -> None
         storage.delete_study(there[name])
 
 
-def _write(storage: Any, run: Run, found: Trace) -> int:
+def _write(storage: Any, run: RunToExport, found: Trace) -> int:
     import optuna
 
     study = optuna.create_study(storage=storage, study_name=run.id, direction="minimize")
@@ -84,7 +84,7 @@ def _write(storage: Any, run: Run, found: Trace) -> int:
     return len(found.trials)
 
 
-def _insert(storage: Any, study_id: int, run: Run, found: Trace) -> None:
+def _insert(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None:
     """Adds the trials to Optuna's tables, all at once.
 
     `Study.add_trial` takes 50 ms for each: it asks the data base some forty questions.
@@ -151,7 +151,7 @@ def _attributes(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def _provenance(run: Run, found: Trace) -> dict[str, Any]:
+def _provenance(run: RunToExport, found: Trace) -> dict[str, Any]:
     header = found.header
     machine = header.get("machine", {})
     about: dict[str, Any] = {

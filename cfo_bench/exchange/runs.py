@@ -17,7 +17,7 @@ from cfo_bench.space import Space
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RunFilter:
     """Which runs are wanted, by the names in tables; empty is all."""
 
     learners: Sequence[str] = ()
@@ -26,7 +26,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunToExport:
     """A run that has a trace."""
 
     id: str  # see run_id
@@ -63,19 +63,19 @@ class Run:
 
 
 @dataclass(slots=True)
-class Runs:
+class RunsToExport:
     """The runs to export, in the order of their ids, and a line for each file that can't be read."""
 
-    runs: list[Run] = field(default_factory=list)
+    runs: list[RunToExport] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[RunToExport]:
         return iter(self.runs)
 
 
-def runs_in(results: Sequence[Path], selection: Selection) -> Runs:
+def runs_in(results: Sequence[Path], selection: RunFilter) -> RunsToExport:
     """Every run below the folders that has begun, those that were interrupted or failed among them."""
-    found = Runs()
+    found = RunsToExport()
     seen: dict[str, Path] = {}
     for folder in results:
         listed = run_files(folder)
@@ -95,7 +95,7 @@ def runs_in(results: Sequence[Path], selection: Selection) -> Runs:
                     "them"
                 )
             seen[run_id] = path
-            found.runs.append(Run(run_id, path, *ends))
+            found.runs.append(RunToExport(run_id, path, *ends))
     if not found.runs:
         where = " and ".join(repr(str(folder)) for folder in results)
         nothing = f"no traces in {where}: cfo-bench run writes them"
@@ -104,7 +104,7 @@ def runs_in(results: Sequence[Path], selection: Selection) -> Runs:
     return found
 
 
-def _selected(runs: Sequence[Run], selection: Selection) -> list[Run]:
+def _selected(runs: Sequence[RunToExport], selection: RunFilter) -> list[RunToExport]:
     wanted = {"learner": selection.learners, "task": selection.tasks, "method": selection.methods}
     names = [run.names for run in runs]
     for kind, chosen in wanted.items():

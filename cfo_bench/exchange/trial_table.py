@@ -1,6 +1,6 @@
 """The tidy table of trials, one row a trial: its columns, and the CSV or Parquet file that holds it.
 
-docs/exchange.md describes the columns. A hyperparameter is a column `config.NAME`. Runs are read and written
+docs/exchange.md describes the columns. A hyperparameter is a column `config.NAME`. RunsToExport are read and written
 one after the other: a folder of results may be larger than memory.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.exchange.cells import cell, text_cell
-from cfo_bench.exchange.runs import Run
+from cfo_bench.exchange.runs import RunToExport
 from cfo_bench.records import TrialRecord
 from cfo_bench.results.trace import Trace
 from cfo_bench.space import Categorical, Int, Value
@@ -60,7 +60,7 @@ TRIAL_COLUMNS: dict[str, type] = {
 _FIELDS = {"started_seconds": "started", "ended_seconds": "ended"}
 
 
-def columns_of(runs: Iterable[Run]) -> dict[str, type | None]:
+def columns_of(runs: Iterable[RunToExport]) -> dict[str, type | None]:
     """Every column with its type; None for a hyperparameter whose values are of several types."""
     kinds: dict[str, set[type]] = {}
     for run in runs:
@@ -70,7 +70,7 @@ def columns_of(runs: Iterable[Run]) -> dict[str, type | None]:
     return {**RUN_COLUMNS, **TRIAL_COLUMNS, **configs}
 
 
-def write_csv(path: Path, runs: Sequence[Run]) -> int:
+def write_csv(path: Path, runs: Sequence[RunToExport]) -> int:
     """Writes the table, and returns how many trials it has."""
     columns = columns_of(runs)
     count = 0
@@ -84,7 +84,7 @@ def write_csv(path: Path, runs: Sequence[Run]) -> int:
     return count
 
 
-def write_parquet(path: Path, runs: Sequence[Run]) -> int:
+def write_parquet(path: Path, runs: Sequence[RunToExport]) -> int:
     """Writes the table with one row group a run, and returns how many trials it has."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -122,14 +122,14 @@ def writer_for(path: Path) -> Any:
     return WRITERS[path.suffix.lower()]
 
 
-def rows_of(run: Run, found: Trace) -> Iterator[dict[str, Any]]:
+def rows_of(run: RunToExport, found: Trace) -> Iterator[dict[str, Any]]:
     """The rows of a run, in the order in which its trials ended."""
     about = run_columns(run, found)
     for trial in found.trials:
         yield {**about, **_trial_columns(trial)}
 
 
-def run_columns(run: Run, found: Trace) -> dict[str, Any]:
+def run_columns(run: RunToExport, found: Trace) -> dict[str, Any]:
     """What every row of a run has in common."""
     header = found.header
     spec = header["spec"]
@@ -156,7 +156,7 @@ def _trial_columns(trial: TrialRecord) -> dict[str, Any]:
     return {**own, "status": str(trial.status), **configs}
 
 
-def _config_kinds(run: Run) -> dict[str, set[type]]:
+def _config_kinds(run: RunToExport) -> dict[str, set[type]]:
     """The types of each hyperparameter's values: as its space says, else as its trials have them."""
     space = run.space
     kinds: dict[str, set[type]] = {}

@@ -1,0 +1,59 @@
+"""Whatever times, values and statuses a source tells: its trace is whole, and has all of its trials."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock
+from cfo_bench.exchange.imported_trace import Source, Told, trace_of
+from cfo_bench.records import Status
+from cfo_bench.results.validation import check
+
+TOLD = Told(learner="xgboost", task="adult", method="tpe", metric="auc")
+SOURCE = Source(format="csv", file="own.csv", sha256="0" * 64)
+
+seconds = st.floats(0, 1e6)
+values = st.floats(0, 1) | st.sampled_from([math.nan, math.inf, None])
+
+
+@st.composite
+def trials(draw: st.DrawFn) -> FoundTrial:
+    started = draw(seconds)
+    return FoundTrial(
+        config=draw(st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9) | st.text("ab"))),
+        status=draw(st.sampled_from(list(Status))),
+        value=draw(values),
+        started=draw(st.just(started) | st.none()),
+        ended=started + draw(st.floats(0, 1e3)),
+        seconds=draw(st.floats(0, 1e3) | st.none()),
+        rows=draw(st.integers(1, 100) | st.none()),
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(trials(), min_size=1, max_size=12), st.sampled_from(SourceClock), st.sampled_from(Meaning))
+def test_a_trace_is_whole_and_has_every_trial(
+    found: list[FoundTrial], clock: SourceClock, meaning: Meaning
+) -> None:
+    made = trace_of(FoundRun(trials=found, clock=clock, meaning=meaning), TOLD, SOURCE)
+
+    lines = check("own.csv", made.content)
+    assert lines is not None and len(lines.trials) == len(found)
+    told = [one.value for one in found if one.status is Status.OK and one.value is not None]
+    scored = sorted(
+        value if meaning is Meaning.LOSS else 1.0 - value for value in told if math.isfinite(value)
+    )
+    assert sorted(row["loss"] for row in lines.trials if row["loss"] is not None) == scored
+    assert (lines.header["spec"]["clock"] == "wall") == (clock is SourceClock.WALL)
+    assert lines.end is not None and lines.end["digest"] is not None
+
+
+def test_a_long_time_without_a_trial_is_remarked_on() -> None:
+    found = [FoundTrial(config={}, value=0.5, started=one, ended=one + 10.0) for one in (0.0, 20.0, 9000.0)]
+
+    made = trace_of(FoundRun(trials=found, clock=SourceClock.WALL), TOLD, SOURCE)
+
+    assert made.remarks == ("for 8970 of its 9010 s no trial was under way: was it stopped in between?",)
