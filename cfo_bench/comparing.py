@@ -32,6 +32,7 @@ from cfo_bench.report.numbers.paired import sign_flip
 from cfo_bench.report.numbers.scores import METRIC_NAMES, TaskScores
 from cfo_bench.report.numbers.significance import LEVEL, holm
 from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.load import CONSTANT, FOREST, Selection, load
 from cfo_bench.report.reading.shortening import as_if_ended
 from cfo_bench.run.fork_server import fork_server
@@ -268,7 +269,9 @@ def _runs(suite: Suite, plan: ComparisonPlan, facts: TaskFacts) -> SuiteRuns:
 def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparison:
     suite, [task] = runs.suite, runs.data
     names = (*plan.methods, CONSTANT, FOREST)
-    read = load(suite.results, selection=Selection(plan.learners, (task,), names)).digests
+    read: list[Digest] = []
+    with suppress(UserError):  # there is nothing to read: nothing was done
+        read = load(suite.results, selection=Selection(plan.learners, (task,), names)).digests
     ended = comparable(as_if_ended(read, plan.budget_seconds)[0], plan.budget_seconds).digests
     everyone = [
         LearnerResults(learner, own)
@@ -290,7 +293,7 @@ def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparis
     if not folds:
         raise UserError(
             f"no fold was done by all of {', '.join(f'{m} tuning {one}' for one, m in pairs)} in "
-            f"{duration(elapsed)}: give more time with --for, or fewer rows"
+            f"{duration(elapsed)}: give more time with --for, or fewer rows; this machine may be busy"
         )
     return _answer(everyone[0].scores[0], done, losses, folds, runs, plan, elapsed)
 
