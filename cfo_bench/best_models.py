@@ -21,7 +21,7 @@ from cfo_bench import machine
 from cfo_bench.clock import utc_now
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.metrics import METRICS
-from cfo_bench.models import Recipe, kind_of, script
+from cfo_bench.models import ModelRecipe, kind_of, script
 from cfo_bench.models.saving import SavedModel as SavedModel
 from cfo_bench.models.saving import check_suffix, save
 from cfo_bench.models.saving import load_model as load_model
@@ -63,8 +63,8 @@ class BestConfiguration:
     header: Mapping[str, Any] = field(repr=False)  # the first line of the trace
 
     @property
-    def recipe(self) -> Recipe:
-        return Recipe(self.learner, self.config, Problem(self.problem), self.seed, self.learner_options)
+    def recipe(self) -> ModelRecipe:
+        return ModelRecipe(self.learner, self.config, Problem(self.problem), self.seed, self.learner_options)
 
     @property
     def scores_in_words(self) -> str:
@@ -229,7 +229,7 @@ def _best(runs: Sequence[Digest], wanted: Sequence[Digest]) -> BestConfiguration
 
 def _fixed(one: Digest) -> dict[str, Any]:
     spec = one.header["spec"]
-    recipe = Recipe(
+    recipe = ModelRecipe(
         one.learner, _steps(one).best_config, Problem(one.problem), one.seed, spec.get("learner_options", {})
     )
     try:

@@ -170,8 +170,8 @@ class Share(Parsed):
 class OneOf(Kind):
     """One of a few words."""
 
-    def __init__(self, known: Sequence[str]) -> None:
-        self.known = known
+    def __init__(self, known: Sequence[str], metavar: str | None = None) -> None:
+        self.known, self.metavar = known, metavar
 
     def read(self, key: str, marked: Marked) -> str:
         if not isinstance(marked.value, str):

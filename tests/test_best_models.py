@@ -21,7 +21,7 @@ from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.metrics import METRICS
-from cfo_bench.models import Recipe, kind_of, script
+from cfo_bench.models import ModelRecipe, kind_of, script
 from cfo_bench.models.saving import encoded, save
 from cfo_bench.models.training import on_all_rows, train
 from cfo_bench.records import Problem, Trial
@@ -99,7 +99,7 @@ def losses(learner: str, problem: Problem, seed: int, path: Path) -> tuple[float
     objective = LEARNERS.load(learner)().prepare(fold, 1, seed)
     ours = objective.evaluate(Trial(0, CONFIGS[learner]), Deadline(WallClock())).loss
     assert ours is not None
-    text = script(Recipe(learner, CONFIGS[learner], problem, seed), "y", (), ["About it."])
+    text = script(ModelRecipe(learner, CONFIGS[learner], problem, seed), "y", (), ["About it."])
     assert "cfo_bench" not in text
     code = namespace(text)
     frame = code["read"](str(path))
@@ -125,7 +125,7 @@ def test_the_script_of_the_network_learns_as_much_as_the_learner(problem: Proble
 
 def test_the_script_uses_native_categories_where_the_search_did(tmp_path: Path) -> None:
     table(Problem.BINARY, tmp_path / "mine.csv")
-    recipe = Recipe("xgboost", CONFIGS["xgboost"], Problem.BINARY, 0, {"categories": "native"})
+    recipe = ModelRecipe("xgboost", CONFIGS["xgboost"], Problem.BINARY, 0, {"categories": "native"})
     data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
     code = namespace(script(recipe, "y", (), ["About it."]))
     frame = code["read"](str(tmp_path / "mine.csv"))
@@ -142,7 +142,7 @@ def test_a_saved_model_predicts_as_the_trained_one_and_is_no_pickle(
 ) -> None:
     frame = table(problem, tmp_path / "mine.csv")
     data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
-    recipe = Recipe(learner, CONFIGS[learner], problem)
+    recipe = ModelRecipe(learner, CONFIGS[learner], problem)
     fold = on_all_rows(data)
     objective = LEARNERS.load(learner)().prepare(fold, 1, 0)
     trained = objective.fitted(CONFIGS[learner])

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from cfo_bench import Suite, run_suite
 from cfo_bench.cli.main import cli
 from cfo_bench.clock import monotonic
-from cfo_bench.comparing import Candidate, Comparison, _compared, _runs, _TimeIsUpError, _until, compare
+from cfo_bench.comparing import _compared, _runs, _TimeIsUpError, _until, compare
+from cfo_bench.comparison_answer import Candidate, Comparison
 from cfo_bench.comparison_plan import ComparisonPlan, planned, trees_that_fit
 from cfo_bench.errors import UserError
 from cfo_bench.report.numbers.estimates import Estimate

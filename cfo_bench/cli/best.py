@@ -72,9 +72,9 @@ def best(
     """Show the best configuration in RESULTS for each task and learner, with all its hyperparameters.
 
     \b
-    cfo-bench best results                                  # a table, also as --json
-    cfo-bench best results --task adult --python            # a script without cfo-bench
-    cfo-bench best results --fit my.csv -o model.ubj        # trained on all rows
+    cfo-bench best results                             # or --json
+    cfo-bench best results --task adult --python       # a script
+    cfo-bench best results --fit my.csv -o model.ubj   # trained on all rows
 
     A model is saved in its library's own format: .ubj or .json (xgboost), .txt (lightgbm), .pt (dnn: a state
     dict). scikit-learn has none but pickle, which runs code when it is loaded: forests and neighbours become

@@ -13,7 +13,7 @@ imports models.
 
 from __future__ import annotations
 
-from cfo_bench.models.recipe import Recipe, kind_of
+from cfo_bench.models.recipe import ModelRecipe, kind_of
 from cfo_bench.models.script import script
 
-__all__ = ["Recipe", "kind_of", "script"]
+__all__ = ["ModelRecipe", "kind_of", "script"]

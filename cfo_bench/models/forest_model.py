@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.models.recipe import Recipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants
 from cfo_bench.records import Problem
 
 _CODE = """
@@ -37,10 +37,10 @@ def predict_model(forest, x):
 class ForestModel:
     suffixes = (".npz",)
 
-    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+    def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         return {"random_state": recipe.seed}
 
-    def code(self, recipe: Recipe) -> str:
+    def code(self, recipe: ModelRecipe) -> str:
         found = {
             "n_estimators": recipe.config["n_estimators"],
             "max_leaf_nodes": recipe.config["max_leaves"],
@@ -67,7 +67,7 @@ class ForestModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {}
 
-    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             arrays = dict(found)
 

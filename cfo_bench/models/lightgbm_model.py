@@ -9,7 +9,7 @@ import numpy as np
 
 from cfo_bench.learners.lightgbm import fixed_settings, parameters
 from cfo_bench.metrics import Array
-from cfo_bench.models.recipe import Recipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants
 
 _CODE = """
 import lightgbm
@@ -34,10 +34,10 @@ def predict_model(booster, x):
 class LightGBMModel:
     suffixes = (".txt",)
 
-    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+    def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         return fixed_settings(recipe.problem, recipe.seed)
 
-    def code(self, recipe: Recipe) -> str:
+    def code(self, recipe: ModelRecipe) -> str:
         return _CODE.format(
             rounds=recipe.config["n_estimators"],
             parameters=constants("PARAMETERS", parameters(recipe.config), self.fixed(recipe)),
@@ -49,7 +49,7 @@ class LightGBMModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {}
 
-    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         import lightgbm
 
         booster = lightgbm.Booster(model_str=content.decode())

@@ -14,7 +14,7 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.models import dense_facts
 from cfo_bench.models.common_code import DENSE
-from cfo_bench.models.recipe import Recipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants
 from cfo_bench.records import Problem
 
 _CODE = """
@@ -41,11 +41,11 @@ def predict_model(model, x):
 class NeighboursModel:
     suffixes = (".npz",)
 
-    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+    def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         algorithm = recipe.options.get("algorithm", "auto")
         return {"weights": "uniform", "metric": "minkowski", "p": 2, "algorithm": algorithm}
 
-    def code(self, recipe: Recipe) -> str:
+    def code(self, recipe: ModelRecipe) -> str:
         found = {"n_neighbors": recipe.config["k"]}
         return _CODE.format(parameters=constants("PARAMETERS", found, self.fixed(recipe)), dense=DENSE)
 
@@ -57,7 +57,7 @@ class NeighboursModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {"dense": dense_facts.to_json(model.rows.encoder)}
 
-    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
         with np.load(io.BytesIO(content), allow_pickle=False) as found:

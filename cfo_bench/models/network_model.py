@@ -16,7 +16,7 @@ from cfo_bench.learners.dnn import DNN
 from cfo_bench.metrics import Array
 from cfo_bench.models import dense_facts
 from cfo_bench.models.common_code import DENSE
-from cfo_bench.models.recipe import Recipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants
 from cfo_bench.records import Problem
 
 _CODE = """
@@ -100,12 +100,12 @@ def predict_model(model, x):
 class NetworkModel:
     suffixes = (".pt",)
 
-    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+    def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         learner = DNN(**recipe.options)
         names = ("max_epochs", "patience", "early_stopping_share", "min_improvement")
         return {name: getattr(learner, name) for name in names}
 
-    def code(self, recipe: Recipe) -> str:
+    def code(self, recipe: ModelRecipe) -> str:
         parameters = constants("PARAMETERS", recipe.config, self.fixed(recipe))
         return _CODE.format(seed=recipe.seed, parameters=parameters, dense=DENSE)
 
@@ -128,7 +128,7 @@ class NetworkModel:
             "target_deviation": model.deviation,
         }
 
-    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         import torch
 
         try:

@@ -14,7 +14,7 @@ from cfo_bench.space import Config
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ModelRecipe:
     learner: str
     config: Config
     problem: Problem
@@ -31,10 +31,10 @@ class ModelKind(Protocol):
 
     suffixes: tuple[str, ...]  # of its files, the usual one first
 
-    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+    def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         """Every setting that is not a hyperparameter and decides the model, under the library's names."""
 
-    def code(self, recipe: Recipe) -> str:
+    def code(self, recipe: ModelRecipe) -> str:
         """Python with `train_model(x, y, is_category, n_classes)` and `predict_model(model, x)`."""
 
     def content(self, model: Any, suffix: str) -> bytes:
@@ -43,7 +43,7 @@ class ModelKind(Protocol):
     def facts(self, model: Any) -> dict[str, Any]:
         """What `load` needs besides the file, as JSON."""
 
-    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         """The `predict` of a model in a file; `about` is what the JSON beside it says."""
 
 

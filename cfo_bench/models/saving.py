@@ -18,7 +18,7 @@ import numpy as np
 
 from cfo_bench.errors import UserError
 from cfo_bench.metrics import Array
-from cfo_bench.models.recipe import Recipe, kind_of
+from cfo_bench.models.recipe import ModelRecipe, kind_of
 from cfo_bench.records import Problem
 from cfo_bench.safe_writing import read_regular, write_whole
 from cfo_bench.tasks.arrays import LARGEST
@@ -31,7 +31,7 @@ FORMAT = 1
 ABOUT_SUFFIX = ".json"  # of the file beside the model
 
 
-def check_suffix(recipe: Recipe, path: Path) -> None:
+def check_suffix(recipe: ModelRecipe, path: Path) -> None:
     suffixes = kind_of(recipe.learner).suffixes
     if path.suffix not in suffixes:
         example = path.with_suffix(suffixes[0]).name
@@ -41,7 +41,9 @@ def check_suffix(recipe: Recipe, path: Path) -> None:
         )
 
 
-def save(path: Path, recipe: Recipe, model: Any, data: DataSet, provenance: Mapping[str, Any]) -> list[Path]:
+def save(
+    path: Path, recipe: ModelRecipe, model: Any, data: DataSet, provenance: Mapping[str, Any]
+) -> list[Path]:
     """Writes the model, and the file beside it; the paths of both."""
     kind = kind_of(recipe.learner)
     content = kind.content(model, path.suffix)
@@ -99,7 +101,7 @@ def load_model(path: str | Path) -> SavedModel:
     beside = path.with_name(path.name + ABOUT_SUFFIX)
     try:
         content, about = read_regular(path), json.loads(read_regular(beside))
-        recipe = Recipe(
+        recipe = ModelRecipe(
             about["learner"],
             about["config"],
             Problem(about["problem"]),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cfo_bench.models.common_code import COMMON, MAIN
-from cfo_bench.models.recipe import Recipe, kind_of
+from cfo_bench.models.recipe import ModelRecipe, kind_of
 
 
-def script(recipe: Recipe, target: str, drop: Sequence[str], about: Sequence[str]) -> str:
+def script(recipe: ModelRecipe, target: str, drop: Sequence[str], about: Sequence[str]) -> str:
     """The script; `about` are lines of its docstring, which say where the configuration is from."""
     code = kind_of(recipe.learner).code(recipe)
     lines = [line for line in code.splitlines() if line.startswith(("import ", "from "))]

@@ -8,7 +8,7 @@ import numpy as np
 
 from cfo_bench.errors import CfoBenchError, RunError, describe
 from cfo_bench.learners import LEARNERS
-from cfo_bench.models.recipe import Recipe
+from cfo_bench.models.recipe import ModelRecipe
 from cfo_bench.records import Fold
 from cfo_bench.tasks.arrays import encode
 from cfo_bench.tasks.data_set import DataSet
@@ -25,7 +25,7 @@ def on_all_rows(data: DataSet) -> Fold:
     return encode(data, Split(np.arange(n_rows), some, "all rows"))
 
 
-def train(recipe: Recipe, fold: Fold, threads: int) -> Any:
+def train(recipe: ModelRecipe, fold: Fold, threads: int) -> Any:
     """The model of a recipe, on all training rows of the fold."""
     learner = LEARNERS.load(recipe.learner)(**recipe.options)
     try:

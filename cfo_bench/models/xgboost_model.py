@@ -7,7 +7,7 @@ from typing import Any
 
 from cfo_bench.learners.xgboost import fixed_settings
 from cfo_bench.metrics import Array
-from cfo_bench.models.recipe import Recipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants
 
 _CODE = """
 import xgboost
@@ -28,10 +28,10 @@ def predict_model(booster, x):
 class XGBoostModel:
     suffixes = (".ubj", ".json")
 
-    def fixed(self, recipe: Recipe) -> dict[str, Any]:
+    def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         return fixed_settings(recipe.problem, recipe.seed)
 
-    def code(self, recipe: Recipe) -> str:
+    def code(self, recipe: ModelRecipe) -> str:
         found = {name: value for name, value in recipe.config.items() if name != "n_estimators"}
         is_native = _has_native_categories(recipe)
         return _CODE.format(
@@ -48,7 +48,7 @@ class XGBoostModel:
     def facts(self, model: Any) -> dict[str, Any]:
         return {}
 
-    def load(self, content: bytes, about: Mapping[str, Any], recipe: Recipe) -> Callable[[Array], Array]:
+    def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         import xgboost
 
         booster = xgboost.Booster()
@@ -79,5 +79,5 @@ def _feature_types(columns: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["c" if "categories" in one else "q" for one in columns]
 
 
-def _has_native_categories(recipe: Recipe) -> bool:
+def _has_native_categories(recipe: ModelRecipe) -> bool:
     return recipe.options.get("categories") == "native"

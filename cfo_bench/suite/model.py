@@ -102,7 +102,7 @@ class Suite(Settings, Grid):
         None, Text(), "The column of --data to predict.", in_file="The column of `data` to predict.",
     )
     problem: str | None = setting(
-        None, OneOf(tuple(one.value for one in Problem)),
+        None, OneOf(tuple(one.value for one in Problem), "KIND"),
         "What --target is, where its values don't tell: binary, multiclass or regression.",
         in_file="What the target is, where its values don't tell: binary, multiclass or regression.",
     )
