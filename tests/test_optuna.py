@@ -95,13 +95,23 @@ def params(study: Any) -> list[dict[str, Any]]:
 # --- the search is CFO's --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("mode", "method"), [("paper", CFO), ("tuned", CFOTuned)])
-def test_on_a_fixed_space_the_sampler_proposes_what_cfo_proposes(mode: str, method: type[CFO]) -> None:
-    study = optuna.create_study(sampler=sampler(mode=mode))
+def test_on_a_fixed_space_the_sampler_proposes_what_cfo_proposes() -> None:
+    study = optuna.create_study(sampler=sampler())
 
     study.optimize(objective, n_trials=300)
 
-    assert params(study) == proposals(method(SPACE, START, 7), 300)
+    assert params(study) == proposals(CFO(SPACE, START, 7), 300)
+
+
+def test_the_tuned_mode_is_told_the_seconds_that_the_storage_has() -> None:
+    study = optuna.create_study(sampler=sampler(mode="tuned", overhead=None))
+
+    study.optimize(objective, n_trials=60)
+
+    tuned = CFOTuned(SPACE, START, 7, overhead=None)
+    seconds = [trial.duration.total_seconds() for trial in study.trials]
+    assert params(study) == proposals(tuned, 60, lambda n, config: Result.ok(loss(config), seconds[n]))
+    assert tuned.threads[0].history.spent_seconds == pytest.approx(sum(seconds))
 
 
 def test_options_are_cfos() -> None:

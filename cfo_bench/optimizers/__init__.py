@@ -4,6 +4,7 @@ A method is given a space, a start and a seed. It knows nothing of tasks, files 
 the words. `run/` builds methods through METHODS, which also lists those of installed packages.
 
 cfo, cfo0, flow2       the paper's algorithms, on local_search (ask and tell) and geometry (the vectors)
+cfo_tuned              our own search, with the model of small_process and search_history
 random_search          random search
 bandster, dehb_peer, flaml_peers, gaussian_process, hyperopt_tpe, nevergrad_peers, optuna_samplers,
 optuna_families, optuna_hub, smac_forest, smac_fidelity
@@ -91,7 +92,7 @@ METHODS = Registry(
         ),
         "cfo-tuned": Row(
             "cfo_bench.optimizers.cfo_tuned:CFOTuned",
-            "CFO with our own settings, not the paper's",
+            "ours, not the paper's: CFO's search, a small Gaussian process chooses among its steps",
             group=PEERS,
             source=f"{_ARXIV}2005.01571",
         ),

@@ -239,7 +239,7 @@ def test_a_suite_that_is_nowhere_is_told(name: str, said: str) -> None:
 
 def test_the_shipped_suites_are_these() -> None:
     assert list(shipped()) == [
-        *("knn", "paper-dnn", "paper-xgboost", "paper-yahpo", "quickstart", "smoke", "tables")
+        *("evidence", "knn", "paper-dnn", "paper-xgboost", "paper-yahpo", "quickstart", "smoke", "tables")
     ]
 
 
