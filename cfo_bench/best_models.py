@@ -91,6 +91,12 @@ def best_configurations(
 
     Runs on different folds are made comparable by the mean loss of all methods on their fold. With one
     method, the lowest loss decides. Trials on part of the rows count only where a run has no others.
+
+    results   one results folder, or several
+    tasks     only these; empty: all
+    learners  only these; empty: all
+    methods   only these; empty: all
+    returns   the configurations with their scores
     """
     folders = [Path(results)] if isinstance(results, str | Path) else [Path(one) for one in results]
     found: dict[tuple[str, str], list[Digest]] = {}
@@ -112,7 +118,11 @@ def best_configurations(
 
 
 def python_script(best: BestConfiguration) -> str:
-    """A script that trains this model with the plain library, and predicts with it."""
+    """A script that trains this model with the plain library, and predicts with it.
+
+    best     one of `best_configurations`
+    returns  the text of the script
+    """
     version = best.header.get("cfo_bench", {}).get("version", "")
     return script(
         best.recipe,
@@ -148,8 +158,14 @@ def fit_best(
 ) -> FittedModel:
     """Trains the model on all rows of a file and saves it, with its provenance in a JSON file beside it.
 
-    The target and the dropped columns are those of the search unless they are given; threads are as many as
-    there are cores.
+    best                 one of `best_configurations`
+    data                 the file with the rows
+    out                  the file for the model; its suffix is that of the library's own format
+    target               the column to predict; None: that of the search
+    drop                 columns to leave out; empty: those of the search
+    drop_missing_target  leave out rows without a target
+    threads              None: as many as there are cores
+    returns              the files, and whether the data is that of the search
     """
     out, recipe = Path(out), best.recipe
     check_suffix(recipe, out)

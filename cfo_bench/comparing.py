@@ -27,7 +27,6 @@ from cfo_bench.quantities import seconds as seconds_of
 from cfo_bench.records import DataRef, RunSpec, TaskFacts
 from cfo_bench.registry import Registry
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.numbers.paired import sign_flip
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import LEVEL, holm
@@ -69,12 +68,27 @@ def compare(
     spent_seconds: float = 0.0,
     on_event: Callable[[Event], None] = ignore,
 ) -> Comparison:
-    """Compares learners and methods on a file within `for_seconds` in all, such as 600 or "10m".
+    """Compares learners and methods on a data file, within a given time in all.
 
-    The traces go into `results`, by default a folder such as compare-my-600s: the same call again finds them
-    there. Learners and methods are chosen unless they are given. Scores are on rows that no method has seen,
-    unless `validation` is "fold". Runs that are not done in time don't count. `spent_seconds` of the time are
-    over already: a program may have taken some to start.
+    Runs that are not done in time don't count.
+
+    data                 the file
+    target               the column to predict
+    for_seconds          the whole time, such as 600 or "10m"
+    problem              binary, multiclass or regression; None: the values of the target tell
+    drop                 columns to leave out
+    drop_missing_target  leave out rows without a target
+    learners             only these; empty: they are chosen
+    methods              only these; empty: they are chosen
+    validation           "holdout": scores are on rows that no method has seen; "fold": on the rows that trials
+                         were selected by
+    results              where the traces go. None: a folder such as compare-my-600s. The same call again finds
+                         them there
+    jobs                 runs at a time; None: one for each core
+    seed                 of the methods
+    spent_seconds        so much of the time is over already: a program may have taken some to start
+    on_event             is called with each event of the runs
+    returns              the answer, and the scores behind it
     """
     started = monotonic() - spent_seconds
     total = _seconds(for_seconds)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cfo_bench.metrics import METRICS
 from cfo_bench.report.numbers.estimates import Estimate
-from cfo_bench.report.numbers.scores import METRIC_NAMES
+from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.numbers.significance import LEVEL
 
 

@@ -98,6 +98,10 @@ def extras() -> dict[str, set[str]]:
     found = {module: {"testing"} for module in sources() if module.startswith("cfo_bench.testing")}
     found["cfo_bench.report.numbers.fanova"] = {"baselines"}  # it says so when it is asked for
     found["cfo_bench.optuna"] = {"baselines"}  # it says so when it is imported
+    for module in ("optuna_export", "optuna_import", "optuna_storage"):
+        found[f"cfo_bench.exchange.{module}"] = {"baselines"}
+    found["cfo_bench.models.lightgbm_model"] = {"learners"}
+    found["cfo_bench.models.network_model"] = {"dnn"}
     for row in ROWS.values():
         folder = target(row).rpartition(".")[0]
         is_its_own = folder.count(".") > 1  # cfo_bench.engines.dask; cfo_bench.engines is everybody's

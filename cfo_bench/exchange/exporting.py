@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.runs import RunsToExport, RunFilter, runs_in
+from cfo_bench.exchange.runs import RunFilter, RunsToExport, runs_in
 from cfo_bench.exchange.trial_table import writer_for
 
 Folders = str | Path | Sequence[str | Path]
@@ -33,9 +33,15 @@ def export_trials(
     methods: Sequence[str] = (),
     force: bool = False,
 ) -> Exported:
-    """Writes one row a trial to a `.csv` or `.parquet` file; docs/exchange.md describes the columns.
+    """Writes one row for each trial to a `.csv` or `.parquet` file; docs/exchange.md describes the columns.
 
-    The filters are names as tables have them; empty is all. An existing file is an error, unless `force`.
+    results   one results folder, or several
+    out       the file
+    learners  only these; empty: all
+    tasks     only these; empty: all
+    methods   only these; empty: all
+    force     replace an existing file
+    returns   what was written
     """
     path = Path(out)
     write = writer_for(path)
@@ -64,7 +70,13 @@ def export_to_optuna(
 ) -> Exported:
     """Adds a study for each run to an Optuna storage, such as `sqlite:///trials.db`.
 
-    A study of the same name is an error, unless `force` replaces it.
+    results   one results folder, or several
+    storage   the URL of the storage
+    learners  only these; empty: all
+    tasks     only these; empty: all
+    methods   only these; empty: all
+    force     replace studies of the same name
+    returns   what was written
     """
     from cfo_bench.exchange.optuna_export import write_studies
 
@@ -84,7 +96,13 @@ def export_to_deepcave(
 ) -> Exported:
     """Writes a folder for each run into `folder`, which DeepCAVE opens.
 
-    An existing folder of a run is an error, unless `force` replaces it.
+    results   one results folder, or several
+    folder    where the folders go
+    learners  only these; empty: all
+    tasks     only these; empty: all
+    methods   only these; empty: all
+    force     replace the folder of a run that exists
+    returns   what was written
     """
     from cfo_bench.exchange.deepcave_export import write_folders
 

@@ -55,10 +55,29 @@ def import_trials(
 ) -> list[Imported]:
     """Writes the runs of an Optuna storage, a SMAC run, a FLAML log or a CSV file as traces into `results`.
 
-    What the source does not tell has to be said: mostly `learner`, `task` and `metric`. `loss` or `score`
-    names the value of a trial where there are several, `columns` those of a CSV file. Several runs that
-    would have the same name get one seed after the other. An existing trace is an error, unless `force`
-    replaces it.
+    What the source does not tell has to be said: mostly `learner`, `task` and `metric`. Several runs that
+    would have the same name get one seed after the other.
+
+    source           the storage, folder or file
+    results          the results folder to put the traces into
+    format           optuna, smac, flaml or csv; None: as it looks
+    learner          what was tuned
+    task             the data set
+    method           what tuned it
+    fold             the fold that it was tuned on
+    seed             tells repetitions apart
+    metric           the metric that was tuned, such as auc
+    problem          binary, multiclass or regression, where the metric does not tell
+    budget_seconds   the time that the run had
+    constant_loss    the loss of a constant prediction
+    clock            what the times are: see docs/exchange.md
+    studies          only these Optuna studies; empty: all
+    loss             which value of a trial is its loss
+    score            which value of a trial is its score: the metric itself
+    columns          what a column of a CSV file is; docs/exchange.md has the names
+    hyperparameters  columns of a CSV file that are hyperparameters
+    force            replace runs that were imported before
+    returns          the runs that were imported
     """
     told = Told(
         learner=learner,

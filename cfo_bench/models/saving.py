@@ -96,7 +96,11 @@ class SavedModel:
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """A model that `cfo-bench best --fit` has saved. A UserError if either was changed."""
+    """A model that `cfo-bench best --fit` has saved. It is a `UserError` if one of its files was changed.
+
+    path     of the model; the JSON file with its provenance is beside it
+    returns  the model, which predicts from a pandas frame
+    """
     path = Path(path)
     beside = path.with_name(path.name + ABOUT_SUFFIX)
     try:

@@ -126,8 +126,8 @@ def _best(results: LearnerResults) -> Table:
         "best-configurations",
         "The best configuration of every run",
         "One row for each run: the score of its best configuration on the validation part, by which it was "
-        f"selected{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own seconds in "
-        "that trial, and their sum. `cfo-bench best` makes a script or a model of one.",
+        f"selected{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own "
+        "seconds in that trial, and their sum. `cfo-bench best` makes a script or a model of one.",
         (
             *("task", "method", "fold", "seed", "metric", *scores_of, *names),
             *("evaluation_seconds", "method_seconds", "seconds"),
