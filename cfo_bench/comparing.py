@@ -80,10 +80,10 @@ def compare(
     drop_missing_target  leave out rows without a target
     learners             only these; empty: they are chosen
     methods              only these; empty: they are chosen
-    validation           "holdout": scores are on rows that no method has seen; "fold": on the rows that trials
-                         were selected by
-    results              where the traces go. None: a folder such as compare-my-600s. The same call again finds
-                         them there
+    validation           "holdout": scores are on rows that no method has seen; "fold": on the rows that
+                         trials were selected by
+    results              where the traces go. None: a folder such as compare-my-600s. The same call again
+                         finds them there
     jobs                 runs at a time; None: one for each core
     seed                 of the methods
     spent_seconds        so much of the time is over already: a program may have taken some to start
