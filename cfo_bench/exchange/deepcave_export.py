@@ -1,4 +1,4 @@
-"""RunsToExport for DeepCAVE, in its DataFrame format: a folder a run, with `trials.csv` and `configspace.csv`.
+"""Runs for DeepCAVE, in its DataFrame format: a folder a run, with `trials.csv` and `configspace.csv`.
 
 DeepCAVE 1.4 reads this format with the times of each trial. It does not read back what it writes in its own
 format (`history.jsonl`): its reader expects another number of values in a line.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.runs import RunsToExport, RunFilter, runs_in
+from cfo_bench.exchange.runs import RunFilter, RunsToExport, runs_in
 from cfo_bench.exchange.trial_table import writer_for
 
 Folders = str | Path | Sequence[str | Path]

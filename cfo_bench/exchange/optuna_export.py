@@ -1,4 +1,4 @@
-"""RunsToExport as studies in an Optuna storage, for Optuna's own plots and its dashboard.
+"""Runs as studies in an Optuna storage, for Optuna's own plots and its dashboard.
 
 A study is called as the run's id, and minimises the loss. Everything that Optuna has no place for is in user
 attributes, so that `optuna_import` reads the very same trials back.

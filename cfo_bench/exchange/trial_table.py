@@ -1,6 +1,6 @@
 """The tidy table of trials, one row a trial: its columns, and the CSV or Parquet file that holds it.
 
-docs/exchange.md describes the columns. A hyperparameter is a column `config.NAME`. RunsToExport are read and written
+docs/exchange.md describes the columns. A hyperparameter is a column `config.NAME`. Runs are read and written
 one after the other: a folder of results may be larger than memory.
 """
 
