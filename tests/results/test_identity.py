@@ -50,7 +50,13 @@ def test_what_differs_is_named_with_both_values(
     assert differences(header(), other) == expected
 
 
-TARGET = {"sha256": "a" * 64, "target": "y1", "problem": "binary"}
+TARGET = {
+    "sha256": "a" * 64,
+    "target": "y1",
+    "problem": "binary",
+    "dropped_columns": [],
+    "dropped_rows": 0,
+}
 
 
 @pytest.mark.parametrize(
