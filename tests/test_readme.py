@@ -1,4 +1,4 @@
-"""What the README shows is true: its examples run. tests/test_docs.py sees to its links, commands and library examples."""
+"""What the README shows is true. tests/test_docs.py sees to its links, commands and library examples."""
 
 from __future__ import annotations
 
