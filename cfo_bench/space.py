@@ -64,7 +64,7 @@ class Int:
         plain = without_numpy(value)
         if type(plain) is int and self.low <= plain <= self.high:
             return plain
-        raise SpaceError(f"{self.name} = {value!r} is none of the whole numbers in [{self.low}, {self.high}]")
+        raise SpaceError(f"{self.name} = {value!r} is not a whole number in [{self.low}, {self.high}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Float:
         plain = without_numpy(value)
         if (type(plain) is float or type(plain) is int) and self.low <= plain <= self.high:
             return float(plain)
-        raise SpaceError(f"{self.name} = {value!r} is none of the floats in [{self.low}, {self.high}]")
+        raise SpaceError(f"{self.name} = {value!r} is not a number in [{self.low}, {self.high}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Categorical:
         for choice in self.choices:
             if type(plain) is type(choice) and plain == choice:  # 1 is not True
                 return choice
-        raise SpaceError(f"{self.name} = {value!r} is none of its choices {list(self.choices)}")
+        raise SpaceError(f"{self.name} = {value!r} is not one of its choices {list(self.choices)}")
 
 
 Param = Int | Float | Categorical
@@ -167,7 +167,7 @@ class Space:
         if len(self._by_name) < len(self.params):
             names = [param.name for param in self.params]
             twice = next(name for name in names if names.count(name) > 1)
-            raise SpaceError(f"hyperparameter {twice!r} stands in the space twice: rename one")
+            raise SpaceError(f"hyperparameter {twice!r} is in the space twice: rename one")
         for name in self._by_name:
             if type(name) is not str or not _can_be_written(name):
                 raise SpaceError(f"a hyperparameter is called {name!r}: give it a name that UTF-8 can hold")
@@ -212,7 +212,7 @@ class Space:
             missing = [name for name in self._by_name if name not in config]
             extra = [name for name in config if name not in self._by_name]
             raise SpaceError(
-                f"a configuration has one value a hyperparameter: missing {missing}, unknown {extra}"
+                f"a configuration has one value for each hyperparameter: missing {missing}, unknown {extra}"
             )
 
     def to_json(self) -> list[dict[str, Any]]:

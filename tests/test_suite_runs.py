@@ -82,7 +82,9 @@ def test_a_suite_on_other_data_is_refused_before_anything_is_written(tmp_path: P
 
     assert run_suite(suite(0)).exit_code == 0
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
-    with pytest.raises(TraceError, match=r"fold-0_seed-0.jsonl is of another run \(.*\), and 1 more: use"):
+    with pytest.raises(
+        TraceError, match=r"fold-0_seed-0.jsonl belongs to another run \(.*\), and 1 more: use"
+    ):
         run_suite(suite(1))
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     again = run_suite(suite(0))

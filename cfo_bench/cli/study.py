@@ -29,7 +29,7 @@ def study() -> None:
     type=click.FloatRange(min=0, min_open=True),
     default=86400.0,
     show_default=True,
-    help="Seconds after which the study is cut off, wherever it stands.",
+    help="Stop the study after this many seconds.",
 )
 @click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of the model."

@@ -161,7 +161,7 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
     for name in options:
         if name in own or name in ("self", "space", "start", "seed", "parallel") or not name.isidentifier():
             raise UserError(
-                f"program {program.name!r} has an option {name!r}, a name that is taken or is none: rename it"
+                f"program {program.name!r} has an option {name!r}, a name that can't be used: rename it"
             )
     typed = {**{name: (_type_of(default), default) for name, default in options.items()}, **own}
 

@@ -149,7 +149,7 @@ def from_bytes(data: bytes, path: str = "the file") -> SurrogateFile:
     members = _members(data, path)
     text = orjson.loads(members.pop(_TEXT))
     if text["format"] != FORMAT:
-        _refuse(path, "it is of another format")
+        _refuse(path, "it has another format")
     if text["version"] != VERSION:
         raise UserError(
             f"{path} has version {brief_line(repr(text['version']), 40)} of the format, and this cfo-bench "

@@ -42,7 +42,8 @@ def of_another_run(path: Path, found: Sequence[tuple[str, str, str]], more: str 
     """The error for a trace whose run differs in what was `found`; `more` is said behind it."""
     differing = "; ".join(f"{what} {there} there, {here} here" for what, there, here in found)
     return TraceError(
-        f"{path} is of another run ({differing}){more}: use another --results, or --force to run it again"
+        f"{path} belongs to another run ({differing}){more}: use another --results, or --force to run it "
+        "again"
     )
 
 

@@ -133,7 +133,7 @@ def _wrong_together(given: Mapping[str, Any], sources: Sequence[str]) -> str | N
         return "a task without a name: add name: …"
     name = given["name"]
     if not sources:
-        return f"task {name!r} comes from nowhere: add one of {', '.join(SOURCES)}"
+        return f"task {name!r} has no source: add one of {', '.join(SOURCES)}"
     if "file" in sources and len(sources) > 1:
         return f"task {name!r} is from a file and from {sources[0]}: leave one out"
     if "openml_task" in sources and "openml_data" in sources:

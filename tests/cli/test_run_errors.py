@@ -138,5 +138,5 @@ def test_a_trace_of_another_run_is_one_line_and_stays_as_it_is(program: Program,
     assert answer.returncode == 2
     assert answer.stdout == "[]\n"  # another run's numbers are not shown as this one's
     (line,) = answer.stderr.splitlines()
-    assert "is of another run (trial_timeout_seconds None there, 2.0 here)" in line
+    assert "belongs to another run (trial_timeout_seconds None there, 2.0 here)" in line
     assert path.read_bytes() == before

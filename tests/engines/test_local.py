@@ -179,4 +179,4 @@ def test_a_finished_trace_of_another_run_is_not_taken_for_this_one(tmp_path: Pat
     run(tmp_path, "go([spec(0, max_trials=3)], 1)")
     found = run(tmp_path, "go([spec(0, max_trials=3, trial_timeout_seconds=9.0)], 1)")
     assert found["outcomes"] == ["failed"] and found["codes"] == [2]
-    assert "is of another run (trial_timeout_seconds None there, 9.0 here)" in found["heard"][0][2]
+    assert "belongs to another run (trial_timeout_seconds None there, 9.0 here)" in found["heard"][0][2]

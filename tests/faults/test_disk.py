@@ -149,7 +149,7 @@ def test_a_trace_of_another_spec_is_left_as_it_is(bench, faulty, other: list[str
     words = [*faulty(budget=60), *SHORT]
     bench.run(*words)
     before = bench.trace_path().read_bytes()
-    one_line(bench.run(*words, *other), 2, "is of another run", "--force")
+    one_line(bench.run(*words, *other), 2, "belongs to another run", "--force")
     assert bench.trace_path().read_bytes() == before
 
 

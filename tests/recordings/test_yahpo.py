@@ -81,7 +81,7 @@ def test_a_value_that_is_held_leaves_the_space_with_all_that_it_turns_off(copy: 
 
     assert not {"booster", "rate_drop", "skip_drop", "trainsize", "repl", "task_id"} & names
     assert {"nrounds", "eta", "num.impute.selected.cpo"} <= names
-    with pytest.raises(OptionError, match="booster = 'gbtre' is none of its choices"):
+    with pytest.raises(OptionError, match="booster = 'gbtre' is not one of its choices"):
         LEARNERS.load("yahpo:rbv2_xgboost")(booster="gbtre")
 
 

@@ -91,5 +91,7 @@ def test_what_an_old_header_lacks_is_as_by_default() -> None:
 
 def test_another_run_is_refused_with_what_differs_and_a_remedy() -> None:
     check_same_run(Path("t.jsonl"), header(), header())
-    with pytest.raises(TraceError, match=r"^t\.jsonl is of another run \(seed 0 there, 7 here\): .*--force"):
+    with pytest.raises(
+        TraceError, match=r"^t\.jsonl belongs to another run \(seed 0 there, 7 here\): .*--force"
+    ):
         check_same_run(Path("t.jsonl"), header(), header(seed=7))

@@ -52,7 +52,7 @@ def test_a_trial_with_numbers_of_numpy_gets_plain_ones() -> None:
         (Trial(3, CONFIG, 2**63), "the number of rows is 9223372036854775808"),
         (Trial(3, CONFIG, None, []), r"the thread is \[\]"),
         (Trial(3, CONFIG, None, -1), "the thread is -1"),
-        (Trial(3, {"x": True}), "x = True is none of the whole numbers"),
+        (Trial(3, {"x": True}), "x = True is not a whole number"),
         (Trial(3, {"x": 1, 7: 1}), r"unknown \[7\]"),
     ],
 )

@@ -293,7 +293,7 @@ def test_a_finished_run_is_left_as_it_is_and_another_run_refused(
     evaluate(page, 2)
     past = prepare_to_resume(todo, page, lambda text: None)
     assert past is not None and past.is_finished and len(past.trials) == 2
-    with pytest.raises(TraceError, match="is of another run"):
+    with pytest.raises(TraceError, match="belongs to another run"):
         prepare_to_resume(replace(todo, spec=replace(SPEC, seed=9)), page, lambda text: None)
 
 

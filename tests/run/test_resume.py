@@ -57,7 +57,7 @@ def test_a_past_of_another_spec_is_refused_and_says_what_differs(
     run: Run, change: dict[str, Any], words: str
 ) -> None:
     header, *trials, _ = run(spec())
-    with pytest.raises(TraceError, match=rf"is of another run.*{words}.*--force"):
+    with pytest.raises(TraceError, match=rf"belongs to another run.*{words}.*--force"):
         run(replace(spec(), **change), Trace(header, trials, None))
 
 

@@ -117,7 +117,7 @@ def test_the_environment_names_tables_and_offline(own: Path, monkeypatch: pytest
         ("- name: a\n  openml_task: three", r"line 2: openml_task is 'three': write a whole number above 0"),
         ("- name: a\n  pmlb: x\n  problem: binry", r"line 3: problem is 'binry': .*did you mean 'binary'"),
         ("- {pmlb: x}", "line 1: a task without a name"),
-        ("- {name: a}", "line 1: task 'a' comes from nowhere: add one of openml_task, openml_data"),
+        ("- {name: a}", "line 1: task 'a' has no source: add one of openml_task, openml_data"),
         ("- {name: a, pmlb: x}\n- {name: a, pmlb: y}", "line 2: 'a' is the name in line 1 already"),
         ("- {name: a/b, pmlb: x}", "line 1: name is 'a/b': leave out slashes"),
         ("- {name: a, file: x.csv}", "line 1: task 'a' is from a file and has no target"),
