@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,11 +37,16 @@ def regret(found: TargetFolds, method: str, moments: Array) -> Regret:
     mean = tasks.mean(axis=0)
     if len(tasks) < FEWEST_TASKS:
         return Regret(mean, None, None)
-    # The same resamples for every method, so that their bands can be compared.
-    draws = np.random.default_rng(len(tasks)).integers(len(tasks), size=(RESAMPLES, len(tasks)))
-    weights = np.array([np.bincount(draw, minlength=len(tasks)) for draw in draws]) / len(tasks)
-    low, high = np.quantile(weights @ tasks, (0.025, 0.975), axis=0)
+    low, high = np.quantile(_resampled(len(tasks)) @ tasks, (0.025, 0.975), axis=0)
     return Regret(mean, low, high)
+
+
+@lru_cache(maxsize=1)
+def _resampled(tasks: int) -> Array:
+    """The weight of each task in each resample: the same for every method, so that bands can be compared."""
+    draws = np.random.default_rng(tasks).integers(tasks, size=(RESAMPLES, tasks))
+    weights: Array = np.array([np.bincount(draw, minlength=tasks) for draw in draws]) / tasks
+    return weights
 
 
 def gaps_at(fold: TargetFold, steps: Steps, moments: Array) -> Array:

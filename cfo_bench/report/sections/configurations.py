@@ -137,11 +137,13 @@ def _best(results: LearnerResults) -> Table:
 
 
 def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
+    by_method: dict[str, list[float]] = {}
+    for row in best.records():
+        if row[name] is not None:
+            by_method.setdefault(row["method"], []).append(row[name])
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        values = np.array(
-            [row[name] for row in best.records() if row["method"] == method and row[name] is not None]
-        )
+        values = np.array(by_method.get(method, ()))
         if len(values):
             different, counts = np.unique(values, return_counts=True)
             shares = np.cumsum(counts) / len(values)
@@ -159,9 +161,9 @@ def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
 
 def _times(results: LearnerResults, best: Table) -> Table:
     rows: list[list[CellValue]] = []
+    by_method = _seconds(best)
     for method in results.methods:
-        seconds = [row["seconds"] for row in best.records() if row["method"] == method and row["seconds"] > 0]
-        if seconds:
+        if seconds := by_method.get(method):
             logs = box([float(np.log10(value)) for value in seconds])
             rows.append([method, len(seconds), *(10 ** float(value or 0.0) for value in logs)])
     return Table(

@@ -153,8 +153,9 @@ def _shares_by_task(results: LearnerResults) -> Table:
 
 def _shares(results: LearnerResults, by_task: Table) -> Table:
     rows: list[list[CellValue]] = []
+    records = by_task.records()
     for method in results.methods:
-        own = [row for row in by_task.records() if row["method"] == method]
+        own = [row for row in records if row["method"] == method]
         if own:
             rows.append([method, *(fmean(row[kind] for row in own) for kind in _COLOURS), len(own)])
     return Table(
@@ -200,9 +201,9 @@ def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
 
 def _dearer(results: LearnerResults, by_task: Table) -> Table:
     rows: list[list[CellValue]] = []
+    by_method = _dearer_shares(by_task)
     for method in results.methods:
-        values = [row["dearer"] for row in by_task.records() if row["method"] == method]
-        if values:
+        if values := by_method.get(method):
             rows.append([method, len(values), *box(values)])
     return Table(
         "dearer-share",

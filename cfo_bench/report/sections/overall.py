@@ -115,9 +115,10 @@ def _cells(results: LearnerResults) -> Table:
 def _shares(results: LearnerResults, cells: Table) -> Table:
     """Shares of the tasks on which a method was run and the baseline has a score."""
     rows: list[list[CellValue]] = []
+    records = cells.records()
+    scored = {row["task"] for row in records if row["score"] is not None}
     for method in results.methods:
-        own = [row for row in cells.records() if row["method"] == method]
-        scored = {row["task"] for row in cells.records() if row["score"] is not None}
+        own = [row for row in records if row["method"] == method]
         comparable = [row for row in own if row["task"] in scored]
         high = sum(row["score"] is not None and row["score"] > HIGH for row in comparable)
         reached = sum(row["seconds_to_best"] is not None for row in own)
@@ -140,11 +141,9 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
 
 def _boxes(results: LearnerResults, cells: Table) -> Table:
     rows: list[list[CellValue]] = []
+    by_method = _scores(cells)
     for method in results.methods:
-        scores = [
-            row["score"] for row in cells.records() if row["method"] == method and row["score"] is not None
-        ]
-        if scores:
+        if scores := by_method.get(method):
             rows.append([method, len(scores), *box(scores)])
     return Table(
         "score-boxes",

@@ -30,7 +30,8 @@ def test_the_standings_are_those_worked_out_by_hand(by_hand: list[Any]) -> None:
     # rs takes 80 s to 20 on alpha, is first on beta, and never gets there on gamma: 100 s to 10.
     assert by_method["rs"].slowdown == pytest.approx((4 * 1 * 10) ** (1 / 3))
     assert (by_method["rs"].never_reached, by_method["bohb"].never_reached) == (1, 3)
-    assert by_method["bohb"].slowdown == pytest.approx((100 / 20 * 100 / 30 * 100 / 10) ** (1 / 3))
+    # Bounds alone are no factor: bohb never gets there.
+    assert by_method["bohb"].slowdown is None
     # beta: r2 of .5 against .625; gamma: a score of .625 against .5.
     assert by_method["cfo"].mean_gap_percent == pytest.approx((0 + 20 + 0) / 3)
     assert by_method["rs"].mean_gap_percent == pytest.approx((0 + 0 + 20) / 3)
