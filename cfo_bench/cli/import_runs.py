@@ -30,7 +30,9 @@ CLOCKS = ("wall", "durations")
 @click.option("--method", help="What tuned it.")
 @click.option("--fold", type=click.IntRange(min=0), help="The fold that it was tuned on.  [default: 0]")
 @click.option("--seed", type=click.IntRange(min=0), help="Tells repetitions apart.  [default: 0]")
-@click.option("--metric", help="The metric that was tuned: auc, log_loss, r2, balanced_accuracy or mse.")
+@click.option(
+    "--metric", help="The metric that was tuned: auc, log_loss, accuracy, balanced_accuracy, r2 or mse."
+)
 @click.option("--problem", help="binary, multiclass or regression, where the metric does not tell.")
 @click.option("--budget", type=AsInSuite(Duration()), metavar="TIME", help="The time that the run had.")
 @click.option("--constant-loss", type=float, help="The loss of a constant prediction.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
+from string import Template
 
 # Languages of blocks that show what is typed into a shell.
 SHELLS = ("", "console", "bash")
@@ -17,13 +18,17 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """Every `cfo-bench …` line of the blocks, without a prompt, continued lines joined, up to a pipe."""
+    """Every `cfo-bench …` line of the blocks, without a prompt, continued lines joined, up to a pipe.
+
+    Variables have the values that lines such as `NAME="…"` give them.
+    """
     shown = "\n".join(block for language in SHELLS for block in blocks(text, language))
     lines = [line.removeprefix("$ ") for line in shown.replace("\\\n", " ").splitlines()]
+    values = dict(re.findall(r'^([A-Z]+)="(.*)"$', shown, re.MULTILINE))
     found = []
     for line in lines:
         if line.startswith("cfo-bench "):
-            words = shlex.split(line, comments=True)[1:]
+            words = shlex.split(Template(line).safe_substitute(values), comments=True)[1:]
             end = next((at for at, word in enumerate(words) if word in ("|", ">", "&&")), len(words))
             found.append(words[:end])
     return found
