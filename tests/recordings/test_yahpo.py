@@ -195,9 +195,7 @@ def mine(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_task_of_a_scenario_that_nobody_knows_is_refused_with_the_remedy(mine: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"instance '1067'.*; mine must be stated first"
-    ):
+    with pytest.raises(UserError, match=r"instance '1067'.*; mine must be stated first"):
         resolve("yahpo:1067")
 
 
