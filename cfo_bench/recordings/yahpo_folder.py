@@ -91,6 +91,11 @@ def scenarios(folder: Path) -> list[str]:
     )
 
 
+def unknown_scenarios(folder: Path) -> list[str]:
+    """Those that cfo-bench does not know, and that the user has not stated."""
+    return [name for name in scenarios(folder) if facts_of(folder / name) is None]
+
+
 def instances_of(facts: ScenarioFacts, codes: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
     """The instances of a scenario, whose `encoding.json` has these codes."""
     if facts.instance is None:

@@ -194,6 +194,11 @@ def mine(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path.resolve()
 
 
+def test_a_task_of_a_scenario_that_nobody_knows_is_refused_with_the_remedy(mine: Path) -> None:
+    with pytest.raises(UserError, match=r"instance '1067'.*; mine must be stated first"):
+        resolve("yahpo:1067")
+
+
 def test_a_scenario_that_the_user_states_is_searched_like_a_known_one(mine: Path, copy: Path) -> None:
     (mine / "mine" / STATEMENT).write_text(json.dumps(STATED))
     learner = LEARNERS.load("yahpo:mine")()

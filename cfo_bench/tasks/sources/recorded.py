@@ -27,9 +27,11 @@ def check_copy(name: str, yahpo: Path | None) -> None:
         return
     found = yahpo_folder.existing(f"task {name!r}", yahpo)
     if not set("*?[") & set(name):
+        unknown = yahpo_folder.unknown_scenarios(found)
         raise UserError(
             f"no scenario in {found} has an instance {name.partition(':')[2]!r}: "
             "see cfo-bench tasks --tag yahpo"
+            + (f"; {', '.join(unknown)} must be stated first (docs/simulation.md)" if unknown else "")
         )
 
 
