@@ -251,17 +251,18 @@ def _answer(
     p = holm([_p(by_fold[one], by_fold[other]) for one, other in tests])
     first = plan.learners[0]
     constant = _mean(losses.get((first, CONSTANT), {}), folds)
-    forest = _mean(losses.get((first, FOREST), {}), folds)
+    of_forest = losses.get((first, FOREST), {})
+    grown = [fold for fold in folds if fold in of_forest]  # it may not have been done in time on all
+    best = done[order[0]]
     return Comparison(
         task=scores.task,
         metric=scores.metric,
         by_test=scores.by_test,
         candidates=[Candidate(*pair, scores.estimate(by_fold[pair])) for pair in order],
         constant=None if constant is None else scores.native(constant),
-        forest=None if forest is None else scores.native(forest),
-        p_forest=None
-        if forest is None
-        else _p(by_fold[order[0]], [losses[first, FOREST][fold] for fold in folds]),
+        forest=scores.native(fmean(of_forest[fold] for fold in grown)) if grown else None,
+        forest_folds=len(grown),
+        p_forest=_p([best[fold] for fold in grown], [of_forest[fold] for fold in grown]) if grown else None,
         p_second=p[0] if p else None,
         can_show=len(tests) * 2.0 ** (1 - len(folds)) < LEVEL,
         folds=len(folds),

@@ -35,6 +35,7 @@ class Comparison:
     candidates: Sequence[Candidate]
     constant: float | None  # scores over the same folds; None: it has no result
     forest: float | None
+    forest_folds: int  # on how many of the folds the forest was done in time
     p_forest: float | None  # of the test that best and forest are equal
     p_second: float | None  # of the test that best and second are equal, corrected for all pairs
     can_show: bool  # whether so many folds can show a difference at all
@@ -66,6 +67,8 @@ class Comparison:
         if self.forest is None:
             return f"{constant or 'a constant was not done'}, the forest was not done in time"
         forest = f"a tuned forest {self.forest:.4f}"
+        if self.forest_folds < self.folds:
+            forest += f" (on {self.forest_folds} of the folds)"
         if self.p_forest is not None:
             better = self._is_better(self.candidates[0].score.mean, self.forest)
             shown = (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Folds to choose from: six or more can show a difference, fewer can't.
+# Folds to choose from: six or more can show a difference between two, fewer can't.
 _ENOUGH_FOLDS, _FEW_FOLDS = (10, 8, 6), (5, 4, 3, 2)
 # Seconds that every run takes besides its budget: to start, to build the model's data, to test.
 _START_SECONDS = 1.5
@@ -49,9 +49,13 @@ def planned(
 
     choices = [(2, 3)] if seconds >= _LONG_SECONDS else []
     choices += [(2, 2), (1, 2)]
-    allowed = [fold for fold in _ENOUGH_FOLDS if fold <= most_folds] or [most_folds]
-    fewer = [fold for fold in _FEW_FOLDS if fold <= most_folds]
-    tried = [(*choice, folds) for choice in choices for folds in allowed] + [(1, 2, folds) for folds in fewer]
+    tried = [
+        (*choice, folds)
+        for choice in choices
+        for folds in _ENOUGH_FOLDS
+        if folds <= most_folds and _can_show(choice[0] * choice[1], folds)
+    ]
+    tried += [(1, 2, folds) for folds in _FEW_FOLDS if folds <= most_folds]
     found = next((one for one in tried if budget(*one) >= least), tried[-1])
     n_learners, n_methods, folds = found
     return ComparisonPlan(
@@ -61,8 +65,14 @@ def planned(
 
 def trees_that_fit(budget_seconds: float, n_rows: int, n_features: int) -> int:
     """How many trees the reference forest gets, so that it is done in a run's budget."""
-    seconds_a_tree = 0.004 + 6e-8 * n_rows * math.log2(n_rows + 1) * n_features**0.5
-    return max(10, min(200, int(0.15 * budget_seconds / seconds_a_tree)))
+    seconds_a_tree = 0.004 + 4e-8 * n_rows * math.log2(n_rows + 1) * n_features**0.5
+    # A fifth of the budget: the rest is for its tuning, and for a busy machine.
+    return max(10, min(200, int(0.2 * budget_seconds / seconds_a_tree)))
+
+
+def _can_show(candidates: int, folds: int) -> bool:
+    """Whether the least p of the sign-flip test, corrected for all pairs of candidates, is below 0.05."""
+    return math.comb(candidates, 2) * 2.0 ** (1 - folds) < 0.05
 
 
 def _rounded(seconds: float) -> float:

@@ -79,6 +79,7 @@ def answer(**changed: object) -> Comparison:
         ],
         constant=0.5,
         forest=0.88,
+        forest_folds=8,
         p_forest=0.01,
         p_second=0.02,
         can_show=True,
@@ -103,7 +104,8 @@ def test_the_sentence_has_method_learner_score_interval_references_lead_and_comm
     ("changed", "said"),
     [
         ({"p_second": 0.3}, "is not shown (p = 0.3): either will do."),
-        ({"can_show": False, "folds": 3}, "can't be shown on 3 folds: give more time."),
+        ({"can_show": False, "folds": 3, "forest_folds": 3}, "can't be shown on 3 folds: give more time."),
+        ({"forest_folds": 5}, "a tuned forest 0.8800 (on 5 of the folds), which it beats"),
         ({"forest": 0.95}, "a tuned forest 0.9500, which beats it (p = 0.01)"),
         ({"p_forest": 0.4}, "from which it is not shown to differ (p = 0.4)"),
         ({"forest": None, "p_forest": None}, "the forest was not done in time"),
