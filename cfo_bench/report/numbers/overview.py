@@ -14,7 +14,7 @@ from statistics import fmean
 from cfo_bench.report.contents import Table
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
-from cfo_bench.report.numbers.optimality import Cell, normalised, optimality
+from cfo_bench.report.numbers.optimality_cells import Cell, normalised, optimality
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
 from cfo_bench.report.numbers.significance import Lead, in_words, lead, tied_ranks

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 
-from cfo_bench.report.numbers.optimality import Cell
+from cfo_bench.report.numbers.optimality_cells import Cell
 
 # Seconds that the paper gave a run, by learner.
 BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}

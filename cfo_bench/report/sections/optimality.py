@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cfo_bench.report.contents import CellValue, Place, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality import optimality
+from cfo_bench.report.numbers.optimality_cells import optimality
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
 from cfo_bench.results.best_so_far import REACHES
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality import normalised
+from cfo_bench.report.numbers.optimality_cells import normalised
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
 from cfo_bench.report.rendering.dots import lanes

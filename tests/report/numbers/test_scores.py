@@ -8,7 +8,7 @@ import pytest
 
 from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality import Cell, normalised, optimality
+from cfo_bench.report.numbers.optimality_cells import Cell, normalised, optimality
 from cfo_bench.report.numbers.scoring import score_task, score_tasks
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import missing, overall

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality import optimality
+from cfo_bench.report.numbers.optimality_cells import optimality
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.scoring import score_task, score_tasks
 from cfo_bench.report.numbers.significance import pairwise, tied_ranks
