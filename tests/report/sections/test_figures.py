@@ -94,6 +94,13 @@ def test_a_fingerprint_changes_with_the_numbers(many_tasks: list[Digest]) -> Non
     assert whole.fingerprint() != part.fingerprint()
 
 
+def test_sheets_of_all_tasks_are_drawn_for_papers_only(many_tasks: list[Digest]) -> None:
+    six, sheet = (named(many_tasks, name) for name in ("performance", "performance-sheet-1"))
+
+    assert [six.is_drawn(formats) for formats in (("png",), ("png", "pdf"))] == [True, True]
+    assert [sheet.is_drawn(formats) for formats in (("png",), ("png", "pdf"))] == [False, True]
+
+
 def test_a_fingerprint_changes_with_the_methods_that_are_in_colour(many_tasks: list[Digest]) -> None:
     figure = named(many_tasks, "trial-cost")
     assert isinstance(figure.draw, partial)
