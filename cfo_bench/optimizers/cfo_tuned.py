@@ -168,7 +168,8 @@ class TunedThread(FLOW2Thread):
         """δ·√d octaves in a random direction."""
         d = self.geometry.d
         z = self.rng.standard_normal((number, d))
-        return z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
+        found: Array = z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
+        return found
 
     def sparse_steps(self) -> Array:
         """Along few dimensions, and of two lengths: the model knows which suits."""
@@ -177,7 +178,8 @@ class TunedThread(FLOW2Thread):
         takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
         z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
         lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
-        return z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
+        found: Array = z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
+        return found
 
     def configured(self, vector: Array) -> Point:
         """The point of a candidate."""
