@@ -41,7 +41,7 @@ LARGEST_RISE, LARGEST_SHARE = 4.0, 0.1
 LEAST_DELTA = 0.002
 # How far a restart is from the best point, in shares of the ranges.
 RESTART_SHARE = 0.1
-# The lengths of the model are fitted again after so many results.
+# The lengths of the model are fitted again after so many suggestions: that takes as long as a few of them.
 REFIT_AFTER = 8
 
 
@@ -54,7 +54,7 @@ class TunedThread(FLOW2Thread):
         self.n = 0
         self.best, self.best_loss = self.x, math.inf
         self._lengths = Lengths(self.geometry.d, self.rng)
-        self._refit_at = 0
+        self._suggestions = 0
 
     def proposals(self) -> Proposals:
         d = self.geometry.d
@@ -198,9 +198,9 @@ class TunedThread(FLOW2Thread):
         groups, n = self.history.cube.groups, len(self.history)
         if n < 2 * self.geometry.d:
             return self._lengths.share_one(rows, losses, groups)
-        if n >= self._refit_at:
-            self._refit_at = n + REFIT_AFTER
+        if self._suggestions % REFIT_AFTER == 0:
             self._lengths.refit(rows, losses, groups)
+        self._suggestions += 1
         return SmallProcess(rows, losses, groups, self._lengths.values)
 
     # --- what all threads share ---------------------------------------------------------------
@@ -235,7 +235,7 @@ class CFOTuned(LocalSearch[TunedThread]):
         seed: int = 0,
         *,
         parallel: int = 1,
-        overhead: float | None = 0.04,
+        overhead: float | None = 0.03,
     ) -> None:
         if overhead is not None:
             check_number("overhead", overhead, 0)
