@@ -151,7 +151,8 @@ def real(name: str, part: str) -> Problem:
 
     @cache
     def objective(seed: int) -> Objective:
-        return learner.prepare(tasks.load_fold(resolve(name), seed % 10, 10, 0)[0], 1, seed)
+        found: Objective = learner.prepare(tasks.load_fold(resolve(name), seed % 10, 10, 0)[0], 1, seed)
+        return found
 
     return Problem(
         *("real", name, space, learner.start(space), learner.cost_related, rows, REAL_SECONDS[part]),
@@ -164,8 +165,11 @@ def built(label: str, problem: Problem, seed: int) -> Optimizer:
     name, *pairs = label.split()
     given = {key: yaml.safe_load(value) for key, _, value in (pair.partition("=") for pair in pairs)}
     options = METHODS.options(name, given)
-    known = {"n_rows": problem.n_rows, "cost_related": list(problem.cost_related)}
-    known["budget_seconds"] = problem.budget
+    known = {
+        "n_rows": problem.n_rows,
+        "cost_related": list(problem.cost_related),
+        "budget_seconds": problem.budget,
+    }
     options |= {key: value for key, value in known.items() if key in options}
     method: Optimizer = METHODS.load(name)(problem.space, problem.start, seed, **options)
     return method
@@ -268,7 +272,7 @@ def print_group(group: str, rows: list[dict[str, Any]], names: Sequence[str], ba
             scores[cell[:2]].append(scores_of([by_seed[(*cell, name)] for name in names], i))
         ranks.append(np.array([tied_ranks(np.array(scores[u])).mean(axis=0) for u in units]).mean(axis=0))
         ends = np.array([np.mean(scores[u], axis=0) for u in units])
-    pairs = {pair.one: pair for pair in against(ends, names, base)} if base in names else {}
+    pairs = {pair.one: pair for pair in against(ends, names, base)} if base and base in names else {}
     print(
         f"{'mean rank at':<44}" + "".join(f"{s:>6.0%}" for s in SHARES) + "  score trials   own  p (Holm) w/l"
     )

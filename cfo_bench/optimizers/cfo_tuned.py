@@ -41,7 +41,7 @@ LARGEST_RISE, LARGEST_SHARE = 4.0, 0.1
 LEAST_DELTA = 0.002
 # How far a restart is from the best point, in shares of the ranges.
 RESTART_SHARE = 0.1
-# The lengths of the model are fitted again after so many results.
+# The lengths of the model are fitted again after so many suggestions: that takes as long as a few of them.
 REFIT_AFTER = 8
 
 
@@ -54,7 +54,7 @@ class TunedThread(FLOW2Thread):
         self.n = 0
         self.best, self.best_loss = self.x, math.inf
         self._lengths = Lengths(self.geometry.d, self.rng)
-        self._refit_at = 0
+        self._suggestions = 0
 
     def proposals(self) -> Proposals:
         d = self.geometry.d
@@ -168,7 +168,8 @@ class TunedThread(FLOW2Thread):
         """δ·√d octaves in a random direction."""
         d = self.geometry.d
         z = self.rng.standard_normal((number, d))
-        return z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
+        found: Array = z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
+        return found
 
     def sparse_steps(self) -> Array:
         """Along few dimensions, and of two lengths: the model knows which suits."""
@@ -177,7 +178,8 @@ class TunedThread(FLOW2Thread):
         takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
         z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
         lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
-        return z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
+        found: Array = z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
+        return found
 
     def configured(self, vector: Array) -> Point:
         """The point of a candidate."""
@@ -196,9 +198,9 @@ class TunedThread(FLOW2Thread):
         groups, n = self.history.cube.groups, len(self.history)
         if n < 2 * self.geometry.d:
             return self._lengths.share_one(rows, losses, groups)
-        if n >= self._refit_at:
-            self._refit_at = n + REFIT_AFTER
+        if self._suggestions % REFIT_AFTER == 0:
             self._lengths.refit(rows, losses, groups)
+        self._suggestions += 1
         return SmallProcess(rows, losses, groups, self._lengths.values)
 
     # --- what all threads share ---------------------------------------------------------------
@@ -233,7 +235,7 @@ class CFOTuned(LocalSearch[TunedThread]):
         seed: int = 0,
         *,
         parallel: int = 1,
-        overhead: float | None = 0.04,
+        overhead: float | None = 0.03,
     ) -> None:
         if overhead is not None:
             check_number("overhead", overhead, 0)

@@ -61,10 +61,12 @@ class History:
         self.under_way: set[tuple[Value, ...]] = set()
         self.spent_seconds = 0.0  # in trials
         self.model_seconds = 0.0  # of the model, by its price list
-        self._rows: list[Array] = []
         self._losses: list[float] = []
         self._ranked: list[tuple[float, int]] = []  # losses with their place, the best first
+        # Points and log-seconds that the model has not looked at yet: short trials can't wait for that.
+        self._new: list[tuple[Point, float]] = []
         columns = len(self.cube.groups)
+        self._rows = np.empty((0, columns))
         self._log_seconds_at_start = 0.0
         self._gram, self._moment = RIDGE * np.eye(columns), np.zeros(columns)
 
@@ -80,20 +82,27 @@ class History:
         self.spent_seconds += seconds
         insort(self._ranked, (loss, len(self._losses)))
         self._losses.append(loss)
-        row = self.cube.rows(self.cube.vector(point)[None])[0]
-        self._rows.append(row)
-        log_seconds = math.log(max(seconds, LEAST_SECONDS))
-        if len(self) == 1:
-            self._log_seconds_at_start = log_seconds
-        away = row - self._rows[0]
-        self._gram += away[:, None] * away
-        self._moment += (log_seconds - self._log_seconds_at_start) * away
+        self._new.append((point, math.log(max(seconds, LEAST_SECONDS))))
+
+    def _look_at_new(self) -> None:
+        if not self._new:
+            return
+        rows = self.cube.rows(np.array([self.cube.vector(point) for point, _ in self._new]))
+        log_seconds = np.array([one for _, one in self._new])
+        if not len(self._rows):
+            self._log_seconds_at_start = float(log_seconds[0])
+        self._rows = np.concatenate([self._rows, rows])
+        self._new = []
+        away = rows - self._rows[0]
+        self._gram += away.T @ away
+        self._moment += (log_seconds - self._log_seconds_at_start) @ away
 
     def seconds_at(self, rows: Array) -> Array:
         """The predicted seconds of trials: the cost of a model is close to a product of powers.
 
         So its logarithm is a linear function, here of the way from the first trial, by ridge regression.
         """
+        self._look_at_new()
         slopes = np.linalg.solve(self._gram, self._moment)
         log_seconds = self._log_seconds_at_start + (rows - self._rows[0]) @ slopes
         found: Array = np.exp(np.clip(log_seconds, -30.0, 30.0))
@@ -101,6 +110,7 @@ class History:
 
     def modelled(self) -> tuple[Array, list[float]]:
         """The rows and losses that the model sees. A failed trial counts as the worst of them."""
+        self._look_at_new()
         places: Sequence[int] = range(len(self))
         if len(self) > MOST_RESULTS:
             best = {place for _, place in self._ranked[: MOST_RESULTS // 2]}
@@ -109,4 +119,4 @@ class History:
             places = sorted([*best, *rest])
         losses = [self._losses[place] for place in places]
         worst = max(loss for loss in losses if math.isfinite(loss))
-        return np.array([self._rows[place] for place in places]), [min(loss, worst) for loss in losses]
+        return self._rows[list(places)], [min(loss, worst) for loss in losses]

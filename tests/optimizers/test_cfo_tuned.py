@@ -286,5 +286,5 @@ def test_a_trace_of_the_earlier_cfo_tuned_is_not_resumed_by_this_one() -> None:
         check_same_run(
             Path("old.jsonl"),
             {"spec": {**spec, "options": {**earlier, "parallel": 1}}},
-            {"spec": {**spec, "options": {"parallel": 1, "overhead": 0.04}}},
+            {"spec": {**spec, "options": {"parallel": 1, "overhead": 0.03}}},
         )
