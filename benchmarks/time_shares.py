@@ -7,8 +7,8 @@ Every method is run for SECONDS (6) on two small tasks. On the wall clock, a pro
 processor between two trials waits at nobody's expense: on a busy machine that was up to 8 %. So the share is
 judged on a clock that counts the processor seconds of the run's process, which other work on the machine
 does not move. Exits with 1 when more than 1 % of all runs together is nobody's there. Single runs are not
-judged: our own work is 0.1 ms a trial, 1 % of a trial of 10 ms, and twice that where other processes empty
-the processor's caches. With --wall, what the end says was cut off is printed too, and nothing is judged.
+judged: on a busy machine our own work was 0.2 ms a trial, up to 2 % of trials as short as those on iris.
+With --wall, what the end says was cut off is printed too, and nothing is judged.
 """
 
 from __future__ import annotations

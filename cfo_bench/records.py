@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -282,9 +282,15 @@ class TaskFacts:
     target: str | None = None  # the column to predict; None where there is no table
     recording: str | None = None  # what was recorded, in words; None: there is data to train on
     paper_task: str | None = None  # of a recording: the paper's name of its data, where the paper has it
-    dropped: Sequence[str] = ()  # columns that the user left out
+    dropped: tuple[str, ...] = ()  # columns that the user left out
     dropped_rows: int = 0  # rows that were left out, since they have no target
-    remarks: Sequence[str] = ()  # on columns that may not be what the user thinks, a line each
+    remarks: tuple[str, ...] = ()  # on columns that may not be what the user thinks, a line each
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> TaskFacts:
+        """The facts whose fields JSON has kept."""
+        lists = {name: tuple(row[name]) for name in ("dropped", "remarks")}
+        return cls(**{**row, "problem": Problem(row["problem"]), **lists})
 
 
 class Answer(NamedTuple):

@@ -116,7 +116,14 @@ def test_the_script_of_a_learner_computes_the_learners_loss(
     assert theirs == pytest.approx(ours, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("problem", list(Problem))
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem.BINARY,
+        pytest.param(Problem.MULTICLASS, marks=pytest.mark.slow),
+        pytest.param(Problem.REGRESSION, marks=pytest.mark.slow),
+    ],
+)
 def test_the_script_of_the_network_learns_as_much_as_the_learner(problem: Problem, tmp_path: Path) -> None:
     pairs = [losses("dnn", problem, seed, tmp_path / "mine.csv") for seed in range(SEEDS_OF_NETWORK)]
     ours, theirs = np.mean(pairs, axis=0)

@@ -132,8 +132,7 @@ def _entry_of(made: Fold, about: TaskFacts) -> CacheEntry:
 
 
 def _facts_of(entry: CacheEntry) -> TaskFacts:
-    kept = entry.values["facts"]
-    return TaskFacts(**{**kept, "problem": Problem(kept["problem"])})
+    return TaskFacts.from_json(entry.values["facts"])
 
 
 # --- entries and their folder -----------------------------------------------------------------

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cfo_bench.cache_folder import folder as cache_folder
-from cfo_bench.records import DataRef, Problem, TaskFacts
+from cfo_bench.records import DataRef, TaskFacts
 from cfo_bench.tasks import cache
 
 # A file that is changed twice at about the same time may have the same size and times. So what was kept
@@ -47,7 +47,7 @@ def recall(ref: DataRef, n_folds: int, about: object) -> TaskFacts | None:
             return None
         if state and kept_at - max(state[2:]) < SETTLED_NS:
             return None
-        return TaskFacts(**{**kept["facts"], "problem": Problem(kept["facts"]["problem"])})
+        return TaskFacts.from_json(kept["facts"])
     except (OSError, ValueError, TypeError, KeyError):  # not there, or damaged
         return None
 

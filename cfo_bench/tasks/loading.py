@@ -190,5 +190,5 @@ def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None
         target=data.target,
         dropped=ref.drop,
         dropped_rows=data.dropped_rows,
-        remarks=in_words(data) if ref.source == "file" else (),
+        remarks=tuple(in_words(data)) if ref.source == "file" else (),
     )
