@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import machine
 from cfo_bench.engines.listener import Active
 from cfo_bench.errors import UserError
-from cfo_bench.records import DataRef, RunSpec, TaskFacts
+from cfo_bench.records import RunSpec, TaskFacts
 from cfo_bench.results import plan, trace
 from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.identity import data_differences, data_identity, of_another_run
@@ -119,9 +119,11 @@ def run_suite(
     refuse_other_limits(runs.specs, pasts, results, traits.not_resumable, traits.knows_budget)
     if told := in_words(runs.specs, pasts):
         on_event(Note(told))
-    facts = _facts(runs, pasts, context, on_event)
+    facts, looked_at = _facts(runs, pasts, context, on_event)
     identities = [data_identity(facts[spec.task, spec.learner]) for spec in runs.specs]
     _refuse_other_data(paths, pasts, identities)
+    for task in looked_at:
+        _tell_of_columns(task, next(found for (one, _), found in facts.items() if one == task), on_event)
     plan.record(results, runs.specs)
     here = machine.provenance()
     jobs = [
@@ -169,11 +171,11 @@ def _facts(
     pasts: Sequence[PastRun | None],
     context: ForkServerContext,
     on_event: OnEvent,
-) -> dict[tuple[str, str], TaskFacts]:
+) -> tuple[dict[tuple[str, str], TaskFacts], list[str]]:
     """The facts of each task, with each learner: two learners may have recordings of the same task.
 
     Data is looked at once for each task and learner. If all their runs are done, and the data has not changed
-    since, it is not read.
+    since, it is not read. The tasks whose data was looked at are the second part of the answer.
     """
     first: dict[tuple[str, str], RunSpec] = {}
     unfinished = set()
@@ -182,24 +184,25 @@ def _facts(
         if past is None or not is_done(past.header, past.last, limits_of(spec)):
             unfinished.add((spec.task, spec.learner))
     found: dict[tuple[str, str], TaskFacts] = {}
+    looked_at: dict[str, None] = {}  # in order, each once
     for key, spec in first.items():
         ref = runs.data[spec.task]
         known = None if key in unfinished else facts_if_known(ref, spec.n_folds)
         if known is None:
             with while_preparing(spec.task, on_event):
                 known = inspect_task(spec, ref, context)
-            _tell_of_columns(ref, known, on_event)
+            looked_at[spec.task] = None
         found[key] = known
-    return found
+    return found, list(looked_at)
 
 
-def _tell_of_columns(ref: DataRef, facts: TaskFacts, on_event: OnEvent) -> None:
+def _tell_of_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
     """What was left out of a file, and the columns that may not be what their owner thinks."""
     for remark in facts.remarks:
-        on_event(Note(f"{ref.task}: {remark}", is_warning=True))
+        on_event(Note(f"{task}: {remark}", is_warning=True))
     if facts.dropped_rows:
         rows = f"{facts.dropped_rows} row{'s' * (facts.dropped_rows != 1)}"
-        on_event(Note(f"{ref.task}: {rows} without a target left out, {facts.n_rows} are left"))
+        on_event(Note(f"{task}: {rows} without a target left out, {facts.n_rows} are left"))
 
 
 def _refuse_other_data(

@@ -97,9 +97,13 @@ def test_a_foreign_client_is_kept_out_of_our_own_cluster(commands: Commands, kin
 
 def test_the_secrets_of_a_batch_systems_jobs_are_not_for_everybodys_eyes(commands: Commands):
     commands.start(*faulty(budget=60, seconds=0.05, at=-1), *ON_SLURM, **slurm(commands))
-    wait_until(lambda: list((commands.folder / "jobs").glob("*.job")), "a job", 60)
-    [script] = (commands.folder / "jobs").glob("*.job")
-    text = script.read_text()
+    jobs = commands.folder / "jobs"
+
+    def text_of_the_job() -> str:  # "" until it is written
+        return "".join(path.read_text() for path in jobs.glob("*.job"))
+
+    wait_until(text_of_the_job, "a job", 60)
+    text = text_of_the_job()
     assert "tls://" in text and "PRIVATE KEY" not in text
     keys = [Path(word) for word in text.replace("=", " ").split() if word.endswith((".pem", ".key"))]
     assert keys and all(key.stat().st_mode & 0o077 == 0 for key in keys)
