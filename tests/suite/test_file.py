@@ -225,8 +225,8 @@ def test_a_shipped_suite_is_found_by_its_name_unless_there_is_such_a_file(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("smok", "unknown suite 'smok' (did you mean 'smoke'?): choose from knn, "),
-        ("smok.yaml", "no file 'smok.yaml': give the path of a suite, or one of our own: knn, "),
+        ("smok", "unknown suite 'smok' (did you mean 'smoke'?): choose from evidence, knn, "),
+        ("smok.yaml", "no file 'smok.yaml': give the path of a suite, or one of our own: evidence, knn, "),
         ("elsewhere/smoke.yaml", "no file 'elsewhere/smoke.yaml'"),
     ],
 )
