@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -292,7 +293,7 @@ def test_a_terminal_shows_the_runs_under_way(tmp_path: Path, environment: dict[s
     for name in ("wine cfo fold 0", "wine rs fold 0"):
         assert name in text
     assert "of 2 s" in text and " trials" in text and "best loss 0." in text
-    assert "[1/2" not in text  # the lines for logs
+    assert re.search(r"\[1/2[^]]*\] wine (cfo|rs) fold 0: done, ", text)  # it stays above the bars
     assert [line.split()[:2] for line in table.splitlines()[2:]] == [["wine", "cfo"], ["wine", "rs"]]
 
 
