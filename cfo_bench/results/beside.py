@@ -16,6 +16,8 @@ from cfo_bench.results.trace import ends
 
 def beside(results: Path, traces: Sequence[Path], limits: RunLimits) -> list[Path]:
     """The traces of other methods on the folds and seeds of these `traces`, done as far as the limits."""
+    if not traces:  # nothing was run; there may be no results folder either
+        return []
     own = {_place(path): path for path in traces}
     wanted = {(learner, task, run): path for (learner, task, _, run), path in own.items()}
     known: dict[Path, tuple[Any, ...] | None] = {}

@@ -130,7 +130,7 @@ def test_a_run_never_resumes_an_imported_one(tmp_path: Path) -> None:
 
     spec = RunSpec(**found.header["spec"])
 
-    with pytest.raises(TraceError, match=r"is of another run .origin imported .* there, a run here"):
+    with pytest.raises(TraceError, match=r"belongs to another run .origin imported .* there, a run here"):
         check_same_run(one.path, found.header, spec_header(spec))
     assert differences(found.header, found.header) == []
 

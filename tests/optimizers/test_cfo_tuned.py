@@ -282,7 +282,7 @@ def test_a_trace_of_the_earlier_cfo_tuned_is_not_resumed_by_this_one() -> None:
     spec = {"learner": "xgboost", "task": "adult", "method": "cfo-tuned", "fold": 0}
     earlier = {"mode": "tuned", "n_threshold": "2d", "delta_lower": "unit_consistent", "redraw": True}
 
-    with pytest.raises(TraceError, match=r"is of another run .*n_threshold '2d' there.*--force"):
+    with pytest.raises(TraceError, match=r"belongs to another run .*n_threshold '2d' there.*--force"):
         check_same_run(
             Path("old.jsonl"),
             {"spec": {**spec, "options": {**earlier, "parallel": 1}}},

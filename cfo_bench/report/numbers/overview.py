@@ -253,8 +253,8 @@ def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
     kept = sum(len(task.shared) for task in scores for _ in task.compared)
     if kept < runs:
         lines.append(
-            f"{kept} of {_plural(runs, 'run')} are compared: those on folds and seeds that all methods of "
-            "the task have"
+            f"{kept} of {_plural(runs, 'run')} are compared: those on folds and seeds that all "
+            "compared methods of the task have"
         )
     short = [
         f"{found.method} on {task.task} ({found.runs} of {_most_runs(task)})"

@@ -46,7 +46,7 @@ def test_a_file_has_four_columns_and_may_have_four_more(tmp_path: Path) -> None:
         (f"{HEAD},method,secnds\n", "unknown column 'secnds' (did you mean 'seconds'?)"),
         (f"{HEAD},task\n", "line 1: column 'task' is there twice"),
         (f"{HEAD}\nadult,auc,0.9\n", "line 2: 3 values for 4 columns"),
-        (f"{HEAD}\nadult,accuracy,0.9,me\n", "line 2: unknown metric 'accuracy': choose "),
+        (f"{HEAD}\nadult,f1,0.9,me\n", "line 2: unknown metric 'f1': choose "),
         (f"{HEAD}\n\nadult,auc,high,me\n", "line 3: score 'high' is no number"),
         (f"{HEAD}\nadult,r2,nan,me\n", "line 2: score 'nan' is no number"),
         (f"{HEAD}\nadult,auc,93.1,me\n", "line 2: auc '93.1' is outside 0 to 1"),
