@@ -32,7 +32,7 @@ settings.load_profile("cfo-bench")
 
 
 # Their tests start whole commands, each of which takes seconds.
-COMMAND_FOLDERS = [ROOT / "tests" / name for name in ("adversary", "faults")]
+COMMAND_FOLDERS = [ROOT / "tests" / name for name in ("adversary", "cli", "faults")]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -18,7 +18,7 @@ from cfo_bench.comparison_answer import Candidate, Comparison
 from cfo_bench.comparison_plan import ComparisonPlan, planned, trees_that_fit
 from cfo_bench.errors import UserError
 from cfo_bench.report.numbers.estimates import Estimate
-from cfo_bench.suite_runs import Event, Note, RunsUnderWay
+from cfo_bench.suite_events import Event, Note, RunsUnderWay
 from cfo_bench.tasks import file_ref, inspect
 
 LEARNERS, METHODS = ("xgboost", "lightgbm", "random-forest"), ("cfo", "tpe", "rs")

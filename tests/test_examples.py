@@ -36,7 +36,12 @@ def run(script: Path, folder: Path) -> str:
     return answer.stdout
 
 
-@pytest.mark.parametrize("name", SAYS)
+QUICK = ("ask_tell.py", "own_method.py")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SAYS]
+)
 def test_a_script_runs(tmp_path: Path, name: str) -> None:
     assert SAYS[name] in run(EXAMPLES / name, tmp_path)
 

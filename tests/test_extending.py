@@ -84,6 +84,7 @@ def test_the_method_of_the_page_runs_by_its_command(folder: Path) -> None:
     assert run.header["spec"]["options"] == {"sides": 8}
 
 
+@pytest.mark.slow
 def test_the_learner_of_the_page_runs_by_its_command(folder: Path) -> None:
     run = run_as_shown(folder, "tree.py")
 

@@ -16,9 +16,6 @@ import pytest
 
 from cfo_bench import __version__
 
-# One worker builds and installs the wheel, once.
-pytestmark = pytest.mark.xdist_group("packaging")
-
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

@@ -73,6 +73,7 @@ def records(trace: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_the_plug_in_passes_its_own_tests_as_its_author_runs_them(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "test_dice.py").write_bytes((SOURCE / "test_dice.py").read_bytes())
 

@@ -91,6 +91,7 @@ def test_nothing_outlives_a_run_that_is_killed_at_its_deadline(commands: Command
     wait_until(lambda: not commands.processes(), f"the end of {list(commands.processes().values())}", 5)
 
 
+@pytest.mark.slow
 def test_what_a_run_started_ends_before_the_next_run(commands: Commands):
     running = commands.start(*words(commands, "opens", 100), "--folds", "0-2")
     wait_until(lambda: len(list(commands.results.rglob("*.jsonl"))) >= 3, "the third run")

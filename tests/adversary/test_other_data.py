@@ -90,6 +90,7 @@ def test_a_suite_with_one_run_of_other_data_runs_nothing(commands: Commands, tab
     assert sorted(commands.results.rglob("*.jsonl")) == before
 
 
+@pytest.mark.slow
 def test_the_very_same_data_is_the_same_run(commands: Commands, table: Path):
     assert commands(*run_of(table, "y1")).returncode == 0
     before = commands.trace_path().read_bytes()
@@ -101,6 +102,7 @@ def test_the_very_same_data_is_the_same_run(commands: Commands, table: Path):
         assert commands.trace_path().read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_finished_suite_of_3150_runs_is_recognised_in_seconds(commands: Commands):
     words = virtual(folds="all", trials=2)
     assert commands(*words).returncode == 0

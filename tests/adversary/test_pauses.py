@@ -48,6 +48,7 @@ def test_a_pause_takes_nothing_off_the_budget(commands: Commands, who: str, para
         assert 0 < pause["at"] < BUDGET and 0.8 * PAUSE < pause["seconds"] < PAUSE + 2
 
 
+@pytest.mark.slow
 def test_a_long_trial_that_went_on_while_its_supervisor_was_stopped_is_charged(commands: Commands):
     """It sleeps, as one that waits for a device does: that it went on can't be told by what it used."""
     running = commands.start(*faulty(budget=7, seconds=5.0, at=-1))
@@ -64,6 +65,7 @@ def test_a_long_trial_that_went_on_while_its_supervisor_was_stopped_is_charged(c
     assert first["ended"] - first["started"] >= 5.0
 
 
+@pytest.mark.slow
 def test_trials_that_went_on_while_the_method_was_stopped_are_charged(commands: Commands):
     running = commands.start(*faulty(budget=7, seconds=5.0, at=-1), "--parallel", 2)
     commands.wait_until(lambda: len(commands.run_processes()) == 3 and commands.rows("run"), "the run")
@@ -94,6 +96,7 @@ def test_a_run_that_is_stopped_past_its_deadline_goes_on_where_it_was(commands: 
     assert len(commands.rows()) >= 0.5 * 2 / TRIAL
 
 
+@pytest.mark.slow
 def test_a_run_that_was_paused_interrupted_and_resumed_has_its_clock_and_its_pauses(commands: Commands):
     words = faulty(budget=BUDGET, seconds=TRIAL, at=-1)
     running = commands.start(*words)

@@ -76,6 +76,7 @@ class Broken(BOHB):
 """
 
 
+@pytest.mark.slow
 def test_an_error_inside_a_package_ends_that_run_and_no_other(program: Program, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN, encoding="utf-8")
     line = (

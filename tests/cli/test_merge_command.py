@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 VIRTUAL = "run --task synthetic-1k --learner synthetic --clock virtual --max-trials 5 --budget 9 -q"
 REAL = "run --task wine --method rs --budget 120 --max-trials 60 --folds 0 -q"
 
@@ -32,6 +34,7 @@ def test_the_shards_of_a_suite_are_put_together(program: Any, tmp_path: Path) ->
     assert "all done" in program("status C").stdout
 
 
+@pytest.mark.slow
 def test_a_killed_run_that_was_finished_elsewhere_is_whole(
     program: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:

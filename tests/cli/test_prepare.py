@@ -134,6 +134,7 @@ def test_prepare_without_a_task_is_told_what_to_give(home: Path) -> None:
     assert done.returncode == 2 and "nothing to prepare: give --task" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_list_says_where_the_data_is(home: Path) -> None:
     rows = {row["name"]: row for row in json.loads(cfo_bench(home, "tasks", "--json").stdout)}
     assert len([row for row in rows.values() if "paper" in row["tags"]]) == 47

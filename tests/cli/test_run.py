@@ -43,6 +43,7 @@ HALVES = [("paper", "references"), ("peers", "multi-fidelity", "plug-ins")]
 
 
 @pytest.mark.parametrize("groups", [HALVES[0], pytest.param(HALVES[1], marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_every_method_runs_on_iris(program: Program, tmp_path: Path, groups: tuple[str, ...]) -> None:
     rows_here = {name: row for name, row in METHODS.rows().items() if row.missing is None}
     names = [name for name, row in rows_here.items() if row.group in groups]
@@ -85,6 +86,7 @@ def test_a_file_of_ones_own_runs_from_another_folder(program: Program, tmp_path:
     assert end["reason"] == "max_trials"
 
 
+@pytest.mark.slow
 def test_a_folder_of_data_sets_is_given_by_option_or_environment(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()

@@ -95,6 +95,7 @@ def test_every_run_of_a_suite_is_run_and_a_second_time_none(
     assert "learner" in again.stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_the_smoke_suite_runs_from_any_folder(program: Program, tmp_path: Path) -> None:
     pytest.importorskip("hpbandster")
 
@@ -166,6 +167,7 @@ def test_what_only_one_task_needs_is_all_that_is_looked_at(program: Program, tmp
     assert list(headers(tmp_path / "results")) == ["xgboost/iris/rs/fold-0_seed-0"]
 
 
+@pytest.mark.slow
 def test_a_finished_run_whose_data_is_gone_is_not_taken_for_the_same(
     program: Program, tmp_path: Path
 ) -> None:

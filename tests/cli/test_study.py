@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from cfo_bench.records import EndReason, Status
 from cfo_bench.results import trace
 
@@ -13,6 +15,7 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
 STUDY = ("study", "knn", "--task", "iris")
 
 
+@pytest.mark.slow
 def test_every_k_is_evaluated_traced_and_drawn(program: Program, tmp_path: Path) -> None:
     done = program(*STUDY, "--k", "1-6,20", "--seed", "3", "--fold", "1")
     assert done.returncode == 0, done.stderr

@@ -14,8 +14,7 @@ def contract(name: str) -> type[EngineContract]:
     """The checks of one engine; those of an absent extra are skipped."""
     made = type(f"Test_{name}", (EngineContract,), {"engine": name, "options": OPTIONS.get(name, {})})
     missing = ENGINES.row(name).missing
-    made = pytest.mark.skipif(missing is not None, reason=f"{name} needs {missing}")(made)
-    return pytest.mark.xdist_group(f"engine {name}")(made)  # its runs are done once for all checks
+    return pytest.mark.skipif(missing is not None, reason=f"{name} needs {missing}")(made)
 
 
 globals().update({f"Test_{name}": contract(name) for name in ENGINES.rows()})

@@ -45,6 +45,9 @@ FEW = {"gp-cooled": 6, "gpei": 6, "gpeips": 6, "optuna-gp": 5, "smac": 10, "smac
 # One of each family, and one of those of its package that go another way than the rest.
 OF_FAMILIES = ["nevergrad:NGOpt", "nevergrad:NgIohTuned", "optuna:NSGAIISampler", "optuna:QMCSampler", HUB]
 
+# These take long, and are gpei with another acquisition, or another optimizer of nevergrad's.
+LIKE_ANOTHER = ["gp-cooled", "gpeips", "nevergrad:NgIohTuned"]
+
 # A reference asks for one trial only, of a learner of its own: see tests/learners/test_references.py.
 # A study searches nothing: see tests/optimizers/test_study.py.
 ROWS = [name for name, row in METHODS.rows().items() if row.learner is None and name != "study"]
@@ -64,6 +67,8 @@ def contract(name: str) -> type[MethodContract]:
     if name in FEW:
         attributes["troubled_spaces"] = ["mixed"]
     missing = METHODS.row(name).missing
+    if name in LIKE_ANOTHER:
+        attributes["pytestmark"] = pytest.mark.slow
     made = type(f"Test_{label(name)}", (MethodContract,), attributes)
     return pytest.mark.skipif(missing is not None, reason=f"{name} needs {missing}")(made)
 
@@ -90,7 +95,6 @@ def in_another_process() -> dict[str, str]:
     return dict(zip(at_hand, answer.stdout.splitlines(), strict=True))
 
 
-@pytest.mark.xdist_group("methods in another process")
 @pytest.mark.timeout(300)  # the first one waits for all methods
 @pytest.mark.parametrize("name", NAMES)
 def test_another_process_asks_the_same(name: str, in_another_process: dict[str, str]) -> None:

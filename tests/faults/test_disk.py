@@ -189,6 +189,7 @@ def test_force_runs_a_finished_run_again_and_keeps_nothing_of_it(bench, faulty):
     assert trace.end is not None and trace.end.reason is EndReason.MAX_TRIALS
 
 
+@pytest.mark.slow
 def test_force_keeps_the_old_trace_when_there_is_nothing_to_put_in_its_place(bench, faulty, tmp_path: Path):
     data = tmp_path / "mine.csv"
     data.write_text("a,y\n" + "".join(f"{n % 7},{n * n % 11}.5\n" for n in range(40)))

@@ -62,6 +62,7 @@ def test_a_kill_while_the_process_starts_leaves_the_finished_run_as_it_was(bench
     assert [trial.number for trial in after.trials] == list(range(30))
 
 
+@pytest.mark.slow
 def test_a_killed_extension_on_the_virtual_clock_is_the_run_that_was_never_stopped(bench):
     assert bench.run(*VIRTUAL, "--method", "rs", "--budget", 2000).returncode == 0
     short = len(bench.trial_lines())

@@ -6,6 +6,8 @@ import os
 import signal
 from collections import Counter
 
+import pytest
+
 from cfo_bench.records import EndReason, Status
 from cfo_bench.results import trace
 
@@ -55,6 +57,7 @@ def test_two_commands_share_the_runs_and_both_see_them_all_done(bench, faulty):
     assert_every_run_is_there_once(bench)
 
 
+@pytest.mark.slow
 def test_a_command_waits_for_the_run_that_another_is_at_and_says_so_once(bench, faulty):
     words = [word for word in faulty(budget=60, seconds=0.4) if word != "-q"] + ["--max-trials", "30"]
     first = bench.start(*words)

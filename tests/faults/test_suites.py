@@ -8,6 +8,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 SUITE = ["--learner", "synthetic", "--clock", "virtual", "--budget", "1e9", "--max-trials", "200", "-q"]
 SUITE += ["--task", "synthetic-1k", "--task", "synthetic-1m", "--seed", "0", "--seed", "7", "--folds", "0-2"]
 SUITE += ["--method", "cfo", "--method", "cfo-0", "--method", "rs"]
@@ -25,6 +27,7 @@ def bodies(folder: Path) -> dict[str, list[bytes]]:
     }
 
 
+@pytest.mark.slow
 def test_a_suite_that_was_killed_often_ends_as_one_that_never_was(bench):
     assert bench.run(*SUITE, "--jobs", 1, "--results", "whole").returncode == 0
     whole = bodies(bench.folder / "whole")

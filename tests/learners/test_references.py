@@ -251,6 +251,7 @@ def cfo_bench(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_references_run_and_are_traced_like_any_method(tmp_path: Path) -> None:
     answer = cfo_bench(
         *("run", "--task", "breast_cancer", "--method", "constant", "--method", "tuned-rf", "--folds", "3"),

@@ -30,6 +30,7 @@ def test_a_method_that_was_left_out_is_predicted_from_the_others(tmp_path: Path)
     assert file.surrogates[0].quality["loss_rank"] == one.quality.loss_rank
 
 
+@pytest.mark.slow
 def test_losses_without_a_pattern_are_refused_unless_forced(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     results = write_traces(tmp_path / "results", losses=lambda config, fold: 0.2 + 0.1 * float(rng.random()))

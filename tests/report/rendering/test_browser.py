@@ -18,8 +18,7 @@ import pytest
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.looks import _KNOWN
 
-# One browser at a time is enough for a small machine.
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 ARGUMENTS = (
     "--headless=new",
@@ -406,6 +405,10 @@ def crowd(request: pytest.FixtureRequest, window: Browser, crowded: Path) -> Ite
     assert window.console() == []
 
 
+# What has nothing to do with the width of the screen.
+at_one_width = pytest.mark.parametrize("crowd", [1400], indirect=True)
+
+
 def test_a_table_that_is_wider_than_its_box_shows_that_there_is_more(crowd: Browser) -> None:
     crowd.wait(
         "return [...document.querySelectorAll('.scroll')].every((box) =>"
@@ -469,6 +472,7 @@ def test_every_axis_of_a_chart_has_two_ticks(crowd: Browser) -> None:
     assert few == []
 
 
+@at_one_width
 def test_only_leaders_are_in_colour_where_there_are_many_and_all_where_there_are_few(crowd: Browser) -> None:
     def muted() -> int:
         count: int = crowd.run(
@@ -482,6 +486,7 @@ def test_only_leaders_are_in_colour_where_there_are_many_and_all_where_there_are
     assert muted() == 0
 
 
+@at_one_width
 def test_every_figure_says_in_words_what_it_shows(crowd: Browser) -> None:
     texts = crowd.run(
         "return [...document.querySelectorAll('main img')].map((one) => one.alt)"
@@ -496,6 +501,7 @@ def test_every_figure_says_in_words_what_it_shows(crowd: Browser) -> None:
     assert figures == 0
 
 
+@at_one_width
 def test_a_swatch_shows_the_dashes_of_the_line(crowd: Browser) -> None:
     dashes = crowd.run(
         "const of = (name) => document.getElementById('line-' + name).firstElementChild;"
@@ -530,6 +536,7 @@ def test_without_scripts_pictures_stand_for_the_plots_and_a_link_opens_its_fold(
     assert {Path(file).stem for file in pictures} >= {"performance", "ranks-over-time"}
 
 
+@at_one_width
 def test_no_heading_of_a_table_is_an_identifier(crowd: Browser) -> None:
     heads = crowd.run("return [...document.querySelectorAll('thead th')].map((one) => one.textContent)")
 
