@@ -50,7 +50,7 @@ def test_a_method_with_1_fold_of_10_is_left_out_and_the_others_keep_theirs(write
     assert (task.n_folds, task.compared) == (10, ["cfo", "rs"])
     assert found.left_out[:2] == [
         "20 of 21 runs are compared: those on folds and seeds that all compared methods of the task have",
-        "left out, as a method with few runs would cut those of all others: bohb on t (1 of 10)",
+        "left out, as they have few of the runs that the other methods have: bohb on t (1 of 10)",
     ]
     printed = optimality.section(results).tables[0]
     assert printed.rows[0][2] == "left out"
