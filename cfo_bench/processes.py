@@ -7,6 +7,7 @@ suite again, in every process, unless its author knew to protect it.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -56,10 +57,29 @@ def ctrl_c_waits() -> Iterator[None]:
 
 
 class _ForkServerProcess(context.ForkServerProcess):
+    """A process with this program's settings of the environment as they are when it is started.
+
+    It would have those from when the server was started, which may have been for another suite.
+    """
+
+    def start(self) -> None:
+        self._environment = _our_environment()
+        super().start()
+
+    def run(self) -> None:
+        for name in _our_environment().keys() - self._environment.keys():
+            del os.environ[name]
+        os.environ.update(self._environment)
+        super().run()
+
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
         with without_main_module(), signals_blocked(signal.SIGINT):  # the server itself may be started now
             return context.ForkServerProcess._Popen(process_obj)
+
+
+def _our_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("CFO_BENCH")}
 
 
 class _SpawnProcess(context.SpawnProcess):
