@@ -112,6 +112,7 @@ def test_a_plug_ins_method_and_learner_run_as_any_other(installed: Path, tmp_pat
     assert end["reason"] == "max_trials"
 
 
+@pytest.mark.slow
 def test_a_plug_ins_task_is_listed_and_runs_as_any_other(installed: Path, tmp_path: Path) -> None:
     [row] = json.loads(program(tmp_path, installed, "tasks", "--tag", "plug-in", "--json").stdout)
     assert (row["name"], row["source"]) == ("two-dice", "plug-in boxes")

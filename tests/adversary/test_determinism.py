@@ -31,6 +31,7 @@ def lines(path: Path) -> list[bytes]:
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
+@pytest.mark.slow
 def test_a_killed_run_ends_with_the_trace_that_it_would_have_had(commands: Commands, parallel: int):
     (commands.folder / "slow.py").write_text(SLOW)
     words = [*virtual(trials=TRIALS, method="slow.py:Slow"), "--parallel", parallel]

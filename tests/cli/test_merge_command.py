@@ -64,6 +64,7 @@ def test_a_killed_run_that_was_finished_elsewhere_is_whole(
     assert not list((tmp_path / "C").rglob("*.live"))
 
 
+@pytest.mark.slow
 def test_conflicts_are_listed_and_nothing_is_written(program: Any, tmp_path: Path) -> None:
     everything = f"{VIRTUAL} --method rs --folds 0-9 --seed 0 --seed 1 --seed 2"
     program(f"{everything} --results A")

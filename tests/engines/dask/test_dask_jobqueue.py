@@ -35,6 +35,7 @@ def on_slurm(workers: int) -> list[object]:
     ]
 
 
+@pytest.mark.slow
 def test_workers_of_a_batch_system_do_the_runs_and_end_with_the_driver(bench):
     words = [*bench.real("0-3", 20), *on_slurm(2)]
     code, out = bench.finish(bench.start("-m", "cfo_bench", "run", *words, **slurm(bench.folder)))
