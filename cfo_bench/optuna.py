@@ -21,7 +21,7 @@ import hashlib
 import os
 import platform
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +50,7 @@ _MODES: dict[str, type[CFO] | type[CFOTuned]] = {"paper": CFO, "tuned": CFOTuned
 # Under which name a study holds its seed.
 _SEED = "cfo_bench:seed"
 # Part of a search's key. Another version, which may propose otherwise, starts a search of its own.
-_VERSIONS = {"paper": 1, "tuned": 2}
+_VERSIONS = {"paper": 1, "tuned": 3}
 
 _logger = optuna.logging.get_logger(__name__)
 
@@ -134,7 +134,14 @@ class CFOSampler(BaseSampler):
     # --- its own ------------------------------------------------------------------------------
 
     def _build(self, space: Space, start: Config, seed: int) -> CFO | CFOTuned:
-        return _MODES[self._mode](space, start, seed, **self._options)
+        return _MODES[self._mode](space, start, seed, **self._options_in(start))
+
+    def _options_in(self, names: Collection[str]) -> dict[str, Any]:
+        """The method's options in a space of these hyperparameters. Only the tuned search is told which of
+        them drive the cost: the paper's needs no more than the start."""
+        if self._mode == "paper":
+            return self._options
+        return {**self._options, "cost_related": [name for name in self._cost_related if name in names]}
 
     def _forget(self) -> None:
         self._lock = threading.RLock()
@@ -166,7 +173,7 @@ class CFOSampler(BaseSampler):
         parts = (
             _VERSIONS[self._mode],
             self._mode,
-            sorted(self._options.items()),
+            sorted(self._options_in(start).items()),
             memory.seed,
             [(one.name, repr(one.distribution)) for one in dimensions],
             start,

@@ -108,7 +108,7 @@ def test_the_tuned_mode_is_told_the_seconds_that_the_storage_has() -> None:
 
     study.optimize(objective, n_trials=60)
 
-    tuned = CFOTuned(SPACE, START, 7, overhead=None)
+    tuned = CFOTuned(SPACE, START, 7, cost_related=["i"], overhead=None)
     seconds = [trial.duration.total_seconds() for trial in study.trials]
     assert params(study) == proposals(tuned, 60, lambda n, config: Result.ok(loss(config), seconds[n]))
     assert tuned.threads[0].history.spent_seconds == pytest.approx(sum(seconds))

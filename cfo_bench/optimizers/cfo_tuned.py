@@ -4,14 +4,15 @@ What stays as in CFO: the search starts at the low-cost start; it has one incumb
 a step away from the incumbent, which moves there if the loss is strictly lower; δ shrinks when nothing near
 improves. It knows neither the task nor the budget.
 
-What differs: many steps are drawn, and the one that a model of the losses and the costs so far thinks best
-is tried, instead of the first. docs/tuned-protocol.md says on what this was chosen and tested.
+What differs: the search first climbs away from the cheap start by making the model larger; and of many steps
+that are drawn, the one that a model of the losses and the costs so far thinks best is tried, instead of the
+first. docs/tuned-protocol.md says on what this was chosen and tested.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,22 +22,28 @@ from cfo_bench.metrics import Array
 from cfo_bench.optimizers.flow2 import FLOW2Thread
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry, Point
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals
-from cfo_bench.optimizers.option_checks import check_number
+from cfo_bench.optimizers.option_checks import check_names, check_number
 from cfo_bench.optimizers.search_history import MOST_RESULTS, History
 from cfo_bench.optimizers.small_process import Lengths, SmallProcess, log_expected_improvement, standardised
 from cfo_bench.space import Space
 
 # Before there are so many results a model says nothing.
 FEWEST_RESULTS = 4
-# Steps that the model chooses from, each with its opposite: CFO's, in octaves and in all dimensions at once,
-# and sparse ones, along few dimensions and in shares of their ranges. While results are fewer than 2d, only
-# CFO's: doubling several cost-related hyperparameters at once is what leads away from a cheap start soon.
-OCTAVE_STEPS, SPARSE_STEPS = 12, 48
-# A sparse step is this times δ·√d long, in shares of the ranges, or half of that. And the chance that a
-# dimension takes part in one.
-SHARE_OF_RANGE, CHANCE = 0.15, 0.3
+# Steps that the model chooses from, each with its opposite: CFO's, in octaves; dense ones, in shares of the
+# ranges; and sparse ones, which are also in shares and along few dimensions. While results are fewer than 2d,
+# there are no sparse ones: a change of all dimensions at once leads away from a cheap start sooner.
+EARLY_OCTAVE_STEPS, EARLY_DENSE_STEPS = 30, 30
+OCTAVE_STEPS, DENSE_STEPS, SPARSE_STEPS = 12, 10, 48
+# A dense or sparse step is so many times δ·√d long, in shares of the ranges; of the sparse, half are half as
+# long. And the chance that a dimension takes part in a sparse one.
+DENSE_SHARE, SPARSE_SHARE, CHANCE = 0.1, 0.15, 0.3
+# A climb may be expected to take that share of the seconds so far, and it ends with one that gains less than
+# that share of the largest gain.
+CLIMB_SHARE, LEAST_GAIN = 0.5, 0.5
+# A trial that is short against this share of the seconds so far is taken for nearly free.
+FREE_SHARE = 0.3
 # A trial may be expected to take so many times the incumbent's seconds, or that share of all so far.
-LARGEST_RISE, LARGEST_SHARE = 4.0, 0.1
+LARGEST_RISE, LARGEST_SHARE = 2.0, 0.1
 # δ at which a round ends: no step of whole numbers is left, and floats are known to a few thousandths.
 LEAST_DELTA = 0.002
 # How far a restart is from the best point, in shares of the ranges.
@@ -48,13 +55,17 @@ REFIT_AFTER = 8
 class TunedThread(FLOW2Thread):
     """One search. Its `delta` is 1 at first: a factor of the lengths of both kinds of steps."""
 
-    def __init__(self, history: History, overhead: float | None, *args: Any) -> None:
+    def __init__(
+        self, history: History, overhead: float | None, cost_related: Collection[str], *args: Any
+    ) -> None:
         super().__init__(1.0, *args)
         self.history, self._overhead = history, overhead
         self.n = 0
         self.best, self.best_loss = self.x, math.inf
         self._lengths = Lengths(self.geometry.d, self.rng)
         self._suggestions = 0
+        self._uphill = self.geometry.away_from_near_end(self.x0, cost_related)
+        self._is_climbing, self._largest_gain = any(self._uphill), 0.0
 
     def proposals(self) -> Proposals:
         d = self.geometry.d
@@ -63,15 +74,14 @@ class TunedThread(FLOW2Thread):
             raise Exhausted("every hyperparameter has a single value: there is nothing to search")
         barren_rounds, evaluated_before = 0, 0
         while True:
-            if not self.may_ask_model():
+            if (point := self.uphill()) is not None:
+                yield from self.climb(point)
+            elif not self.may_ask_model():
                 improved = yield from self.step()  # CFO's: a random direction, then its opposite
                 self.n = 0 if improved else self.n + 1
             elif (point := self.most_promising()) is not None:
-                self.asking = "RANKED"
-                loss = yield point
-                self.n = 0 if loss < self.loss else self.n + 1
-                if loss < self.loss:
-                    self.x, self.loss = point, loss
+                improved = yield from self.attempt(point, "RANKED")
+                self.n = 0 if improved else self.n + 1
             else:
                 self.n = 2 * d  # all steps of this length were tried before
             if self.loss < self.best_loss:
@@ -89,6 +99,49 @@ class TunedThread(FLOW2Thread):
                 self.asking = "RESET"
                 self.x = self.around_best()
                 self.loss = yield self.x
+
+    def attempt(self, point: Point, asking: str) -> Generator[Point, float, bool]:
+        """One evaluation; whether the incumbent moved there."""
+        self.asking = asking
+        loss = yield point
+        if loss < self.loss:
+            self.x, self.loss = point, loss
+            return True
+        return False
+
+    # --- the climb ----------------------------------------------------------------------------
+
+    def uphill(self) -> Point | None:
+        """The incumbent with every cost-related hyperparameter one octave dearer, while that is worth trying.
+
+        The low-cost start is a model that is far too small. Twice as many trees with twice as many leaves
+        help at once, where a random direction has to find out first. But each such trial takes two to four
+        times as long as the last: it waits until it is short against the time that was spent.
+        """
+        if not self._is_climbing or not math.isfinite(self.loss):
+            return None
+        point = self.geometry.project(
+            [x + up for x, up in zip(self.x.vector, self._uphill, strict=True)], self.x, self.rng
+        )
+        if point.values in self.cache or point.values in self.history.under_way:
+            self._is_climbing = False  # at the far end of all ranges, or another thread climbs there
+            return None
+        if len(self.history) < 2:
+            return point  # nothing is known of costs yet, and the start is cheap
+        history = self.history
+        seconds = history.seconds_at(history.cube.rows(history.cube.vector(point)[None]))
+        return point if seconds[0] <= CLIMB_SHARE * history.spent_seconds else None
+
+    def climb(self, point: Point) -> Generator[Point, float, None]:
+        """It ends with the first that gains clearly less than the best did: then other steps pay more."""
+        loss_before = self.loss
+        self._is_climbing = yield from self.attempt(point, "CLIMB")
+        gain = loss_before - self.loss
+        self._largest_gain = max(self._largest_gain, gain)
+        if gain < LEAST_GAIN * self._largest_gain:
+            self._is_climbing = False
+        if gain > 0:
+            self.n = 0
 
     def moved(self, length: float, u: list[float]) -> Point:
         """CFO's step: with δ = 1 its length is √d, in octaves."""
@@ -123,9 +176,9 @@ class TunedThread(FLOW2Thread):
         """The new configuration with the most expected improvement for its cost; None if there is none.
 
         How dear a trial may be depends on the time that is left, which nobody knows. The best guess for it is
-        the time that has gone by: a trial that is short against it costs next to nothing, and one as long as
-        all before together has to promise twice as much. So the search is frugal at first, but not for good.
-        A prediction far from what was tried may be wrong: steps up in cost are limited, as CFO's are.
+        of the order of the time that has gone by: a trial that is short against it costs next to nothing, a
+        long one has to promise as many times more as it is longer. So the search is frugal at first, but not
+        for good. A prediction far from what was tried may be wrong: so steps up in cost are limited.
         """
         history, vectors = self.history, self.candidates()
         rows = history.cube.rows(vectors)
@@ -135,7 +188,7 @@ class TunedThread(FLOW2Thread):
         mean, deviation = self.process(known, scaled).predict(rows)
         improvement = log_expected_improvement(mean, deviation, float(scaled.min()))
         seconds, seconds_here = np.split(history.seconds_at(np.concatenate([rows, rows_here])), [len(rows)])
-        score = improvement - np.log(seconds + history.spent_seconds)
+        score = improvement - np.log(seconds + FREE_SHARE * history.spent_seconds)
         most = max(LARGEST_RISE * float(seconds_here[0]), LARGEST_SHARE * history.spent_seconds)
         score[seconds > most] = -np.inf
         for place in np.argsort(-score, kind="stable").tolist():
@@ -146,12 +199,11 @@ class TunedThread(FLOW2Thread):
 
     def candidates(self) -> Array:
         """Vectors a step away from the incumbent; of choices without an order, the index."""
-        is_early = len(self.history) < 2 * self.geometry.d
-        steps = (
-            self.octave_steps(OCTAVE_STEPS + SPARSE_STEPS)
-            if is_early
-            else np.concatenate([self.octave_steps(OCTAVE_STEPS), self.sparse_steps()])
-        )
+        if len(self.history) < 2 * self.geometry.d:
+            kinds = [self.octave_steps(EARLY_OCTAVE_STEPS), self.dense_steps(EARLY_DENSE_STEPS)]
+        else:
+            kinds = [self.octave_steps(OCTAVE_STEPS), self.sparse_steps(), self.dense_steps(DENSE_STEPS)]
+        steps = np.concatenate(kinds)
         steps = np.concatenate([steps, -steps])
         here = self.history.cube.vector(self.x)
         found: Array = here + steps
@@ -167,9 +219,7 @@ class TunedThread(FLOW2Thread):
     def octave_steps(self, number: int) -> Array:
         """δ·√d octaves in a random direction."""
         d = self.geometry.d
-        z = self.rng.standard_normal((number, d))
-        found: Array = z * (self.delta * math.sqrt(d) / np.linalg.norm(z, axis=1, keepdims=True))
-        return found
+        return _of_length(self.delta * math.sqrt(d), self.rng.standard_normal((number, d)))
 
     def sparse_steps(self) -> Array:
         """Along few dimensions, and of two lengths: the model knows which suits."""
@@ -177,9 +227,14 @@ class TunedThread(FLOW2Thread):
         takes_part = rng.random((SPARSE_STEPS, d)) < CHANCE
         takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
         z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
-        lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
-        found: Array = z * (lengths / np.linalg.norm(z, axis=1, keepdims=True)) * self.history.cube.widths
-        return found
+        lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SPARSE_SHARE * math.sqrt(d)
+        return _of_length(lengths, z) * self.history.cube.widths
+
+    def dense_steps(self, number: int) -> Array:
+        """In a random direction of the unit cube: a narrow range is not crossed by a step of one octave."""
+        d = self.geometry.d
+        length = self.delta * DENSE_SHARE * math.sqrt(d)
+        return _of_length(length, self.rng.standard_normal((number, d))) * self.history.cube.widths
 
     def configured(self, vector: Array) -> Point:
         """The point of a candidate."""
@@ -215,6 +270,11 @@ class TunedThread(FLOW2Thread):
         self.history.add(point, loss, seconds)
 
 
+def _of_length(length: float | Array, z: Array) -> Array:
+    found: Array = z * (length / np.linalg.norm(z, axis=1, keepdims=True))
+    return found
+
+
 def price_seconds(n_results: int, d: int) -> float:
     """What a suggestion of the model is taken to cost: a little more than was measured on a slow machine."""
     return 1e-3 + d * (8e-5 + 1.6e-6 * min(n_results, MOST_RESULTS))
@@ -224,6 +284,8 @@ class CFOTuned(LocalSearch[TunedThread]):
     """CFO's search with a small Gaussian process that chooses among its steps.
 
     parallel      search threads, each with one trial at a time; all learn from the results of all
+    cost_related  hyperparameters whose values in the start are low-cost; a run names its learner's, and
+                  without a run (null) none is known: then there is no climb
     overhead      the share of the trials' seconds that the model may take; it is silent where trials are
                   too short for that, or their seconds are not told. null: it always speaks
     """
@@ -235,12 +297,16 @@ class CFOTuned(LocalSearch[TunedThread]):
         seed: int = 0,
         *,
         parallel: int = 1,
+        cost_related: list[str] | None = None,
         overhead: float | None = 0.03,
     ) -> None:
         if overhead is not None:
             check_number("overhead", overhead, 0)
+        named = tuple(cost_related or ())
+        check_names("cost_related", named, (param.name for param in space))
         geometry = Geometry(space, "log2", LINEAR_SPAN)
         history = History(geometry)
         super().__init__(
-            space, start, seed, parallel, geometry, lambda *args: TunedThread(history, overhead, *args)
+            *(space, start, seed, parallel, geometry),
+            lambda *args: TunedThread(history, overhead, named, *args),
         )

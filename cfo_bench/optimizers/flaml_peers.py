@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cfo_bench.errors import Exhausted, OptionError
-from cfo_bench.optimizers.option_checks import check_flag
+from cfo_bench.errors import Exhausted
+from cfo_bench.optimizers.option_checks import check_flag, check_names
 from cfo_bench.optimizers.optuna_samplers import no_announcements
 from cfo_bench.optimizers.packaged import Packaged, silence
 from cfo_bench.records import Result
@@ -39,10 +39,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
 
     def _build(self, cost_related: list[str] | None, **settings: Any) -> None:
         self._suggested = 0
-        if unknown := set(cost_related or ()) - self.start.keys():
-            raise OptionError(
-                f"cost_related {sorted(unknown)}: name hyperparameters of the space, {', '.join(self.start)}"
-            )
+        check_names("cost_related", cost_related or (), self.start)
         if not self.searched:
             return
         with silence(), no_announcements():

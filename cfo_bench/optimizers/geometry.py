@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -195,6 +195,17 @@ class Geometry:
     def unordered(self) -> dict[int, Categorical]:
         """The dimensions of choices without an order."""
         return {i: param for i, param in self._categorical.items() if not param.ordered}
+
+    def away_from_near_end(self, point: Point, names: Collection[str]) -> Vector:
+        """One unit in each dimension of these names, from the end of its range that is nearer to the point.
+
+        0 in all others, and where choices have no order.
+        """
+        found = [0.0] * self.d
+        for i, (name, x, axis) in enumerate(zip(self._names, point.vector, self._axes, strict=True)):
+            if name in names and i not in self.unordered:
+                found[i] = 1.0 if x - axis.lower <= axis.upper - x else -1.0
+        return found
 
     @property
     def has_floats(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from cfo_bench.errors import OptionError
 
@@ -41,3 +42,9 @@ def check_number(option: str, value: object, low: float, high: float = math.inf)
     if not (is_number and low <= value <= high and math.isfinite(value)):  # type: ignore[arg-type, operator]
         limits = f"from {low:g} on" if high == math.inf else f"from {low:g} to {high:g}"
         raise OptionError(f"{option} {value!r}: give a number {limits}")
+
+
+def check_names(option: str, names: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    if unknown := sorted(set(names).difference(known)):
+        raise OptionError(f"{option} {unknown}: name hyperparameters of the space, {', '.join(known)}")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cfo_bench.clock import Deadline, VirtualClock
-from cfo_bench.errors import Exhausted, TraceError
+from cfo_bench.errors import Exhausted, OptionError, TraceError
 from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
-from cfo_bench.learners.xgboost import boosting_space, boosting_start
+from cfo_bench.learners.xgboost import XGBoost, boosting_space, boosting_start
 from cfo_bench.optimizers.cfo import CFO
 from cfo_bench.optimizers.cfo_tuned import CFOTuned, price_seconds
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
@@ -91,6 +91,99 @@ def test_a_round_that_ends_restarts_around_the_best_point(play) -> None:
     assert run.thread.delta == 1.0
 
 
+# --- the climb, by hand -----------------------------------------------------------------------
+
+# Cheap at the low end, at the high end, and not related to the cost.
+SLOPE = Space([Int("trees", 4, 1024), Float("weight", 1.0, 64.0), Float("rate", 0.01, 1.0)])
+FOOT = {"trees": 4, "weight": 64.0, "rate": 0.1}
+
+
+class Slope:
+    """Told one result after another: (loss, seconds)."""
+
+    def __init__(self, **options: Any) -> None:
+        self.method = CFOTuned(SLOPE, FOOT, cost_related=["trees", "weight"], **options)
+
+    def tell(self, *results: tuple[float, float]) -> None:
+        for loss, seconds in results:
+            self.method.tell(self.method.ask(), Result.ok(loss, seconds))
+
+    def asks(self) -> tuple[str, Config]:
+        trial = self.method.ask()
+        return self.method.threads[0].asking, trial.config
+
+
+def test_the_climb_doubles_all_that_is_cost_related_away_from_its_cheap_end() -> None:
+    slope = Slope()
+
+    slope.tell((1.0, 1.0))
+    assert slope.asks() == ("CLIMB", {"trees": 8, "weight": pytest.approx(32.0), "rate": 0.1})
+    # Costs are equal so far: the next is expected to take 1 s, half of the 2 s that were spent.
+    slope.tell((0.8, 1.0))
+    assert slope.asks() == ("CLIMB", {"trees": 16, "weight": pytest.approx(16.0), "rate": 0.1})
+
+
+def test_a_climb_waits_until_it_is_short_against_the_time_so_far() -> None:
+    slope = Slope()
+
+    slope.tell((1.0, 1.0), (0.8, 4.0))  # the next is expected to take about 10 s, of 5 s that were spent
+    assert slope.asks()[0] == "PLUS"
+
+    while slope.asks()[0] != "CLIMB":
+        config = slope.asks()[1]
+        slope.tell((2.0, config["trees"] / 4 * 64 / config["weight"]))
+        assert slope.method.threads[0].history.spent_seconds < 200
+    assert slope.asks()[1] == {"trees": 16, "weight": pytest.approx(16.0), "rate": 0.1}
+    # It takes 16 s. The prediction is lower, since a few results show the slopes of the cost only in part.
+    assert slope.method.threads[0].history.spent_seconds > 10
+
+
+@pytest.mark.parametrize(
+    ("loss", "goes_on"), [(0.65, True), (0.75, False), (0.8, False), (0.9, False), (math.nan, False)]
+)
+def test_the_climb_ends_with_a_gain_that_is_less_than_half_of_the_largest(loss: float, goes_on: bool) -> None:
+    slope = Slope()
+
+    slope.tell((1.0, 1.0), (0.8, 1.0))
+    trial = slope.method.ask()
+    has_failed = math.isnan(loss)
+    slope.method.tell(trial, Result(Status.FAILED, None, 1.0) if has_failed else Result.ok(loss, 1.0))
+
+    assert (slope.asks()[0] == "CLIMB") == goes_on
+    # A gain that is too small for the climb to go on is still a gain.
+    assert slope.method.threads[0].loss == min(0.8, loss)
+
+
+def test_the_climb_ends_at_the_far_end_of_all_ranges() -> None:
+    slope = Slope()
+
+    found = []
+    for n in range(12):
+        found.append(slope.asks()[0])
+        slope.tell((1.0 - 0.1 * n, 1.0))
+
+    assert found[1:9] == ["CLIMB"] * 8  # from 4 to 1024 trees
+    assert "CLIMB" not in found[9:]
+
+
+def test_without_cost_related_hyperparameters_there_is_no_climb() -> None:
+    assert "CLIMB" not in asked(CFOTuned(SLOPE, FOOT), lambda config: 1 / config["trees"], 20)
+
+
+def test_a_choice_without_an_order_is_not_climbed() -> None:
+    space = Space([Categorical("kernel", "abc"), Int("trees", 4, 1024)])
+    method = CFOTuned(space, {"kernel": "a", "trees": 4}, cost_related=["kernel", "trees"])
+
+    method.tell(method.ask(), Result.ok(1.0, 1.0))
+
+    assert method.ask().config == {"kernel": "a", "trees": 8}
+
+
+def test_a_cost_related_name_that_is_not_in_the_space_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"cost_related \['leaves'\]: .* trees, weight, rate"):
+        CFOTuned(SLOPE, FOOT, cost_related=["leaves"])
+
+
 # --- when the model speaks --------------------------------------------------------------------
 
 
@@ -127,7 +220,8 @@ def synthetic(method: type[CFO] | type[CFOTuned], seed: int, budget: float = 300
     """The regret on the nine-dimensional formula, and the seconds of the dearest trial."""
     space, start, clock = boosting_space(30_000), boosting_start(), VirtualClock()
     objective = SyntheticObjective(BOOSTING, space, start, 30_000, seed)
-    search: Optimizer = method(space, start, seed)
+    related = {"cost_related": list(XGBoost.cost_related)} if method is CFOTuned else {}
+    search: Optimizer = method(space, start, seed, **related)
     losses, dearest = [], 0.0
     while clock.now() < budget:
         trial = search.ask()
