@@ -92,7 +92,7 @@ METHODS = Registry(
         ),
         "cfo-tuned": Row(
             "cfo_bench.optimizers.cfo_tuned:CFOTuned",
-            "ours, not the paper's: CFO's search after a first climb; a small Gaussian process chooses its steps",
+            "ours, not the paper's: CFO's search after a climb; a small Gaussian process chooses its steps",
             group=PEERS,
             source=f"{_ARXIV}2005.01571",
         ),
