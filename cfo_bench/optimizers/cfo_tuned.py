@@ -29,14 +29,13 @@ from cfo_bench.space import Space
 
 # Before there are so many results a model says nothing.
 FEWEST_RESULTS = 4
-# Steps that the model chooses from, each with its opposite: CFO's, in octaves; dense ones, in shares of the
-# ranges; and sparse ones, which are also in shares and along few dimensions. While results are fewer than 2d,
-# there are no sparse ones: a change of all dimensions at once leads away from a cheap start sooner.
-EARLY_OCTAVE_STEPS, EARLY_DENSE_STEPS = 30, 30
-OCTAVE_STEPS, DENSE_STEPS, SPARSE_STEPS = 12, 10, 48
-# A dense or sparse step is so many times δ·√d long, in shares of the ranges; of the sparse, half are half as
-# long. And the chance that a dimension takes part in a sparse one.
-DENSE_SHARE, SPARSE_SHARE, CHANCE = 0.1, 0.15, 0.3
+# Steps that the model chooses from, each with its opposite: CFO's, in octaves and in all dimensions at once,
+# and sparse ones, along few dimensions and in shares of their ranges. While results are fewer than 2d, only
+# CFO's: a change of all dimensions at once leads away from a cheap start sooner.
+OCTAVE_STEPS, SPARSE_STEPS = 12, 48
+# A sparse step is this times δ·√d long, in shares of the ranges, or half of that. And the chance that a
+# dimension takes part in one.
+SHARE_OF_RANGE, CHANCE = 0.15, 0.3
 # A climb may be expected to take that share of the seconds so far, and it ends with one that gains less than
 # that share of the largest gain.
 CLIMB_SHARE, LEAST_GAIN = 0.5, 0.5
@@ -200,10 +199,9 @@ class TunedThread(FLOW2Thread):
     def candidates(self) -> Array:
         """Vectors a step away from the incumbent; of choices without an order, the index."""
         if len(self.history) < 2 * self.geometry.d:
-            kinds = [self.octave_steps(EARLY_OCTAVE_STEPS), self.dense_steps(EARLY_DENSE_STEPS)]
+            steps = self.octave_steps(OCTAVE_STEPS + SPARSE_STEPS)
         else:
-            kinds = [self.octave_steps(OCTAVE_STEPS), self.sparse_steps(), self.dense_steps(DENSE_STEPS)]
-        steps = np.concatenate(kinds)
+            steps = np.concatenate([self.octave_steps(OCTAVE_STEPS), self.sparse_steps()])
         steps = np.concatenate([steps, -steps])
         here = self.history.cube.vector(self.x)
         found: Array = here + steps
@@ -227,14 +225,8 @@ class TunedThread(FLOW2Thread):
         takes_part = rng.random((SPARSE_STEPS, d)) < CHANCE
         takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
         z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
-        lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SPARSE_SHARE * math.sqrt(d)
+        lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
         return _of_length(lengths, z) * self.history.cube.widths
-
-    def dense_steps(self, number: int) -> Array:
-        """In a random direction of the unit cube: a narrow range is not crossed by a step of one octave."""
-        d = self.geometry.d
-        length = self.delta * DENSE_SHARE * math.sqrt(d)
-        return _of_length(length, self.rng.standard_normal((number, d))) * self.history.cube.widths
 
     def configured(self, vector: Array) -> Point:
         """The point of a candidate."""
