@@ -48,7 +48,7 @@ REAL_SECONDS = {"tune": 3.0, "test": 5.0, "second": 12.0}
 RANDOM_CONFIGS = 60  # the budget on YAHPO, in mean costs of a random configuration
 YAHPO = "yahpo:rbv2_xgboost"
 YAHPO_OPTIONS = {"booster": "gbtree", "num_impute_selected_cpo": "impute.median"}
-# Of the halves of the protocol these are run: so many instances of YAHPO, evenly spread. The second test has all.
+# So many instances of YAHPO are run of the halves of the protocol, evenly spread; all in the second test.
 YAHPO_RUN = {"tune": 30, "test": 30}
 # And these seeds: the second test has recorded seeds of the tables, and folds of the data, that are new.
 FIRST_SEED = {"tune": 0, "test": 0, "second": 2}
