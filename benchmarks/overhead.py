@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.figures import figure
 from cfo_bench.clock import Deadline
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
 from cfo_bench.records import Fold, Problem, Result, Trial, TrialRecord
@@ -86,17 +87,12 @@ def run(folder: Path, method: str, milliseconds: float, budget: float) -> tuple[
 
 def main() -> int:
     good = True
-    print(
-        f"{'method':8}{'ms a trial':>12}{'trials':>9}{'inside':>10}{'at least':>10}{'µs outside a trial':>20}"
-    )
     for milliseconds, budget, least in CASES:
         for method in ("rs", "cfo"):
-            share, trials, outside = max(measure(method, milliseconds, budget) for _ in range(TRIES))
-            good = good and share >= least
-            numbers = (
-                f"{1e3 * budget / trials:12.2f}{trials:9}{share:10.2%}{least:10.1%}{1e6 * outside:20.1f}"
-            )
-            print(f"{method:8}{numbers}{'' if share >= least else '  too little'}")
+            share, _, outside = max(measure(method, milliseconds, budget) for _ in range(TRIES))
+            what = f"{method}, trials of {milliseconds:g} ms"
+            good &= figure(f"{what}: inside", 100 * share, "%", at_least=100 * least)
+            figure(f"{what}: outside, a trial", 1e6 * outside, "µs")
     return 0 if good else 1
 
 
