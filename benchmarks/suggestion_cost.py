@@ -1,6 +1,6 @@
 """Milliseconds of ask + tell of each method at so many trials, d = 9, on the one thread that `make` sets.
 
-    python benchmarks/suggestion_cost.py          at 50 and 200 trials
+    python benchmarks/suggestion_cost.py          at 200 trials
     python benchmarks/suggestion_cost.py --full   at 10 to 300, and what was switched off in packages
 
 They are of processor time, which busy neighbours do not change. A figure is the mean of the ten
@@ -29,7 +29,7 @@ from cfo_bench.records import Optimizer, Result
 N_ROWS = 30_000
 SPACE, START = boosting_space(N_ROWS), boosting_start()
 OBJECTIVE = SyntheticObjective(BOOSTING, SPACE, START, N_ROWS, 0)
-CHECKPOINTS, FULL_CHECKPOINTS = (50, 200), (10, 50, 100, 200, 300)
+CHECKPOINTS, FULL_CHECKPOINTS = (200,), (10, 50, 100, 200, 300)
 SECONDS_A_METHOD, FULL_SECONDS_A_METHOD = 10.0, 30.0
 MOST_MS = {("cfo-tuned", 200): 5.0}
 

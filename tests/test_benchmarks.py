@@ -51,7 +51,7 @@ def test_a_figure_is_read_as_it_was_printed(capsys: pytest.CaptureFixture[str]) 
 def test_the_page_has_the_machine_the_limits_and_what_was_missed(capsys: pytest.CaptureFixture[str]) -> None:
     page = performance.figures(printed(capsys))
 
-    assert "1 of 2 limits are kept" in page
+    assert "1 of 2 limits kept" in page
     assert "a processor, 2 cores, 24 GB" in page and "`abc123-dirty`" in page and "numpy 2.4.6" in page
     assert "| inside | 95.96 % | at least 96 % | **missed** |" in page
     assert "**A limit was missed, or the benchmark failed.**" in page

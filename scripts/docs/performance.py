@@ -63,10 +63,9 @@ def _summary(facts: dict[str, Any], found: list[Benchmark]) -> Iterator[str]:
     kept = sum(row[3] == "kept" for row in limited)
     machine = facts["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
-    yield f"Measured on {facts['date']}: {kept} of {len(limited)} limits are kept. "
-    yield f"`make bench` took {sum(one.seconds for one in found) / 60:.0f} minutes.\n"
+    minutes = sum(one.seconds for one in found) / 60
+    yield f"Measured on {facts['date']}, in {minutes:.0f} minutes: {kept} of {len(limited)} limits kept.\n"
     yield f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_mb'] / 1024:.0f} GB"
-    yield f"- System: {machine['os']}"
     yield f"- Commit: `{facts['checkout']}`, cfo-bench {facts['cfo_bench']['version']}"
     yield f"- Versions: Python {facts['python']}, {packages}"
 
