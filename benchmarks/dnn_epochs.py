@@ -30,11 +30,11 @@ N_ROWS, N_FEATURES, LEARNING_RATE, DROPOUT = 20_000, 20, 1e-3, 0.2
 
 # neurons of both layers, batch size, epochs a turn, turns, the least ratio to the DataLoader loop
 CASES = (
-    (4, 4, 128, 2, 7, 1.8),
-    (64, 64, 128, 2, 7, 1.8),
-    (64, 64, 8, 1, 3, 1.8),
-    (256, 256, 128, 1, 5, 1.0),
-    (1024, 1024, 128, 1, 3, 1.0),
+    (4, 4, 128, 2, 5, 1.8),
+    (64, 64, 128, 2, 5, 1.8),
+    (64, 64, 8, 1, 1, 1.8),
+    (256, 256, 128, 1, 3, 1.0),
+    (1024, 1024, 128, 1, 1, 1.0),
 )
 
 rng = np.random.default_rng(0)

@@ -4,7 +4,7 @@
 
 The rest is spent by the harness: on the live page, the line in the trace, and the loop itself. A trial
 sorts numbers; how often is measured when the run starts, so that another process slows down trials and
-harness alike. The best of three attempts counts, since a short burst of other work is not our doing.
+harness alike. There are up to three attempts, since a short burst of other work is not our doing.
 Exits with 1 when a share is too low.
 """
 
@@ -63,14 +63,24 @@ class Busy:
         raise NotImplementedError
 
 
-def measure(method: str, milliseconds: float, budget: float) -> tuple[float, int, float]:
-    """The share inside, the number of trials, and the seconds outside of each trial."""
+def best_of_a_few(method: str, milliseconds: float, budget: float, least: float) -> tuple[float, float]:
+    """The first attempt that has the least share inside, or the best of all."""
+    found = []
+    for _ in range(TRIES):
+        found.append(measure(method, milliseconds, budget))
+        if found[-1][0] >= least:
+            break
+    return max(found)
+
+
+def measure(method: str, milliseconds: float, budget: float) -> tuple[float, float]:
+    """The share inside, and the seconds outside of each trial."""
     with tempfile.TemporaryDirectory() as folder:
         trials, elapsed = run(Path(folder), method, milliseconds, budget)
     inside = sum(
         one.ask_seconds + one.fit_seconds + one.validate_seconds + (one.tell_seconds or 0.0) for one in trials
     )
-    return inside / elapsed, len(trials), (elapsed - inside) / len(trials)
+    return inside / elapsed, (elapsed - inside) / len(trials)
 
 
 def run(folder: Path, method: str, milliseconds: float, budget: float) -> tuple[list[TrialRecord], float]:
@@ -89,7 +99,7 @@ def main() -> int:
     good = True
     for milliseconds, budget, least in CASES:
         for method in ("rs", "cfo"):
-            share, _, outside = max(measure(method, milliseconds, budget) for _ in range(TRIES))
+            share, outside = best_of_a_few(method, milliseconds, budget, least)
             what = f"{method}, trials of {milliseconds:g} ms"
             good &= figure(f"{what}: inside", 100 * share, "%", at_least=100 * least)
             figure(f"{what}: outside, a trial", 1e6 * outside, "µs")

@@ -1,6 +1,6 @@
 """Hundreds of runs of 200 trials on the virtual clock: how long, how much memory, and is it safe?
 
-    python benchmarks/suite_scale.py       5 seeds: 630 runs
+    python benchmarks/suite_scale.py       3 seeds: 378 runs
     python benchmarks/suite_scale.py 25    3,150 runs, as many as the paper has
 
 The suite is run as it is; once more, to see how fast finished runs are recognised; and in another
@@ -24,7 +24,7 @@ from benchmarks.figures import figure
 
 METHODS = ("cfo", "cfo-0", "cfo-tuned", "flow2", "rs", "study")
 TASKS = ("synthetic-1k", "synthetic-30k", "synthetic-1m")
-FOLDS, SEEDS, TRIALS, JOBS, KILLS = 7, 5, 200, 2, 4
+FOLDS, SEEDS, TRIALS, JOBS, KILLS = 7, 3, 200, 2, 4
 # The seconds are for 25 seeds; fewer get their share.
 MOST_SECONDS, MOST_SECONDS_AGAIN, AT_SEEDS, MOST_MEMORY_MB = 600.0, 30.0, 25, 1024.0
 
