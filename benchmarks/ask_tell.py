@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.figures import figure
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
 from cfo_bench.optimizers.cfo import CFO
 from cfo_bench.optimizers.random_search import RandomSearch
@@ -150,30 +151,26 @@ def per_call(call: Callable[[], object], n: int = 2_000) -> float:
 
 def main() -> int:
     medians = compare()
-    print("µs per ask + tell, d = 9, median of blocks in turns")
     for name, microseconds in medians.items():
-        print(f"  {name:<12} {microseconds:8.1f}")
-    ratio = medians["flaml's cfo"] / medians["cfo"] if "flaml's cfo" in medians else math.nan
-    print(f"  FLAML's over ours: {ratio:.1f} (at least {SMALLEST_RATIO:g})")
-
-    grown = growth()
-    print(f"µs per ask + tell of CFO after so many trials (at most {LARGEST_MICROSECONDS:g})")
-    for trials, microseconds in grown.items():
-        print(f"  {trials:>9,} {microseconds:8.1f}")
+        figure(f"ask + tell of {name}, d = 9", microseconds, "µs")
+    good = True
+    if "flaml's cfo" in medians:
+        good = figure(
+            "flaml's cfo over cfo", medians["flaml's cfo"] / medians["cfo"], at_least=SMALLEST_RATIO
+        )
+    for trials, microseconds in growth().items():
+        name = f"ask + tell of cfo after {trials:,} trials"
+        good &= figure(name, microseconds, "µs", at_most=LARGEST_MICROSECONDS)
 
     whole, rest = memory()
-    print("memory of CFO per 10,000 trials")
-    print(f"  with the cache    {whole * 10_000 / 2**20:6.2f} MB")
-    print(f"  without it        {rest * 10_000 / 2**20:6.2f} MB")
+    figure("memory of cfo per 10,000 trials", whole * 10_000 / 2**20, "MB")
+    figure("memory of cfo per 10,000 trials, without its cache", rest * 10_000 / 2**20, "MB")
 
     rng = np.random.default_rng(0)
     config = SPACE.sample(rng)
-    print("µs per call")
-    print(f"  Space.check  {per_call(lambda: SPACE.check(config)):8.1f}")
-    print(f"  Space.sample {per_call(lambda: SPACE.sample(rng)):8.1f}")
-
-    is_good = max(grown.values()) <= LARGEST_MICROSECONDS and not ratio < SMALLEST_RATIO
-    return 0 if is_good else 1
+    figure("Space.check", per_call(lambda: SPACE.check(config)), "µs")
+    figure("Space.sample", per_call(lambda: SPACE.sample(rng)), "µs")
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.figures import figure
+
 RUNS, WORKERS = 60, 2
 
 
@@ -37,7 +39,8 @@ def main() -> int:
         sys.stderr.buffer.write(done.stderr)
         return 1
     spent = used.ru_utime + used.ru_stime
-    print(f"{RUNS} runs on {WORKERS} workers: {seconds:.1f} s, {spent:.1f} s of processor time")
+    figure(f"{RUNS} short runs on {WORKERS} workers", seconds, "s")
+    figure("processor time of all its processes", spent, "s")
     return 0
 
 

@@ -5,8 +5,8 @@
 Makes data of the size of Airlines (539,383 × 7: numbers and categories of few and of many labels, two
 classes) and of a regression of 1,000,000 × 10, each as Parquet and as CSV. Every measurement has a
 process of its own, which has loaded a small file of the same kind before: its peak of resident memory
-from there on, over the size of the numeric array of the features as float64 (and as float32, which is
-what a learner gets). `first` parses and keeps the arrays, `again` maps what was kept.
+from there on, over the size of the numeric array of the features as float64. `first` parses and keeps
+the arrays, `again` maps what was kept.
 Exits with 1 when a ratio over float64 is above 2.5.
 """
 
@@ -68,7 +68,6 @@ def measure(small: Path, big: Path) -> None:
 
 def main() -> int:
     good = True
-    print(f"{'data':12}{'file':9}{'':7}{'peak MB':>9}{'/ float64':>11}{'/ float32':>11}{'seconds':>9}")
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CFO_BENCH_CACHE": folder, "OMP_NUM_THREADS": "1"}
         for name, (make, n_rows) in MADE.items():
@@ -86,10 +85,9 @@ def main() -> int:
                         check=True,
                     )
                     growth, seconds, rows, features = map(float, answer.stdout.split())
-                    ratio = growth / (rows * features * 8)
-                    good = good and ratio <= MOST
-                    figures = f"{growth / 2**20:9.0f}{ratio:11.2f}{2 * ratio:11.2f}{seconds:9.2f}"
-                    print(f"{name:12}{ending:9}{turn:7}{figures}")
+                    what = f"{name}, {ending}, {turn}"
+                    good &= figure(f"{what}: peak by float64", growth / (rows * features * 8), at_most=MOST)
+                    figure(f"{what}: time", seconds, "s")
                 big.unlink()
     return 0 if good else 1
 
@@ -100,5 +98,7 @@ if __name__ == "__main__":
         sys.exit()
     import numpy as np
     import pandas as pd
+
+    from benchmarks.figures import figure
 
     sys.exit(main())

@@ -4,7 +4,7 @@
 
 The rest is spent by the harness: on the live page, the line in the trace, and the loop itself. A trial
 sorts numbers; how often is measured when the run starts, so that another process slows down trials and
-harness alike. The best of three attempts counts, since a short burst of other work is not our doing.
+harness alike. There are up to three attempts, since a short burst of other work is not our doing.
 Exits with 1 when a share is too low.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.figures import figure
 from cfo_bench.clock import Deadline
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
 from cfo_bench.records import Fold, Problem, Result, Trial, TrialRecord
@@ -62,14 +63,24 @@ class Busy:
         raise NotImplementedError
 
 
-def measure(method: str, milliseconds: float, budget: float) -> tuple[float, int, float]:
-    """The share inside, the number of trials, and the seconds outside of each trial."""
+def best_of_a_few(method: str, milliseconds: float, budget: float, least: float) -> tuple[float, float]:
+    """The first attempt that has the least share inside, or the best of all."""
+    found = []
+    for _ in range(TRIES):
+        found.append(measure(method, milliseconds, budget))
+        if found[-1][0] >= least:
+            break
+    return max(found)
+
+
+def measure(method: str, milliseconds: float, budget: float) -> tuple[float, float]:
+    """The share inside, and the seconds outside of each trial."""
     with tempfile.TemporaryDirectory() as folder:
         trials, elapsed = run(Path(folder), method, milliseconds, budget)
     inside = sum(
         one.ask_seconds + one.fit_seconds + one.validate_seconds + (one.tell_seconds or 0.0) for one in trials
     )
-    return inside / elapsed, len(trials), (elapsed - inside) / len(trials)
+    return inside / elapsed, (elapsed - inside) / len(trials)
 
 
 def run(folder: Path, method: str, milliseconds: float, budget: float) -> tuple[list[TrialRecord], float]:
@@ -86,17 +97,12 @@ def run(folder: Path, method: str, milliseconds: float, budget: float) -> tuple[
 
 def main() -> int:
     good = True
-    print(
-        f"{'method':8}{'ms a trial':>12}{'trials':>9}{'inside':>10}{'at least':>10}{'µs outside a trial':>20}"
-    )
     for milliseconds, budget, least in CASES:
         for method in ("rs", "cfo"):
-            share, trials, outside = max(measure(method, milliseconds, budget) for _ in range(TRIES))
-            good = good and share >= least
-            numbers = (
-                f"{1e3 * budget / trials:12.2f}{trials:9}{share:10.2%}{least:10.1%}{1e6 * outside:20.1f}"
-            )
-            print(f"{method:8}{numbers}{'' if share >= least else '  too little'}")
+            share, outside = best_of_a_few(method, milliseconds, budget, least)
+            what = f"{method}, trials of {milliseconds:g} ms"
+            good &= figure(f"{what}: inside", 100 * share, "%", at_least=100 * least)
+            figure(f"{what}: outside, a trial", 1e6 * outside, "µs")
     return 0 if good else 1
 
 

@@ -19,9 +19,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures import figure
 from cfo_bench.clock import Deadline, VirtualClock, process_seconds
 from cfo_bench.learners.recorded.tables import HPOBenchMLP
 from cfo_bench.optimizers import METHODS
+from cfo_bench.recordings import yahpo_folder
 from cfo_bench.records import RunSpec
 from cfo_bench.results.files import page_path
 from cfo_bench.results.trace import TraceWriter
@@ -43,29 +45,30 @@ YAHPO_METHODS = ["cfo", "rs", "tpe", "flaml-cfo"]
 LEARNER_OPTIONS = {"booster": "gbtree", "num_impute_selected_cpo": "impute.median"}  # as in the suite
 N_PAPER_TASKS, N_SEEDS = 30, 10
 CLOCK_TICKS = 100.0
+MOST_HARNESS_US, MOST_TABLES_MINUTES, MOST_YAHPO_MINUTES = 60.0, 3.0, 30.0
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--yahpo", help="a copy of YAHPO's data")
+    parser.add_argument("--yahpo", default=yahpo_folder.find(), help="a copy of YAHPO's data")
     parser.add_argument("--method", action="append", help="a method to price instead of those four")
     parser.add_argument("--charge-method", action="store_true", help="its own seconds are on the clock, too")
     parser.add_argument("--measure", help=argparse.SUPPRESS)  # a suite, in a process of its own
     asked = parser.parse_args()
     if asked.measure:
         print(json.dumps(cpu_seconds(Suite(**json.loads(asked.measure)))))
-        return
+        return 0
     with tempfile.TemporaryDirectory() as folder:
-        print(f"harness: {min(harness_us(Path(folder) / str(i)) for i in range(3)):.0f} µs a trial")
+        harness = min(harness_us(Path(folder) / str(i)) for i in range(3))
+        good = figure("harness, a trial on a table", harness, "µs", at_most=MOST_HARNESS_US)
         seconds, runs, trials = measured(
             learners="hpobench-mlp", tasks=TABLE_TASKS, methods=["cfo", "rs"], results=f"{folder}/tables"
         )
-        print(
-            f"tables: {runs} runs of 1 h, {trials} trials: {seconds / runs * 1e3:.0f} ms of the processor a "
-            f"run; {RUNS} runs on 2 cores: {RUNS * seconds / runs / 2 / 60:.1f} min"
-        )
+        print(f"tables: {runs} runs of 1 h, {trials} trials: {seconds / runs * 1e3:.0f} ms of CPU a run")
+        minutes = RUNS * seconds / runs / 2 / 60
+        good &= figure(f"{RUNS:,} runs on tables, 2 cores", minutes, "min", at_most=MOST_TABLES_MINUTES)
         if asked.yahpo is None:
-            return
+            return 0 if good else 1
         total = 0.0
         methods = asked.method or YAHPO_METHODS
         for method in methods:
@@ -74,7 +77,7 @@ def main() -> None:
                 tasks=YAHPO_TASKS,
                 methods=[method],
                 folds="0",
-                yahpo=asked.yahpo,
+                yahpo=str(asked.yahpo),
                 charge_method=asked.charge_method,
                 results=f"{folder}/{method}",
             )
@@ -84,7 +87,10 @@ def main() -> None:
                 f"paper-yahpo, {method}: {runs} runs, {trials} trials: {seconds / runs:.2f} s of the "
                 f"processor a run; {N_PAPER_TASKS * N_SEEDS} runs on 2 cores: {share / 2 / 60:.1f} min"
             )
-        print(f"paper-yahpo with {', '.join(methods)} on 2 cores: {total / 2 / 60:.1f} min")
+        most = None if asked.method else MOST_YAHPO_MINUTES  # it is that of the four
+        what = f"paper-yahpo with {', '.join(methods)}, 2 cores"
+        good &= figure(what, total / 2 / 60, "min", at_most=most)
+    return 0 if good else 1
 
 
 def measured(**suite: Any) -> tuple[float, int, int]:
@@ -148,4 +154,4 @@ def server_seconds() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,6 +12,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from benchmarks.figures import figure
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Result
 from cfo_bench.testing.searches import SPACES, loss
@@ -36,9 +37,9 @@ def trial_seconds(method: Any, trials: int = 300) -> float:
 def main() -> None:
     space, start = SPACES["mixed"]
     program: Any = METHODS.load(f"exec:{shlex.join([sys.executable, str(CLIENT)])}")(space, start, 0)
-    print(f"bare round trip      {1e6 * program.program_facts['round_trip_seconds']:7.0f} µs")
-    print(f"program, ask + tell  {1e6 * trial_seconds(program):7.0f} µs")
-    print(f"cfo, ask + tell      {1e6 * trial_seconds(METHODS.load('cfo')(space, start, 0)):7.0f} µs")
+    figure("bare round trip", 1e6 * program.program_facts["round_trip_seconds"], "µs")
+    figure("ask + tell of a program", 1e6 * trial_seconds(program), "µs")
+    figure("ask + tell of cfo", 1e6 * trial_seconds(METHODS.load("cfo")(space, start, 0)), "µs")
 
 
 if __name__ == "__main__":

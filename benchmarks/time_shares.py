@@ -21,6 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.figures import figure
 from cfo_bench.clock import WallClock, process_seconds
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.report.reading.digest import Digest, digest
@@ -119,8 +120,8 @@ def main() -> int:
         on_wall_clock(given.seconds)
         return 0
     share = on_processor_clock(given.seconds)
-    print(f"at most {MOST_IDLE_SHARE:.0%} of all runs together may be nobody's: {share:.2%}")
-    return 0 if share <= MOST_IDLE_SHARE else 1
+    kept = figure("share of all runs that is nobody's", 100 * share, "%", at_most=100 * MOST_IDLE_SHARE)
+    return 0 if kept else 1
 
 
 if __name__ == "__main__":

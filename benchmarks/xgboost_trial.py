@@ -17,6 +17,7 @@ import xgboost
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.figures import figure
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.learners.xgboost import XGBoost
 from cfo_bench.metrics import METRIC_OF
@@ -68,7 +69,6 @@ def wrapper_trial(fold: Fold, config: Config) -> float:
 def main() -> int:
     learner = XGBoost()
     good = True
-    print(f"{'data':22}{'wrapper ms':>12}{'ours ms':>10}{'ratio':>8}{'at least':>10}")
     for name, problem, n_classes, n_rows, n_features, turns, least in CASES:
         fold = make_fold(problem, n_classes, n_rows, n_features)
         config = learner.start(learner.space(fold.n_rows))
@@ -84,9 +84,10 @@ def main() -> int:
             ours.append(perf_counter() - between)
         ratio = statistics.median(theirs) / statistics.median(ours)
         same = abs(their_loss - our_loss) < (1e-6 if problem is Problem.MULTICLASS else 1e-12)
-        good = good and ratio >= least and same
-        times = f"{1e3 * statistics.median(theirs):12.2f}{1e3 * statistics.median(ours):10.2f}"
-        print(f"{name:22}{times}{ratio:8.1f}{least:10.1f}{'' if same else '  the losses differ'}")
+        figure(f"{name}: our trial", 1e3 * statistics.median(ours), "ms")
+        good &= figure(f"{name}: times as fast as the wrapper", ratio, at_least=least) and same
+        if not same:
+            print(f"the losses differ: {our_loss} and {their_loss}")
     return 0 if good else 1
 
 

@@ -39,6 +39,20 @@ def test_every_link_leads_to_a_file_and_a_heading(name: str) -> None:
             assert anchor in pages.anchors(path.read_text(encoding="utf-8")), link
 
 
+def test_every_script_that_a_page_or_a_suite_names_is_there() -> None:
+    named = {
+        (name, script)
+        for name, text in {
+            **TEXTS,
+            **{path.name: path.read_text() for path in ROOT.glob("configs/*.yaml")},
+        }.items()
+        for script in re.findall(r"\b(?:benchmarks|scripts)/[\w/]+\.(?:py|sh)\b", text)
+    }
+
+    assert len(named) > 10
+    assert [(name, script) for name, script in sorted(named) if not (ROOT / script).is_file()] == []
+
+
 @pytest.mark.parametrize("name", [name for name in TEXTS if pages.commands(TEXTS[name])])
 def test_every_command_is_one_that_the_program_takes(name: str) -> None:
     for command in pages.commands(TEXTS[name]):

@@ -6,12 +6,19 @@ import csv
 import io
 import math
 import re
+import textwrap
+from typing import NamedTuple
 
 from cfo_bench.report.contents import CellValue, Table
 from cfo_bench.spreadsheets import no_formula
 
 # A table with more rows is broken over several pages.
-_ROWS_OF_A_PAGE = 60
+_ROWS_OF_A_PAGE = 36
+# Widths in signs: of a cell, of the gap between two, of a table that is not turned, of a stacked heading.
+_WIDEST_CELL, _GAP, _WIDEST_UPRIGHT, _SHORTEST_STACK = 28, 2, 120, 8
+# How many signs of which size fit on a line, and how many times as many if the page is turned.
+_SIGNS_OF_A_LINE = {r"\small": 70, r"\footnotesize": 80, r"\scriptsize": 92}
+_TURNED_BY_UPRIGHT = 1.55
 
 _BOLD = re.compile(r"\*\*(.+)\*\*")
 
@@ -35,6 +42,14 @@ _LATEX = {
     "≤": r"$\leq$",
     "±": r"$\pm$",
     "²": r"\textsuperscript{2}",
+    "⁵": r"\textsuperscript{5}",
+    "ⁿ": r"\textsuperscript{n}",
+    "χ": r"$\chi$",
+    "√": r"$\surd$",
+    "→": r"$\rightarrow$",
+    "←": r"$\leftarrow$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
     "–": "--",
     "…": r"\ldots{}",
 }
@@ -64,32 +79,70 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A table with the rules of booktabs; a longtable when it is too long for a page."""
-    head = _latex_row([_latex(table.heading(column)) for column in table.columns])
-    body = [_latex_row([_latex_cell(value) for value in row]) for row in table.rows]
-    align = "".join("r" if is_numeric(table, index) else "l" for index in range(len(table.columns)))
+    """A table with the rules of booktabs: smaller or turned if it is too wide, over pages if too long."""
+    cells = [[_latex_cell(value) for value in row] for row in table.rows]
+    columns = [_column(table, index) for index in range(len(table.columns))]
+    align = "".join(column.align for column in columns)
+    head = _latex_row([column.heading for column in columns])
+    rows = [r"\toprule", head, r"\midrule", *map(_latex_row, cells), r"\bottomrule"]
     caption = rf"\caption{{{_latex(table.title)}. {_latex(table.note)}}}"
     label = rf"\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.name)}}}"
-    if len(body) > _ROWS_OF_A_PAGE:
-        lines = [
-            r"% \usepackage{booktabs,longtable}",
-            rf"\begin{{longtable}}{{{align}}}",
-            rf"{caption}{label}\\",
-            *(r"\toprule", head, r"\midrule", r"\endhead", r"\bottomrule", r"\endfoot"),
-            *body,
-            r"\end{longtable}",
-        ]
-    else:
-        lines = [
-            r"% \usepackage{booktabs}",
-            r"\begin{table}",
-            *(r"\centering", caption, label),
-            rf"\begin{{tabular}}{{{align}}}",
-            *(r"\toprule", head, r"\midrule"),
-            *body,
-            *(r"\bottomrule", r"\end{tabular}", r"\end{table}"),
-        ]
+    width = sum(column.width + _GAP for column in columns)
+    if len(cells) > _ROWS_OF_A_PAGE:
+        return "\n".join(_over_pages(rows, align, caption + label, width)) + "\n"
+    kind = "table" if width <= _WIDEST_UPRIGHT else "sidewaystable"
+    lines = [
+        r"% \usepackage{array,booktabs,graphicx,rotating}",
+        rf"\begin{{{kind}}}",
+        *(r"\centering", caption, label, r"\medskip", r"\setlength{\tabcolsep}{4pt}"),
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{{align}}}",
+        *rows,
+        r"\end{tabular}}",
+        rf"\end{{{kind}}}",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _over_pages(rows: list[str], align: str, caption: str, width: int) -> list[str]:
+    """A longtable: it can't be scaled, so that its font is chosen by its width in signs."""
+    is_turned = width > max(_SIGNS_OF_A_LINE.values())
+    room = _TURNED_BY_UPRIGHT if is_turned else 1.0
+    size = next((name for name, signs in _SIGNS_OF_A_LINE.items() if width <= room * signs), r"\tiny")
+    toprule, head, midrule, *body, bottomrule = rows
+    lines = [
+        rf"{{{size}\setlength{{\tabcolsep}}{{3pt}}",
+        rf"\begin{{longtable}}{{{align}}}",
+        rf"{caption}\\",
+        *(toprule, head, midrule, r"\endfirsthead"),
+        *(toprule, head, midrule, r"\endhead", bottomrule, r"\endfoot"),
+        *body,
+        r"\end{longtable}}",
+    ]
+    if is_turned:
+        lines = [r"\begin{landscape}", *lines, r"\end{landscape}"]
+    return [r"% \usepackage{array,booktabs,longtable,pdflscape}", *lines]
+
+
+class _Column(NamedTuple):
+    align: str
+    heading: str
+    width: int  # in signs
+
+
+def _column(table: Table, index: int) -> _Column:
+    """Text longer than a line of a cell is wrapped; a heading longer than its cells is stacked."""
+    side = "r" if is_numeric(table, index) else "l"
+    widest = max((len(_without_bold(in_words(row[index]))) for row in table.rows), default=0)
+    words = " ".join(table.heading(table.columns[index]).split())
+    if widest > _WIDEST_CELL:
+        align, widest = rf">{{\raggedright\arraybackslash}}p{{{_WIDEST_CELL / 2:g}em}}", _WIDEST_CELL
+    else:
+        align = side
+    lines = textwrap.wrap(words, max(widest, _SHORTEST_STACK), break_long_words=False) or [""]
+    stacked = r"\\".join(map(_latex, lines))
+    heading = stacked if len(lines) == 1 else rf"\shortstack[{side}]{{{stacked}}}"
+    return _Column(align, heading, max(widest, *map(len, lines)))
 
 
 def in_words(value: CellValue) -> str:
@@ -115,7 +168,7 @@ def _whole(value: str | int | float) -> str:
 
 def _plain(value: CellValue) -> CellValue:
     if isinstance(value, str):
-        return no_formula(_BOLD.sub(r"\1", value))
+        return no_formula(_without_bold(value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return None if isinstance(value, float) and math.isnan(value) else value
@@ -131,13 +184,23 @@ def _markdown_row(cells: list[str]) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+    return " ".join(_latex_word(word) for word in text.split())
+
+
+def _latex_word(word: str) -> str:
+    """A word that is too long for a cell, such as a hash, may be broken."""
+    pieces = textwrap.wrap(word, _WIDEST_CELL // 2) if len(word) > _WIDEST_CELL else [word]
+    return r"\allowbreak{}".join("".join(_LATEX.get(sign, sign) for sign in piece) for piece in pieces)
 
 
 def _latex_cell(value: CellValue) -> str:
-    if isinstance(value, str) and (bold := _BOLD.fullmatch(value)):
-        return rf"\textbf{{{_latex(bold[1])}}}"
-    return _latex(in_words(value))
+    text = in_words(value)
+    plain = _latex(_without_bold(text))
+    return rf"\textbf{{{plain}}}" if _BOLD.fullmatch(text) else plain
+
+
+def _without_bold(text: str) -> str:
+    return _BOLD.sub(r"\1", text)
 
 
 def _latex_row(cells: list[str]) -> str:

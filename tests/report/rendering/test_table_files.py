@@ -7,6 +7,7 @@ import io
 import math
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,19 @@ def test_latex_is_escaped_and_ruled_by_booktabs() -> None:
     assert r"back\textbackslash{}slash & 123457 & no result & yes \\" in lines
 
 
+def test_a_heading_longer_than_its_column_is_stacked() -> None:
+    table = Table("t", "t", "n", ("ci_low", "name"), [[0.5, "a long name of a task"]])
+
+    assert r"\shortstack[r]{95 \%\\interval\\from} & name \\" in to_latex(table).splitlines()
+
+
+def test_a_wide_table_is_turned() -> None:
+    table = Table("t", "t", "n", tuple("abcde"), [["many words " * 5] * 5])
+
+    assert r"\begin{sidewaystable}" in to_latex(table)
+    assert r"\begin{landscape}" in to_latex(replace(table, rows=[*table.rows] * 40))
+
+
 def test_a_table_longer_than_a_page_is_broken_over_pages() -> None:
     table = Table("t", "t", "n", ("n",), [[n] for n in range(61)])
 
@@ -146,11 +160,30 @@ def test_the_same_runs_give_the_same_bytes_whatever_their_order(many_tasks: list
     assert texts(many_tasks) == texts(many_tasks[::-1])
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
-def test_latex_compiles(tmp_path: Path) -> None:
-    source = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
-    (tmp_path / "t.tex").write_text(source + to_latex(TABLE) + r"\end{document}", encoding="utf-8")
+HEAD = r"\documentclass{article}\usepackage{array,booktabs,graphicx,longtable,pdflscape,rotating}"
 
-    subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True
+
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="no pdflatex: apt install texlive-latex-recommended"
+)
+def test_every_table_of_a_report_compiles_and_fits_on_its_page(
+    by_hand: list[Digest], many_tasks: list[Digest], tmp_path: Path
+) -> None:
+    long_words = ["0123456789abcdef" * 4, "optuna:" + "sampler" * 8, "several words " * 9, 0.5]
+    wide = Table("wide", "Wide", "", tuple(f"a column {i}" for i in range(9)), [[*long_words, *"abcde"]])
+    tables = [TABLE, wide, replace(wide, name="long", rows=[*wide.rows] * 80), *all_tables(by_hand)]
+    # Each table on a page of its own, and a label once.
+    by_name = {table.name: to_latex(table) for table in [*tables, *all_tables(many_tasks)]}
+    pages = "\\clearpage\n".join(by_name.values())
+    (tmp_path / "t.tex").write_text(rf"{HEAD}\begin{{document}}{pages}\end{{document}}", encoding="utf-8")
+
+    # Without a page that nobody looks at, no fonts are made.
+    answer = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
+
+    assert answer.returncode == 0, answer.stdout[-3000:]
+    assert [line for line in answer.stdout.splitlines() if "Overfull" in line or "Float too" in line] == []

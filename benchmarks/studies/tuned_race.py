@@ -1,7 +1,7 @@
 """Methods against each other on the parts of docs/tuned-protocol.md: ranks over time, and p-values.
 
-    python benchmarks/tuned_race.py run --part tune --out runs.jsonl cfo cfo-tuned "cfo-tuned delta_init=0.2"
-    python benchmarks/tuned_race.py show runs.jsonl --base cfo-tuned
+    python benchmarks/studies/tuned_race.py run --part tune --out runs.jsonl cfo "cfo-tuned delta_init=0.2"
+    python benchmarks/studies/tuned_race.py show runs.jsonl --base cfo-tuned
 
 A method is a name, with options behind it if it is a candidate. `run` appends a line for each finished run
 and skips those that the file has, so that it can be stopped and started again, or run in pieces. `show`

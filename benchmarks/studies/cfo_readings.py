@@ -1,6 +1,6 @@
 """What CFO's open choices come to: the figures of docs/readings.md.
 
-    python benchmarks/cfo_readings.py [SECONDS] [FOLDER TASK...]
+    python benchmarks/studies/cfo_readings.py [SECONDS] [FOLDER TASK...]
 
 The base of the logarithm, on the synthetic learner and for SECONDS (8) a run on real XGBoost (0 leaves that
 out), with the bundled data or with tasks of a folder; ranges that touch 0; floats beside a small dimension.

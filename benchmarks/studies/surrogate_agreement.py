@@ -1,6 +1,6 @@
 """Does a simulation on surrogates of recorded runs say what real runs on other folds say?
 
-    python benchmarks/surrogate_agreement.py FOLDER_OF_DATA_SETS FOLDER_FOR_RESULTS
+    python benchmarks/studies/surrogate_agreement.py FOLDER_OF_DATA_SETS FOLDER_FOR_RESULTS
 
 Seven data sets, XGBoost, four methods, 25 seconds a run. Folds 0 and 1 are recorded, with two longer runs of
 random search beside them; a surrogate is fitted to them. Folds 2 and 3 are really run. The surrogate

@@ -1,7 +1,7 @@
 """Which method for which budget: the tables of docs/choosing.md, from results on recordings.
 
     cfo-bench run … --results choosing     # docs/choosing.md has the commands
-    python benchmarks/choosing.py choosing
+    python benchmarks/studies/choosing.py choosing
 
 For each recording and each budget, the mean rank of each method over tasks, and the median regret over runs:
 how far it is from the best loss, as a share of the distance from the loss of the start to it. The best loss

@@ -1,0 +1,71 @@
+"""The speed benchmarks say their figures in one form, and docs/performance.md is made of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from benchmarks.figures import figure
+from scripts import bench
+from scripts.docs import performance
+from tests.helpers.program import ROOT
+
+FACTS = {
+    "date": "2026-01-02",
+    "checkout": "abc123-dirty",
+    "cfo_bench": {"version": "0.2.0", "commit": None},
+    "machine": {"cpu": "a processor", "cores": 2, "memory_mb": 24576, "os": "Linux"},
+    "python": "3.11.7",
+    "packages": {"numpy": "2.4.6"},
+}
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
+    assert figure("ask + tell", 21.44444, "µs", at_most=40)
+    assert not figure("inside", 95.96, "%", at_least=96)
+    assert figure("trials a second", 12345.6)
+    lines = ["== benchmarks/deadline.py", "other words", *capsys.readouterr().out.splitlines(), "took 61 s"]
+    return "\n".join([json.dumps(FACTS), *lines, "ended with exit code 1"])
+
+
+def test_a_figure_is_read_as_it_was_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    facts, found = performance.read(printed(capsys))
+
+    assert facts == FACTS
+    assert [asdict(one) for one in found] == [
+        {
+            "name": "deadline",
+            "rows": [
+                ["ask + tell", "21.44 µs", "at most 40 µs", "kept"],
+                ["inside", "95.96 %", "at least 96 %", "MISSED"],
+                ["trials a second", "12,346", "", ""],
+            ],
+            "seconds": 61,
+            "has_failed": True,
+        }
+    ]
+
+
+def test_the_page_has_the_machine_the_limits_and_what_was_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = performance.figures(printed(capsys))
+
+    assert "1 of 2 limits kept" in page
+    assert "a processor, 2 cores, 24 GB" in page and "`abc123-dirty`" in page and "numpy 2.4.6" in page
+    assert "| inside | 95.96 % | at least 96 % | **missed** |" in page
+    assert "**A limit was missed, or the benchmark failed.**" in page
+    assert "How long after the end of its budget does a run end" in page
+
+
+@pytest.mark.parametrize("name", bench.benchmarks())
+def test_a_benchmark_says_what_it_measures_in_one_sentence_and_prints_figures(name: str) -> None:
+    sentence = performance.question(name)
+
+    assert sentence.endswith(("?", ".")) and len(sentence) < 150
+    assert "figure(" in (ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")
+
+
+def test_an_unknown_benchmark_is_refused_with_the_names_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["deadlines"]) == 2
+    assert "no benchmark 'deadlines': choose from ask_tell" in capsys.readouterr().err
