@@ -12,8 +12,8 @@ import numpy as np
 
 from cfo_bench.errors import MissingPackageError, UserError
 from cfo_bench.recording import LEAST_SECONDS, RecordedTask
-from cfo_bench.recordings.yahpo_data_sets import DataSetFacts, data_set
-from cfo_bench.recordings.yahpo_folder import ABSENT, ENCODING, MODEL, N_FOLDS, SPACE, existing
+from cfo_bench.recordings.yahpo_data_sets import DataSetFacts
+from cfo_bench.recordings.yahpo_folder import ABSENT, ENCODING, MODEL, N_FOLDS, SPACE, existing, measured
 from cfo_bench.recordings.yahpo_scenarios import LossFacts
 from cfo_bench.recordings.yahpo_space import LEAST_ROWS, Scenario, scenario_of
 from cfo_bench.recordings.yahpo_statement import STATEMENT
@@ -86,8 +86,7 @@ def open_instance(name: str, ref: DataRef, fixed: Mapping[str, Any], start: Conf
             f"{', '.join(scenario.instances[:8])}, …"
         )
     facts = scenario.facts
-    about = data_set(instance) if facts.names_data_sets else DataSetFacts()
-    loss = facts.multiclass if facts.multiclass and about.classes > 2 else facts.loss
+    about, loss = measured(facts, instance)
     fold = SurrogateFold(scenario, instance, fixed, loss)
     fidelity = scenario.fidelity
     task = TaskFacts(

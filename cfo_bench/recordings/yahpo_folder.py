@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from cfo_bench.errors import UserError
-from cfo_bench.recordings.yahpo_data_sets import data_set
-from cfo_bench.recordings.yahpo_scenarios import ScenarioFacts
+from cfo_bench.recordings.yahpo_data_sets import DataSetFacts, data_set
+from cfo_bench.recordings.yahpo_scenarios import LossFacts, ScenarioFacts
 from cfo_bench.recordings.yahpo_statement import facts_of, read_json
 from cfo_bench.records import DataRef
 
@@ -113,6 +113,18 @@ def instances(folder: Path) -> dict[str, tuple[str, ...]]:
         for instance in instances_of(facts, codes) if facts is not None else ():
             found.setdefault(instance, []).append(scenario)
     return {name: tuple(own) for name, own in sorted(found.items(), key=lambda item: _by_number(item[0]))}
+
+
+def measured(facts: ScenarioFacts, instance: str) -> tuple[DataSetFacts, LossFacts]:
+    """What is known of an instance's data set, and which output of the scenario is its loss."""
+    about = data_set(instance) if facts.names_data_sets else DataSetFacts()
+    return about, facts.multiclass if facts.multiclass and about.classes > 2 else facts.loss
+
+
+def metrics(folder: Path, instance: str) -> dict[str, str]:
+    """The metric of an instance in each scenario that has it."""
+    known = {name: facts_of(folder / name) for name in instances(folder)[instance]}
+    return {name: measured(facts, instance)[1].metric for name, facts in known.items() if facts is not None}
 
 
 def _by_number(name: str) -> tuple[int, str]:

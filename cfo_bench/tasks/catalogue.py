@@ -205,8 +205,9 @@ def listing(
         note: str | None,
         tags: tuple[str, ...] = (),
         aliases: tuple[str, ...] = (),
+        metric: str | None = None,
     ) -> None:
-        metric = METRIC_OF[problem] if problem else None
+        metric = metric or (METRIC_OF[problem] if problem else None)
         rows.append(TaskRow(name, problem, metric, *sizes, source, here, tags, aliases, note))
 
     for one in folder.values():
@@ -230,7 +231,8 @@ def listing(
         add(name, Problem.REGRESSION, (n_rows, 0), "synthetic", "bundled", ANALYTIC, ("synthetic",))
     for name, ref in recorded.refs(yahpo).items():
         here, tags = recorded.where_here(ref), ("recorded", ref.source)
-        add(name, ref.problem, recorded.sizes(ref), ref.source, here, recorded.note(ref), tags)
+        sizes, metric = recorded.sizes(ref), recorded.metric(ref)
+        add(name, ref.problem, sizes, ref.source, here, recorded.note(ref), tags, metric=metric)
     for name, point in plugins.names().items():
         add(name, None, (None, None), f"plug-in {point}", "plug-in", None, ("plug-in",))
     first_of_name = {row.name: row for row in reversed(rows)}

@@ -30,6 +30,7 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
         return {
             "task": ref.task,
             "problem": ref.problem,
+            "metric": recorded.metric(ref),
             "rows": rows,
             "features": features,
             "folds": f"{ref.recorded_folds} recorded",

@@ -20,7 +20,8 @@ from cfo_bench.recordings.yahpo_scenarios import SCENARIOS
 from cfo_bench.recordings.yahpo_space import scenario_of
 from cfo_bench.recordings.yahpo_statement import STATEMENT
 from cfo_bench.space import Config
-from cfo_bench.tasks import resolve, select
+from cfo_bench.tasks import listing, resolve, select
+from cfo_bench.tasks.details import details
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -293,3 +294,23 @@ def test_an_instance_of_openml_s_tasks_is_not_taken_for_a_data_set() -> None:
         *(name for name in SCENARIOS if name.startswith("fair_")),
         "lcbench",
     }
+
+
+def test_a_task_is_listed_with_the_metric_of_its_recording(copy: Path) -> None:
+    metrics = {row.name: row.metric for row in listing()}
+
+    assert (metrics["yahpo:31"], metrics["yahpo:40984"]) == ("auc", "log_loss")
+    assert (metrics["hpobench:car"], metrics["hpolib:naval_propulsion"]) == ("balanced_accuracy", "mse")
+    assert details(resolve("hpobench:car"), None)["metric"] == "balanced_accuracy"
+
+
+def test_a_task_whose_scenarios_measure_differently_is_listed_with_all_their_metrics(
+    mine: Path, copy: Path
+) -> None:
+    (mine / "mine" / STATEMENT).write_text(json.dumps(STATED))
+    shutil.copytree(copy / "iaml_glmnet", mine / "iaml_glmnet")
+
+    [metric] = [row.metric for row in listing() if row.name == "yahpo:1067"]
+
+    assert metric == "auc (iaml_glmnet), accuracy (mine)"
+    assert details(resolve("yahpo:1067"), None)["metric"] == metric

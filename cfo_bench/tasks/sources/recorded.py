@@ -44,6 +44,19 @@ def note(ref: DataRef) -> str:
     return f"a recording: for --learner {LEARNERS[ref.source]}"
 
 
+def metric(ref: DataRef) -> str:
+    """What the recording measures; where its scenarios differ, each of them with its own."""
+    if ref.source != "yahpo" or ref.path is None:
+        return TABLES[ref.source].metric
+    by_scenario = yahpo_folder.metrics(Path(ref.path), ref.task.partition(":")[2])
+    found = dict.fromkeys(by_scenario.values())
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(
+        f"{one} ({', '.join(name for name, own in by_scenario.items() if own == one)})" for one in found
+    )
+
+
 def where_here(ref: DataRef) -> str | None:
     """Whether this machine has the recording."""
     if ref.source == "yahpo":
