@@ -89,8 +89,8 @@ def recall(results: Path, asked: Mapping[str, Any]) -> ComparisonPlan | None:
         if kept["asked"] != orjson.loads(orjson.dumps(asked)):
             return None
         plan = kept["plan"]
-        names = (tuple(map(str, plan[key])) for key in ("learners", "methods"))
-        return ComparisonPlan(*names, int(plan["folds"]), float(plan["budget_seconds"]))
+        learners, methods = (tuple(map(str, plan[key])) for key in ("learners", "methods"))
+        return ComparisonPlan(learners, methods, int(plan["folds"]), float(plan["budget_seconds"]))
     except (OSError, ValueError, KeyError, TypeError):  # not there, or not one of ours
         return None
 
