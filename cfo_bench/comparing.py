@@ -5,7 +5,6 @@ What `cfo-bench compare` does, from Python: `compare("my.csv", "y", for_seconds=
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,14 +16,15 @@ from statistics import fmean
 from cfo_bench import machine
 from cfo_bench.clock import monotonic
 from cfo_bench.comparison_answer import Candidate, Comparison
-from cfo_bench.comparison_plan import ComparisonPlan, planned, trees_that_fit
-from cfo_bench.errors import TooManyFoldsError, UserError
+from cfo_bench.comparison_plan import ComparisonPlan, keep, planned, recall
+from cfo_bench.errors import RunError, UserError
 from cfo_bench.learners import LEARNERS
+from cfo_bench.machine.proc import slowness
 from cfo_bench.models import kind_of
 from cfo_bench.optimizers import METHODS
 from cfo_bench.quantities import DURATION_RULE, duration
 from cfo_bench.quantities import seconds as seconds_of
-from cfo_bench.records import DataRef, RunSpec, TaskFacts
+from cfo_bench.records import TaskFacts
 from cfo_bench.registry import Registry
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import sign_flip
@@ -35,9 +35,9 @@ from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.load import CONSTANT, FOREST, Selection, load
 from cfo_bench.report.reading.shortening import as_if_ended
 from cfo_bench.run.fork_server import fork_server
-from cfo_bench.run.inspection import inspect_task, packages
+from cfo_bench.run.inspection import most_folds, packages
 from cfo_bench.suite.model import Choice, Suite
-from cfo_bench.suite_events import Event, Note, RunsUnderWay, ignore
+from cfo_bench.suite_events import Event, Note, ignore, while_preparing
 from cfo_bench.suite_execution import run_suite
 from cfo_bench.suite_runs import SuiteRuns, runs_of
 
@@ -49,6 +49,11 @@ _FOLDS = (10, 5, 3, 2)
 # What is left at the end to read the traces and compute the answer.
 _LEAST_RESERVE_SECONDS, _RESERVE_SHARE = 3.0, 0.04
 LEAST_SECONDS = 15.0
+# A busy machine: no plan reckons with more than this, since the load may pass.
+_MOST_SLOWNESS = 6.0
+# The reference forest. It has as many trees as its time allows. Trees of some rows each, with larger
+# leaves, take a fraction of the time, and few of them predict better than few whole ones.
+_FOREST = {"trees": 200, "least_trees": 10, "leaf_rows": 3, "tree_rows": 20_000, "tuning_share": 0.3}
 
 
 def compare(
@@ -107,28 +112,31 @@ def compare(
         jobs=jobs or machine.cores(),
         results=Path(results or f"compare-{Path(data).stem}-{total:g}s"),
     )
-    suite, facts = _with_folds(suite, on_event)
-    reserve = max(_LEAST_RESERVE_SECONDS, _RESERVE_SHARE * total)
-    plan = planned(
-        total - _in_steps(monotonic() - started, total) - 2 * reserve,
-        suite.jobs,
-        facts.n_rows * facts.n_features,
-        suite.n_folds or 1,
-        [one.name for one in suite.learners],
-        [one.name for one in suite.methods],
-    )
-    if learners or methods:  # what was asked for is all done, if on fewer folds
-        plan = _as_asked(plan, learners, methods)
+    slow = min(slowness(), _MOST_SLOWNESS)
+    reserve = slow * _LEAST_RESERVE_SECONDS + _RESERVE_SHARE * total
+    ends_at = started + total - min(reserve, total / 4)
+    suite, facts = _with_folds(suite, on_event, ends_at, total)
+    asked = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
+    asked |= {"learners": list(learners), "methods": list(methods), "jobs": suite.jobs, "seed": seed}
+    plan = recall(suite.results, asked)
+    if plan is None:
+        plan = planned(
+            ends_at - monotonic() - _RESERVE_SHARE * total,
+            suite.jobs,
+            facts.n_rows * facts.n_features,
+            suite.n_folds or 1,
+            [one.name for one in suite.learners],
+            [one.name for one in suite.methods],
+            slow,
+        )
+        if learners or methods:  # what was asked for is all done, if on fewer folds
+            plan = _as_asked(plan, learners, methods)
+        keep(suite.results, asked, plan)
     on_event(Note(_in_words(plan, suite, facts, total)))
-    runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan, facts)
+    runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan)
     with suppress(_TimeIsUpError):
-        run_suite(runs, on_event=_until(started + total - reserve, on_event))
+        run_suite(runs, on_event=_until(ends_at, on_event))
     return _compared(runs, plan, monotonic() - started)
-
-
-def _in_steps(seconds: float, total: float) -> float:
-    """Up to the next twentieth of all time, so that the same command plans the same runs again."""
-    return math.ceil(20 * seconds / total) * total / 20
 
 
 class _TimeIsUpError(Exception):
@@ -138,7 +146,7 @@ class _TimeIsUpError(Exception):
 def _until(deadline: float, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
     def told(event: Event) -> None:
         on_event(event)
-        if isinstance(event, RunsUnderWay) and monotonic() > deadline:
+        if monotonic() > deadline:
             raise _TimeIsUpError
 
     return told
@@ -157,22 +165,25 @@ def _installed(names: Sequence[str], registry: Registry) -> tuple[str, ...]:
     return tuple(name for name in names if registry.row(name).missing is None)
 
 
-def _with_folds(suite: Suite, on_event: Callable[[Event], None]) -> tuple[Suite, TaskFacts]:
+def _with_folds(
+    suite: Suite, on_event: Callable[[Event], None], ends_at: float, total: float
+) -> tuple[Suite, TaskFacts]:
     """The suite with the most folds that the data allows, and the facts of the data."""
-    for n_folds in _FOLDS:
-        tried = replace(suite, n_folds=n_folds)
-        runs = runs_of(tried, on_event=on_event)
-        [ref] = runs.data.values()
+    runs = runs_of(replace(suite, n_folds=_FOLDS[0]), on_event=on_event)
+    [(task, ref)] = runs.data.items()
+    with while_preparing(task, on_event):
+        server = fork_server(packages(runs.specs, [ref]))
+        limit = max(ends_at - monotonic(), 0.0)
         try:
-            return tried, _facts(runs.specs[0], ref, runs)
-        except TooManyFoldsError:
-            if n_folds == _FOLDS[-1]:
+            n_folds, facts = most_folds(runs.specs[0], ref, server, _FOLDS, (limit, "--for"))
+        except RunError:
+            if monotonic() < ends_at:
                 raise
-    raise AssertionError
-
-
-def _facts(spec: RunSpec, ref: DataRef, runs: SuiteRuns) -> TaskFacts:
-    return inspect_task(spec, ref, fork_server(packages(runs.specs, runs.data.values())))
+            raise UserError(
+                f"the data was not read within {duration(total)}: give more time with --for; this machine "
+                "may be busy"
+            ) from None
+    return replace(suite, n_folds=n_folds), facts
 
 
 def _as_asked(plan: ComparisonPlan, learners: Sequence[str], methods: Sequence[str]) -> ComparisonPlan:
@@ -184,17 +195,17 @@ def _as_asked(plan: ComparisonPlan, learners: Sequence[str], methods: Sequence[s
 def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float) -> str:
     return (
         f"{facts.n_rows} rows, {facts.n_features} features, {facts.problem}: "
-        f"{' and '.join(plan.methods)} tuning {' and '.join(plan.learners)} for {plan.budget_seconds:g} s on "
-        f"each of {plan.folds} folds, {suite.jobs} at a time, {duration(total)} in all"
+        f"{' and '.join(plan.learners)}, each tuned by {' and by '.join(plan.methods)} for "
+        f"{plan.budget_seconds:g} s on each of {plan.folds} folds, {suite.jobs} at a time, beside a random "
+        f"forest of up to {_FOREST['trees']} trees; {duration(total)} in all"
     )
 
 
-def _runs(suite: Suite, plan: ComparisonPlan, facts: TaskFacts) -> SuiteRuns:
+def _runs(suite: Suite, plan: ComparisonPlan) -> SuiteRuns:
     """The methods with every learner, the references once; fold by fold, so that whole ones are done."""
     learners = tuple(map(Choice, plan.learners))
     compared = runs_of(replace(suite, learners=learners, methods=tuple(map(Choice, plan.methods))))
-    trees = trees_that_fit(plan.budget_seconds, facts.n_rows, facts.n_features)
-    scale = (Choice(CONSTANT), Choice(FOREST, {"trees": trees, "tuning_share": 0.3}))
+    scale = (Choice(CONSTANT), Choice(FOREST, _FOREST))
     references = runs_of(replace(suite, learners=learners[:1], methods=scale))
     specs = sorted([*compared.specs, *references.specs], key=lambda spec: spec.fold)
     return replace(compared, specs=specs)
@@ -229,7 +240,7 @@ def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparis
     folds = sorted(set.intersection(*map(set, done.values()))) if len(done) == len(pairs) else []
     if not folds:
         raise UserError(
-            f"no fold was done by all of {', '.join(f'{m} tuning {one}' for one, m in pairs)} in "
+            f"no fold was done by all of {', '.join(f'{one} tuned by {m}' for one, m in pairs)} in "
             f"{duration(elapsed)}: give more time with --for, or fewer rows; this machine may be busy"
         )
     return _answer(everyone[0].scores[0], done, losses, folds, runs, plan, elapsed)
@@ -262,6 +273,7 @@ def _answer(
         constant=None if constant is None else scores.native(constant),
         forest=scores.native(fmean(of_forest[fold] for fold in grown)) if grown else None,
         forest_folds=len(grown),
+        best_beside_forest=scores.native(fmean(best[fold] for fold in grown)) if grown else None,
         p_forest=_p([best[fold] for fold in grown], [of_forest[fold] for fold in grown]) if grown else None,
         p_second=p[0] if p else None,
         can_show=len(tests) * 2.0 ** (1 - len(folds)) < LEVEL,

@@ -22,7 +22,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        return f"{self.method} tuning {self.learner}"
+        return f"{self.learner} tuned by {self.method}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Comparison:
     constant: float | None  # scores over the same folds; None: it has no result
     forest: float | None
     forest_folds: int  # on how many of the folds the forest was done in time
+    best_beside_forest: float | None  # the score of the best on those
     p_forest: float | None  # of the test that best and forest are equal
     p_second: float | None  # of the test that best and second are equal, corrected for all pairs
     can_show: bool  # whether so many folds can show a difference at all
@@ -49,35 +50,40 @@ class Comparison:
     def sentence(self) -> str:
         """Who is best, by how much, whether that is shown, and what to type next."""
         best, name = self.candidates[0], METRIC_NAMES[self.metric]
-        interval = "" if best.score.low is None else f" [{best.score.low:.4f}, {best.score.high:.4f}]"
         kind = "test" if self.by_test else "validation"
-        over = f"mean of {self.folds} fold{'s' * (self.folds != 1)}"
-        over += ", 95 % interval" if interval else ""
+        over = f"mean of {_folds(self.folds)}"
+        if best.score.low is not None:
+            over += f", 95 % interval {best.score.low:.4f} to {best.score.high:.4f}"
         return " ".join(
             [
-                f"{best.name} is best: {kind} {name} {best.score.mean:.4f}{interval} ({over}), "
-                f"{self._against()}.",
+                f"Best: {best.name}, {kind} {name} {best.score.mean:.4f} ({over}).",
+                self._constant(),
+                self._forest(),
                 self._lead(),
-                f"The model: {self.best_command}",
+                f"The command for its model: {self.best_command}",
             ]
         )
 
-    def _against(self) -> str:
-        constant = "" if self.constant is None else f"a constant has {self.constant:.4f}"
-        if self.forest is None:
-            return f"{constant or 'a constant was not done'}, the forest was not done in time"
-        forest = f"a tuned forest {self.forest:.4f}"
+    def _constant(self) -> str:
+        if self.constant is None:
+            return "The constant predictor was not done in time."
+        return f"A constant predictor has {self.constant:.4f}."
+
+    def _forest(self) -> str:
+        if self.forest is None or self.best_beside_forest is None or self.p_forest is None:
+            return "The random forest was not done in time."
+        text = f"A random forest has {self.forest:.4f}"
         if self.forest_folds < self.folds:
-            forest += f" (on {self.forest_folds} of the folds)"
-        if self.p_forest is not None:
-            better = self._is_better(self.candidates[0].score.mean, self.forest)
-            shown = (
-                ("which it beats" if better else "which beats it")
-                if self.p_forest < LEVEL
-                else "from which it is not shown to differ"
-            )
-            forest += f", {shown} (p = {self.p_forest:.2g})"
-        return f"{constant}, {forest}" if constant else forest
+            text += f" on the {_folds(self.forest_folds)} that it was done on, and there the best has "
+            text += f"{self.best_beside_forest:.4f}"
+        if self.p_forest >= LEVEL:
+            return f"{text}: a difference is not shown (p = {self.p_forest:.2g})."
+        if self._is_better(self.best_beside_forest, self.forest):
+            return f"{text}: the best is shown to be better (p = {self.p_forest:.2g})."
+        return (
+            f"{text}: the forest is shown to be better (p = {self.p_forest:.2g}), so try "
+            "--learner random-forest."
+        )
 
     def _is_better(self, one: float, other: float) -> bool:
         return METRICS[self.metric].to_loss(one) < METRICS[self.metric].to_loss(other)
@@ -86,9 +92,13 @@ class Comparison:
         if len(self.candidates) < 2 or self.p_second is None:
             return "Nothing else was compared."
         second = self.candidates[1]
-        over = f"Its lead over {second.name} ({second.score.mean:.4f})"
+        over = f"Its lead over {second.name} ({second.score.mean:.4f}) is"
         if not self.can_show:
-            return f"{over} can't be shown on {self.folds} fold{'s' * (self.folds != 1)}: give more time."
+            return f"{over} not shown: {_folds(self.folds)} can't show one, so give more time with --for."
         if self.p_second >= LEVEL:
-            return f"{over} is not shown (p = {self.p_second:.2g}): either will do."
-        return f"{over} is shown (p = {self.p_second:.2g})."
+            return f"{over} not shown (p = {self.p_second:.2g}): either will do."
+        return f"{over} shown (p = {self.p_second:.2g})."
+
+
+def _folds(number: int) -> str:
+    return f"{number} fold{'s' * (number != 1)}"

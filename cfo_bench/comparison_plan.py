@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cfo_bench.safe_writing import read_regular, write_whole
+
+# In the results folder, and without the suffix of a trace: every file that has it is taken for one.
+FILE_NAME = "compare.plan"
 
 # Folds to choose from: six or more can show a difference between two, fewer can't.
 _ENOUGH_FOLDS, _FEW_FOLDS = (10, 8, 6), (5, 4, 3, 2)
@@ -33,15 +43,17 @@ def planned(
     most_folds: int,
     learners: Sequence[str],
     methods: Sequence[str],
+    slowness: float = 1.0,
 ) -> ComparisonPlan:
     """The most that fits into `seconds`; learners and methods come in the order of preference.
 
+    With a `slowness` of 2, what is not in a budget takes twice as long as on an idle machine.
     The reference forest is run on each fold, too. Many folds come before many methods: two methods on six
     folds can be told apart, six methods on two folds can't.
     """
     least = _LEAST_SECONDS + _SECONDS_A_MILLION_CELLS * cells / 1e6
-    load = _LOAD_SECONDS_A_MILLION_CELLS * cells / 1e6
-    overhead = _START_SECONDS + 0.3 * load
+    load = slowness * _LOAD_SECONDS_A_MILLION_CELLS * cells / 1e6
+    overhead = slowness * _START_SECONDS + 0.3 * load
 
     def budget(n_learners: int, n_methods: int, folds: int) -> float:
         runs = n_learners * n_methods + 1
@@ -63,11 +75,24 @@ def planned(
     )
 
 
-def trees_that_fit(budget_seconds: float, n_rows: int, n_features: int) -> int:
-    """How many trees the reference forest gets, so that it is done in a run's budget."""
-    seconds_a_tree = 0.004 + 4e-8 * n_rows * math.log2(n_rows + 1) * n_features**0.5
-    # A fifth of the budget: the rest is for its tuning, and for a busy machine.
-    return max(10, min(200, int(0.2 * budget_seconds / seconds_a_tree)))
+def keep(results: Path, asked: Mapping[str, Any], plan: ComparisonPlan) -> None:
+    """Writes the plan down, so that the same command plans the same runs again."""
+    with suppress(OSError):  # the first run reports a folder that can't be written to
+        results.mkdir(parents=True, exist_ok=True)
+        write_whole(results / FILE_NAME, orjson.dumps({"asked": asked, "plan": asdict(plan)}))
+
+
+def recall(results: Path, asked: Mapping[str, Any]) -> ComparisonPlan | None:
+    """The plan that was kept for the same question; None: there is none."""
+    try:
+        kept = orjson.loads(read_regular(results / FILE_NAME))
+        if kept["asked"] != orjson.loads(orjson.dumps(asked)):
+            return None
+        plan = kept["plan"]
+        learners, methods = (tuple(map(str, plan[key])) for key in ("learners", "methods"))
+        return ComparisonPlan(learners, methods, int(plan["folds"]), float(plan["budget_seconds"]))
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not one of ours
+        return None
 
 
 def _can_show(candidates: int, folds: int) -> bool:

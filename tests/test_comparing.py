@@ -15,11 +15,10 @@ from cfo_bench.cli.main import cli
 from cfo_bench.clock import monotonic
 from cfo_bench.comparing import _compared, _runs, _TimeIsUpError, _until, compare
 from cfo_bench.comparison_answer import Candidate, Comparison
-from cfo_bench.comparison_plan import ComparisonPlan, planned, trees_that_fit
+from cfo_bench.comparison_plan import ComparisonPlan, keep, planned, recall
 from cfo_bench.errors import UserError
 from cfo_bench.report.numbers.estimates import Estimate
 from cfo_bench.suite_events import Event, Note, RunsUnderWay
-from cfo_bench.tasks import file_ref, inspect
 
 LEARNERS, METHODS = ("xgboost", "lightgbm", "random-forest"), ("cfo", "tpe", "rs")
 
@@ -60,9 +59,19 @@ def test_no_more_folds_are_planned_than_the_data_allows() -> None:
     assert plan(20, most_folds=2).folds == 2
 
 
-def test_the_forest_is_smaller_where_trees_take_long() -> None:
-    assert trees_that_fit(30, 1_000, 10) == 200
-    assert 10 <= trees_that_fit(30, 500_000, 50) < 200
+def test_on_a_busy_machine_less_is_planned() -> None:
+    busy = planned(560, 2, 50_000, 10, LEARNERS, METHODS, slowness=4.0)
+    assert busy.folds * busy.budget_seconds < plan(560).folds * plan(560).budget_seconds
+
+
+def test_a_plan_is_recalled_for_the_same_question_only(tmp_path: Path) -> None:
+    chosen = plan(560)
+    assert recall(tmp_path / "here", {"for": 600}) is None
+    keep(tmp_path / "here", {"for": 600}, chosen)
+    assert recall(tmp_path / "here", {"for": 600}) == chosen
+    assert recall(tmp_path / "here", {"for": 60}) is None
+    (tmp_path / "here" / "compare.plan").write_text("[1, 2]")
+    assert recall(tmp_path / "here", {"for": 600}) is None
 
 
 # --- the sentence ---------------------------------------------------------------------------------
@@ -80,6 +89,7 @@ def answer(**changed: object) -> Comparison:
         constant=0.5,
         forest=0.88,
         forest_folds=8,
+        best_beside_forest=0.91,
         p_forest=0.01,
         p_second=0.02,
         can_show=True,
@@ -94,9 +104,10 @@ def answer(**changed: object) -> Comparison:
 
 def test_the_sentence_has_method_learner_score_interval_references_lead_and_command() -> None:
     assert answer().sentence == (
-        "cfo tuning xgboost is best: test AUC 0.9100 [0.9000, 0.9200] (mean of 8 folds, 95 % interval), a "
-        "constant has 0.5000, a tuned forest 0.8800, which it beats (p = 0.01). Its lead over tpe tuning "
-        "lightgbm (0.9000) is shown (p = 0.02). The model: cfo-bench best here"
+        "Best: xgboost tuned by cfo, test AUC 0.9100 (mean of 8 folds, 95 % interval 0.9000 to 0.9200). "
+        "A constant predictor has 0.5000. A random forest has 0.8800: the best is shown to be better "
+        "(p = 0.01). Its lead over lightgbm tuned by tpe (0.9000) is shown (p = 0.02). The command for its "
+        "model: cfo-bench best here"
     )
 
 
@@ -104,11 +115,19 @@ def test_the_sentence_has_method_learner_score_interval_references_lead_and_comm
     ("changed", "said"),
     [
         ({"p_second": 0.3}, "is not shown (p = 0.3): either will do."),
-        ({"can_show": False, "folds": 3, "forest_folds": 3}, "can't be shown on 3 folds: give more time."),
-        ({"forest_folds": 5}, "a tuned forest 0.8800 (on 5 of the folds), which it beats"),
-        ({"forest": 0.95}, "a tuned forest 0.9500, which beats it (p = 0.01)"),
-        ({"p_forest": 0.4}, "from which it is not shown to differ (p = 0.4)"),
-        ({"forest": None, "p_forest": None}, "the forest was not done in time"),
+        (
+            {"can_show": False, "folds": 3, "forest_folds": 3},
+            "is not shown: 3 folds can't show one, so give more time with --for.",
+        ),
+        (
+            {"forest_folds": 5, "best_beside_forest": 0.87},
+            "A random forest has 0.8800 on the 5 folds that it was done on, and there the best has 0.8700: "
+            "the forest is shown to be better (p = 0.01)",
+        ),
+        ({"forest": 0.95}, "has 0.9500: the forest is shown to be better (p = 0.01), so try --learner"),
+        ({"p_forest": 0.4}, "has 0.8800: a difference is not shown (p = 0.4)."),
+        ({"forest": None, "p_forest": None}, "The random forest was not done in time."),
+        ({"constant": None}, "The constant predictor was not done in time."),
         ({"by_test": False}, "validation AUC 0.9100"),
     ],
 )
@@ -141,7 +160,7 @@ def test_all_pairs_and_the_references_are_compared_on_the_same_folds(tmp_path: P
         jobs=2,
         results=tmp_path / "here",
     )
-    runs = _runs(suite, chosen, inspect(file_ref(path, "y"), 3))
+    runs = _runs(suite, chosen)
     assert not run_suite(runs).failures
     found = _compared(runs, chosen, 1.0)
     assert {(one.learner, one.method) for one in found.candidates} == {("xgboost", "cfo"), ("xgboost", "rs")}
@@ -156,9 +175,9 @@ def test_the_runs_are_stopped_when_the_time_is_up() -> None:
     told: list[Event] = []
     in_time, too_late = _until(monotonic() + 1000, told.append), _until(monotonic() - 1, told.append)
     in_time(RunsUnderWay([]))
-    too_late(Note("a word"))
-    with pytest.raises(_TimeIsUpError):
-        too_late(RunsUnderWay([]))
+    for event in (RunsUnderWay([]), Note("a word")):
+        with pytest.raises(_TimeIsUpError):
+            too_late(event)
     assert len(told) == 3
 
 
@@ -175,6 +194,28 @@ def test_the_command_names_what_is_missing(tmp_path: Path) -> None:
     assert "tasks show --data" in said
 
 
+def test_data_that_is_not_read_in_time_is_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.csv")
+    with pytest.raises(UserError, match=r"the data was not read within 15 s: give more time with --for"):
+        compare(path, "y", for_seconds=15, spent_seconds=1000.0, results=tmp_path / "here")
+
+
+def test_a_file_of_twelve_rows_is_compared_on_fewer_folds_and_again_from_the_same_plan(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "tiny.csv", rows=12)
+    told: list[str] = []
+
+    def noted(event: Event) -> None:
+        told.extend([event.text] if isinstance(event, Note) else [])
+
+    asked = {"for_seconds": 60, "methods": ["rs"], "learners": ["knn"], "results": tmp_path / "here"}
+    first, again = (compare(path, "y", **asked, on_event=noted) for _ in range(2))  # type: ignore[arg-type]
+    plans = [text for text in told if "12 rows" in text]
+    assert len(plans) == 2 and plans[0] == plans[1]
+    assert first.candidates == again.candidates and 2 <= first.folds <= 5
+
+
 @pytest.mark.slow
 def test_a_comparison_keeps_to_its_time_and_says_who_is_best(tmp_path: Path) -> None:
     path = write(tmp_path / "my.csv")
@@ -188,4 +229,5 @@ def test_a_comparison_keeps_to_its_time_and_says_who_is_best(tmp_path: Path) -> 
         results=tmp_path / "here",
     )
     assert monotonic() - began <= 90
-    assert found.sentence.startswith(f"{found.candidates[0].method} tuning xgboost is best: test AUC")
+    assert found.sentence.startswith(f"Best: xgboost tuned by {found.candidates[0].method}, test AUC")
+    assert found.forest is not None

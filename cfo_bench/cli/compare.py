@@ -98,8 +98,8 @@ def compare(
         return
     click.echo("", err=True)
     rows = [[one.learner, one.method, *_score(one.score)] for one in found.candidates]
-    for name, score in (("forest", found.forest), ("constant", found.constant)):
-        rows.append([name, "", "" if score is None else f"{score:.4f}", ""])
+    for name, score in (("random forest", found.forest), ("constant", found.constant)):
+        rows.append([name, "", "not done" if score is None else f"{score:.4f}", ""])
     kind = "test" if found.by_test else "validation"
     show_table(("learner", "method", f"{kind} {found.metric}", "95 % interval"), rows, right=(2,))
     click.echo()

@@ -17,7 +17,8 @@ import click
     "--to",
     type=(click.Choice(["optuna", "deepcave"]), str),
     metavar="PROGRAM WHERE",
-    help="optuna sqlite:///FILE: a study for each run. deepcave FOLDER: a folder for each run.",
+    help="optuna sqlite:///FILE, or a journal FILE.log: a study for each run. deepcave FOLDER: a folder for "
+    "each run.",
 )
 @click.option("--learner", "learners", multiple=True, help="Only this learner; give several for all.")
 @click.option("--task", "tasks", multiple=True, help="Only this task; give several for all.")

@@ -68,8 +68,9 @@ def import_runs(source: str, columns: Sequence[str], budget: float | None, **opt
     cfo-bench import flaml.log --learner xgboost --task adult --metric auc
     cfo-bench import trials.csv --score val_auc --column seconds=time
 
-    SOURCE is an Optuna storage (sqlite:///FILE, or the file), the folder of a SMAC run, a log of FLAML, or a
-    CSV file with one row a trial. A trace that is imported says so, and what its source does not tell.
+    SOURCE is an Optuna storage (an SQLite or journal file, or a URL), the folder of a SMAC run, a log of
+    FLAML, or a CSV file with one row for each trial. An imported trace says that it is imported, and what its
+    source does not tell.
     """
     from cfo_bench.exchange.importing import import_trials
     from cfo_bench.terminal.text import one_line, say

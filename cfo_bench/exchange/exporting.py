@@ -71,7 +71,7 @@ def export_to_optuna(
     """Adds a study for each run to an Optuna storage, such as `sqlite:///trials.db`.
 
     results   one results folder, or several
-    storage   the URL of the storage
+    storage   the URL of the storage, or a journal file that ends in .log or .journal
     learners  only these; empty: all
     tasks     only these; empty: all
     methods   only these; empty: all
@@ -79,10 +79,11 @@ def export_to_optuna(
     returns   what was written
     """
     from cfo_bench.exchange.optuna_export import write_studies
+    from cfo_bench.exchange.optuna_storage import without_password
 
     runs = _runs(results, learners, tasks, methods)
     trials = write_studies(storage, runs.runs, force=force)
-    return Exported(storage, len(runs.runs), trials, runs.unreadable)
+    return Exported(without_password(storage), len(runs.runs), trials, runs.unreadable)
 
 
 def export_to_deepcave(

@@ -12,7 +12,7 @@ from cfo_bench.exchange.csv_import import read_csv
 from cfo_bench.exchange.flaml_import import looks_like_flaml, read_flaml
 from cfo_bench.exchange.found_runs import FoundRun, Meaning, SourceClock, read_bytes, sha256_of
 from cfo_bench.exchange.imported_trace import ImportedTrace, Source, Told, trace_of
-from cfo_bench.exchange.optuna_storage import SQLITE_MAGIC, sqlite_file
+from cfo_bench.exchange.optuna_storage import SQLITE_MAGIC, is_journal, sqlite_file, without_password
 from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.trace import TraceWriter, path_of
 from cfo_bench.run_id import run_id
@@ -96,8 +96,8 @@ def import_trials(
     if kind not in FORMATS:
         raise UnknownNameError("format", kind, FORMATS)
     meaning = Meaning.SCORE if score else Meaning.LOSS
-    found, files = _found(kind, str(source), studies, score or loss, meaning, columns or {}, hyperparameters)
-    about = Source(format=kind, file=str(source), sha256=sha256_of(*files))
+    found, sha256 = _found(kind, str(source), studies, score or loss, meaning, columns or {}, hyperparameters)
+    about = Source(format=kind, file=without_password(str(source)), sha256=sha256)
     traces = _with_seeds([trace_of(run, told, about) for run in found], found, told, about)
     return _written(Path(results), traces, force)
 
@@ -117,7 +117,7 @@ def _check(told: Told, loss: str | None, score: str | None) -> None:
 def _guess(source: str) -> str:
     """The format of a source, by what is there."""
     path = sqlite_file(source)
-    if path is None or source.startswith("sqlite:"):
+    if path is None or "://" in source:
         return "optuna"
     if path.is_dir() or path.name == smac_import.HISTORY:
         return "smac"
@@ -128,7 +128,7 @@ def _guess(source: str) -> str:
     if path.suffix.lower() == ".csv":
         return "csv"
     beginning = read_bytes(path)[:100_000]
-    if beginning.startswith(SQLITE_MAGIC):
+    if beginning.startswith(SQLITE_MAGIC) or is_journal(beginning):
         return "optuna"
     if looks_like_flaml(beginning.decode("utf-8", "replace")):
         return "flaml"
@@ -145,21 +145,21 @@ def _found(
     meaning: Meaning,
     columns: Mapping[str, str],
     hyperparameters: Sequence[str],
-) -> tuple[list[FoundRun], list[Path]]:
-    """The runs of a source, and the files that were read."""
+) -> tuple[list[FoundRun], str]:
+    """The runs of a source, and a hash of what was read."""
     path = Path(source)
     match kind:
         case "optuna":
-            from cfo_bench.exchange.optuna_import import read_studies, storage_file
+            from cfo_bench.exchange.optuna_import import read_studies
 
-            return read_studies(source, studies), [storage_file(source)]
+            return read_studies(source, studies)
         case "smac":
-            return [smac_import.read_smac(path)], smac_import.files_of(path)
+            return [smac_import.read_smac(path)], sha256_of(*smac_import.files_of(path))
         case "flaml":
-            return [read_flaml(path, value, meaning)], [path]
+            return [read_flaml(path, value, meaning)], sha256_of(path)
         case _:
             named = {**columns, **({str(meaning): value} if value else {})}
-            return read_csv(path, named, hyperparameters), [path]
+            return read_csv(path, named, hyperparameters), sha256_of(path)
 
 
 def _with_seeds(

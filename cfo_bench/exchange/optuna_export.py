@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.optuna_storage import opened, require_optuna, sqlite_file
+from cfo_bench.exchange.found_runs import read_bytes
+from cfo_bench.exchange.optuna_storage import (
+    JOURNAL_SUFFIXES,
+    is_journal,
+    opened,
+    opened_journal,
+    require_optuna,
+    sqlite_file,
+    without_password,
+)
 from cfo_bench.exchange.param_ranges import params_of
 from cfo_bench.exchange.runs import RunToExport
 from cfo_bench.exchange.trial_table import run_columns
@@ -39,33 +49,40 @@ def write_studies(storage: str, runs: Sequence[RunToExport], *, force: bool = Fa
     A study of that name is an error, with `force` it is replaced. What else is in the storage stays.
     """
     require_optuna()
-    url = _url(storage)
-    with opened(url) as there:
-        _make_room(url, there, runs, force)
+    with _opened(storage) as there:
+        _make_room(storage, there, runs, force)
         return sum(_write(there, run, run.read()) for run in runs)
 
 
-def _url(storage: str) -> str:
+def _opened(storage: str) -> AbstractContextManager[Any]:
     file = sqlite_file(storage)
     if file is None:
-        return storage
-    if not storage.startswith("sqlite:"):
-        raise UserError(f"{storage!r} is no storage of Optuna: write it as a URL, sqlite:///{storage}")
+        return opened(storage)
     if not file.parent.is_dir():
         raise UserError(f"no folder {str(file.parent)!r} for the storage {storage!r}: make it first")
-    return storage
+    if "://" in storage:
+        return opened(storage)
+    if file.suffix not in JOURNAL_SUFFIXES:
+        raise UserError(
+            f"{storage!r} is no storage of Optuna: write it as a URL, sqlite:///{storage}, or name a journal "
+            f"file that ends in {' or '.join(JOURNAL_SUFFIXES)}"
+        )
+    if file.exists() and not is_journal(read_bytes(file)[:100_000]):
+        raise UserError(f"{storage!r} is no journal of Optuna: choose another file")
+    return opened_journal(file)
 
 
-def _make_room(url: str, storage: Any, runs: Sequence[RunToExport], force: bool) -> None:
+def _make_room(name: str, storage: Any, runs: Sequence[RunToExport], force: bool) -> None:
     there = {one.study_name: one._study_id for one in storage.get_all_studies()}
     known = [run.id for run in runs if run.id in there]
     if known and not force:
         more = f" and {len(known) - 1} more" if len(known) > 1 else ""
         raise UserError(
-            f"{url} has a study {known[0]!r}{more} already: choose another storage, or --force to replace it"
+            f"{without_password(name)} has a study {known[0]!r}{more} already: choose another storage, or "
+            "--force to replace it"
         )
-    for name in known:
-        storage.delete_study(there[name])
+    for study in known:
+        storage.delete_study(there[study])
 
 
 def _write(storage: Any, run: RunToExport, found: Trace) -> int:
@@ -77,7 +94,8 @@ def _write(storage: Any, run: RunToExport, found: Trace) -> int:
         for name, value in _provenance(run, found).items():
             study.set_user_attr(name, value)
         if found.trials:
-            _insert(storage, study._study_id, run, found)
+            add = _insert if hasattr(storage, "engine") else _append
+            add(storage, study._study_id, run, found)
     except BaseException:
         storage.delete_study(study._study_id)  # half a study would be taken for a whole one
         raise
@@ -140,6 +158,31 @@ def _insert(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None
         ):
             if rows:
                 connection.execute(insert(model.__table__), rows)
+
+
+def _append(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None:
+    """Adds the trials to a journal."""
+    from optuna.trial import FrozenTrial, TrialState
+
+    started = _start(found.header)
+    distributions = {one.name: _distribution(one) for one in params_of(run.space, found.trials)}
+    for trial in found.trials:
+        storage.create_new_trial(
+            study_id,
+            template_trial=FrozenTrial(
+                number=-1,  # the storage counts
+                trial_id=-1,
+                state=TrialState.COMPLETE if trial.status is Status.OK else TrialState.FAIL,
+                value=trial.loss,
+                datetime_start=started + timedelta(seconds=trial.started),
+                datetime_complete=started + timedelta(seconds=trial.ended),
+                params=dict(trial.config),
+                distributions={name: distributions[name] for name in trial.config},
+                user_attrs=_attributes(trial),
+                system_attrs={},
+                intermediate_values={},
+            ),
+        )
 
 
 def _attributes(trial: TrialRecord) -> dict[str, Any]:

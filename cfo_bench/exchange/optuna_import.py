@@ -1,15 +1,15 @@
-"""Studies of an Optuna storage, an SQLite file; those that `optuna_export` wrote come back as they were."""
+"""Studies of an Optuna storage; those that `optuna_export` wrote come back as they were."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import SpaceError, UnknownNameError, UserError, describe
-from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock
+from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock, sha256_of
 from cfo_bench.exchange.optuna_export import TRACE_ATTRIBUTE, TRIAL_ATTRIBUTES
-from cfo_bench.exchange.optuna_storage import opened_to_read, require_optuna, sqlite_file
+from cfo_bench.exchange.optuna_storage import opened_to_read, require_optuna, sqlite_file, without_password
 from cfo_bench.records import Status, TrialRecord
 from cfo_bench.results.trace import parse_end
 from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
@@ -18,34 +18,33 @@ from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
 _MOST_CHOICES = 1000
 
 
-def read_studies(source: str, studies: Sequence[str] = ()) -> list[FoundRun]:
-    """The studies of a storage, in the order in which they were made; all, or those that are named."""
+def read_studies(source: str, studies: Sequence[str] = ()) -> tuple[list[FoundRun], str]:
+    """The studies of a storage, in the order in which they were made, and a hash of what was read.
+
+    All of them, or those that are named.
+    """
     require_optuna()
-    with opened_to_read(storage_file(source)) as storage:
+    with opened_to_read(source) as storage:
         there = {one.study_name: one for one in storage.get_all_studies()}
         for name in studies:
             if name not in there:
                 raise UnknownNameError("study", name, there)
         if not there:
-            raise UserError(f"{source!r} has no study: run one first")
-        return [
-            _study(one, storage.get_all_trials(one._study_id))
-            for name, one in there.items()
-            if not studies or name in studies
-        ]
-
-
-def storage_file(source: str) -> Path:
-    """The file of a storage that exists."""
+            raise UserError(f"{without_password(source)!r} has no study: run one first")
+        chosen = [one for name, one in there.items() if not studies or name in studies]
+        trials = [storage.get_all_trials(one._study_id) for one in chosen]
+        found = [_study(one, own) for one, own in zip(chosen, trials, strict=True)]
     file = sqlite_file(source)
-    if file is None:
-        raise UserError(
-            f"{source!r} is a storage on a server: copy its studies to a file with optuna.copy_study, then "
-            "import that"
-        )
-    if not file.is_file():
-        raise UserError(f"no storage {source!r}: give the file of an Optuna storage, or sqlite:///FILE")
-    return file
+    return found, _sha256(chosen, trials) if file is None else sha256_of(file)
+
+
+def _sha256(studies: Sequence[Any], trials: Sequence[Sequence[Any]]) -> str:
+    """Of what a server answered."""
+    told = [
+        (study.study_name, [(one.number, one.state.name, one.values, one.params) for one in own])
+        for study, own in zip(studies, trials, strict=True)
+    ]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def _study(study: Any, frozen: Sequence[Any]) -> FoundRun:

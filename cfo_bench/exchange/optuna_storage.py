@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 import warnings
 from collections.abc import Iterator
@@ -10,10 +12,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import MissingPackageError, UserError, describe
+from cfo_bench.errors import CfoBenchError, MissingPackageError, UserError, describe
+from cfo_bench.exchange.found_runs import read_bytes
 
-SQLITE = "sqlite:///"
 SQLITE_MAGIC = b"SQLite format 3\0"
+# Optuna has no ending of its own for journal files; its documentation calls them journal.log.
+JOURNAL_SUFFIXES = (".log", ".journal")
+
+# With or without the name of the driver.
+_SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///(?P<file>[^?]*)")
+# Drivers whose package has another name than their module.
+_PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "psycopg": "psycopg[binary]"}
 
 
 def require_optuna() -> None:
@@ -24,48 +33,126 @@ def require_optuna() -> None:
 
 def sqlite_file(storage: str) -> Path | None:
     """The file of an SQLite storage, given as a URL or as a path; None for another kind of storage."""
-    if storage.startswith(SQLITE):
-        return Path(storage.removeprefix(SQLITE))
+    if found := _SQLITE_URL.match(storage):
+        return Path(found["file"])
     return None if "://" in storage else Path(storage)
 
 
+def is_journal(beginning: bytes) -> bool:
+    """Whether a file that begins so is a journal of Optuna: each line is an operation as JSON."""
+    try:
+        first = json.loads(beginning.partition(b"\n")[0])
+    except ValueError:
+        return False
+    return isinstance(first, dict) and {"op_code", "worker_id"} <= first.keys()
+
+
+def without_password(storage: str) -> str:
+    """A storage as it may be shown and kept."""
+    return re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", storage)
+
+
 @contextmanager
-def opened(url: str) -> Iterator[Any]:
-    """The storage behind a URL, which is closed afterwards. What goes wrong with it is one line."""
+def opened(url: str, *, to_read: bool = False) -> Iterator[Any]:
+    """The storage behind a URL, which is closed afterwards. Tables are made only where it is written to."""
+    import optuna
+
+    _require_driver(url)
+    with _in_one_line(url), _quietly():
+        storage = optuna.storages.RDBStorage(url, skip_table_creation=to_read)
+        try:
+            yield storage
+        finally:
+            storage.remove_session()
+            storage.engine.dispose()
+
+
+@contextmanager
+def opened_journal(file: Path) -> Iterator[Any]:
+    """The storage in a journal file, which is made if it is not there."""
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    with _in_one_line(str(file)), _quietly():
+        yield JournalStorage(JournalFileBackend(str(file)))
+
+
+@contextmanager
+def opened_to_read(source: str) -> Iterator[Any]:
+    """A storage of which nothing is changed: an SQLite file, a journal file, or one on a server."""
+    file = sqlite_file(source)
+    if file is None:
+        with opened(source, to_read=True) as storage:
+            yield storage
+    elif not file.is_file():
+        raise UserError(f"no storage {source!r}: give the file of an Optuna storage, or its URL")
+    elif is_journal(read_bytes(file)[:100_000]):
+        with opened_journal(file) as storage:
+            yield storage
+    else:
+        with _opened_sqlite(file) as storage:
+            yield storage
+
+
+@contextmanager
+def _opened_sqlite(file: Path) -> Iterator[Any]:
+    place = f"file:{file.resolve().as_posix().replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
+    try:
+        with closing(sqlite3.connect(f"{place}?mode=ro", uri=True)) as connection:
+            found = {name for (name,) in connection.execute("select name from sqlite_master")}
+    except sqlite3.Error as error:
+        raise UserError(f"{str(file)!r} is neither an SQLite file nor a journal of Optuna: {error}") from None
+    if not {"studies", "trials", "version_info"} <= found:
+        raise UserError(f"{str(file)!r} has no studies of Optuna: give the file of its storage")
+    with opened(f"sqlite:///{place}?mode=ro&uri=true", to_read=True) as storage:
+        yield storage
+
+
+def _require_driver(url: str) -> None:
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        make_url(url).get_dialect().import_dbapi()
+    except ModuleNotFoundError as error:
+        package = _PACKAGES.get(error.name or "", error.name or "")
+        raise MissingPackageError(
+            f"the storage {without_password(url)!r}", package, f"pip install '{package}'"
+        ) from None
+    except SQLAlchemyError:
+        raise UserError(
+            f"{without_password(url)!r} is no storage of Optuna: give a file, or a URL such as "
+            "postgresql://user:password@host/name"
+        ) from None
+
+
+@contextmanager
+def _in_one_line(storage: str) -> Iterator[None]:
+    """What goes wrong with a storage is one line."""
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
+
+    kept = (CfoBenchError, optuna.exceptions.DuplicatedStudyError)
+    # RuntimeError: tables of another version of Optuna. ValueError, KeyError: a damaged journal.
+    told = (SQLAlchemyError, RuntimeError, OSError, ValueError, KeyError)
+    try:
+        yield
+    except kept:
+        raise
+    except (*told, optuna.exceptions.StorageInternalError) as error:
+        what = without_password(describe(error))
+        raise UserError(f"the storage {without_password(storage)!r} can't be used: {what}") from None
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    import optuna
 
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            storage = optuna.storages.RDBStorage(url, skip_compatibility_check=False)
-            try:
-                yield storage
-            finally:
-                storage.remove_session()
-                storage.engine.dispose()
-    # ImportError: the driver of another data base. RuntimeError: tables of another version of Optuna.
-    except (SQLAlchemyError, ImportError, RuntimeError, optuna.exceptions.StorageInternalError) as error:
-        raise UserError(f"the storage {url!r} can't be used: {describe(error)}") from None
+            yield
     finally:
         optuna.logging.set_verbosity(verbosity)
-
-
-@contextmanager
-def opened_to_read(file: Path) -> Iterator[Any]:
-    """The storage in an SQLite file, of which nothing is changed.
-
-    Optuna would make its tables in a file that lacks them, so that is looked at first.
-    """
-    place = f"file:{file.resolve().as_posix().replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
-    try:
-        with closing(sqlite3.connect(f"{place}?mode=ro", uri=True)) as connection:
-            found = {name for (name,) in connection.execute("select name from sqlite_master")}
-    except sqlite3.Error as error:
-        raise UserError(f"{str(file)!r} can't be read as an SQLite file: {error}") from None
-    if not {"studies", "trials", "version_info"} <= found:
-        raise UserError(f"{str(file)!r} has no studies of Optuna: give the file of its storage")
-    with opened(f"{SQLITE}{place}?mode=ro&uri=true") as storage:
-        yield storage

@@ -3,6 +3,8 @@
 The forest grows in batches of trees. A batch predicts and is dropped, so that the memory is that of a few
 trees; the deadline is checked between batches. The trees are the same that a forest of scikit-learn
 with this seed would have.
+
+With `least_trees` it is done whenever its time is: it has as many trees as were grown by then.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfo_bench.clock import Deadline, WallClock
+from cfo_bench.clock import Deadline
 from cfo_bench.learners.attempt import OutOfTime, check
 from cfo_bench.learners.rows import shuffled_order
 from cfo_bench.metrics import METRICS, Array, constant_loss
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 BATCH_TREES = 10
+# A batch is begun only if there is time for so many like the longest: the machine may be busy.
+_MARGIN = 3.0
 
 
 class _Reference:
@@ -62,13 +66,36 @@ class ConstantObjective:
 class TunedForest(_Reference):
     """A random forest whose max_features is chosen by cross-validation on the training part."""
 
-    def __init__(self, *, trees: int, grid: int, cv_folds: int, tuning_share: float) -> None:
-        self._trees, self._grid, self._cv_folds, self._tuning_share = trees, grid, cv_folds, tuning_share
+    def __init__(
+        self,
+        *,
+        trees: int,
+        grid: int,
+        cv_folds: int,
+        tuning_share: float,
+        least_trees: int | None = None,
+        leaf_rows: int | None = None,
+        tree_rows: int | None = None,
+    ) -> None:
+        self._grid, self._cv_folds, self._tuning_share = grid, cv_folds, tuning_share
+        self._size = ForestSize(trees, min(least_trees or trees, trees), leaf_rows or 1, tree_rows)
 
     def prepare(self, fold: Fold, threads: int, seed: int) -> ForestObjective:
         return ForestObjective(
-            fold, threads, seed, self._trees, self._grid, self._cv_folds, self._tuning_share
+            fold, threads, seed, self._size, self._grid, self._cv_folds, self._tuning_share
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ForestSize:
+    trees: int  # at most
+    least_trees: int  # so many are a forest, if there is no time for more
+    leaf_rows: int = 1  # at least in each leaf
+    tree_rows: int | None = None  # drawn for each tree, at most; None: as many as there are
+
+    @property
+    def is_fixed(self) -> bool:
+        return self.least_trees == self.trees
 
 
 class ForestObjective:
@@ -77,7 +104,7 @@ class ForestObjective:
         fold: Fold,
         threads: int,
         seed: int,
-        trees: int,
+        size: ForestSize,
         grid: int,
         cv_folds: int,
         tuning_share: float,
@@ -86,7 +113,7 @@ class ForestObjective:
 
         self._fold = _without_missing(fold)
         self._threads, self._seed = threads, seed
-        self._trees, self._tuning_share = trees, tuning_share
+        self._size, self._tuning_share = size, tuning_share
         self._grid = max_features_grid(fold.train_x.shape[1], grid)
         order = shuffled_order(fold, seed)
         # Any consecutive part of the shuffled order has each class in its share.
@@ -96,31 +123,30 @@ class ForestObjective:
         self._validate_seconds = 0.0
 
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
-        started = deadline.now()
+        started, fold, n_valid = deadline.now(), self._fold, len(self._fold.valid_x)
         self._validate_seconds = 0.0
         try:
             self._max_features = self._tuned(deadline)
             self._validate_seconds = 0.0  # the predictions so far were for tuning: they count as fitting
-            prediction = self._prediction(self._fold, self._max_features, deadline)
+            # Its trees are not kept, so the test part is predicted in the same go.
+            x = fold.valid_x if fold.test_x is None else np.concatenate([fold.valid_x, fold.test_x])
+            prediction = self._prediction(replace(fold, valid_x=x), self._max_features, deadline, self._size)
+            self._test_prediction = prediction[n_valid:]
         except OutOfTime:
             return Result(
                 Status.TIMEOUT,
                 fit_seconds=deadline.now() - started,
-                error=f"no time for {self._trees} trees: give more --budget or fewer --option tuned-rf.trees",
+                error=f"no time for {self._size.least_trees} trees: give more --budget or fewer --option "
+                f"tuned-rf.{'trees' if self._size.is_fixed else 'least_trees'}",
             )
         scored = deadline.now()
-        loss = self._metric.loss(self._fold.valid_y, prediction)
+        loss = self._metric.loss(fold.valid_y, prediction[:n_valid])
         validate_seconds = self._validate_seconds + deadline.now() - scored
         return Result.ok(loss, deadline.now() - started - validate_seconds, validate_seconds)
 
     def test_loss(self) -> float:
-        """Grows the forest again, off the clock: its trees were not kept."""
-        fold = self._fold
-        assert fold.test_x is not None and fold.test_y is not None  # there is a test part
-        prediction = self._prediction(
-            replace(fold, valid_x=fold.test_x), self._max_features, Deadline(WallClock())
-        )
-        return self._metric.loss(fold.test_y, prediction)
+        assert self._fold.test_y is not None  # there is a test part
+        return self._metric.loss(self._fold.test_y, self._test_prediction)
 
     def _tuned(self, deadline: Deadline) -> int:
         """The best max_features of those there was time to try; the first of the grid if there was none."""
@@ -138,6 +164,7 @@ class ForestObjective:
     def _cross_validated_loss(self, max_features: int, deadline: Deadline) -> float:
         """One loss over the predictions of all parts, so that a part may lack a class."""
         fold = self._fold
+        size = replace(self._size, trees=self._size.least_trees)  # the same for all that are compared
         predictions = []
         for i, held_out in enumerate(self._parts):
             others = np.concatenate([part for j, part in enumerate(self._parts) if j != i])
@@ -147,38 +174,51 @@ class ForestObjective:
                 train_y=fold.train_y[others],
                 valid_x=fold.train_x[held_out],
             )
-            predictions.append(self._prediction(part, max_features, deadline))
+            predictions.append(self._prediction(part, max_features, deadline, size))
         return self._metric.loss(fold.train_y[np.concatenate(self._parts)], np.concatenate(predictions))
 
-    def _prediction(self, fold: Fold, max_features: int, deadline: Deadline) -> Array:
+    def _prediction(self, fold: Fold, max_features: int, deadline: Deadline, size: ForestSize) -> Array:
         """The forest's prediction for the validation part; for two classes, the probability of the second."""
         from sklearn.utils import check_random_state
 
         random_state = check_random_state(self._seed)  # one for all batches, as in one forest
         shape = (len(fold.valid_x), fold.n_classes) if fold.n_classes else (len(fold.valid_x),)
         votes = np.zeros(shape)
-        grown = 0
-        while grown < self._trees:
+        grown, longest = 0, 0.0
+        at_once = max(BATCH_TREES, self._threads) if self._size.is_fixed else self._threads
+        while grown < size.trees:
+            began = deadline.now()
+            if grown >= size.least_trees and began + _MARGIN * longest > deadline.at:
+                break
             check(deadline)
-            batch = min(max(BATCH_TREES, self._threads), self._trees - grown)
-            forest = self._forest(batch, max_features, random_state).fit(fold.train_x, fold.train_y)
+            batch = min(at_once, size.trees - grown)
+            forest = self._forest(batch, max_features, random_state, size, len(fold.train_x))
+            forest.fit(fold.train_x, fold.train_y)
             fitted = deadline.now()
             if fold.problem is Problem.REGRESSION:
                 votes += batch * forest.predict(fold.valid_x)
             else:  # a class that these training rows lack gets no vote
                 votes[:, forest.classes_] += batch * forest.predict_proba(fold.valid_x)
             self._validate_seconds += deadline.now() - fitted
+            longest = max(longest, deadline.now() - began)
             grown += batch
-        votes /= self._trees
+        votes /= grown
         return votes[:, 1] if fold.problem is Problem.BINARY else votes
 
     def _forest(
-        self, trees: int, max_features: int, random_state: Any
+        self, trees: int, max_features: int, random_state: Any, size: ForestSize, n_rows: int
     ) -> RandomForestClassifier | RandomForestRegressor:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         kind = RandomForestRegressor if self._fold.problem is Problem.REGRESSION else RandomForestClassifier
-        return kind(trees, max_features=max_features, random_state=random_state, n_jobs=self._threads)
+        return kind(
+            trees,
+            max_features=max_features,
+            min_samples_leaf=size.leaf_rows,
+            max_samples=None if size.tree_rows is None or size.tree_rows >= n_rows else size.tree_rows,
+            random_state=random_state,
+            n_jobs=self._threads,
+        )
 
 
 def max_features_grid(n_features: int, size: int) -> list[int]:

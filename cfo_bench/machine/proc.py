@@ -34,6 +34,13 @@ def seconds_waited() -> float:
     return int(fields[1]) / 1e9 if len(fields) == 3 else 0.0
 
 
+def slowness() -> float:
+    """How many times longer than on an idle machine this thread has taken so far; 1 where it is not known."""
+    fields = _read("/proc/thread-self/schedstat").split()
+    run, waited = (int(fields[0]), int(fields[1])) if len(fields) == 3 else (1, 0)
+    return (run + waited) / max(run, 1)
+
+
 def age_seconds() -> float:
     """How long ago this process was started; 0 where that is not known."""
     fields, uptime = stat(os.getpid()), _read("/proc/uptime").split()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfo_bench.errors import Exhausted, OptionError
-from cfo_bench.optimizers.option_checks import check_count
+from cfo_bench.optimizers.option_checks import check_counts
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Space
 
@@ -40,6 +40,9 @@ class TunedForestReference(ConstantReference):
     grid          how many values of max_features are compared, from one feature to all
     cv_folds      folds of the cross-validation
     tuning_share  the share of the budget in which they are compared
+    least_trees   so many trees will do if there is no time for all of them; null: it needs all
+    leaf_rows     the least rows in a leaf; null: one
+    tree_rows     the most rows that are drawn for a tree; null: as many as there are
     """
 
     def __init__(
@@ -52,9 +55,13 @@ class TunedForestReference(ConstantReference):
         grid: int = 5,
         cv_folds: int = 5,
         tuning_share: float = 0.5,
+        least_trees: int | None = None,
+        leaf_rows: int | None = None,
+        tree_rows: int | None = None,
     ) -> None:
-        check_count("trees", trees)
-        check_count("grid", grid)
+        check_counts(trees=trees, grid=grid)
+        may_be_null = {"least_trees": least_trees, "leaf_rows": leaf_rows, "tree_rows": tree_rows}
+        check_counts(**{option: value for option, value in may_be_null.items() if value is not None})
         if not (isinstance(cv_folds, int) and not isinstance(cv_folds, bool) and cv_folds >= 2):
             raise OptionError(f"cv_folds {cv_folds!r}: give a whole number from 2 on")
         if not 0 < tuning_share < 1:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.context import ForkContext
 from typing import Any
 
 from cfo_bench import tasks
-from cfo_bench.errors import CfoBenchError, RunError, UserError, describe, told_at
+from cfo_bench.errors import CfoBenchError, RunError, TooManyFoldsError, UserError, describe, told_at
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine.subprocess_call import call_in_subprocess
 from cfo_bench.optimizers import METHODS
@@ -36,6 +36,28 @@ def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> Tas
         limit=(spec.prepare_timeout_seconds, "--prepare-timeout"),
     )
     return facts
+
+
+def most_folds(
+    spec: RunSpec, ref: DataRef, context: ForkServerContext, choices: Sequence[int], limit: tuple[float, str]
+) -> tuple[int, TaskFacts]:
+    """The first of these numbers of folds that the task has enough rows for, and the facts of the task.
+
+    `limit` is how many seconds it may take, and the option that sets them.
+    """
+    found: tuple[int, TaskFacts] = call_in_subprocess(
+        context, f"loading task {ref.task!r}", _most_folds, spec, ref, choices, limit=limit
+    )
+    return found
+
+
+def _most_folds(spec: RunSpec, ref: DataRef, choices: Sequence[int]) -> tuple[int, TaskFacts]:
+    for n_folds in choices:
+        try:
+            return n_folds, _inspect(replace(spec, n_folds=n_folds), ref)
+        except TooManyFoldsError as error:
+            too_many = error
+    raise too_many
 
 
 def fetch_task(ref: DataRef) -> None:

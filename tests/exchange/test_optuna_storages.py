@@ -33,10 +33,14 @@ def read(path: Path) -> trace.Trace:
     return found
 
 
-def test_trials_come_back_from_a_storage_as_they_were(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "storage",
+    ["sqlite:///{}/trials.db", "sqlite+pysqlite:///{}/trials.db", "{}/trials.log", "{}/trials.journal"],
+)
+def test_trials_come_back_from_a_storage_as_they_were(tmp_path: Path, storage: str) -> None:
     odd = write_odd_run(tmp_path / "a")
     plain = write_run(tmp_path / "a", "wine", "cfo", 1, [(1.0, 0.25, 0.5), (2.0, None, 0.5)])
-    storage = f"sqlite:///{tmp_path}/trials.db"
+    storage = storage.format(tmp_path)
 
     exported = export_to_optuna(tmp_path / "a", storage)
     imported = import_trials(storage, tmp_path / "b")
@@ -90,7 +94,11 @@ def test_a_study_is_replaced_only_with_force_and_others_stay(tmp_path: Path) -> 
     assert len(optuna.load_study(study_name="xgboost/wine/cfo/fold-0_seed-0", storage=storage).trials) == 1
 
 
-def own_study(storage: str, **options: Any) -> optuna.Study:
+# Without the driver, its package is named; with it, there is nobody at that port.
+POSTGRES = r"needs the package 'psycopg.*pip install 'psycopg|'postgresql://me:\*\*\*@127.* can't be used"
+
+
+def own_study(storage: Any, **options: Any) -> optuna.Study:
     """A study of eight trials, of which one fails and one is pruned."""
 
     def score(trial: optuna.Trial) -> float:
@@ -187,22 +195,59 @@ def test_trials_at_once_keep_their_order(tmp_path: Path) -> None:
     assert [(trial.number, trial.ended) for trial in found.trials] == [(1, 4.0), (2, 6.0), (0, 9.0)]
 
 
+def test_a_journal_of_optuna_is_imported_and_stays_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "journal"
+    backend = optuna.storages.journal.JournalFileBackend(str(file))
+    study = own_study(optuna.storages.JournalStorage(backend), study_name="tpe", direction="maximize")
+    before = file.read_bytes()
+
+    [one] = import_trials(file, tmp_path / "r", learner="xgboost", task="adult", metric="auc")
+
+    assert file.read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["journal", "r"]
+    assert [trial.config for trial in read(one.path).trials] == [one.params for one in study.trials]
+    file.write_bytes(before[:2000] + b"torn\n" + before[2000:])
+    with pytest.raises(UserError, match=r"the storage '.*journal' can't be used: "):
+        import_trials(file, tmp_path / "s", learner="xgboost", task="adult", metric="auc")
+
+
+def test_a_journal_takes_more_runs_and_a_file_that_is_none_is_left_alone(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", "wine", "cfo", 0, [(1.0, 0.25, 0.5)])
+    write_run(tmp_path / "b", "wine", "rs", 0, [(1.0, 0.25, 0.5)])
+    journal = str(tmp_path / "trials.log")
+    for folder in ("a", "b"):
+        export_to_optuna(tmp_path / folder, journal)
+    with pytest.raises(UserError, match=r"has a study 'xgboost/wine/cfo/fold-0_seed-0' already"):
+        export_to_optuna(tmp_path / "a", journal)
+    export_to_optuna(tmp_path / "a", journal, force=True)
+    assert len(import_trials(journal, tmp_path / "r")) == 2
+
+    (tmp_path / "mine.log").write_text("a line\n")
+    with pytest.raises(UserError, match=r"mine.log' is no journal of Optuna: choose another file"):
+        export_to_optuna(tmp_path / "a", str(tmp_path / "mine.log"))
+    assert (tmp_path / "mine.log").read_text() == "a line\n"
+
+
 def test_a_storage_that_can_not_be_imported_is_one_line(tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("create table mine (x)")
+    text = tmp_path / "text.log"
+    text.write_text("a line\n")
     two = f"sqlite:///{tmp_path}/two.db"
     optuna.create_study(storage=two, study_name="both", directions=["minimize", "maximize"])
     before = other.read_bytes()
 
     for source, message in (
         (f"sqlite:///{tmp_path}/none.db", "no storage .*none.db"),
-        ("mysql://host/db", "is a storage on a server"),
+        (str(text), "is neither an SQLite file nor a journal of Optuna"),
+        ("postgresql://me:secret@127.0.0.1:1/db", POSTGRES),
+        ("nosuch://me:secret@host/db", r"'nosuch://me:\*\*\*@host/db' is no storage of Optuna: give a file"),
         (str(other), "has no studies of Optuna"),
         (two, "study 'both' has 2 objectives"),
     ):
-        with pytest.raises(UserError, match=message):
-            import_trials(source, tmp_path / "r", learner="l", task="t", metric="auc")
+        with pytest.raises(UserError, match=message) as refused:
+            import_trials(source, tmp_path / "r", format="optuna", learner="l", task="t", metric="auc")
+        assert "secret" not in str(refused.value)
     with pytest.raises(UserError, match="unknown study 'none': choose from both"):
         import_trials(two, tmp_path / "r", studies=["none"])
     assert not (tmp_path / "none.db").exists() and other.read_bytes() == before
@@ -224,7 +269,7 @@ def test_a_study_that_only_looks_exported_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("storage", "message"),
     [
-        ("trials.db", "is no storage of Optuna: write it as a URL, sqlite:///trials.db"),
+        ("trials.db", "is no storage of Optuna: write it as a URL, sqlite:///trials.db, or name a journal"),
         ("sqlite:////nowhere/at/all/trials.db", "no folder '/nowhere/at/all'"),
     ],
 )

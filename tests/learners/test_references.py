@@ -19,7 +19,13 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.learners import REFERENCES
-from cfo_bench.learners.references import BATCH_TREES, ForestObjective, TunedForest, max_features_grid
+from cfo_bench.learners.references import (
+    BATCH_TREES,
+    ForestObjective,
+    ForestSize,
+    TunedForest,
+    max_features_grid,
+)
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
 from cfo_bench.space import Space
@@ -66,6 +72,9 @@ def test_every_reference_names_a_learner_that_takes_its_options() -> None:
         ("trees", 0),
         ("grid", 0),
         ("cv_folds", 1),
+        ("least_trees", 0),
+        ("leaf_rows", 0),
+        ("tree_rows", 0),
         ("tuning_share", 0),
         ("tuning_share", 1),
         ("tuning_share", math.nan),
@@ -220,6 +229,29 @@ def test_tuning_ends_with_its_share_of_the_time_and_the_forest_is_still_fitted()
     assert result.status is Status.OK and objective._max_features == 3  # the first of the grid
 
 
+@pytest.mark.parametrize("problem", Problem)
+def test_with_least_trees_it_has_as_many_as_there_was_time_for(problem: Problem) -> None:
+    """Each tree takes five looks at the clock."""
+    fold = some_fold(problem)
+    result = forest(fold, trees=1000, grid=1, least_trees=3).evaluate(START, Deadline(Ticking(), at=60.0))
+    grown = [forest(fold, trees=trees, grid=1).evaluate(START, forever()).loss for trees in range(6, 13)]
+    assert result.status is Status.OK and result.loss in [pytest.approx(loss, abs=1e-12) for loss in grown]
+
+    none = forest(fold, trees=1000, grid=1, least_trees=30).evaluate(START, Deadline(Ticking(), at=60.0))
+    assert none.status is Status.TIMEOUT and "no time for 30 trees" in str(none.error)
+    assert "fewer --option tuned-rf.least_trees" in str(none.error)
+
+
+def test_trees_are_smaller_with_larger_leaves_and_fewer_rows() -> None:
+    fold = some_fold(Problem.REGRESSION, n_train=400)
+    whole, leaves, rows = (
+        forest(fold, grid=1, **options)._forest(3, 2, 0, ForestSize(3, 3, **options), 400)
+        for options in ({}, {"leaf_rows": 20}, {"tree_rows": 50})
+    )
+    sizes = [one.fit(fold.train_x, fold.train_y)[0].tree_.node_count for one in (whole, leaves, rows)]
+    assert sizes[1] < sizes[0] / 5 and sizes[2] < sizes[0] / 5
+
+
 def test_no_forest_is_scored_when_the_deadline_has_passed() -> None:
     for name in ("constant", "tuned-rf"):
         options = QUICK if name == "tuned-rf" else {}
@@ -269,7 +301,15 @@ def test_references_run_and_are_traced_like_any_method(tmp_path: Path) -> None:
         if method == "constant":
             assert trial["loss"] == header["constant_loss"] == 0.5
         else:
-            assert header["spec"]["options"] == {"trees": 20, "grid": 2, "cv_folds": 5, "tuning_share": 0.5}
+            assert header["spec"]["options"] == {
+                "trees": 20,
+                "grid": 2,
+                "cv_folds": 5,
+                "tuning_share": 0.5,
+                "least_trees": None,
+                "leaf_rows": None,
+                "tree_rows": None,
+            }
             assert "--option trees=20 --option grid=2" in header["command"]
 
 
