@@ -38,6 +38,7 @@ _LATEX = {
     "–": "--",
     "…": r"\ldots{}",
 }
+_TO_LATEX = str.maketrans(_LATEX)
 
 
 def to_csv(table: Table) -> str:
@@ -94,31 +95,29 @@ def to_latex(table: Table) -> str:
 
 def in_words(value: CellValue) -> str:
     """A value for people: four digits of a number, a dash if it is missing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "–"
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) and abs(value) < 1e4 else _whole(value)
+    return str(value)
 
 
 def is_numeric(table: Table, index: int) -> bool:
     """Whether a column holds only numbers; then it is aligned to the right."""
-    there = [row[index] for row in table.rows if row[index] is not None]
-    return bool(there) and all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in there
-    )
-
-
-def _whole(value: str | int | float) -> str:
-    return f"{value:.0f}" if isinstance(value, float) and math.isfinite(value) else str(value)
+    types = {type(row[index]) for row in table.rows} - {type(None)}
+    return bool(types) and all(issubclass(one, int | float) and one is not bool for one in types)
 
 
 def _plain(value: CellValue) -> CellValue:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
     if isinstance(value, str):
-        return no_formula(_BOLD.sub(r"\1", value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return None if isinstance(value, float) and math.isnan(value) else value
+        return no_formula(_BOLD.sub(r"\1", value) if "**" in value else value)
+    return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
 def _markdown(text: str) -> str:
@@ -131,7 +130,7 @@ def _markdown_row(cells: list[str]) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+    return " ".join(text.split()).translate(_TO_LATEX)
 
 
 def _latex_cell(value: CellValue) -> str:
