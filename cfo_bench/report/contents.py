@@ -59,8 +59,7 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def fingerprint(self) -> str:
-        content = [self.name, self.title, self.columns, self.rows]
-        return hashlib.sha256(orjson.dumps(content)).hexdigest()
+        return hashlib.sha256(orjson.dumps(self)).hexdigest()
 
 
 class Place(StrEnum):
@@ -112,10 +111,24 @@ class Figure:
 
     def fingerprint(self) -> str:
         """Changes when the picture changes: a figure with the same fingerprint need not be drawn again."""
-        given = getattr(self.draw, "args", ())  # what it is drawn with besides its tables
-        others = [arg for arg in given if not isinstance(arg, Table) and arg is not self.tables]
-        parts = [self.name, self.title, self.caption, *(table.fingerprint() for table in self.tables)]
-        return hashlib.sha256(orjson.dumps([*parts, repr(others)])).hexdigest()
+        function = getattr(self.draw, "func", self.draw)
+        # What it is drawn with besides its tables.
+        others = [arg for arg in getattr(self.draw, "args", ()) if not self._is_own(arg)]
+        content = [
+            *(self.name, self.title, self.caption, f"{function.__module__}.{function.__qualname__}"),
+            *(table.fingerprint() for table in self.tables),
+            *(others, getattr(self.draw, "keywords", {})),
+        ]
+        # Every number of an array counts: its repr leaves out the middle.
+        how = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+        return hashlib.sha256(orjson.dumps(content, default=_sorted_or_repr, option=how)).hexdigest()
+
+    def _is_own(self, arg: object) -> bool:
+        return arg is self.tables or any(arg is table for table in self.tables)
+
+
+def _sorted_or_repr(value: object) -> object:
+    return sorted(map(repr, value)) if isinstance(value, set | frozenset) else repr(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,8 +110,13 @@ def _cores() -> int:
 
 
 def _start_to_draw(font: Path) -> None:
-    """A process that draws leaves Ctrl-C to the report's process, and ends with it, however that ends."""
+    """A process that draws leaves Ctrl-C to the report's process, and ends with it, however that ends.
+
+    It draws in the time that the report's process leaves: what that computes is waited for longest.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(5)
     report = parent_process()
     assert report is not None
 

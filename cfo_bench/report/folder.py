@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -108,7 +107,7 @@ class Folder:
 
 def _table_mark(table: Table, content: bytes) -> str:
     """Changes when the table does, or its file."""
-    return f"{hashlib.sha256(orjson.dumps(table)).hexdigest()} {zlib.crc32(content):08x}"
+    return f"{table.fingerprint()} {zlib.crc32(content):08x}"
 
 
 def _code() -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.records import EndReason
 from cfo_bench.report.build import Built, Request, build
+from cfo_bench.report.contents import Figure, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import Selection, load
 from cfo_bench.report.sections import sections
@@ -102,6 +106,55 @@ def test_a_second_report_draws_only_what_has_changed(write_run: Any, tmp_path: P
     picture = "figures/performance.png"
     assert after[f"dnn/{picture}"] == before[f"dnn/{picture}"]
     assert after[f"xgboost/{picture}"] != before[f"xgboost/{picture}"]
+
+
+def test_a_picture_is_never_older_than_its_trace_its_options_and_its_code(
+    write_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever changes, the folder is that of a report made from nothing."""
+    for method, loss in (("cfo", 0.2), ("rs", 0.3), ("bohb", 0.25)):
+        write_run("t", method, 0, [(1, 0.4, 0.5), (5, loss, 1)])
+    first = report(tmp_path, formats=("png",))
+
+    write_run("t", "rs", 0, [(1, 0.4, 0.5), (5, 0.1, 1)])  # the same size as before
+    for name, options in (
+        ("trace", {}),
+        ("baseline", {"baseline": "rs"}),
+        ("budget", {"budget_seconds": 4.0}),
+        ("methods", {"selection": Selection(methods=["cfo", "rs"])}),
+    ):
+        report(tmp_path, formats=("png",), **options)
+        report(tmp_path, f"new-{name}", formats=("png",), **options)
+        assert content(tmp_path / "out") == content(tmp_path / f"new-{name}"), name
+
+    report(tmp_path, formats=("png",))
+    monkeypatch.setattr("cfo_bench.report.folder._code", lambda: "other code")
+    again = report(tmp_path, formats=("png",))
+    assert (again.drawn, again.kept) == (first.drawn, 0)
+
+
+def test_a_fingerprint_is_of_all_that_a_picture_is_drawn_with() -> None:
+    table = Table("t", "T", "", ("a",), [[1.0]])
+    numbers = np.zeros(5000)
+    other = numbers.copy()
+    other[2500] = 1.0  # where numpy's text has three dots
+
+    def mark(draw: Any, *args: Any, of: Table = table, **keywords: Any) -> str:
+        return Figure("f", "F", "", (of,), partial(draw, of, *args, **keywords)).fingerprint()
+
+    draws = [
+        mark(max),
+        mark(min),
+        mark(max, "cfo"),
+        mark(max, best="cfo"),
+        mark(max, best="rs"),
+        mark(max, numbers),
+        mark(max, other),
+        mark(max, of=replace(table, rows=[[2.0]])),
+    ]
+    assert len(set(draws)) == len(draws)
+    assert mark(max, {"cfo", "rs", "bohb"}) == mark(max, {"bohb", "rs", "cfo"})
+    assert mark(max, numbers) == mark(max, numbers.copy())
 
 
 @pytest.mark.slow

@@ -101,13 +101,16 @@ def bradley_terry(wins: Array, start: Array | None = None) -> Array:
     wins = (wins + 0.5) * (1 - np.eye(n))
     games = wins + np.swapaxes(wins, -1, -2)
     own = wins.sum(axis=-1)
-    strengths = np.broadcast_to(1.0 if start is None else start, own.shape)
+    strengths = np.array(np.broadcast_to(1.0 if start is None else start, own.shape))
+    flat, games, own = strengths.reshape(-1, n), games.reshape(-1, n, n), own.reshape(-1, n)
+    left = np.arange(len(flat))  # the problems that are not solved yet
     for _ in range(_MOST_STEPS):  # Hunter's MM algorithm (2004): every step raises the likelihood
-        sums = strengths[..., :, None] + strengths[..., None, :]
-        raised = own / (games / sums).sum(axis=-1)
+        before = flat[left]
+        sums = before[:, :, None] + before[:, None, :]
+        raised = own[left] / (games[left] / sums).sum(axis=-1)
         raised /= np.exp(np.log(raised).mean(axis=-1, keepdims=True))
-        change = float(np.abs(np.log(raised / strengths)).max(initial=0.0))
-        strengths = raised
-        if change < _CLOSE_ENOUGH:
+        flat[left] = raised
+        left = left[np.abs(np.log(raised / before)).max(axis=-1, initial=0.0) >= _CLOSE_ENOUGH]
+        if not len(left):
             break
     return strengths

@@ -74,14 +74,15 @@ def _track(steps: Steps, budget_seconds: float, names: Sequence[str]) -> Array |
     if not steps.configs:
         return None
     found = np.searchsorted(np.array(steps.seconds) / budget_seconds, MOMENTS, side="right")
-    values = np.full((len(steps.configs) + 1, len(names)), np.nan)
-    values[1:] = _values(steps.configs, names)
-    track: Array = values[found]
+    begun = int((found == 0).sum())
+    track = np.full((len(MOMENTS), len(names)), np.nan)
+    if begun < len(MOMENTS):
+        track[begun:] = _values(steps.configs, found[begun:] - 1, names)
     return track
 
 
-def _values(configs: Sequence[dict[str, Any]], names: Sequence[str]) -> list[Any]:
-    """The values of these hyperparameters in each configuration, NaN where it lacks one."""
+def _values(configs: Sequence[dict[str, Any]], places: Array, names: Sequence[str]) -> list[Any]:
+    """The values of these hyperparameters in the configurations at these places, NaN where one lacks it."""
     if isinstance(configs, Configs) and configs.names == names:
-        return configs.rows
-    return [[config.get(name, np.nan) for name in names] for config in configs]
+        return [configs.rows[at] for at in places]
+    return [[configs[at].get(name, np.nan) for name in names] for at in places]

@@ -8,6 +8,7 @@ time that was left would not have brought it there. If no run reached it, the se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,28 +92,22 @@ def factors(results: LearnerResults) -> list[Factor]:
             max(_final(results, one, one.constant_loss) for one in same)
             for same in zip(base, *runs.values(), strict=True)
         ]
+        on_the_way = [[start - share * (start - best) for start, best in ways] for share in FRACTIONS]
+        base_on_the_way = [_running_time(results, base, losses) for losses in on_the_way]
         for method, own in runs.items():
             # A run without a result counts as the worst of all, or the constant if that is worse.
-            goals = [
-                [
-                    reaching_loss(
-                        _final(results, one, max(last, one.constant_loss)),
-                        _zero_loss(task, one.constant_loss),
-                    )
-                    for one, last in zip(own, worst, strict=True)
-                ]
-            ]
-            goals += [[start - share * (start - best) for start, best in ways] for share in FRACTIONS]
-            for target, losses in zip(TARGETS, goals, strict=True):
-                found.append(
-                    _factor(
-                        task.task,
-                        method,
-                        target,
-                        _running_time(results, own, losses),
-                        _running_time(results, base, losses),
-                    )
+            own_final = [
+                reaching_loss(
+                    _final(results, one, max(last, one.constant_loss)),
+                    _zero_loss(task, one.constant_loss),
                 )
+                for one, last in zip(own, worst, strict=True)
+            ]
+            goals = [own_final, *on_the_way]
+            base_times = [_running_time(results, base, own_final), *base_on_the_way]
+            for target, losses, base_time in zip(TARGETS, goals, base_times, strict=True):
+                time = _running_time(results, own, losses)
+                found.append(_factor(task.task, method, target, time, base_time))
     return found
 
 
@@ -155,10 +150,10 @@ def _running_time(results: LearnerResults, runs: Sequence[Digest], goals: Sequen
 
 
 def _time_to(steps: Steps, loss: float) -> float | None:
-    """When a run first had this loss or a lower one."""
-    return next(
-        (seconds for seconds, own in zip(steps.seconds, steps.losses, strict=True) if own <= loss), None
-    )
+    """When a run first had this loss or a lower one. On the test part a loss may rise again."""
+    if min(steps.losses, default=math.inf) > loss:
+        return None
+    return steps.seconds[next(at for at, own in enumerate(steps.losses) if own <= loss)]
 
 
 def _factor(task: str, method: str, target: str, time: RunningTime, base: RunningTime) -> Factor:

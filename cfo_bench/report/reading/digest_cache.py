@@ -1,4 +1,8 @@
-"""Digests of an earlier report, in one file: a trace that has not changed since then is not read again."""
+"""Digests of earlier reports, in one file: a trace that has not changed since then is not read again.
+
+The first line names the code that made the digests. Each other line is the digest of a trace, after a
+checksum of the line. Where few traces have changed, their lines are appended: a trace's last line counts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from cfo_bench.code_hash import code_hash
 from cfo_bench.report.reading import digest as digest_module
 from cfo_bench.report.reading.digest import Digest, State
 from cfo_bench.results.digest_in_trace import steps_to_json, trusted_steps
-from cfo_bench.safe_writing import read_regular, write_whole
+from cfo_bench.safe_writing import open_file, read_regular, write_whole
 
 Stamp = list[int]
 
@@ -35,26 +39,40 @@ def stamp(path: str) -> Stamp | None:
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
+# The file is written anew when more than this share of its lines is out of date.
+_MOST_OUTDATED = 0.2
+
+
 class DigestCache:
-    """The file, as it was when the report began. Its lines are written again as they are."""
+    """The file, as it was when the report began."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
+        self._code = _code()
         self._lines: dict[str, bytes] = {}
         self._digests: dict[str, tuple[Stamp, Digest | None]] = {}
+        self._outdated = 0  # lines of traces that have a later line
+        self._can_append = False
         if file is not None:
             with suppress(OSError, ValueError, LookupError, TypeError):
                 self._read(read_regular(file))
 
     def _read(self, content: bytes) -> None:
         first, *lines = content.split(b"\n")
-        if orjson.loads(first) != [_code(), zlib.crc32(memoryview(content)[len(first) + 1 :])]:
+        if first != self._code:
             return
+        whole = lines.pop() == b""
         for line in lines:
-            row = orjson.loads(line)
+            checksum, _, text = line.partition(b" ")
+            if checksum != self._checksum(text):  # a report was killed while it wrote this line
+                whole = False
+                continue
+            row = orjson.loads(text)
             path, digest = row["path"], row["digest"]
+            self._outdated += path in self._lines
             self._digests[path] = row["stamp"], None if digest is None else _from_json(digest)
             self._lines[path] = line
+        self._can_append = whole
 
     def __len__(self) -> int:
         return len(self._digests)
@@ -76,23 +94,33 @@ class DigestCache:
         """Writes the digests; those of `fresh` paths have changed. Without a cache a report takes longer."""
         if self._file is None:
             return
-        changed = set(fresh)
+        gone = len(self._digests.keys() - digests.keys())
+        changed = {path for path in fresh if path in digests}
+        outdated = self._outdated + gone + len(changed & self._digests.keys())
         with suppress(OSError, TypeError):  # TypeError: a name or a header that is no JSON
-            lines = [
-                orjson.dumps({"path": path, "stamp": stamps[path], "digest": one and _to_json(one)})
-                if path in changed
-                else self._lines[path]
-                for path, one in digests.items()
-            ]
-            rows = b"\n".join(lines)
+            new = {path: self._line(path, stamps[path], digests[path]) for path in changed}
+            if self._can_append and outdated <= _MOST_OUTDATED * len(digests):
+                fd = open_file(self._file, os.O_WRONLY | os.O_APPEND)
+                with open(fd, "ab") as file:
+                    file.write(b"".join(line + b"\n" for line in new.values()))
+                return
+            lines = [new[path] if path in new else self._lines[path] for path in digests]
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._file, orjson.dumps([_code(), zlib.crc32(rows)]) + b"\n" + rows)
+            write_whole(self._file, b"\n".join([self._code, *lines, b""]))
+
+    def _line(self, path: str, stamp: Stamp | None, one: Digest | None) -> bytes:
+        text = orjson.dumps({"path": path, "stamp": stamp, "digest": one and _to_json(one)})
+        return self._checksum(text) + b" " + text
+
+    def _checksum(self, text: bytes) -> bytes:
+        """Of the line and the code: another version may append to a file that this one has just written."""
+        return b"%08x" % zlib.crc32(text, zlib.crc32(self._code))
 
 
-def _code() -> str:
+def _code() -> bytes:
     """The version of the code that makes digests."""
-    files = Path(digest_module.__file__), Path(results.__file__).parent
-    return f"{__version__} {code_hash(*files)}"
+    files = Path(digest_module.__file__), Path(__file__), Path(results.__file__).parent
+    return f"{__version__} {code_hash(*files)}".encode()
 
 
 def _to_json(one: Digest) -> dict[str, Any]:

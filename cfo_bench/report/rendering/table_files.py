@@ -53,6 +53,7 @@ _LATEX = {
     "–": "--",
     "…": r"\ldots{}",
 }
+_TO_LATEX = str.maketrans(_LATEX)
 
 
 def to_csv(table: Table) -> str:
@@ -147,31 +148,29 @@ def _column(table: Table, index: int) -> _Column:
 
 def in_words(value: CellValue) -> str:
     """A value for people: four digits of a number, a dash if it is missing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "–"
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) and abs(value) < 1e4 else _whole(value)
+    return str(value)
 
 
 def is_numeric(table: Table, index: int) -> bool:
     """Whether a column holds only numbers; then it is aligned to the right."""
-    there = [row[index] for row in table.rows if row[index] is not None]
-    return bool(there) and all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in there
-    )
-
-
-def _whole(value: str | int | float) -> str:
-    return f"{value:.0f}" if isinstance(value, float) and math.isfinite(value) else str(value)
+    types = {type(row[index]) for row in table.rows} - {type(None)}
+    return bool(types) and all(issubclass(one, int | float) and one is not bool for one in types)
 
 
 def _plain(value: CellValue) -> CellValue:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
     if isinstance(value, str):
-        return no_formula(_without_bold(value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return None if isinstance(value, float) and math.isnan(value) else value
+        return no_formula(_without_bold(value) if "**" in value else value)
+    return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
 def _markdown(text: str) -> str:
@@ -190,7 +189,7 @@ def _latex(text: str) -> str:
 def _latex_word(word: str) -> str:
     """A word that is too long for a cell, such as a hash, may be broken."""
     pieces = textwrap.wrap(word, _WIDEST_CELL // 2) if len(word) > _WIDEST_CELL else [word]
-    return r"\allowbreak{}".join("".join(_LATEX.get(sign, sign) for sign in piece) for piece in pieces)
+    return r"\allowbreak{}".join(piece.translate(_TO_LATEX) for piece in pieces)
 
 
 def _latex_cell(value: CellValue) -> str:

@@ -7,7 +7,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from cfo_bench.errors import UnknownNameError, UserError
@@ -40,10 +39,62 @@ def test_only_a_trace_that_changed_is_read_again(write_run: Any, tmp_path: Path)
 
 def change_losses(cache: Path, with_checksum: bool = True) -> None:
     """The cached digests of TRIALS get another loss than their traces have."""
-    first, _, rest = cache.read_bytes().partition(b"\n")
-    code, checksum = orjson.loads(first)
-    rest = rest.replace(b'"losses":[0.4,0.2]', b'"losses":[0.4,0.125]')
-    cache.write_bytes(orjson.dumps([code, zlib.crc32(rest) if with_checksum else checksum]) + b"\n" + rest)
+    code, *lines, end = cache.read_bytes().split(b"\n")
+    for at, line in enumerate(lines):
+        checksum, _, text = line.partition(b" ")
+        text = text.replace(b'"losses":[0.4,0.2]', b'"losses":[0.4,0.125]')
+        if with_checksum:
+            checksum = b"%08x" % zlib.crc32(text, zlib.crc32(code))
+        lines[at] = checksum + b" " + text
+    cache.write_bytes(b"\n".join([code, *lines, end]))
+
+
+def test_the_digest_of_one_changed_trace_is_appended(write_run: Any, tmp_path: Path) -> None:
+    for fold in range(10):
+        write_run("t", "cfo", fold, TRIALS)
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    load(results, cache)
+    before = cache.read_bytes()
+    write_run("t", "cfo", 1, [*TRIALS, (3.0, 0.1, 0.5)])
+    load(results, cache)
+    after = cache.read_bytes()
+
+    assert after.startswith(before) and after.count(b"\n") == before.count(b"\n") + 1
+    change_losses(cache)
+    losses = [one.steps.losses for one in load(results, cache).digests]
+    assert losses == [[0.4, 0.125], [0.4, 0.2, 0.1], *[[0.4, 0.125]] * 8]
+
+
+def test_a_cache_with_many_outdated_lines_is_written_anew(write_run: Any, tmp_path: Path) -> None:
+    for fold in range(10):
+        write_run("t", "cfo", fold, TRIALS)
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    for at in range(7):
+        load(results, cache)
+        write_run("t", "cfo", 1, [*TRIALS, (3.0 + at, 0.1, 0.5)])
+
+    assert cache.read_bytes().count(b"\n") <= 13
+    assert load(results, cache).digests == load(results).digests
+
+
+@pytest.mark.parametrize("damage", ["torn", "by other code"])
+def test_an_appended_line_that_is_not_ours_is_not_believed(
+    write_run: Any, tmp_path: Path, damage: str
+) -> None:
+    for fold in range(10):
+        write_run("t", "cfo", fold, TRIALS)
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    load(results, cache)
+    whole = cache.read_bytes()
+    text = whole.split(b"\n")[1].partition(b" ")[2].replace(b"[0.4,0.2]", b"[0.4,0.125]")
+    line = b"%08x " % zlib.crc32(text, zlib.crc32(b"other code")) + text + b"\n"
+    cache.write_bytes(whole + (line[:40] if damage == "torn" else line))
+
+    assert {tuple(one.steps.losses) for one in load(results, cache).digests} == {(0.4, 0.2)}
+    write_run("t", "cfo", 1, [*TRIALS, (3.0, 0.1, 0.5)])
+    load(results, cache)
+    assert cache.read_bytes().count(b"\n") == 11  # nothing is appended to a damaged file
+    assert load(results, cache).digests == load(results).digests
 
 
 def test_a_cache_that_comes_with_somebody_elses_results_is_not_believed(
