@@ -76,14 +76,13 @@ class Comparison:
         if self.forest_folds < self.folds:
             text += f" on the {_folds(self.forest_folds)} that it was done on, and there the best has "
             text += f"{self.best_beside_forest:.4f}"
+        is_better = self._is_better(self.best_beside_forest, self.forest)
+        p = f"(p = {self.p_forest:.2g})"
         if self.p_forest >= LEVEL:
-            return f"{text}: a difference is not shown (p = {self.p_forest:.2g})."
-        if self._is_better(self.best_beside_forest, self.forest):
-            return f"{text}: the best is shown to be better (p = {self.p_forest:.2g})."
-        return (
-            f"{text}: the forest is shown to be better (p = {self.p_forest:.2g}), so try "
-            "--learner random-forest."
-        )
+            return f"{text}, which is {'worse' if is_better else 'no worse'}; a difference is not shown {p}."
+        if is_better:
+            return f"{text}: the best is shown to be better {p}."
+        return f"{text}: the forest is shown to be better {p}, so try --learner random-forest."
 
     def _is_better(self, one: float, other: float) -> bool:
         return METRICS[self.metric].to_loss(one) < METRICS[self.metric].to_loss(other)

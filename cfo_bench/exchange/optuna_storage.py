@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -53,12 +52,17 @@ def without_password(storage: str) -> str:
 
 
 @contextmanager
-def opened(url: str, *, to_read: bool = False) -> Iterator[Any]:
-    """The storage behind a URL, which is closed afterwards. Tables are made only where it is written to."""
+def opened(url: str, *, to_read: bool = False, name: str = "") -> Iterator[Any]:
+    """The storage behind a URL, which is closed afterwards. Tables are made only where it is written to.
+
+    An error calls it `name`, if there is one.
+    """
     import optuna
 
     _require_driver(url)
-    with _in_one_line(url), _quietly():
+    with _in_one_line(name or url), _quietly():
+        if to_read:
+            _require_tables(url, name or url)
         storage = optuna.storages.RDBStorage(url, skip_table_creation=to_read)
         try:
             yield storage
@@ -97,15 +101,23 @@ def opened_to_read(source: str) -> Iterator[Any]:
 @contextmanager
 def _opened_sqlite(file: Path) -> Iterator[Any]:
     place = f"file:{file.resolve().as_posix().replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
-    try:
-        with closing(sqlite3.connect(f"{place}?mode=ro", uri=True)) as connection:
-            found = {name for (name,) in connection.execute("select name from sqlite_master")}
-    except sqlite3.Error as error:
-        raise UserError(f"{str(file)!r} is neither an SQLite file nor a journal of Optuna: {error}") from None
-    if not {"studies", "trials", "version_info"} <= found:
-        raise UserError(f"{str(file)!r} has no studies of Optuna: give the file of its storage")
-    with opened(f"sqlite:///{place}?mode=ro&uri=true", to_read=True) as storage:
+    if not read_bytes(file).startswith(SQLITE_MAGIC):
+        raise UserError(f"{str(file)!r} is neither an SQLite file nor a journal of Optuna: give its storage")
+    with opened(f"sqlite:///{place}?mode=ro&uri=true", to_read=True, name=str(file)) as storage:
         yield storage
+
+
+def _require_tables(url: str, name: str) -> None:
+    """Optuna would fail later, in words of its own."""
+    from sqlalchemy import create_engine, inspect
+
+    engine = create_engine(url)
+    try:
+        found = inspect(engine).get_table_names()
+    finally:
+        engine.dispose()
+    if not {"studies", "trials", "version_info"} <= set(found):
+        raise UserError(f"{without_password(name)!r} has no studies of Optuna: give a storage of its own")
 
 
 def _require_driver(url: str) -> None:
