@@ -4,10 +4,11 @@
     python benchmarks/time_shares.py [SECONDS] --wall   as users run it, also two trials at once
 
 Every method is run for SECONDS (6) on two small tasks. On the wall clock, a process that waits for a
-processor between two trials waits at nobody's expense: on a busy machine that was up to 8 %. So the share is
-judged on a clock that counts the processor seconds of the run's process, which other work on the machine
-does not move. Exits with 1 when more than 1 % of all runs together is nobody's there. Single runs are not
-judged: on a busy machine our own work was 0.2 ms a trial, up to 2 % of trials as short as those on iris.
+processor between two trials waits at the harness's expense: on a busy machine that was up to 8 %. So the
+shares are judged on a clock that counts the processor seconds of the run's process, which other work on the
+machine does not move. Exits with 1 when more than 1 % of any run is nobody's there, or when the harness,
+which is our own work around trials, takes more than 1 % of all runs together. Its share of a single run is
+not judged: it is 0.2 ms a trial on a busy machine, up to 2 % of trials as short as those on iris.
 With --wall, what the end says was cut off is printed too, and nothing is judged.
 """
 
@@ -36,7 +37,7 @@ METHODS = ("cfo", "rs", "smac", "gpei", "gpeips", "bohb")
 TASKS = ("iris", "breast_cancer")
 # Those that can ask for a second trial before they are told of the first.
 PARALLEL = ("cfo", "rs", "smac", "bohb")
-MOST_IDLE_SHARE = 0.01
+MOST_SHARE = 0.01  # nobody's, of any run; and the harness's, of all runs together
 
 
 class ProcessorClock(WallClock):
@@ -68,9 +69,12 @@ def run_here(folder: Path, task: str, method: str, seconds: float) -> None:
     page.close(remove=True)
 
 
-def on_processor_clock(seconds: float) -> float:
-    """The share of all runs that is nobody's. Every run has a process of its own, as it has with users."""
-    shares = []
+def on_processor_clock(seconds: float) -> tuple[float, float]:
+    """What is nobody's in the worst run, and the harness's share of all runs.
+
+    Every run has a process of its own, as it has with users.
+    """
+    nobodys, harness = [], []
     for task in TASKS:
         for method in METHODS:
             with tempfile.TemporaryDirectory() as folder:
@@ -81,8 +85,10 @@ def on_processor_clock(seconds: float) -> float:
                 process.join()
                 found = digest(next(Path(folder).rglob("*.jsonl")))
             assert found is not None
-            shares.append(show(found, 1))
-    return fmean(shares)  # all runs have the same budget
+            shares = show(found, 1)
+            nobodys.append(shares["idle"])
+            harness.append(shares["harness"])
+    return max(nobodys), fmean(harness)  # all runs have the same budget
 
 
 def on_wall_clock(seconds: float) -> None:
@@ -100,13 +106,13 @@ def on_wall_clock(seconds: float) -> None:
                 show(one, parallel, cut)
 
 
-def show(one: Digest, parallel: int, cut: str = "") -> float:
-    """Prints a run's shares, and returns the one that is nobody's."""
+def show(one: Digest, parallel: int, cut: str = "") -> dict[str, float]:
+    """Prints a run's shares, and returns them."""
     whole = sum(one.spent.values())
     shares = {kind: seconds / whole for kind, seconds in one.spent.items()}
     numbers = "".join(f"{share:10.2%}" for share in shares.values())
     print(f"{one.task:16}{one.method:8}{parallel:8}{one.trials:8}{numbers}{cut}", flush=True)
-    return shares["idle"]
+    return shares
 
 
 def main() -> int:
@@ -115,13 +121,20 @@ def main() -> int:
     parser.add_argument("--wall", action="store_true", help="on the wall clock, as users run it")
     given = parser.parse_args()
     head = f"{'task':16}{'method':8}{'at once':>8}{'trials':>8}{'method':>10}{'fit':>10}{'validate':>10}"
-    print(f"{head}{'nobody':>10}" + f"{'cut ask':>9}{'tell s':>9}" * given.wall)
+    print(f"{head}{'harness':>10}{'nobody':>10}" + f"{'cut ask':>9}{'tell s':>9}" * given.wall)
     if given.wall:
         on_wall_clock(given.seconds)
         return 0
+<<<<<<< HEAD
     share = on_processor_clock(given.seconds)
     kept = figure("share of all runs that is nobody's", 100 * share, "%", at_most=100 * MOST_IDLE_SHARE)
     return 0 if kept else 1
+=======
+    nobodys, harness = on_processor_clock(given.seconds)
+    print(f"at most {MOST_SHARE:.0%} of any run may be nobody's: {nobodys:.2%} of the worst")
+    print(f"at most {MOST_SHARE:.0%} of all runs together may be the harness's: {harness:.2%}")
+    return 0 if max(nobodys, harness) <= MOST_SHARE else 1
+>>>>>>> report
 
 
 if __name__ == "__main__":

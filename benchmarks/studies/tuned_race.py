@@ -1,6 +1,7 @@
 """Methods against each other on the parts of docs/tuned-protocol.md: ranks over time, and p-values.
 
     python benchmarks/studies/tuned_race.py run --part tune --out runs.jsonl cfo "cfo-tuned delta_init=0.2"
+    python benchmarks/studies/tuned_race.py traces results --out runs.jsonl
     python benchmarks/studies/tuned_race.py show runs.jsonl --base cfo-tuned
 
 A method is a name, with options behind it if it is a candidate. `run` appends a line for each finished run
@@ -39,6 +40,7 @@ from cfo_bench.metrics import Array
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Objective, Optimizer, Status
 from cfo_bench.report.numbers.significance import against, tied_ranks
+from cfo_bench.result_frames import RUN_KEYS, load_results
 from cfo_bench.space import Config, Space
 from cfo_bench.tasks import resolve
 
@@ -250,6 +252,38 @@ def run(arguments: argparse.Namespace) -> None:
                         file.write(json.dumps(row) + "\n")
 
 
+def traces(arguments: argparse.Namespace) -> None:
+    """Appends the runs of a results folder on the real sets of a part: they were run by `cfo-bench run`."""
+    found = load_results(arguments.results)
+    budgets = found.runs.set_index(list(RUN_KEYS)).budget_seconds
+    wanted = half(REAL, arguments.part)
+    with Path(arguments.out).open("a") as file:
+        for key, trials in found.trials.groupby(list(RUN_KEYS), sort=False):
+            _, task, method, fold, _ = key
+            if task not in wanted:
+                continue
+            budget = float(budgets[key])
+            done = trials[(trials.status == "ok") & (trials.ended <= budget)]
+            first = done[done.number == 0].loss
+            seconds = trials.fit_seconds + trials.validate_seconds
+            row = {
+                "group": "real",
+                "problem": task,
+                "method": method,
+                "seed": int(fold),
+                "bests": [float(done[done.ended <= share * budget].loss.min()) for share in SHARES],
+                "start": float(first.iloc[0]) if len(first) else math.inf,
+                "budget": budget,
+                "trials": len(trials),
+                "cut": False,
+                "own_seconds": float((trials.ask_seconds + trials.tell_seconds).sum()),
+                "trial_seconds": float(seconds.sum()),
+                "dearest": float(seconds.max()),
+            }
+            row["bests"] = [math.inf if math.isnan(best) else best for best in row["bests"]]
+            file.write(json.dumps(row) + "\n")
+
+
 def read(paths: Sequence[Path]) -> list[dict[str, Any]]:
     return [json.loads(line) for path in paths if path.exists() for line in path.read_text().splitlines()]
 
@@ -318,6 +352,11 @@ def main() -> int:
     runs.add_argument("--own-seconds", type=float, default=60.0, help="a run is cut after so many of its own")
     runs.add_argument("--out", required=True)
     runs.set_defaults(do=run)
+    real_runs = commands.add_parser("traces")
+    real_runs.add_argument("results")
+    real_runs.add_argument("--part", choices=("tune", "second"), default="second")
+    real_runs.add_argument("--out", required=True)
+    real_runs.set_defaults(do=traces)
     shows = commands.add_parser("show")
     shows.add_argument("files", nargs="+")
     shows.add_argument("--base", help="the method that the others are tested against")

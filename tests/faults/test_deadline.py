@@ -63,7 +63,7 @@ def test_what_a_method_was_at_when_it_was_cut_off_is_its_own_time(
     [found] = load(bench.results).digests
     # With two trials at once, the other evaluator may have one that the method was never told of.
     assert found.spent["method"] >= max(asking, telling)
-    assert found.spent["idle"] < 0.1 * sum(found.spent.values())
+    assert found.spent["harness"] + found.spent["idle"] < 0.1 * sum(found.spent.values())
 
 
 @pytest.mark.parametrize("parallel", [1, 2])

@@ -118,7 +118,7 @@ def _digest(
         steps=trials.steps,
         full=trials.full,
         cost_related=list(header.get("cost_related", [])),
-        spent=_spent(trials, available),
+        spent=_spent(trials, header, end, elapsed),
         dearer_share=min(trials.dearer_seconds / available, 1.0) if available else 0.0,
         cost_bins=trials.cost_bins,
         nodes=_nodes(header, resumes),
@@ -141,11 +141,25 @@ def _state(end: Mapping[str, Any] | None) -> State:
     return by_reason.get(EndReason(end["reason"]), State.DONE)
 
 
-def _spent(trials: TrialDigest, available: float) -> dict[str, float]:
-    """Seconds by what they were spent on; `available` are those of all trials at once, `idle` is the rest."""
+def _spent(
+    trials: TrialDigest, header: Mapping[str, Any], end: Mapping[str, Any] | None, elapsed: float
+) -> dict[str, float]:
+    """Seconds by what they were spent on; with several trials at once, those of each evaluator.
+
+    One trial at a time, whatever is neither the method's nor training is cfo-bench's own work (`harness`),
+    up to the last trial: it checks what it was given, writes the trace, and starts processes again. Seconds
+    after it are nobody's (`idle`). With several at once an evaluator may have no trial, and in a run that was
+    imported the method may have been at work: there all that is left is nobody's.
+    """
+    parallel = header["spec"].get("parallel", 1)
     spent = {
         "method": trials.method_seconds,
         "fit": trials.fit_seconds,
         "validate": trials.validate_seconds,
     }
-    return {**spent, "idle": max(available - sum(spent.values()), 0.0)}
+    left = max(elapsed * parallel - sum(spent.values()), 0.0)
+    if parallel > 1 or "imported" in header:
+        return {**spent, "harness": 0.0, "idle": left}
+    cut = sum((end or {}).get(name, 0.0) for name in ("cut_ask_seconds", "cut_tell_seconds"))
+    idle = min(left, max(elapsed - trials.last_ended - cut, 0.0))
+    return {**spent, "harness": left - idle, "idle": idle}

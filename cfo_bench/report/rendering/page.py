@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -159,7 +160,9 @@ class Page:
     def _gallery(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
         if not figures:
             return ""
-        short = [figure for figure in figures if not self._is_long(part, figure)]
+        # Of a figure in several sheets, all are seen or none: the last one alone may be short.
+        long = {_series(figure) for figure in figures if self._is_long(part, figure)}
+        short = [figure for figure in figures if _series(figure) not in long]
         seen = short if len(short) <= MOST_FIGURES else short[:1]
         rest = [figure for figure in figures if figure not in seen]
         first, more = ("".join(self._figure(part, figure) for figure in some) for some in (seen, rest))
@@ -234,6 +237,11 @@ class Page:
             if kind in self._formats
         )
         return sheet(table, _anchor(part.learner, f"table-{table.name}"), files, part.looks, folded)
+
+
+def _series(figure: Figure) -> str:
+    """The title without the number of the sheet."""
+    return re.sub(r" \(\d+/\d+\)$", "", figure.title)
 
 
 def alternative(figure: Figure) -> str:

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 # What a run's seconds are spent on, and the colour of each.
-_COLOURS = {"overhead": "#D55E00", "fit": "#0072B2", "validate": "#56B4E9", "idle": "#DDDDDD"}
+_COLOURS = {
+    "overhead": "#D55E00",
+    "fit": "#0072B2",
+    "validate": "#56B4E9",
+    "harness": "#767676",
+    "idle": "#DDDDDD",
+}
 
 _COSTS = LinePlot(
     *("to_share", "cost_share", "share of the budget", "cost of a trial / budget"), log_y=True, steps=False
@@ -63,9 +69,10 @@ def section(results: LearnerResults) -> Section:
             "time-shares",
             "Where the time goes",
             "Means over tasks. Overhead: the method's own time, to choose configurations and to learn from "
-            "results. Fit: to train models. Validate: to score them. Idle: the rest, such as cfo-bench's own "
-            "work, processes that are started again or have no trial to run, and on a busy machine the "
-            "wait for a processor." + _programs_in_words(programs),
+            "results. Fit: to train models. Validate: to score them. Harness: cfo-bench's own work between "
+            "and around trials: it writes the trace, and starts a process again that was stopped; on a busy "
+            "machine also its wait for a processor. Idle: nobody's, such as the seconds after the last "
+            "trial. With several trials at once, idle is all that is left." + _programs_in_words(programs),
             (shares,),
             partial(draw_shares, shares),
         ),
@@ -137,15 +144,15 @@ def _shares_by_task(results: LearnerResults) -> Table:
         whole = [sum(one.spent.values()) for one in runs]
         shares = [
             fmean(one.spent[kind] / all_ if all_ else 0.0 for one, all_ in zip(runs, whole, strict=True))
-            for kind in ("method", "fit", "validate", "idle")
+            for kind in ("method", "fit", "validate", "harness", "idle")
         ]
         rows.append([task, method, *shares, fmean(one.dearer_share for one in runs), len(runs)])
     return Table(
         "time-shares-by-task",
         "Where the time goes, task by task",
         "One row for each task and method, means over runs: the shares of the time that went to the method "
-        "(overhead), to fit and to validate, and the rest (idle); and the share in trials that cost more "
-        "than the best one (dearer).",
+        "(overhead), to fit, to validate and to cfo-bench's own work (harness), and what is nobody's (idle); "
+        "and the share in trials that cost more than the best one (dearer).",
         ("task", "method", *_COLOURS, "dearer", "runs"),
         rows,
     )
@@ -267,5 +274,5 @@ def draw_shares(table: Table) -> Canvas:
     axes.set_yticks(range(len(records)), labels)
     axes.set_xlim(0, 1)
     style.dress(axes, x="share of the time", grid="")
-    style.legend(canvas, [Patch(color=colour, label=kind) for kind, colour in _COLOURS.items()], 4)
+    style.legend(canvas, [Patch(color=colour, label=kind) for kind, colour in _COLOURS.items()], 5)
     return canvas

@@ -57,9 +57,30 @@ def test_trials_on_fewer_rows_don_t_count_when_only_full_ones_do(write_run: Any)
 def test_time_is_told_apart_by_what_it_went_into(write_run: Any) -> None:
     found = digested(write_run("t", "cfo", 0, [(1, 0.4, 0.5), (10, 0.1, 4), (60, 0.2, 20)]))
 
-    # 24.5 s of trials; the third, of 20 s, is dearer than the incumbent's 4 s.
-    assert found.spent == {"method": 1.5, "fit": 18.375, "validate": 6.125, "idle": 74.0}
+    # 24.5 s of trials, and 40 s after the last one; the third, of 20 s, is dearer than the incumbent's 4 s.
+    assert found.spent == {"method": 1.5, "fit": 18.375, "validate": 6.125, "harness": 34.0, "idle": 40.0}
     assert found.dearer_share == 0.2
+
+
+def test_where_the_owner_of_a_second_is_not_known_it_is_nobodys(write_run: Any) -> None:
+    trials = [(10, 0.4, 10.0), (20, 0.1, 8.0)]
+    at_once = digested(write_run("t", "cfo", 0, trials, parallel=2)).spent
+    path = write_run("t", "cfo", 1, trials, is_sealed=False)
+    imported = b'"imported":{"format":"csv","source":"a","sha256":"b","clock":"wall","unknown":[]},"problem":'
+    path.write_bytes(path.read_bytes().replace(b'"problem":', imported, 1))
+    foreign = digested(path).spent
+
+    assert (at_once["harness"], foreign["harness"]) == (0.0, 0.0)
+    assert at_once["idle"] > 150 and foreign["idle"] == 81.0
+
+
+def test_a_call_that_was_cut_off_is_the_methods_and_not_idle(write_run: Any) -> None:
+    path = write_run("t", "smac", 0, [(10, 0.4, 9.5)], is_sealed=False)
+    path.write_bytes(path.read_bytes().replace(b'"cut_ask_seconds":0.0', b'"cut_ask_seconds":89.5'))
+
+    found = digested(path).spent
+
+    assert (found["method"], found["harness"], found["idle"]) == (90.0, 0.0, 0.5)
 
 
 def test_the_cost_of_trials_is_kept_by_when_they_ended(write_run: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,23 @@ def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
     shown, _, folded = found.partition('<details class="more"><summary>1 more figure</summary>')
     assert (picture in folded, picture in shown) == (is_long, not is_long)
     assert bool(folded) is is_long
+
+
+def test_the_sheets_of_one_figure_are_not_torn_apart(many_tasks: list[Digest]) -> None:
+    results = LearnerResults(
+        "xgboost", [replace(one, task=f"{one.task}{at}") for at in (1, 2) for one in many_tasks]
+    )
+    section = final_scores.section(results)
+    standings = overview("xgboost", results.scores, "cfo")
+    part = LearnerPart("xgboost", standings, [], results.scores, [section], {}, (), [None] * 16)
+    first, last = (str(layout.figure_file("xgboost", f"final-scores-{n}", "png")) for n in (1, 2))
+
+    # Only the first sheet is full.
+    page = Page(("html", "png"), lambda file: (1460, 3000 if str(file) == first else 300)).render([part], [])
+
+    shown, _, folded = page.partition('<details class="more">')
+    assert first in folded and last in folded
+    assert first not in shown and last not in shown
 
 
 def test_bands_are_shown_at_first_over_five_folds_and_not_over_five_seeds_of_one(
