@@ -81,8 +81,9 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """A table with the rules of booktabs: smaller or turned if it is too wide, over pages if too long."""
-    cells = [[_latex_cell(value) for value in row] for row in table.rows]
-    columns = [_column(table, index) for index in range(len(table.columns))]
+    texts = [[in_words(value) for value in row] for row in table.rows]
+    cells = [[_latex_cell(text) for text in row] for row in texts]
+    columns = [_column(table, index, [row[index] for row in texts]) for index in range(len(table.columns))]
     align = "".join(column.align for column in columns)
     head = _latex_row([column.heading for column in columns])
     rows = [r"\toprule", head, r"\midrule", *map(_latex_row, cells), r"\bottomrule"]
@@ -131,10 +132,10 @@ class _Column(NamedTuple):
     width: int  # in signs
 
 
-def _column(table: Table, index: int) -> _Column:
+def _column(table: Table, index: int, texts: list[str]) -> _Column:
     """Text longer than a line of a cell is wrapped; a heading longer than its cells is stacked."""
     side = "r" if is_numeric(table, index) else "l"
-    widest = max((len(_without_bold(in_words(row[index]))) for row in table.rows), default=0)
+    widest = max((len(_without_bold(text)) for text in set(texts)), default=0)
     words = " ".join(table.heading(table.columns[index]).split())
     if widest > _WIDEST_CELL:
         align, widest = rf">{{\raggedright\arraybackslash}}p{{{_WIDEST_CELL / 2:g}em}}", _WIDEST_CELL
@@ -169,7 +170,7 @@ def _plain(value: CellValue) -> CellValue:
     if isinstance(value, float):
         return None if math.isnan(value) else value
     if isinstance(value, str):
-        return no_formula(_without_bold(value) if "**" in value else value)
+        return no_formula(_without_bold(value))
     return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
@@ -183,23 +184,26 @@ def _markdown_row(cells: list[str]) -> str:
 
 
 def _latex(text: str) -> str:
-    return " ".join(_latex_word(word) for word in text.split())
-
-
-def _latex_word(word: str) -> str:
     """A word that is too long for a cell, such as a hash, may be broken."""
-    pieces = textwrap.wrap(word, _WIDEST_CELL // 2) if len(word) > _WIDEST_CELL else [word]
-    return r"\allowbreak{}".join(piece.translate(_TO_LATEX) for piece in pieces)
+    words = text.split()
+    if len(text) > _WIDEST_CELL:
+        return " ".join(
+            r"\allowbreak{}".join(piece.translate(_TO_LATEX) for piece in _pieces(w)) for w in words
+        )
+    return " ".join(words).translate(_TO_LATEX)
 
 
-def _latex_cell(value: CellValue) -> str:
-    text = in_words(value)
+def _pieces(word: str) -> list[str]:
+    return textwrap.wrap(word, _WIDEST_CELL // 2) if len(word) > _WIDEST_CELL else [word]
+
+
+def _latex_cell(text: str) -> str:
     plain = _latex(_without_bold(text))
-    return rf"\textbf{{{plain}}}" if _BOLD.fullmatch(text) else plain
+    return rf"\textbf{{{plain}}}" if text.startswith("**") and _BOLD.fullmatch(text) else plain
 
 
 def _without_bold(text: str) -> str:
-    return _BOLD.sub(r"\1", text)
+    return _BOLD.sub(r"\1", text) if "**" in text else text
 
 
 def _latex_row(cells: list[str]) -> str:
