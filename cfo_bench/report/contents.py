@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 CellValue = str | int | float | bool | None
 
+# So many names are spelt out; of the others, their number.
+MOST_NAMES = 5
+
 # Headings of columns that words alone don't explain, and units that the end of a column's name tells.
 _HEADINGS = {
     "ci_low": "95 % interval from",
@@ -144,3 +147,9 @@ class Section:
     place: Place = Place.MORE
     # If true, the page shows the interactive curves of all tasks here, and links to the figures.
     has_curves: bool = False
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

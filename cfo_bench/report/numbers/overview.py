@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from cfo_bench.report.contents import Table
+from cfo_bench.report.contents import Table, some
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
 from cfo_bench.report.numbers.optimality_cells import Cell, normalised, optimality
@@ -25,9 +25,6 @@ MOMENTS = (0.01, 0.1, 1.0)
 
 # With fewer tasks or folds nobody is named winner.
 FEWEST_TASKS, FEWEST_FOLDS = 3, 2
-
-# This many are named; of more, the first are named and the others counted.
-_AT_MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,19 +260,19 @@ def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
         if not found.is_compared
     ]
     if short:
-        lines.append(f"left out, as they have few of the runs that the other methods have: {_some(short)}")
+        lines.append(f"left out, as they have few of the runs that the other methods have: {some(short)}")
     if both.tasks and (both.left_out or len(both.tasks) < len(scores)):
         methods = len(both.methods) + len(both.left_out)
         names = f" (without {in_words(both.left_out)})" if both.left_out else ""
         missing = [task.task for task in scores if task not in both.tasks]
-        where = f" (without {_some(missing)})" if missing else ""
+        where = f" (without {some(missing)})" if missing else ""
         lines.append(
             f"ranks are over {len(both.methods)} of {_plural(methods, 'method')}{names} and "
             f"{len(both.tasks)} of {_plural(len(scores), 'task')}{where}"
         )
     failed = [f"{one.method} on {task.task}" for task, one in _methods(scores) if one.has_failed]
     if failed:
-        lines.append(f"no run has a result, so it ranks last there: {_some(failed)}")
+        lines.append(f"no run has a result, so it ranks last there: {some(failed)}")
     imputed = [
         f"{one.method} on {task.task} ({one.imputed} of {len(task.shared)})"
         for task, one in _methods(scores)
@@ -284,11 +281,11 @@ def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
     if imputed:
         lines.append(
             "runs without a result count as the constant predictor or the worst other method, whichever is "
-            "worse: " + _some(imputed)
+            "worse: " + some(imputed)
         )
     useless = [task.task for task in scores if task.leaders and not task.beats_constant]
     if useless:
-        lines.append(f"nobody beats the constant predictor, so nobody wins: {_some(useless)}")
+        lines.append(f"nobody beats the constant predictor, so nobody wins: {some(useless)}")
     return lines
 
 
@@ -298,11 +295,6 @@ def _methods(scores: Sequence[TaskScores]) -> list[tuple[TaskScores, MethodScore
 
 def _most_runs(task: TaskScores) -> int:
     return max(found.runs for found in task.methods.values())
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _AT_MOST} more" if len(names) > _AT_MOST else ""
-    return ", ".join(names[:_AT_MOST]) + more
 
 
 def _slowdown(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfo_bench.report.contents import CellValue, Place, Section, Table
+from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.optimality_cells import optimality
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
@@ -87,8 +87,7 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
     plain = [task.task for task in results.scores if task.scale.by == "a loss of 0"]
     if not plain:
         return ()
-    names = ", ".join(plain[:5]) + (f" and {len(plain) - 5} more" if len(plain) > 5 else "")
     return (
-        f"scaled scores of {names} are such that 1 is a loss of 0: there, no tuned random forest (method "
+        f"scaled scores of {some(plain)} are such that 1 is a loss of 0: there, no tuned random forest (method "
         "tuned-rf) has a result on all folds and beats the constant predictor",
     )

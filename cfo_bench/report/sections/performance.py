@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, some
 from cfo_bench.report.numbers.leaders import MOST_LEADERS, leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import LOSS_NAMES
@@ -69,6 +69,7 @@ def section(results: LearnerResults) -> Section:
             )
             for i, sheet in enumerate(sheets, start=1)
         ]
+    lonely = [task.task for task in results.scores if task.n_folds == 1]
     return Section(
         "performance",
         "Performance over time",
@@ -76,11 +77,7 @@ def section(results: LearnerResults) -> Section:
         "line starts when every fold has a first result. A shade is the 95 % confidence interval of the "
         "mean.",
         figures=tuple(figures),
-        warnings=tuple(
-            f"{task.task}: only one fold, so no confidence interval"
-            for task in results.scores
-            if task.n_folds == 1
-        ),
+        warnings=(f"{some(lonely)}: only one fold, so no confidence interval",) if lonely else (),
         place=Place.SUPPORT,
         has_curves=True,
     )

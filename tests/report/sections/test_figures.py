@@ -217,6 +217,16 @@ def test_one_run_alone_makes_a_report(write_run: Any, tmp_path: Path) -> None:
         png(figure, tmp_path / "it.png")
 
 
+def test_tasks_with_one_fold_are_named_in_one_line(write_run: Any) -> None:
+    found = [digest(write_run(f"t{i}", "rs", 0, [(1, 0.25, 1)])) for i in range(7)]
+
+    section = next(
+        one for one in sections(LearnerResults("xgboost", found, baseline="cfo")) if one.name == "performance"
+    )
+
+    assert section.warnings == ("t0, t1, t2, t3, t4 and 2 more: only one fold, so no confidence interval",)
+
+
 def test_a_run_without_any_result_makes_a_report(write_run: Any, tmp_path: Path) -> None:
     one = digest(write_run("t", "cfo", 0, [(90, None, 80)]))
 
