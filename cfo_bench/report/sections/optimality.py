@@ -88,6 +88,6 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
     if not plain:
         return ()
     return (
-        f"scaled scores of {some(plain)} are such that 1 is a loss of 0: there, no tuned random forest (method "
-        "tuned-rf) has a result on all folds and beats the constant predictor",
+        f"scaled scores of {some(plain)} are such that 1 is a loss of 0: there, no tuned random forest "
+        "(method tuned-rf) has a result on all folds and beats the constant predictor",
     )
