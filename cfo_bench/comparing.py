@@ -43,7 +43,7 @@ from cfo_bench.suite_runs import SuiteRuns, runs_of
 
 # In the order in which they are taken: as many as there is time for, of those that are installed.
 LEARNERS_TO_TRY = ("xgboost", "lightgbm", "random-forest")
-METHODS_TO_TRY = ("cfo", "tpe", "rs")
+METHODS_TO_TRY = ("cfo-tuned", "tpe", "rs")
 # Into how many folds the data is split: the first that it has enough rows for.
 _FOLDS = (10, 5, 3, 2)
 # What is left at the end to read the traces and compute the answer.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from cfo_bench.safe_writing import read_regular, write_whole
 
@@ -79,14 +78,14 @@ def keep(results: Path, asked: Mapping[str, Any], plan: ComparisonPlan) -> None:
     """Writes the plan down, so that the same command plans the same runs again."""
     with suppress(OSError):  # the first run reports a folder that can't be written to
         results.mkdir(parents=True, exist_ok=True)
-        write_whole(results / FILE_NAME, orjson.dumps({"asked": asked, "plan": asdict(plan)}))
+        write_whole(results / FILE_NAME, json.dumps({"asked": asked, "plan": asdict(plan)}).encode())
 
 
 def recall(results: Path, asked: Mapping[str, Any]) -> ComparisonPlan | None:
     """The plan that was kept for the same question; None: there is none."""
     try:
-        kept = orjson.loads(read_regular(results / FILE_NAME))
-        if kept["asked"] != orjson.loads(orjson.dumps(asked)):
+        kept = json.loads(read_regular(results / FILE_NAME))
+        if kept["asked"] != json.loads(json.dumps(asked)):
             return None
         plan = kept["plan"]
         learners, methods = (tuple(map(str, plan[key])) for key in ("learners", "methods"))

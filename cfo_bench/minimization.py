@@ -1,4 +1,4 @@
-"""CFO for a user's own function, in this process, without tasks or traces."""
+"""A search for a user's own function, in this process, without tasks or traces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def minimize(
     budget_seconds: float = math.inf,
     max_trials: int | None = None,
     seed: int = 0,
-    method: str = "cfo",
+    method: str = "cfo-tuned",
     **options: Any,
 ) -> Best:
     """Searches for the configuration with the lowest value of `function`, in this process.
@@ -46,9 +46,9 @@ def minimize(
     start           a cheap configuration, where the search begins: one value for each hyperparameter
     budget_seconds  stop after so many seconds; give this, `max_trials` or both
     max_trials      stop after so many calls
-    seed            the same seed and the same losses give the same search
-    method          any method of `cfo-bench methods`
-    options         options of the method, such as `delta_init=1.0`
+    seed            the same seed, losses and seconds give the same search; to "cfo", seconds don't matter
+    method          any method of `cfo-bench methods`; "cfo" is the paper's
+    options         options of the method, such as `cost_related=["trees"]`: what makes a call take longer
     returns         the best configuration with its loss, and when it was found
 
     >>> from cfo_bench import Int, Space, minimize

@@ -226,7 +226,8 @@ class TunedThread(FLOW2Thread):
         takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
         z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
         lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
-        return _of_length(lengths, z) * self.history.cube.widths
+        found: Array = _of_length(lengths, z) * self.history.cube.widths
+        return found
 
     def configured(self, vector: Array) -> Point:
         """The point of a candidate."""
