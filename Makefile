@@ -39,7 +39,7 @@ docs: install  ## build the site from docs/ into build/site, without a network
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet
 	@echo "docs: build/site/index.html"
 
-bench: install  ## measure our own speed against its limits (10 minutes on an idle machine)
+bench: install  ## measure our own speed against its limits (11 minutes on an idle machine)
 	@$(python) -m scripts.bench $(ARGS)
 
 schemas: install  ## write the JSON Schemas and the table of suite keys anew, after a setting was changed

@@ -270,7 +270,7 @@ def _of_length(length: float | Array, z: Array) -> Array:
 
 def price_seconds(n_results: int, d: int) -> float:
     """What a suggestion of the model is taken to cost: a little more than was measured on a slow machine."""
-    return 1e-3 + d * (8e-5 + 1.6e-6 * min(n_results, MOST_RESULTS))
+    return 2e-3 + d * (1.6e-4 + 3.2e-6 * min(n_results, MOST_RESULTS))
 
 
 class CFOTuned(LocalSearch[TunedThread]):
