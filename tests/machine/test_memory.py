@@ -12,6 +12,15 @@ def test_the_peak_is_that_of_this_process() -> None:
     assert 5 < PeakMemory()(0.0) < machine.total_memory_mb()
 
 
+def _peak_now() -> float:
+    return PeakMemory()(0.0)
+
+
+def test_the_peak_leaves_out_what_the_starting_process_holds() -> None:
+    held = bytearray(b"x") * (1000 * 2**20)  # written to, so that the system really gives it
+    assert call_in_subprocess(SpawnContext(), "asking", _peak_now) < 900 < len(held) / 2**20
+
+
 # In new processes: one that is forked from this may have room left by tests that needed much memory, and
 # then it takes none from the system.
 
