@@ -110,6 +110,28 @@ def test_the_normal_distribution_is_optuna_s_to_the_last_bit() -> None:
     assert (log_normal_cdf(edges) == _log_ndtr(edges)).all()
 
 
+@pytest.mark.parametrize("size", [5, 150, 151, 1500, 2500])  # few, many, and so many that optuna approximates
+@pytest.mark.parametrize("farthest", [0.9, 3.0], ids=["within the bounds", "beyond them, too"])
+def test_the_densities_are_optuna_s_to_the_last_bit(size: int, farthest: float) -> None:
+    from optuna.samplers._tpe import _truncnorm
+
+    from cfo_bench.optimizers.fast_tpe import quick_normal_distribution
+
+    generator = np.random.default_rng(size)
+    centre, width = generator.uniform(-farthest, farthest, size), generator.uniform(0.01, 2, size)
+    a, b = (-1 - centre) / width, (1 - centre) / width
+    x = generator.uniform(-1, 1, (24, size))
+
+    def densities() -> tuple[Any, ...]:
+        mass = _truncnorm._log_gauss_mass(a, b)
+        return mass, _truncnorm._log_ndtr(a), _truncnorm.logpdf(x, a=a, b=b, loc=centre, scale=width)
+
+    with quick_normal_distribution():
+        ours = densities()
+    for mine, its in zip(ours, densities(), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
 def test_the_installed_optuna_was_compared() -> None:
     from cfo_bench.optimizers.fast_tpe import FastTPESampler
 
