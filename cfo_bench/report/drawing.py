@@ -23,11 +23,12 @@ _MOST_PROCESSES = 4
 # What the processes that draw have loaded when they start.
 _LOADED = [
     "matplotlib.backends.backend_agg",
-    "matplotlib.backends.backend_pdf",
+    "matplotlib.figure",
     "matplotlib.layout_engine",
     "cfo_bench.report.drawing",
     "cfo_bench.report.sections.performance",
 ]
+_LOADED_FOR_PDF = ["matplotlib.backends.backend_pdf"]
 
 
 class Drawing:
@@ -54,7 +55,7 @@ class Drawing:
         if self._kinds and processes > 1 and self._pool is None:
             # Not forked from this process, which reads traces on several threads.
             context = ForkServerContext()
-            context.start_server(_LOADED)
+            context.start_server([*_LOADED, *(_LOADED_FOR_PDF if "pdf" in self._kinds else [])])
             self._pool = ProcessPoolExecutor(
                 processes, mp_context=context, initializer=_start_to_draw, initargs=(self._font,)
             )

@@ -1,7 +1,7 @@
 """A sheet of small dot plots, one for each task: a row for each method, a dot with its interval.
 
-All plots are drawn on one pair of axes whose unit is an inch: plots of their own would take five times as
-long to draw, and there are as many as tasks.
+All plots are drawn on one pair of axes whose unit is an inch, and lines of a kind together: plots of their
+own would take ten times as long to draw, and there are as many as tasks.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def dot_sheet(plots: Sequence[Plot], methods: Sequence[str]) -> Canvas:
     axes.set_axis_off()
     axes.set_xlim(0, width)
     axes.set_ylim(whole, 0)
+    lines = _Lines()
     for at, plot in enumerate(plots):
         row, column = divmod(at, columns)
         frame = _Frame(
@@ -88,8 +89,30 @@ def dot_sheet(plots: Sequence[Plot], methods: Sequence[str]) -> Canvas:
             for place, method in enumerate(methods):
                 name = style.plain(style.shortened(look(method).label, 16))
                 _write(axes, _LEFT - 0.08, frame.at_row(place + above), name, ha="right", va="center")
-        _paint(axes, plot, frame, methods, above)
+        _paint(axes, lines, plot, frame, methods, above)
+    lines.draw(axes)
     return canvas
+
+
+class _Lines:
+    """The lines of all plots: one collection for each way to draw them."""
+
+    def __init__(self) -> None:
+        self._by_look: dict[tuple[tuple[str, Any], ...], list[tuple[Any, str]]] = {}
+
+    def add(self, start: tuple[float, float], end: tuple[float, float], colour: str, **look: Any) -> None:
+        self._by_look.setdefault(tuple(look.items()), []).append(((start, end), colour))
+
+    def down(self, x: float, frame: _Frame, colour: str, **look: Any) -> None:
+        """From the top of a plot to its bottom."""
+        self.add((x, frame.top), (x, frame.bottom), colour, **look)
+
+    def draw(self, axes: Axes) -> None:
+        from matplotlib.collections import LineCollection
+
+        for kind, lines in self._by_look.items():
+            places, colours = zip(*lines, strict=True)
+            axes.add_collection(LineCollection(places, colors=colours, **dict(kind)), autolim=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,32 +137,26 @@ class _Frame:
         return self.top + 0.05 + _ROW * (row + 0.5)
 
 
-def _paint(axes: Axes, plot: Plot, frame: _Frame, methods: Sequence[str], above: int) -> None:
+def _paint(axes: Axes, lines: _Lines, plot: Plot, frame: _Frame, methods: Sequence[str], above: int) -> None:
     middle = frame.left + _PLOT_WIDTH / 2
     title = style.plain(style.shortened(plot.title, 30))
     _write(axes, middle, frame.top - 0.06, title, ha="center", va="bottom", fontsize=style.TEXT)
     _write(axes, middle, frame.bottom + 0.2, style.plain(plot.axis), ha="center", va="top")
-    values = ticks(*sorted(frame.limits))
-    for value, text in values:
+    for value, text in ticks(*sorted(frame.limits)):
         _write(axes, frame.at(value), frame.bottom + 0.05, text, ha="center", va="top")
-    axes.vlines(
-        [frame.at(value) for value, _ in values], frame.top, frame.bottom, colors=style.GRID, linewidth=0.5
-    )
+        lines.down(frame.at(value), frame, style.GRID, linewidth=0.5)
     if plot.mark is not None and min(frame.limits) <= plot.mark <= max(frame.limits):
-        axes.vlines(frame.at(plot.mark), frame.top, frame.bottom, colors=style.FAINT, linewidth=1.0)
-    axes.hlines(frame.bottom, frame.left, frame.left + _PLOT_WIDTH, colors=style.FAINT, linewidth=0.6)
-    with_interval = [dot for dot in plot.dots if dot.low is not None and dot.high is not None]
-    axes.hlines(
-        [frame.at_row(above + methods.index(dot.method)) for dot in with_interval],
-        [frame.at(dot.low or 0.0) for dot in with_interval],
-        [frame.at(dot.high or 0.0) for dot in with_interval],
-        colors=[look(dot.method).colour for dot in with_interval],
-        linewidth=1.0,
-        alpha=0.5,
-    )
+        lines.down(frame.at(plot.mark), frame, style.FAINT, linewidth=1.0)
+    right = frame.left + _PLOT_WIDTH
+    lines.add((frame.left, frame.bottom), (right, frame.bottom), style.FAINT, linewidth=0.6)
+    rows = {dot.method: frame.at_row(above + methods.index(dot.method)) for dot in plot.dots}
+    for dot in plot.dots:
+        if dot.low is not None and dot.high is not None:
+            start, end = ((frame.at(bound), rows[dot.method]) for bound in (dot.low, dot.high))
+            lines.add(start, end, look(dot.method).colour, linewidth=1.0, alpha=0.5)
     axes.scatter(
         [frame.at(dot.value) for dot in plot.dots],
-        [frame.at_row(above + methods.index(dot.method)) for dot in plot.dots],
+        [rows[dot.method] for dot in plot.dots],
         s=12,
         c=[look(dot.method).colour for dot in plot.dots],
         zorder=3,
@@ -147,7 +164,7 @@ def _paint(axes: Axes, plot: Plot, frame: _Frame, methods: Sequence[str], above:
     for row, (value, name) in enumerate(plot.lines):
         x, on_left = frame.at(value), frame.at(value) > middle
         top = frame.at_row(row) - 0.4 * _ROW
-        axes.vlines(x, top, frame.bottom, colors=style.INK, linewidth=0.8, linestyles=(0, (4, 2)))
+        lines.add((x, top), (x, frame.bottom), style.INK, linewidth=0.8, linestyle=(0, (4, 2)))
         text = style.plain(style.shortened(name, 22))
         beside = x + (-0.04 if on_left else 0.04)
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}

@@ -28,18 +28,21 @@ INK, SOFT, GRID, FAINT, MUTED = "#222222", "#767676", "#DDDDDD", "#999999", "#B4
 
 # Inches between the baselines of two labels at the ends of lines, and the room to the right for them.
 _LABEL_STEP, LABEL_ROOM = 0.098, 0.85
+# Inches around axes and their labels.
+_PAD = 0.05
 # Inches left, above and below the axes of a panel, for their labels and title.
 _LEFT, _ABOVE, _BELOW = 0.55, 0.28, 0.42
 
 
 def canvas(width: float, height: float, is_laid_out: bool = True) -> Figure:
-    """An empty figure of so many inches; `is_laid_out` makes room for labels when it is drawn."""
+    """An empty figure of so many inches. If `is_laid_out`, `save` makes room for labels beside its axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, facecolor="white")
     if is_laid_out:
-        figure.set_layout_engine("constrained")
+        figure.set_layout_engine(PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True))
     FigureCanvasAgg(figure)
     return figure
 
@@ -217,6 +220,38 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
     )
 
 
+def _make_room(figure: Figure) -> None:
+    """Places the axes, which are one row, so that their labels and the legend below have room.
+
+    matplotlib's layout engines do this too, and measure every label three times.
+    """
+    from matplotlib.transforms import Bbox
+
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    width, height = figure.bbox.size
+    pad = _PAD * figure.dpi
+    cells: dict[float, list[Axes]] = {}  # two axes are one cell if they lie upon each other
+    for axes in figure.axes:
+        cells.setdefault(axes.get_position().x0, []).append(axes)
+    room = []  # dots left, below, right and above of each cell
+    for own in cells.values():
+        inner = own[0].get_window_extent(renderer)
+        outer = Bbox.union([axes.get_tightbbox(renderer) for axes in own])  # type: ignore[misc]
+        room.append((inner.x0 - outer.x0, inner.y0 - outer.y0, outer.x1 - inner.x1, outer.y1 - inner.y1))
+    left, below, right, above = (
+        [max(float(value), 0.0) + pad for value in side] for side in zip(*room, strict=True)
+    )
+    bottom = max(below) + max((one.get_window_extent(renderer).height for one in figure.legends), default=0.0)
+    each = (width - sum(left) - sum(right)) / len(room)
+    high = (height - bottom - max(above)) / height
+    x = 0.0
+    for at, own in enumerate(cells.values()):
+        x += left[at]
+        for axes in own:
+            axes.set_position((x / width, bottom / height, each / width, high))
+        x += each + right[at]
+
+
 def line_handle(method: str, is_muted: bool = False) -> Any:
     from matplotlib.lines import Line2D
 
@@ -257,18 +292,19 @@ def save(figure: Figure, path: Path) -> None:
 
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
     content = io.BytesIO()
     # Type 42 fonts, since many publishers refuse matplotlib's Type 3. Characters that the font lacks are
     # drawn as boxes; the page and the tables show them properly.
     with rc_context({"pdf.fonttype": 42, "font.sans-serif": families()}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        if (engine := figure.get_layout_engine()) is not None:
-            engine.execute(figure)
+        if figure.get_layout_engine() is not None:
+            _make_room(figure)
             figure.set_layout_engine("none")
         # Not by savefig, which draws everything twice.
         if path.suffix == ".pdf":
+            from matplotlib.backends.backend_pdf import FigureCanvasPdf  # which takes a third of a second
+
             nothing = {"CreationDate": None, "Producer": None, "Creator": None}
             FigureCanvasPdf(figure).print_pdf(content, metadata=nothing)  # type: ignore[no-untyped-call]
             figure.set_dpi(DOTS_PER_INCH)

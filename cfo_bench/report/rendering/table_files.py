@@ -7,6 +7,7 @@ import io
 import math
 import re
 import textwrap
+from collections.abc import Callable
 from typing import NamedTuple
 
 from cfo_bench.report.contents import CellValue, Table
@@ -19,6 +20,9 @@ _WIDEST_CELL, _GAP, _WIDEST_UPRIGHT, _SHORTEST_STACK = 28, 2, 120, 8
 # How many signs of which size fit on a line, and how many times as many if the page is turned.
 _SIGNS_OF_A_LINE = {r"\small": 70, r"\footnotesize": 80, r"\scriptsize": 92}
 _TURNED_BY_UPRIGHT = 1.55
+
+# What stands for a number that is missing.
+MISSING = "–"
 
 _BOLD = re.compile(r"\*\*(.+)\*\*")
 
@@ -75,14 +79,14 @@ def to_markdown(table: Table) -> str:
         _markdown_row([_markdown(table.heading(column)) for column in table.columns]),
         _markdown_row(["---:" if number else "---" for number in numeric]),
     ]
-    lines += [_markdown_row([_markdown(in_words(value)) for value in row]) for row in table.rows]
+    lines += [_markdown_row([_in_words(value, _markdown) for value in row]) for row in table.rows]
     return "\n".join(lines) + "\n"
 
 
 def to_latex(table: Table) -> str:
     """A table with the rules of booktabs: smaller or turned if it is too wide, over pages if too long."""
     texts = [[in_words(value) for value in row] for row in table.rows]
-    cells = [[_latex_cell(text) for text in row] for row in texts]
+    cells = [[_in_words(value, _latex_cell) for value in row] for row in table.rows]
     columns = [_column(table, index, [row[index] for row in texts]) for index in range(len(table.columns))]
     align = "".join(column.align for column in columns)
     head = _latex_row([column.heading for column in columns])
@@ -151,13 +155,19 @@ def in_words(value: CellValue) -> str:
     """A value for people: four digits of a number, a dash if it is missing."""
     if isinstance(value, float):
         if math.isnan(value):
-            return "–"
+            return MISSING
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
     if value is None:
-        return "–"
+        return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
+
+
+def _in_words(value: CellValue, escape: Callable[[str], str]) -> str:
+    """A value for people; a known number has no sign to escape, and most cells are such."""
+    text = in_words(value)
+    return text if isinstance(value, float | int) and text != MISSING else escape(text)
 
 
 def is_numeric(table: Table, index: int) -> bool:

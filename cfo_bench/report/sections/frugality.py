@@ -274,5 +274,5 @@ def draw_shares(table: Table) -> Canvas:
     axes.set_yticks(range(len(records)), labels)
     axes.set_xlim(0, 1)
     style.dress(axes, x="share of the time", grid="")
-    style.legend(canvas, [Patch(color=colour, label=kind) for kind, colour in _COLOURS.items()], 5)
+    style.legend(canvas, [Patch(color=colour, label=kind) for kind, colour in _COLOURS.items()], 3)
     return canvas
