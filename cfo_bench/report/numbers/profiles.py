@@ -27,7 +27,7 @@ def ratios(fold: TargetFold, gap: float) -> dict[str, float]:
     """Each method's time over the least of all on one fold; infinite where it never gets there."""
     times = {}
     for method, runs in fold.runs.items():
-        spent = np.array([times_to(fold, steps, np.array([gap]))[0] for steps in runs])
+        spent = np.array([times_to(fold, run, np.array([gap]))[0] for run in runs])
         there = np.isfinite(spent)
         expected = np.where(there, spent, 1.0).sum() / there.sum() if there.any() else np.inf
         times[method] = max(float(expected), LEAST_SHARE)

@@ -9,8 +9,7 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.significance import FEWEST_TASKS
-from cfo_bench.report.numbers.target_times import TargetFold, TargetFolds
-from cfo_bench.report.reading.digest import Steps
+from cfo_bench.report.numbers.target_times import TargetFold, TargetFolds, Track
 
 RESAMPLES = 2000
 
@@ -30,7 +29,7 @@ class Regret:
 
 def regret(found: TargetFolds, method: str, moments: Array) -> Regret:
     def of_fold(fold: TargetFold) -> Array:
-        runs: Array = np.mean([gaps_at(fold, steps, moments) for steps in fold.runs[method]], axis=0)
+        runs: Array = np.mean([gaps_at(fold, run, moments) for run in fold.runs[method]], axis=0)
         return runs
 
     tasks = found.by_task(of_fold)
@@ -49,10 +48,9 @@ def _resampled(tasks: int) -> Array:
     return weights
 
 
-def gaps_at(fold: TargetFold, steps: Steps, moments: Array) -> Array:
+def gaps_at(fold: TargetFold, run: Track, moments: Array) -> Array:
     """A run's gap at each moment: 1 before its first loss, and while it is worse than the constant."""
-    index = np.searchsorted(steps.seconds, moments * fold.budget_seconds, side="right")
-    losses = np.append(fold.constant_loss, steps.losses)[index]
-    within = np.clip(losses, fold.best_loss, fold.constant_loss)
+    losses = run.losses[np.searchsorted(run.seconds, moments * fold.budget_seconds, side="right")]
+    within = np.minimum(np.maximum(losses, fold.best_loss), fold.constant_loss)
     gaps: Array = (within - fold.best_loss) / (fold.constant_loss - fold.best_loss)
     return gaps

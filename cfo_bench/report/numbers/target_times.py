@@ -8,6 +8,7 @@ configurations, that is the best.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,16 +26,30 @@ _MOMENTS = 100
 _FIRST_SHARE = 1e-4
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """The incumbents of a run within its budget."""
+
+    seconds: Array  # when each was found, and infinity at the end
+    losses: Array  # infinity at first, then that of each
+
+    @classmethod
+    def of(cls, steps: Steps, budget_seconds: float = math.inf) -> Track:
+        n = bisect_right(steps.seconds, budget_seconds)
+        seconds, losses = [*steps.seconds[:n], math.inf], [math.inf, *steps.losses[:n]]
+        return cls(np.array(seconds), np.array(losses, dtype=float))
+
+
 @dataclass(frozen=True, slots=True)
 class TargetFold:
-    """One fold of a task, with the incumbents of each method's runs on it, one run for each seed."""
+    """One fold of a task, with each method's runs on it, one for each seed."""
 
     task: str
     fold: int
     budget_seconds: float
     constant_loss: float
     best_loss: float
-    runs: Mapping[str, Sequence[Steps]]
+    runs: Mapping[str, Sequence[Track]]
     is_optimum: bool = False  # the best loss is the least of all configurations, whatever a method found
 
     def loss_at(self, gaps: Array) -> Array:
@@ -66,11 +81,10 @@ class TargetFolds:
     def moments(self) -> Array:
         """Shares of the budget, evenly on a log scale, from when the first run has a loss to the end."""
         shares = (
-            steps.seconds[0] / fold.budget_seconds
+            float(run.seconds[0]) / fold.budget_seconds
             for fold in self.folds
             for runs in fold.runs.values()
-            for steps in runs
-            if steps.seconds
+            for run in runs
         )
         return np.geomspace(min(max(min(shares), _FIRST_SHARE), 0.5), 1.0, _MOMENTS)
 
@@ -97,7 +111,7 @@ def target_folds(results: LearnerResults) -> TargetFolds:
             for one in results.compared[task.task, method]:
                 by_fold.setdefault(one.fold, {}).setdefault(method, []).append(one)
         own = [_target_fold(results, runs) for _, runs in sorted(by_fold.items())]
-        better = [fold for fold in own if _found(fold.runs, math.inf) < fold.constant_loss]
+        better = [fold for fold in own if _found(fold.runs) < fold.constant_loss]
         folds += better
         if not better:
             useless.append(task.task)
@@ -106,36 +120,29 @@ def target_folds(results: LearnerResults) -> TargetFolds:
 
 def _target_fold(results: LearnerResults, runs: Mapping[str, Sequence[Digest]]) -> TargetFold:
     first = next(iter(runs.values()))[0]
-    steps = {
-        method: [_within(results.steps(one), one.budget_seconds) for one in own]
+    tracks = {
+        method: [Track.of(results.steps(one), one.budget_seconds) for one in own]
         for method, own in runs.items()
     }
     optima = {one.header.get("optimum") for own in runs.values() for one in own}
     optimum = optima.pop() if len(optima) == 1 else None
-    best = _found(steps, first.constant_loss) if optimum is None else float(optimum)
+    found = _found(tracks)
+    best = float(optimum) if optimum is not None else found if math.isfinite(found) else first.constant_loss
     common = first.task, first.fold, first.budget_seconds, first.constant_loss
-    return TargetFold(*common, best, steps, is_optimum=optimum is not None)
+    return TargetFold(*common, best, tracks, is_optimum=optimum is not None)
 
 
-def _found(runs: Mapping[str, Sequence[Steps]], default: float) -> float:
-    """The best loss that any method has."""
-    return min((min(one.losses) for own in runs.values() for one in own if one.losses), default=default)
+def _found(runs: Mapping[str, Sequence[Track]]) -> float:
+    """The best loss that any method has; infinite if none has any."""
+    return min(float(one.losses.min()) for own in runs.values() for one in own)
 
 
-def _within(steps: Steps, budget: float) -> Steps:
-    """The incumbents that were found within the budget."""
-    if not steps.seconds or steps.seconds[-1] <= budget:
-        return steps
-    end = int(np.searchsorted(steps.seconds, budget, side="right"))
-    return Steps(steps.seconds[:end], steps.losses[:end], [], [], [], {})
-
-
-def times_to(fold: TargetFold, steps: Steps, gaps: Array) -> Array:
+def times_to(fold: TargetFold, run: Track, gaps: Array) -> Array:
     """The share of the budget at which a run first has each gap; infinite where it never does."""
     # The negatives of the lowest losses so far are sorted. A loss on a test part may rise again.
-    lowest = np.minimum.accumulate(np.array(steps.losses, dtype=float))
+    lowest = np.minimum.accumulate(run.losses)
     first = np.searchsorted(-lowest, -fold.loss_at(gaps), side="left")
-    times: Array = np.append(steps.seconds, np.inf)[first] / fold.budget_seconds
+    times: Array = run.seconds[first - 1] / fold.budget_seconds
     return times
 
 
@@ -146,7 +153,7 @@ def reached(found: TargetFolds, method: str, moments: Array) -> Array:
     """
 
     def of_fold(fold: TargetFold) -> Array:
-        times = np.sort(np.concatenate([times_to(fold, steps, GAPS) for steps in fold.runs[method]]))
+        times = np.sort(np.concatenate([times_to(fold, run, GAPS) for run in fold.runs[method]]))
         return np.searchsorted(times, moments, side="right") / len(times)
 
     shares: Array = found.by_task(of_fold).mean(axis=0)

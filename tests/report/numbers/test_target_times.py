@@ -17,6 +17,7 @@ from cfo_bench.report.numbers.target_times import (
     GAPS,
     TargetFold,
     TargetFolds,
+    Track,
     reached,
     target_folds,
     times_to,
@@ -25,11 +26,11 @@ from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.load import load
 
 
-def run(*points: tuple[float, float]) -> Steps:
-    return Steps([at for at, _ in points], [loss for _, loss in points], [], [], [], {})
+def run(*points: tuple[float, float]) -> Track:
+    return Track.of(Steps([at for at, _ in points], [loss for _, loss in points], [], [], [], {}))
 
 
-def part(task: str = "t", fold: int = 0, **runs: Sequence[Steps]) -> TargetFold:
+def part(task: str = "t", fold: int = 0, **runs: Sequence[Track]) -> TargetFold:
     """A budget of 100 s, losses from 0.5 to 0.1: one of 0.3 has a gap of one half."""
     return TargetFold(task, fold, 100.0, 0.5, 0.1, runs)
 
