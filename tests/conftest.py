@@ -8,6 +8,9 @@ import signal
 # Before the first import of numpy, which reads them once.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
+# A user's own settings, such as a folder of data, are none of the tests' business.
+for variable in [name for name in os.environ if name.startswith("CFO_BENCH_") and name != "CFO_BENCH_SHARED"]:
+    del os.environ[variable]
 
 from collections.abc import Callable
 from functools import partial

@@ -56,12 +56,21 @@ def _version(package: str) -> str | None:
 
 def _commit() -> str | None:
     """The commit of the checkout that this code runs from; None for an installed wheel."""
-    git = Path(__file__).resolve().parents[2] / ".git"
+    return commit_of(Path(__file__).resolve().parents[2])
+
+
+def commit_of(checkout: Path) -> str | None:
+    """The commit of a checkout, read from its files; a `git worktree` has its branches in another folder."""
+    git = checkout / ".git"
     try:
+        if git.is_file():
+            git = checkout / git.read_text().removeprefix("gitdir: ").strip()
         head = (git / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
             return head
         ref = head.removeprefix("ref: ")
+        if (git / "commondir").is_file():
+            git = git / (git / "commondir").read_text().strip()
         if (git / ref).is_file():
             return (git / ref).read_text().strip()
         packed = (git / "packed-refs").read_text().splitlines()

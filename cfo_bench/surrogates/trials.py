@@ -82,15 +82,22 @@ def read_trials(folders: Sequence[Path]) -> FoundTrials:
         digests.append(f"{run_id} {sha256}")
     if not runs:
         names = ", ".join(map(str, folders))
+        found = f"found only {' and '.join(_in_words(skipped))}; " if skipped else ""
         raise UserError(
-            f"no trials in {names} that a surrogate can be fitted to: give results of cfo-bench run"
+            f"no trials in {names} that a surrogate can be fitted to: {found}give results of real training "
+            "with cfo-bench run"
         )
     return FoundTrials(
         trials=[_together(learner, task, found) for (learner, task), found in sorted(runs.items())],
         traces=len(digests),
         traces_sha256=hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest(),
-        skipped=[f"{count} runs {why}" for why, count in sorted(skipped.items())],
+        skipped=_in_words(skipped),
     )
+
+
+def _in_words(skipped: Counter[str]) -> list[str]:
+    """The most frequent first."""
+    return [f"runs {why} ({count})" for why, count in skipped.most_common()]
 
 
 def _traces(folders: Sequence[Path]) -> Iterator[tuple[str, Lines, str]]:

@@ -148,7 +148,9 @@ def test_an_imported_run_is_not_replayed_and_no_surrogate_is_fitted_to_it(tmp_pa
 
     with pytest.raises(UserError, match="was imported, so its method can't be asked again"):
         replay_trace(one.path, ())
-    with pytest.raises(UserError, match=r"no trials in .* that a surrogate can be fitted to"):
+    with pytest.raises(
+        UserError, match=r"no trials in .* found only runs that were imported, .* \(1\); give"
+    ):
         read_trials([tmp_path / "results"])
 
 

@@ -14,11 +14,6 @@ from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import file_ref, listing, resolve
 
 
-@pytest.fixture(autouse=True)
-def _no_folder_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CFO_BENCH_DATA", raising=False)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "index.csv").write_text(
