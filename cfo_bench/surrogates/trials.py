@@ -82,9 +82,9 @@ def read_trials(folders: Sequence[Path]) -> FoundTrials:
         digests.append(f"{run_id} {sha256}")
     if not runs:
         names = ", ".join(map(str, folders))
-        found = f"found only {' and '.join(_in_words(skipped))}; " if skipped else ""
+        there = f"found only {' and '.join(_in_words(skipped))}; " if skipped else ""
         raise UserError(
-            f"no trials in {names} that a surrogate can be fitted to: {found}give results of real training "
+            f"no trials in {names} that a surrogate can be fitted to: {there}give results of real training "
             "with cfo-bench run"
         )
     return FoundTrials(
