@@ -41,9 +41,13 @@ from cfo_bench.terminal.run_options import own_data
     help="Score on rows that no method has seen, or on those that trials were selected by.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of folds, methods and models."
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    metavar="N",
+    help="Seed of folds, methods and models.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: all cores]")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs side by side.  [default: all cores]")
 @click.option(
     "--results",
     type=click.Path(path_type=Path),

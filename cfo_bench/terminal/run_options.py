@@ -175,8 +175,8 @@ CLUSTER = (
 
 
 def own_data(command: Command) -> Command:
-    """Adds the options that say what a file of one's own is."""
-    for one in settings_of(Suite):
+    """Adds the options that say what a file of one's own is, above those that the command has."""
+    for one in reversed(settings_of(Suite)):  # the option that is added last is listed first
         if one.name in OF_OWN_DATA:
             command = option_of(one)(command)
     return command
