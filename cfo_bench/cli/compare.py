@@ -47,7 +47,9 @@ from cfo_bench.terminal.run_options import own_data
     metavar="N",
     help="Seed of folds, methods and models.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs side by side.  [default: all cores]")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs side by side.  [default: all cores]"
+)
 @click.option(
     "--results",
     type=click.Path(path_type=Path),

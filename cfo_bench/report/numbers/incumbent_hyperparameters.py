@@ -11,6 +11,7 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import Configs, Steps
+from cfo_bench.report.reading.packed_configs import PackedConfigs
 
 # Shares of the budget at which the incumbents are looked at.
 MOMENTS = tuple(np.geomspace(1e-3, 1.0, 31).tolist())
@@ -31,6 +32,8 @@ def numeric_names(results: LearnerResults) -> tuple[list[str], list[str]]:
 
 def _types(configs: Sequence[dict[str, Any]]) -> Iterable[tuple[str, Iterable[type]]]:
     """The types of the values of each hyperparameter."""
+    if isinstance(configs, PackedConfigs):
+        return ((name, _NUMBERS) for name in configs.names)
     if isinstance(configs, Configs):
         if _NUMBERS.issuperset(map(type, chain.from_iterable(configs.rows))):
             return ((name, _NUMBERS) for name in configs.names)
@@ -81,8 +84,10 @@ def _track(steps: Steps, budget_seconds: float, names: Sequence[str]) -> Array |
     return track
 
 
-def _values(configs: Sequence[dict[str, Any]], places: Array, names: Sequence[str]) -> list[Any]:
+def _values(configs: Sequence[dict[str, Any]], places: Array, names: Sequence[str]) -> list[Any] | Array:
     """The values of these hyperparameters in the configurations at these places, NaN where one lacks it."""
+    if isinstance(configs, PackedConfigs) and configs.names == names:
+        return configs.numbers[places]
     if isinstance(configs, Configs) and configs.names == names:
         return [configs.rows[at] for at in places]
     return [[configs[at].get(name, np.nan) for name in names] for at in places]

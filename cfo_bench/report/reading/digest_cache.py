@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ import orjson
 
 from cfo_bench import __version__, results
 from cfo_bench.code_hash import code_hash
-from cfo_bench.report.reading import digest as digest_module
-from cfo_bench.report.reading.digest import Digest, State
+from cfo_bench.report.reading.digest import Digest, State, Steps
+from cfo_bench.report.reading.packed_configs import packed, unpacked
 from cfo_bench.results.digest_in_trace import steps_to_json, trusted_steps
 from cfo_bench.safe_writing import open_file, read_regular, write_whole
 
@@ -119,19 +119,34 @@ class DigestCache:
 
 def _code() -> bytes:
     """The version of the code that makes digests."""
-    files = Path(digest_module.__file__), Path(__file__), Path(results.__file__).parent
-    return f"{__version__} {code_hash(*files)}".encode()
+    folder = Path(__file__).parent
+    files = (folder / f"{name}.py" for name in ("digest", "digest_cache", "packed_configs"))
+    return f"{__version__} {code_hash(*files, Path(results.__file__).parent)}".encode()
 
 
 def _to_json(one: Digest) -> dict[str, Any]:
     """`full` is null where it is the same as `steps`."""
     row = {field.name: getattr(one, field.name) for field in fields(one)}
-    full = None if one.full == one.steps else steps_to_json(one.full)
-    return {**row, "steps": steps_to_json(one.steps), "full": full}
+    full = None if one.full == one.steps else _steps_to_json(one.full)
+    return {**row, "steps": _steps_to_json(one.steps), "full": full}
+
+
+def _steps_to_json(steps: Steps) -> dict[str, Any]:
+    row = steps_to_json(steps)
+    numbers = packed(steps.configs)
+    return row if numbers is None else {**row, "names": [], "configs": [], "packed": numbers}
 
 
 def _from_json(row: dict[str, Any]) -> Digest:
     """Not checked once more: the checksum and the stamp say that it is what this code wrote."""
-    steps = trusted_steps(row["steps"])
-    full = steps if row["full"] is None else trusted_steps(row["full"])
+    steps = _steps_from_json(row["steps"])
+    full = steps if row["full"] is None else _steps_from_json(row["full"])
     return Digest(**{**row, "steps": steps, "full": full, "state": State(row["state"])})
+
+
+def _steps_from_json(row: dict[str, Any]) -> Steps:
+    steps = trusted_steps(row)
+    if "packed" not in row:
+        return steps
+    configs = unpacked(row["packed"])
+    return replace(steps, configs=configs, best_config=configs[-1])
