@@ -9,7 +9,8 @@ import signal
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 # A user's own settings, such as a folder of data, are none of the tests' business.
-for variable in [name for name in os.environ if name.startswith("CFO_BENCH_") and name != "CFO_BENCH_SHARED"]:
+OF_TESTS = {"CFO_BENCH_SHARED", "CFO_BENCH_REQUIRE_SHARED"}
+for variable in [name for name in os.environ if name.startswith("CFO_BENCH_") and name not in OF_TESTS]:
     del os.environ[variable]
 
 from collections.abc import Callable
