@@ -15,7 +15,7 @@ class PeakMemory:
     To ask the system takes 25 µs: too long for each of many cheap trials.
     """
 
-    def __init__(self, every: float = 0.025) -> None:
+    def __init__(self, every: float = 0.1) -> None:
         self._every, self._look_again_at, self._mb = every, -math.inf, 0.0
 
     def __call__(self, now: float) -> float:
