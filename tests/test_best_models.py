@@ -61,6 +61,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
 TOLERANCE, SEEDS_OF_NETWORK, FACTOR_OF_NETWORK = 1e-6, 3, 1.6
 
 
+def require(learner: str) -> None:
+    if missing := LEARNERS.row(learner).missing:
+        pytest.skip(f"{learner} needs {missing}")
+
+
 def table(problem: Problem, path: Path) -> pd.DataFrame:
     """Numbers with gaps, categories, a date, and a target that they tell."""
     rng = np.random.default_rng(1)
@@ -112,6 +117,7 @@ def losses(learner: str, problem: Problem, seed: int, path: Path) -> tuple[float
 def test_the_script_of_a_learner_computes_the_learners_loss(
     learner: str, problem: Problem, tmp_path: Path
 ) -> None:
+    require(learner)
     ours, theirs = losses(learner, problem, 0, tmp_path / "mine.csv")
     assert theirs == pytest.approx(ours, abs=TOLERANCE)
 
@@ -125,6 +131,7 @@ def test_the_script_of_a_learner_computes_the_learners_loss(
     ],
 )
 def test_the_script_of_the_network_learns_as_much_as_the_learner(problem: Problem, tmp_path: Path) -> None:
+    require("dnn")
     pairs = [losses("dnn", problem, seed, tmp_path / "mine.csv") for seed in range(SEEDS_OF_NETWORK)]
     ours, theirs = np.mean(pairs, axis=0)
     assert ours / FACTOR_OF_NETWORK < theirs < ours * FACTOR_OF_NETWORK
@@ -147,6 +154,7 @@ def test_the_script_uses_native_categories_where_the_search_did(tmp_path: Path) 
 def test_a_saved_model_predicts_as_the_trained_one_and_is_no_pickle(
     learner: str, problem: Problem, tmp_path: Path
 ) -> None:
+    require(learner)
     frame = table(problem, tmp_path / "mine.csv")
     data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
     recipe = ModelRecipe(learner, CONFIGS[learner], problem)
