@@ -26,6 +26,7 @@ class CurveChart {
     this.reset.addEventListener("click", () => this.zoom(null));
     (panel.closest("figure") ?? panel).querySelector("button.svg").addEventListener("click", () => this.save());
     this.#listen();
+    this.svg.setAttribute("aria-label", this.#summary()); // it is drawn a little later, when its size is known
     new ResizeObserver(() => this.draw()).observe(panel);
   }
 
