@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import struct
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -24,7 +22,7 @@ from cfo_bench.report.reading.conditions import unequal_conditions
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.imported import completed, is_imported, origin
-from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.reading.shortening import as_if_ended
 from cfo_bench.report.rendering import assets, layout
@@ -77,9 +75,8 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
     """Writes the report. Figures are drawn while the numbers of the next ones are computed."""
     digests_file = request.out / layout.CACHE / "digests"
     refuse_linked_folders(request.out, digests_file, NO_LINK)
-    with _thawed_at_the_end(), Drawing(request.out, request.formats) as drawing:
+    with no_garbage_collection(), Drawing(request.out, request.formats) as drawing:
         digests, warnings = _read(request, digests_file, drawing, progress)
-        gc.freeze()  # millions of objects that stay: to look through them again and again takes a second
         folder = Folder(request.out)
         parts = _parts(request, digests, drawing, folder, progress)
         warnings += [f"{part.learner}: {line}" for part in parts for line in part.overview.left_out]
@@ -100,14 +97,6 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
         drawing.drawn,
         drawing.kept,
     )
-
-
-@contextmanager
-def _thawed_at_the_end() -> Iterator[None]:
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def _read(

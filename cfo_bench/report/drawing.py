@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -126,6 +127,7 @@ def _start_to_draw(font: Path) -> None:
         os._exit(1)
 
     threading.Thread(target=end_with_it, daemon=True).start()
+    gc.freeze()  # what is loaded stays: garbage is looked for in the figures only
     use_lean_font(font)
 
 

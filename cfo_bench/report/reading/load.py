@@ -64,7 +64,7 @@ def load(
         found_there, not_there = trace_files(folder)
         paths += found_there
         unreadable += not_there
-    with _no_garbage_collection():
+    with no_garbage_collection():
         cache = DigestCache(cache_file)
     # Taken before the reading: a trace that grows meanwhile is read again the next time.
     stamps = {path: stamp(path) for path in paths}
@@ -141,8 +141,8 @@ def _digest_or_error(path: str) -> Digest | str | None:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """While millions of objects are made that all stay: to look through them takes a second."""
+def no_garbage_collection() -> Iterator[None]:
+    """While there are millions of objects that stay: to look through them again and again takes a second."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
