@@ -1,4 +1,4 @@
-"""Configurations of numbers, packed: half of a cache of digests are such, and JSON takes five times as long.
+"""Configurations of numbers, packed: they are half of a cache of digests, and take longer to read as JSON.
 
 A row of 64-bit floats holds every whole number up to 2**53 exactly; larger ones, and values that are no
 numbers, are not packed.
