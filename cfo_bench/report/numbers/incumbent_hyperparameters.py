@@ -11,7 +11,7 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import Configs, Steps
-from cfo_bench.report.reading.packed_configs import PackedConfigs
+from cfo_bench.report.reading.packed_steps import PackedConfigs
 
 # Shares of the budget at which the incumbents are looked at.
 MOMENTS = tuple(np.geomspace(1e-3, 1.0, 31).tolist())

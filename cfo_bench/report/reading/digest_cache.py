@@ -1,26 +1,29 @@
 """Digests of earlier reports, in one file: a trace that has not changed since then is not read again.
 
-The first line names the code that made the digests. Each other line is the digest of a trace, after a
-checksum of the line. Where few traces have changed, their lines are appended: a trace's last line counts.
+The file begins with a line that names the code that made the digests. A record for each trace follows: a
+head with its checksum and lengths, JSON, and the numbers of its incumbents as 64-bit floats. Where few
+traces have changed, their records are appended: a trace's last record counts.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from cfo_bench import __version__, results
 from cfo_bench.code_hash import code_hash
-from cfo_bench.report.reading.digest import Digest, State, Steps
-from cfo_bench.report.reading.packed_configs import packed, unpacked
-from cfo_bench.results.digest_in_trace import steps_to_json, trusted_steps
+from cfo_bench.metrics import Array
+from cfo_bench.report.reading.digest import Digest, State
+from cfo_bench.report.reading.packed_steps import NUMBER, packed, unpacked
 from cfo_bench.safe_writing import open_file, read_regular, write_whole
 
 Stamp = list[int]
@@ -39,8 +42,11 @@ def stamp(path: str) -> Stamp | None:
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
-# The file is written anew when more than this share of its lines is out of date.
+# The file is written anew when more than this share of its records is out of date.
 _MOST_OUTDATED = 0.2
+
+# Of each record: its checksum, and how many bytes of JSON and of numbers follow.
+_HEAD = struct.Struct("<IIQ")
 
 
 class DigestCache:
@@ -49,30 +55,34 @@ class DigestCache:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._code = _code()
-        self._lines: dict[str, bytes] = {}
+        self._records: dict[str, memoryview] = {}
         self._digests: dict[str, tuple[Stamp, Digest | None]] = {}
-        self._outdated = 0  # lines of traces that have a later line
+        self._outdated = 0  # records of traces that have a later record
         self._can_append = False
         if file is not None:
             with suppress(OSError, ValueError, LookupError, TypeError):
                 self._read(read_regular(file))
 
     def _read(self, content: bytes) -> None:
-        first, *lines = content.split(b"\n")
-        if first != self._code:
+        """Up to the first record that is not whole: a report was killed while it wrote that."""
+        if not content.startswith(self._code):
             return
-        whole = lines.pop() == b""
-        for line in lines:
-            checksum, _, text = line.partition(b" ")
-            if checksum != self._checksum(text):  # a report was killed while it wrote this line
-                whole = False
-                continue
-            row = orjson.loads(text)
+        whole, at = memoryview(content), len(self._code)
+        while at < len(content):
+            if len(content) < (begin := at + _HEAD.size):
+                return
+            checksum, of_text, of_numbers = _HEAD.unpack_from(content, at)
+            middle, end = begin + of_text, begin + of_text + of_numbers
+            if end > len(content) or checksum != self._checksum(whole[begin:end]):
+                return
+            row = orjson.loads(whole[begin:middle])
             path, digest = row["path"], row["digest"]
-            self._outdated += path in self._lines
-            self._digests[path] = row["stamp"], None if digest is None else _from_json(digest)
-            self._lines[path] = line
-        self._can_append = whole
+            numbers = np.frombuffer(content, NUMBER, of_numbers // NUMBER.itemsize, middle)
+            self._outdated += path in self._records
+            self._digests[path] = row["stamp"], None if digest is None else _from_json(digest, numbers)
+            self._records[path] = whole[at:end]
+            at = end
+        self._can_append = True
 
     def __len__(self) -> int:
         return len(self._digests)
@@ -98,55 +108,49 @@ class DigestCache:
         changed = {path for path in fresh if path in digests}
         outdated = self._outdated + gone + len(changed & self._digests.keys())
         with suppress(OSError, TypeError):  # TypeError: a name or a header that is no JSON
-            new = {path: self._line(path, stamps[path], digests[path]) for path in changed}
+            new = {path: self._record(path, stamps[path], digests[path]) for path in changed}
             if self._can_append and outdated <= _MOST_OUTDATED * len(digests):
                 fd = open_file(self._file, os.O_WRONLY | os.O_APPEND)
                 with open(fd, "ab") as file:
-                    file.write(b"".join(line + b"\n" for line in new.values()))
+                    file.write(b"".join(new.values()))
                 return
-            lines = [new[path] if path in new else self._lines[path] for path in digests]
+            records = [new[path] if path in new else self._records[path] for path in digests]
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._file, b"\n".join([self._code, *lines, b""]))
+            write_whole(self._file, b"".join([self._code, *records]))
 
-    def _line(self, path: str, stamp: Stamp | None, one: Digest | None) -> bytes:
-        text = orjson.dumps({"path": path, "stamp": stamp, "digest": one and _to_json(one)})
-        return self._checksum(text) + b" " + text
+    def _record(self, path: str, stamp: Stamp | None, one: Digest | None) -> bytes:
+        digest, numbers = (None, b"") if one is None else _to_json(one)
+        text = _padded(orjson.dumps({"path": path, "stamp": stamp, "digest": digest}))
+        return _HEAD.pack(self._checksum(text + numbers), len(text), len(numbers)) + text + numbers
 
-    def _checksum(self, text: bytes) -> bytes:
-        """Of the line and the code: another version may append to a file that this one has just written."""
-        return b"%08x" % zlib.crc32(text, zlib.crc32(self._code))
+    def _checksum(self, content: bytes | memoryview) -> int:
+        """Of the record and the code: another version may append to a file that this one has just written."""
+        return zlib.crc32(content, zlib.crc32(self._code))
+
+
+def _padded(text: bytes) -> bytes:
+    """With blanks, so that the numbers after it begin where a processor reads them fastest."""
+    return text.ljust(-(-len(text) // NUMBER.itemsize) * NUMBER.itemsize)
 
 
 def _code() -> bytes:
     """The version of the code that makes digests."""
     folder = Path(__file__).parent
-    files = (folder / f"{name}.py" for name in ("digest", "digest_cache", "packed_configs"))
-    return f"{__version__} {code_hash(*files, Path(results.__file__).parent)}".encode()
+    files = (folder / f"{name}.py" for name in ("digest", "digest_cache", "packed_steps"))
+    name = f"{__version__} {code_hash(*files, Path(results.__file__).parent)}".encode()
+    return _padded(name + b" ")[:-1] + b"\n"
 
 
-def _to_json(one: Digest) -> dict[str, Any]:
+def _to_json(one: Digest) -> tuple[dict[str, Any], bytes]:
     """`full` is null where it is the same as `steps`."""
     row = {field.name: getattr(one, field.name) for field in fields(one)}
-    full = None if one.full == one.steps else _steps_to_json(one.full)
-    return {**row, "steps": _steps_to_json(one.steps), "full": full}
+    steps, numbers = packed(one.steps)
+    full, more_numbers = (None, b"") if one.full == one.steps else packed(one.full)
+    return {**row, "steps": steps, "full": full}, numbers + more_numbers
 
 
-def _steps_to_json(steps: Steps) -> dict[str, Any]:
-    row = steps_to_json(steps)
-    numbers = packed(steps.configs)
-    return row if numbers is None else {**row, "names": [], "configs": [], "packed": numbers}
-
-
-def _from_json(row: dict[str, Any]) -> Digest:
+def _from_json(row: dict[str, Any], numbers: Array) -> Digest:
     """Not checked once more: the checksum and the stamp say that it is what this code wrote."""
-    steps = _steps_from_json(row["steps"])
-    full = steps if row["full"] is None else _steps_from_json(row["full"])
+    steps, numbers = unpacked(row["steps"], numbers)
+    full = steps if row["full"] is None else unpacked(row["full"], numbers)[0]
     return Digest(**{**row, "steps": steps, "full": full, "state": State(row["state"])})
-
-
-def _steps_from_json(row: dict[str, Any]) -> Steps:
-    steps = trusted_steps(row)
-    if "packed" not in row:
-        return steps
-    configs = unpacked(row["packed"])
-    return replace(steps, configs=configs, best_config=configs[-1])

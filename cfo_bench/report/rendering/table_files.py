@@ -7,7 +7,7 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from cfo_bench.report.contents import CellValue, Table
@@ -65,7 +65,7 @@ def to_csv(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([no_formula(column) for column in table.columns])
-    writer.writerows([_plain(value) for value in row] for row in table.rows)
+    writer.writerows(zip(*(_plain(table, index) for index in range(len(table.columns))), strict=True))
     return text.getvalue()
 
 
@@ -79,22 +79,22 @@ def to_markdown(table: Table) -> str:
         _markdown_row([_markdown(table.heading(column)) for column in table.columns]),
         _markdown_row(["---:" if number else "---" for number in numeric]),
     ]
-    lines += [_markdown_row([_in_words(value, _markdown) for value in row]) for row in table.rows]
+    columns = [_escaped(_texts(table, index), number, _markdown) for index, number in enumerate(numeric)]
+    lines += map(_markdown_row, zip(*columns, strict=True))
     return "\n".join(lines) + "\n"
 
 
 def to_latex(table: Table) -> str:
     """A table with the rules of booktabs: smaller or turned if it is too wide, over pages if too long."""
-    texts = [[in_words(value) for value in row] for row in table.rows]
-    cells = [[_in_words(value, _latex_cell) for value in row] for row in table.rows]
-    columns = [_column(table, index, [row[index] for row in texts]) for index in range(len(table.columns))]
+    columns = [_column(table, index) for index in range(len(table.columns))]
     align = "".join(column.align for column in columns)
     head = _latex_row([column.heading for column in columns])
-    rows = [r"\toprule", head, r"\midrule", *map(_latex_row, cells), r"\bottomrule"]
+    body = map(_latex_row, zip(*(column.cells for column in columns), strict=True))
+    rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
     caption = rf"\caption{{{_latex(table.title)}. {_latex(table.note)}}}"
     label = rf"\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.name)}}}"
     width = sum(column.width + _GAP for column in columns)
-    if len(cells) > _ROWS_OF_A_PAGE:
+    if len(table.rows) > _ROWS_OF_A_PAGE:
         return "\n".join(_over_pages(rows, align, caption + label, width)) + "\n"
     kind = "table" if width <= _WIDEST_UPRIGHT else "sidewaystable"
     lines = [
@@ -134,11 +134,13 @@ class _Column(NamedTuple):
     align: str
     heading: str
     width: int  # in signs
+    cells: list[str]
 
 
-def _column(table: Table, index: int, texts: list[str]) -> _Column:
+def _column(table: Table, index: int) -> _Column:
     """Text longer than a line of a cell is wrapped; a heading longer than its cells is stacked."""
-    side = "r" if is_numeric(table, index) else "l"
+    texts, number = _texts(table, index), is_numeric(table, index)
+    side = "r" if number else "l"
     widest = max((len(_without_bold(text)) for text in set(texts)), default=0)
     words = " ".join(table.heading(table.columns[index]).split())
     if widest > _WIDEST_CELL:
@@ -148,7 +150,8 @@ def _column(table: Table, index: int, texts: list[str]) -> _Column:
     lines = textwrap.wrap(words, max(widest, _SHORTEST_STACK), break_long_words=False) or [""]
     stacked = r"\\".join(map(_latex, lines))
     heading = stacked if len(lines) == 1 else rf"\shortstack[{side}]{{{stacked}}}"
-    return _Column(align, heading, max(widest, *map(len, lines)))
+    cells = _escaped(texts, number, _latex_cell)
+    return _Column(align, heading, max(widest, *map(len, lines)), cells)
 
 
 def in_words(value: CellValue) -> str:
@@ -164,10 +167,14 @@ def in_words(value: CellValue) -> str:
     return str(value)
 
 
-def _in_words(value: CellValue, escape: Callable[[str], str]) -> str:
-    """A value for people; a known number has no sign to escape, and most cells are such."""
-    text = in_words(value)
-    return text if isinstance(value, float | int) and text != MISSING else escape(text)
+def _texts(table: Table, index: int) -> list[str]:
+    return [in_words(row[index]) for row in table.rows]
+
+
+def _escaped(texts: list[str], numeric: bool, escape: Callable[[str], str]) -> list[str]:
+    """A column's texts. Of numbers only the dash can need it; of words each is escaped once, as most recur."""
+    escaped = {text: escape(text) for text in ({MISSING} if numeric else set(texts))}
+    return [escaped.get(text, text) for text in texts]
 
 
 def is_numeric(table: Table, index: int) -> bool:
@@ -176,7 +183,15 @@ def is_numeric(table: Table, index: int) -> bool:
     return bool(types) and all(issubclass(one, int | float) and one is not bool for one in types)
 
 
-def _plain(value: CellValue) -> CellValue:
+def _plain(table: Table, index: int) -> list[CellValue]:
+    """A column as it stands in CSV."""
+    values = [row[index] for row in table.rows]
+    if is_numeric(table, index):
+        return [None if value != value else value for value in values]  # NaN is not equal to itself
+    return [_plain_value(value) for value in values]
+
+
+def _plain_value(value: CellValue) -> CellValue:
     if isinstance(value, float):
         return None if math.isnan(value) else value
     if isinstance(value, str):
@@ -189,7 +204,7 @@ def _markdown(text: str) -> str:
     return flat.replace("&", "&amp;").replace("<", "&lt;").replace("|", r"\|")
 
 
-def _markdown_row(cells: list[str]) -> str:
+def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
@@ -216,5 +231,5 @@ def _without_bold(text: str) -> str:
     return _BOLD.sub(r"\1", text) if "**" in text else text
 
 
-def _latex_row(cells: list[str]) -> str:
+def _latex_row(cells: Iterable[str]) -> str:
     return f"{' & '.join(cells)} \\\\"

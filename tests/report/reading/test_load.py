@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import zlib
 from pathlib import Path
 from typing import Any
@@ -37,16 +38,35 @@ def test_only_a_trace_that_changed_is_read_again(write_run: Any, tmp_path: Path)
     assert by_path == {str(kept): [0.4, 0.125], str(changed): [0.4, 0.2, 0.1]}
 
 
+HEAD = struct.Struct("<IIQ")  # checksum, bytes of JSON, bytes of numbers
+
+
+def parts(cache: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
+    """The line that names the code; and of each record the checksum and what comes after its head."""
+    content = cache.read_bytes()
+    at = content.index(b"\n") + 1
+    code, records = content[:at], []
+    while at < len(content):
+        checksum, of_text, of_numbers = HEAD.unpack_from(content, at)
+        end = at + HEAD.size + of_text + of_numbers
+        records.append((checksum, content[at + HEAD.size : end]))
+        at = end
+    return code, records
+
+
 def change_losses(cache: Path, with_checksum: bool = True) -> None:
     """The cached digests of TRIALS get another loss than their traces have."""
-    code, *lines, end = cache.read_bytes().split(b"\n")
-    for at, line in enumerate(lines):
-        checksum, _, text = line.partition(b" ")
-        text = text.replace(b'"losses":[0.4,0.2]', b'"losses":[0.4,0.125]')
+    code, records = parts(cache)
+    content = code
+    for checksum, record in records:
+        of_text = len(record.rpartition(b"}")[0]) // 8 * 8 + 8
+        # The seconds and losses of the two trials.
+        before, after = (struct.pack("<4d", 1.0, 2.0, 0.4, last) for last in (0.2, 0.125))
+        changed = record.replace(before, after)
         if with_checksum:
-            checksum = b"%08x" % zlib.crc32(text, zlib.crc32(code))
-        lines[at] = checksum + b" " + text
-    cache.write_bytes(b"\n".join([code, *lines, end]))
+            checksum = zlib.crc32(changed, zlib.crc32(code))
+        content += HEAD.pack(checksum, of_text, len(record) - of_text) + changed
+    cache.write_bytes(content)
 
 
 def test_the_digest_of_one_changed_trace_is_appended(write_run: Any, tmp_path: Path) -> None:
@@ -59,13 +79,13 @@ def test_the_digest_of_one_changed_trace_is_appended(write_run: Any, tmp_path: P
     load(results, cache)
     after = cache.read_bytes()
 
-    assert after.startswith(before) and after.count(b"\n") == before.count(b"\n") + 1
+    assert after.startswith(before) and len(parts(cache)[1]) == 11
     change_losses(cache)
     losses = [one.steps.losses for one in load(results, cache).digests]
     assert losses == [[0.4, 0.125], [0.4, 0.2, 0.1], *[[0.4, 0.125]] * 8]
 
 
-def test_a_cache_with_many_outdated_lines_is_written_anew(write_run: Any, tmp_path: Path) -> None:
+def test_a_cache_with_many_outdated_records_is_written_anew(write_run: Any, tmp_path: Path) -> None:
     for fold in range(10):
         write_run("t", "cfo", fold, TRIALS)
     results, cache = tmp_path / "results", tmp_path / "cache"
@@ -73,27 +93,28 @@ def test_a_cache_with_many_outdated_lines_is_written_anew(write_run: Any, tmp_pa
         load(results, cache)
         write_run("t", "cfo", 1, [*TRIALS, (3.0 + at, 0.1, 0.5)])
 
-    assert cache.read_bytes().count(b"\n") <= 13
+    assert len(parts(cache)[1]) <= 12
     assert load(results, cache).digests == load(results).digests
 
 
 @pytest.mark.parametrize("damage", ["torn", "by other code"])
-def test_an_appended_line_that_is_not_ours_is_not_believed(
+def test_an_appended_record_that_is_not_ours_is_not_believed(
     write_run: Any, tmp_path: Path, damage: str
 ) -> None:
     for fold in range(10):
         write_run("t", "cfo", fold, TRIALS)
     results, cache = tmp_path / "results", tmp_path / "cache"
     load(results, cache)
-    whole = cache.read_bytes()
-    text = whole.split(b"\n")[1].partition(b" ")[2].replace(b"[0.4,0.2]", b"[0.4,0.125]")
-    line = b"%08x " % zlib.crc32(text, zlib.crc32(b"other code")) + text + b"\n"
-    cache.write_bytes(whole + (line[:40] if damage == "torn" else line))
+    whole, code = cache.read_bytes(), parts(cache)[0]
+    change_losses(cache)
+    first = cache.read_bytes()[len(code) : len(code) + HEAD.size + len(parts(cache)[1][0][1])]
+    by_others = struct.pack("<I", zlib.crc32(first[HEAD.size :], zlib.crc32(b"other code"))) + first[4:]
+    cache.write_bytes(whole + (first[:40] if damage == "torn" else by_others))
 
     assert {tuple(one.steps.losses) for one in load(results, cache).digests} == {(0.4, 0.2)}
     write_run("t", "cfo", 1, [*TRIALS, (3.0, 0.1, 0.5)])
     load(results, cache)
-    assert cache.read_bytes().count(b"\n") == 11  # nothing is appended to a damaged file
+    assert len(parts(cache)[1]) == 10  # nothing is appended to a damaged file
     assert load(results, cache).digests == load(results).digests
 
 
@@ -137,7 +158,7 @@ def test_the_digest_of_a_trace_that_is_gone_is_gone(write_run: Any, tmp_path: Pa
     gone.unlink()
 
     assert [one.fold for one in load(results, cache).digests] == [0]
-    assert str(gone) not in cache.read_text(encoding="utf-8")
+    assert str(gone).encode() not in cache.read_bytes()
 
 
 def test_foreign_and_broken_files_are_told_in_one_line_each(write_run: Any, tmp_path: Path) -> None:
