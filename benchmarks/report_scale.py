@@ -52,10 +52,10 @@ def report(results: Path, out: Path) -> tuple[float, float, float]:
 
 
 def change_one_trace(results: Path) -> None:
-    """Its best loss becomes a little better."""
+    """The loss of its last trial becomes ten times lower, or is again what it was."""
     path = next(results.rglob("task-*/rs/fold-0_seed-0.jsonl"))
     head, mark, tail = path.read_bytes().rpartition(b'"loss":0.')
-    path.write_bytes(head + mark + b"0" + tail)
+    path.write_bytes(head + mark + (tail[1:] if tail.startswith(b"0") else b"0" + tail))
 
 
 def adopt_grandchildren() -> None:

@@ -14,7 +14,6 @@ from cfo_bench.report.contents import Section, Table
 from cfo_bench.report.drawing import Drawing
 from cfo_bench.report.folder import NO_LINK, Folder
 from cfo_bench.report.looks import in_order, look
-from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.scores import TaskScores
@@ -73,9 +72,14 @@ class Built:
 
 def build(request: Request, progress: OnProgress = lambda stage, done, total: None) -> Built:
     """Writes the report. Figures are drawn while the numbers of the next ones are computed."""
+    with no_garbage_collection():  # until all that was read is gone, and there is little to look through
+        return _build(request, progress)
+
+
+def _build(request: Request, progress: OnProgress) -> Built:
     digests_file = request.out / layout.CACHE / "digests"
     refuse_linked_folders(request.out, digests_file, NO_LINK)
-    with no_garbage_collection(), Drawing(request.out, request.formats) as drawing:
+    with Drawing(request.out, request.formats) as drawing:
         digests, warnings = _read(request, digests_file, drawing, progress)
         folder = Folder(request.out)
         parts = _parts(request, digests, drawing, folder, progress)
@@ -162,7 +166,7 @@ def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
         scores=results.scores,
         sections=found,
         looks={one.method: look(one.method) for one in standings.standings},
-        leaders=leaders(results.scores, results.baseline),
+        leaders=results.leaders,
         curve_tables=[_curve_table(found, task.task) for task in results.scores],
     )
 

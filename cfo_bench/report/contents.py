@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -35,7 +36,7 @@ _HEADINGS = {
 _UNITS = {"_seconds": "s", "_mb": "MB", "_percent": "%"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """A table of the report. Text between `**` and `**` is printed in bold; a missing number is None."""
 
@@ -61,8 +62,15 @@ class Table:
         """The rows as dicts by the names of the columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
+    def column(self, name: str) -> list[Any]:
+        at = self.columns.index(name)
+        return [row[at] for row in self.rows]
+
+    @cached_property
     def fingerprint(self) -> str:
-        return hashlib.sha256(orjson.dumps(self)).hexdigest()
+        """Changes when the table does: a file or a figure of the same table need not be made again."""
+        parts = self.name, self.title, self.note, self.columns, self.rows, self.verbatim
+        return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
 
 class Place(StrEnum):
@@ -119,7 +127,7 @@ class Figure:
         others = [arg for arg in getattr(self.draw, "args", ()) if not self._is_own(arg)]
         content = [
             *(self.name, self.title, self.caption, f"{function.__module__}.{function.__qualname__}"),
-            *(table.fingerprint() for table in self.tables),
+            *(table.fingerprint for table in self.tables),
             *(others, getattr(self.draw, "keywords", {})),
         ]
         # Every number of an array counts: its repr leaves out the middle.

@@ -127,7 +127,9 @@ def _start_to_draw(font: Path) -> None:
         os._exit(1)
 
     threading.Thread(target=end_with_it, daemon=True).start()
-    gc.freeze()  # what is loaded stays: garbage is looked for in the figures only
+    # What is loaded stays: garbage is looked for in the figures only, and a figure has thousands of objects.
+    gc.freeze()
+    gc.set_threshold(20_000)
     use_lean_font(font)
 
 

@@ -107,7 +107,7 @@ class Folder:
 
 def _table_mark(table: Table, content: bytes) -> str:
     """Changes when the table does, or its file."""
-    return f"{table.fingerprint()} {zlib.crc32(content):08x}"
+    return f"{table.fingerprint} {zlib.crc32(content):08x}"
 
 
 def _code() -> str:

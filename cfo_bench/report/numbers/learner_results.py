@@ -8,6 +8,7 @@ from functools import cached_property
 
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
+from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.run_losses import NOT_COMPARED, run_steps
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.scoring import score_tasks
@@ -39,6 +40,11 @@ class LearnerResults:
     def joint(self) -> Joint:
         """The methods and tasks of all comparisons over tasks."""
         return joint(self.scores)
+
+    @cached_property
+    def leaders(self) -> tuple[str, ...]:
+        """The methods that figures with many lines show in colour."""
+        return leaders(self.scores, self.baseline)
 
     @cached_property
     def by_task(self) -> dict[str, list[Digest]]:

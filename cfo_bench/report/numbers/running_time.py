@@ -8,7 +8,6 @@ time that was left would not have brought it there. If no run reached it, the se
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -151,9 +150,10 @@ def _running_time(results: LearnerResults, runs: Sequence[Digest], goals: Sequen
 
 def _time_to(steps: Steps, loss: float) -> float | None:
     """When a run first had this loss or a lower one. On the test part a loss may rise again."""
-    if min(steps.losses, default=math.inf) > loss:
-        return None
-    return steps.seconds[next(at for at, own in enumerate(steps.losses) if own <= loss)]
+    for second, own in zip(steps.seconds, steps.losses, strict=True):
+        if own <= loss:
+            return second
+    return None
 
 
 def _factor(task: str, method: str, target: str, time: RunningTime, base: RunningTime) -> Factor:

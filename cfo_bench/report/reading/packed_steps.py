@@ -1,4 +1,4 @@
-"""The numbers of a run's incumbents, packed: a cache of digests is mostly these, and JSON takes longer to read.
+"""The numbers of a run's incumbents, packed: most of a cache is these, and JSON takes longer to read.
 
 A row of 64-bit floats holds every whole number up to 2**53 exactly; larger ones, and values that are no
 numbers, are not packed.

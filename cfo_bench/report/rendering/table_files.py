@@ -172,7 +172,7 @@ def _texts(table: Table, index: int) -> list[str]:
 
 
 def _escaped(texts: list[str], numeric: bool, escape: Callable[[str], str]) -> list[str]:
-    """A column's texts. Of numbers only the dash can need it; of words each is escaped once, as most recur."""
+    """A column's texts. Of numbers only the dash may need it; of words each is escaped once, most recur."""
     escaped = {text: escape(text) for text in ({MISSING} if numeric else set(texts))}
     return [escaped.get(text, text) for text in texts]
 

@@ -12,7 +12,6 @@ import numpy as np
 from cfo_bench.metrics import METRICS, Array
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import in_order, look
-from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.rendering import style
@@ -43,7 +42,7 @@ def section(results: LearnerResults) -> Section:
                 f"configurations has at most this value, over all {len(results.scores)} tasks, folds and "
                 "seeds. With many methods only the best ones and the baseline are in colour.",
                 histograms,
-                partial(draw_histograms, histograms, names, leaders(results.scores, results.baseline)),
+                partial(draw_histograms, histograms, names, results.leaders),
             )
         )
     if len(names) > 1 and best.rows:
@@ -59,7 +58,7 @@ def section(results: LearnerResults) -> Section:
                     else ""
                 ),
                 (best,),
-                partial(draw_scatter, best, (names[0], names[1]), leaders(results.scores, results.baseline)),
+                partial(draw_scatter, best, (names[0], names[1]), results.leaders),
                 _medians_in_words(best, (names[0], names[1])),
             )
         )
@@ -138,9 +137,9 @@ def _best(results: LearnerResults) -> Table:
 
 def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
     by_method: dict[str, list[float]] = {}
-    for row in best.records():
-        if row[name] is not None:
-            by_method.setdefault(row["method"], []).append(row[name])
+    for method, value in zip(best.column("method"), best.column(name), strict=True):
+        if value is not None:
+            by_method.setdefault(method, []).append(value)
     rows: list[list[CellValue]] = []
     for method in results.methods:
         values = np.array(by_method.get(method, ()))
@@ -265,11 +264,13 @@ def draw_times(times: Table, best: Table, seconds: str) -> Canvas:
 
 def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
     """What the scatter shows, for its text alternative."""
-    records = [row for row in best.records() if row[names[0]] is not None and row[names[1]] is not None]
+    by_method: dict[str, list[tuple[float, float]]] = {}
+    for method, *values in zip(*(best.column(name) for name in ("method", *names)), strict=True):
+        if None not in values:
+            by_method.setdefault(method, []).append(tuple(values))
     found = [
-        f"{method} {' and '.join(f'{median(row[name] for row in own):.3g}' for name in names)}"
-        for method in in_order({row["method"] for row in records})
-        for own in [[row for row in records if row["method"] == method]]
+        f"{method} {' and '.join(f'{median(own):.3g}' for own in zip(*by_method[method], strict=True))}"
+        for method in in_order(by_method)
     ]
     return f"{names[1]} against {names[0]}. Medians of {names[0]} and {names[1]}: {'; '.join(found)}."
 
@@ -277,7 +278,7 @@ def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
 def _seconds(best: Table) -> dict[str, list[float]]:
     """The evaluation times of each method's best configurations; those of 0 s have no place on a log axis."""
     found: dict[str, list[float]] = {}
-    for row in best.records():
-        if row["seconds"] > 0:
-            found.setdefault(row["method"], []).append(row["seconds"])
+    for method, seconds in zip(best.column("method"), best.column("seconds"), strict=True):
+        if seconds > 0:
+            found.setdefault(method, []).append(seconds)
     return found

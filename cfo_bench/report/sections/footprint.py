@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
 from cfo_bench.report.numbers.incumbent_hyperparameters import MOMENTS, footprint, numeric_names
-from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.lines import ends_in_words, is_wide, paint_lines
@@ -36,7 +35,7 @@ def section(results: LearnerResults) -> Section | None:
         "had not settled; where it never moves, nothing better was found than the value at the start."
         + (f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""),
         (table,),
-        partial(draw, table, tuple(drawn), leaders(results.scores, results.baseline)),
+        partial(draw, table, tuple(drawn), results.leaders),
         alt=" ".join(ends_in_words(_known(table, name), _lines(name)) for name in drawn[:1]),
     )
     return Section(

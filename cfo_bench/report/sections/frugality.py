@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from cfo_bench.records import EndReason
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
 from cfo_bench.report.looks import look
-from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import COST_BIN_EDGES
 from cfo_bench.report.rendering import style
@@ -51,7 +50,7 @@ def section(results: LearnerResults) -> Section:
             "The mean seconds of a trial, as a share of the budget, by the moment when it ended (geometric "
             "mean over tasks).",
             (over_time,),
-            partial(draw_lines, over_time, _COSTS, leaders(results.scores, results.baseline)),
+            partial(draw_lines, over_time, _COSTS, results.leaders),
             ends_in_words(over_time, _COSTS),
             _COSTS,
         ),
@@ -117,10 +116,10 @@ def _costs(results: LearnerResults) -> Table:
 
 def _over_time(results: LearnerResults, costs: Table) -> Table:
     groups: dict[tuple[str, float], list[float]] = {}
-    for row in costs.records():
-        if row["mean_seconds"] > 0:
-            share = row["mean_seconds"] / row["budget_seconds"]
-            groups.setdefault((row["method"], row["to_share"]), []).append(math.log(share))
+    columns = map(costs.column, ("method", "to_share", "mean_seconds", "budget_seconds"))
+    for method, to_share, seconds, budget in zip(*columns, strict=True):
+        if seconds > 0:
+            groups.setdefault((method, to_share), []).append(math.log(seconds / budget))
     rows: list[list[CellValue]] = [
         [method, to_share, math.exp(fmean(logs)), len(logs)]
         for method in results.methods
@@ -254,8 +253,8 @@ def draw_dearer(table: Table, by_task: Table) -> Canvas:
 
 def _dearer_shares(by_task: Table) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
-    for row in by_task.records():
-        found.setdefault(row["method"], []).append(row["dearer"])
+    for method, share in zip(by_task.column("method"), by_task.column("dearer"), strict=True):
+        found.setdefault(method, []).append(share)
     return found
 
 

@@ -18,21 +18,21 @@ NOT_SHARED = "left out of the means: not every method has this fold"
 
 def section(results: LearnerResults) -> Section:
     """Every method is expected to have every (fold, seed) that any method has on the task."""
-    runs = {
-        (one.task, one.method, one.fold, one.seed): one
-        for one in results.digests
-        if one.method not in NOT_COMPARED
-    }
     rows: list[list[CellValue]] = []
     for task in results.scores:
-        known = sorted({(fold, seed) for name, _, fold, seed in runs if name == task.task})
+        runs = {
+            (one.method, one.fold, one.seed): one
+            for one in results.by_task[task.task]
+            if one.method not in NOT_COMPARED
+        }
+        known = sorted({(fold, seed) for _, fold, seed in runs})
         shared = set(task.shared)
         for method in results.methods:
             found = task.methods.get(method)
             if found is not None and found.has_failed:
                 rows.append([task.task, method, None, None, NO_MEAN, None])
             for fold, seed in known:
-                one = runs.get((task.task, method, fold, seed))
+                one = runs.get((method, fold, seed))
                 is_left_out = found is not None and not found.is_compared
                 what, detail = _verdict(results, one, (fold, seed) in shared, is_left_out)
                 if what:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, some
-from cfo_bench.report.numbers.leaders import MOST_LEADERS, leaders
+from cfo_bench.report.numbers.leaders import MOST_LEADERS
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import LOSS_NAMES
 from cfo_bench.report.numbers.scores import TaskScores
@@ -41,7 +41,6 @@ def section(results: LearnerResults) -> Section:
         for task in results.scores
     }
     seconds = results.scores[0].seconds_label
-    best = leaders(results.scores, results.baseline)
 
     def figure(name: str, title: str, tasks: Sequence[str], is_for_print: bool = False) -> Figure:
         tables = tuple(curves[task] for task in tasks)
@@ -50,7 +49,7 @@ def section(results: LearnerResults) -> Section:
             f"The shade around it is its 95 % confidence interval. Only the {MOST_LEADERS} best methods and "
             f"the baseline have one, on tasks with at least {FEWEST_FOR_A_BAND} folds."
         )
-        drawing = partial(draw, tables, tuple(titles[task] for task in tasks), best, seconds)
+        drawing = partial(draw, tables, tuple(titles[task] for task in tasks), results.leaders, seconds)
         words = _ends_in_words(tables)
         return Figure(name, title, note, tables, drawing, words, is_for_print=is_for_print)
 

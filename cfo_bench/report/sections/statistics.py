@@ -12,7 +12,6 @@ from cfo_bench.metrics import Array
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.joint_ranking import Joint
-from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.nemenyi import cliques, critical_difference
 from cfo_bench.report.numbers.significance import (
@@ -80,7 +79,7 @@ def section(results: LearnerResults) -> Section:
             f"At each moment the methods are ranked by their mean score so far; shown is the mean rank over "
             f"{len(tasks)} tasks. 1 is best. Methods without a result yet share the last place.",
             (over_time,),
-            partial(draw_lines, over_time, _RANKS, leaders(results.scores, results.baseline)),
+            partial(draw_lines, over_time, _RANKS, results.leaders),
             ends_in_words(over_time, _RANKS),
             _RANKS,
             is_answer=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
-from cfo_bench.report.numbers.leaders import leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.profiles import LEAST_SHARE, PROFILE_GAP, profiles
 from cfo_bench.report.numbers.regret import RESAMPLES, regret
@@ -51,7 +50,7 @@ def section(results: LearnerResults) -> Section | None:
     over_time, regrets, factors = _over_time(results, found), _regret(results, found), _profiles(found)
 
     def figure(table: Table, caption: str, lines: LinePlot) -> Figure:
-        drawing = partial(draw_lines, table, lines, leaders(results.scores, results.baseline))
+        drawing = partial(draw_lines, table, lines, results.leaders)
         return Figure(table.name, table.title, caption, (table,), drawing, ends_in_words(table, lines), lines)
 
     return Section(
