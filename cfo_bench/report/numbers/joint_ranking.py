@@ -12,6 +12,8 @@ from cfo_bench.metrics import Array
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint import keep_most
 from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.scoring import TIE_FACTOR
+from cfo_bench.report.numbers.significance import tied_ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +30,22 @@ class Joint:
             [[_number(task.methods[method].counted_score) for method in self.methods] for task in self.tasks]
         ).reshape(len(self.tasks), len(self.methods))
 
-    def scores_at(self, share: float) -> Array:
-        """The same at a share of each task's budget; NaN where a method has no result yet, or never."""
-        found: Array = self.scores_over(np.array([share]))[0]
+    def ranks_at(self, share: float) -> Array:
+        """The ranks at a share of each task's budget, one row a task and one column a method."""
+        found: Array = self.ranks_over(np.array([share]))[0]
         return found
 
-    def scores_over(self, shares: Array) -> Array:
-        """The same for many shares, which are the first axis."""
+    def ranks_over(self, shares: Array) -> Array:
+        """The same for many shares, which are the first axis.
+
+        A method that comes to the score of a better one within TIE_FACTOR of the time ties with it: which of
+        two methods is there a little sooner is chance.
+        """
+        soon = np.minimum(TIE_FACTOR * shares, 1.0)
+        return tied_ranks(self._scores_over(shares), self._scores_over(soon))
+
+    def _scores_over(self, shares: Array) -> Array:
+        """Scaled scores so far; NaN where a method has no result yet, or never."""
         found = np.full((len(shares), len(self.tasks), len(self.methods)), np.nan)
         for row, task in enumerate(self.tasks):
             for column, method in enumerate(self.methods):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import joint
 from cfo_bench.report.numbers.scores import TaskScores
-from cfo_bench.report.numbers.significance import tied_ranks
 
 # So many of the best are shown in colour, with their confidence intervals.
 MOST_LEADERS = 4
@@ -19,7 +18,7 @@ MOST_COLOURED = 8
 def leaders(scores: Sequence[TaskScores], baseline: str) -> tuple[str, ...]:
     """The first methods of the overview, which is sorted by mean rank; and the baseline if it has runs."""
     both = joint(scores)
-    means = tied_ranks(both.scores_at(1.0)).mean(axis=0) if both.tasks else ()
+    means = both.ranks_at(1.0).mean(axis=0) if both.tasks else ()
     ranks = dict(zip(both.methods, means, strict=True))
     methods = in_order({method for task in scores for method in task.methods})
     best = sorted(methods, key=lambda method: (ranks.get(method, math.inf), -wins(scores, method)))

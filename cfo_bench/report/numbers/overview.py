@@ -14,10 +14,11 @@ from statistics import fmean
 from cfo_bench.report.contents import Table, some
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
+from cfo_bench.report.numbers.lead import Lead, lead
 from cfo_bench.report.numbers.optimality_cells import Cell, normalised, optimality
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
-from cfo_bench.report.numbers.significance import Lead, in_words, lead, tied_ranks
+from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.results.best_so_far import REACHES
 
 # The moments at which the methods are ranked, as shares of each task's budget.
@@ -100,25 +101,27 @@ class Overview:
         standings = {one.method: one for one in self.standings}
         rank = standings[found.leaders[0]].mean_rank or math.nan
         who = in_words(found.leaders)
-        text = f"{who} {'has' if len(found.leaders) == 1 else 'share'} the best mean rank, {rank:.2f}"
+        has, had = ("has", "had") if len(found.leaders) == 1 else ("share", "shared")
+        text = f"{who} {has} the best mean rank, {rank:.2f}"
         early: dict[tuple[str, ...], list[str]] = {}
         for share in MOMENTS[:-1]:
             early.setdefault(self._leaders_at(share), []).append(f"{100 * share:.0f} %")
         if list(early) == [found.leaders]:
-            return f"{text}, and had it at {in_words(early[found.leaders])} of the budget too."
+            return f"{text}, and {had} it at {in_words(early[found.leaders])} of the budget too."
+        n_ranked = sum(one.mean_rank is not None for one in self.standings)
         told = [
-            f"at {in_words(shares)} of the budget {in_words(names) or 'nobody'} led"
+            f"at {in_words(shares)} of the budget "
+            + ("all shared it" if len(names) == n_ranked else f"{in_words(names)} had it")
             for names, shares in early.items()
             if names != found.leaders
         ]
         return f"{text}; {', '.join(told)}."
 
     def _leaders_at(self, share: float) -> tuple[str, ...]:
-        """The methods with the best mean rank at a moment; none if all share it."""
+        """The methods with the best mean rank at a moment."""
         ranks = {one.method: rank for one in self.standings if (rank := one.ranks_at[share]) is not None}
         best = min(ranks.values(), default=math.nan)
-        names = in_order(name for name, rank in ranks.items() if rank <= best + 1e-9)
-        return () if len(names) == len(ranks) else tuple(names)
+        return tuple(in_order(name for name, rank in ranks.items() if rank <= best + 1e-9))
 
     def table(self) -> Table:
         columns = (
@@ -172,7 +175,7 @@ def overview(learner: str, scores: Sequence[TaskScores], baseline: str) -> Overv
     methods = in_order({method for task in scores for method in task.methods})
     both = joint(scores)
     cells = {(cell.task, cell.method): cell for task in scores for cell in optimality(task)}
-    ranks = {share: tied_ranks(both.scores_at(share)) for share in MOMENTS}
+    ranks = {share: both.ranks_at(share) for share in MOMENTS}
     bases = [normalised(task, baseline) for task in scores]
     standings = []
     for method in methods:
@@ -211,7 +214,7 @@ def overview(learner: str, scores: Sequence[TaskScores], baseline: str) -> Overv
         over=_over(ranked),
         score_is=in_words(sorted({task.score_is for task in ranked})) if ranked else "",
         clock=scores[0].clock if scores else "wall",
-        lead=lead(ranks[1.0], both.scores(), both.methods) if both.tasks else None,
+        lead=lead(ranks[1.0], both.scores(), both.methods, baseline) if both.tasks else None,
         seen=[_seen(task) for task in scores],
         left_out=_left_out(scores, both),
     )

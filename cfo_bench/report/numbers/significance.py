@@ -1,4 +1,4 @@
-"""Tests of significance over tasks: ranks, Friedman, Wilcoxon with Holm, and whether a lead is shown.
+"""Tests of significance over tasks: ranks, Friedman, and Wilcoxon with Holm.
 
 The unit is the task: each method has one number a task, the mean over folds. Folds can't be the unit, since
 the folds of a task share most of their rows and are not independent.
@@ -14,7 +14,7 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.distributions import chi_squared_above
-from cfo_bench.report.numbers.wilcoxon import signed_rank_p
+from cfo_bench.report.numbers.wilcoxon import signed_rank
 from cfo_bench.results.best_so_far import REACHES
 
 LEVEL = 0.05
@@ -30,17 +30,19 @@ def are_equal(one: Array, other: Array) -> Array:
     return found
 
 
-def tied_ranks(scores: Array) -> Array:
+def tied_ranks(scores: Array, soon: Array | None = None) -> Array:
     """The rank of each method (last axis) on each task: 1 is the highest score, NaN (no result) is last.
 
     Scores that are equal share the mean of their ranks: all that reach the best of those not yet ranked.
+    `soon` has the scores of a little later: who reaches the best score then ties with it, too.
     """
     own = np.where(np.isnan(scores), -np.inf, scores)
+    reached = own if soon is None else np.fmax(own, soon)
     found = np.empty(scores.shape)
     left = np.ones(scores.shape, dtype=bool)
     while left.any():  # on all tasks at once: the best of those not yet ranked, and what equals it
         best = np.max(own, axis=-1, where=left, initial=-np.inf)[..., None]
-        group = left & (own >= best - (1 - REACHES) * np.abs(best))
+        group = left & (reached >= best - (1 - REACHES) * np.abs(best))
         ranked, tied = ((~left).sum(axis=-1)[..., None], group.sum(axis=-1)[..., None])
         found = np.where(group, ranked + (tied + 1) / 2, found)
         left &= ~group
@@ -86,6 +88,7 @@ class Pair:
     losses: int
     ties: int  # equal, see `are_equal`; these count as a difference of 0
     median_difference: float
+    direction: int  # which of the two Wilcoxon's test speaks for: 1 the first, -1 the other, 0 neither
     p: float  # Wilcoxon's
     p_holm: float  # corrected for the number of pairs
     least_p_holm: float  # the least that it could be, if the first were better on every task
@@ -94,7 +97,12 @@ class Pair:
     def verdict(self) -> str:
         if self.p_holm >= LEVEL:
             return "not shown to differ"
-        return "better" if self.wins > self.losses else "worse"
+        return "better" if self.direction > 0 else "worse"
+
+    @property
+    def winner(self) -> str | None:
+        """The method that is shown to be better; None if none is."""
+        return {"better": self.one, "worse": self.other}.get(self.verdict)
 
 
 def pairwise(scores: Array, methods: Sequence[str]) -> list[Pair]:
@@ -112,7 +120,8 @@ def _pairs(scores: Array, methods: Sequence[str], pairs: Sequence[tuple[int, int
     differences = [
         np.where(are_equal(scores[:, i], scores[:, j]), 0.0, scores[:, i] - scores[:, j]) for i, j in pairs
     ]
-    p = [signed_rank_p(d) for d in differences]
+    tests = [signed_rank(d) for d in differences]
+    corrected = holm([test.p for test in tests])
     least = least_p(len(scores), len(pairs))
     return [
         Pair(
@@ -122,11 +131,12 @@ def _pairs(scores: Array, methods: Sequence[str], pairs: Sequence[tuple[int, int
             int((d < 0).sum()),
             int((d == 0).sum()),
             float(np.median(d)),
-            own,
-            corrected,
+            test.direction,
+            test.p,
+            p_holm,
             least,
         )
-        for (i, j), d, own, corrected in zip(pairs, differences, p, holm(p), strict=True)
+        for (i, j), d, test, p_holm in zip(pairs, differences, tests, corrected, strict=True)
     ]
 
 
@@ -146,53 +156,6 @@ def holm(p: Sequence[float]) -> list[float]:
         so_far = max(so_far, min((len(p) - rank) * p[index], 1.0))
         corrected[index] = so_far
     return corrected
-
-
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """Whether the methods with the best mean rank are shown to be better than the others."""
-
-    leaders: tuple[str, ...]  # those with the best mean rank; several if they share it
-    test: str  # of all methods at once: Friedman, or Wilcoxon for two methods
-    p: float | None  # None if there are too few tasks for a test
-    tasks: int
-    not_shown: tuple[str, ...]  # the methods that one of the leaders is not shown to be better than
-
-    @property
-    def sentence(self) -> str:
-        """Empty if all methods share the best mean rank and no test was made: then nobody leads."""
-        is_shared = len(self.leaders) > 1
-        if self.p is None and not self.not_shown:
-            return ""
-        if self.p is None:
-            what = "A lead over the others" if is_shared else "The lead"
-            return f"{what} is not shown: {self.tasks} tasks are too few for a test, it takes {FEWEST_TASKS}."
-        tested = f"({self.test}'s p = {self.p:.2g} over {self.tasks} tasks)"
-        if self.p >= LEVEL:
-            differ = f"he methods are not shown to differ {tested}."
-            return f"T{differ}" if is_shared else f"The lead is not shown: t{differ}"
-        if self.not_shown:
-            return f"The methods differ {tested}, but a lead over {in_words(self.not_shown)} is not shown."
-        return f"{'Their lead over the others' if is_shared else 'The lead'} is shown {tested}."
-
-
-def lead(task_ranks: Array, scores: Array, methods: Sequence[str]) -> Lead:
-    """Friedman's test of all methods, then Wilcoxon's of each leader against each other, with Holm."""
-    means = task_ranks.mean(axis=0)
-    best = float(means.min())
-    leaders = tuple(name for name, mean in zip(methods, means, strict=True) if mean <= best + 1e-9)
-    others = tuple(name for name in methods if name not in leaders)
-    n = len(scores)
-    test = "Friedman" if len(methods) > 2 else "Wilcoxon"
-    if n < FEWEST_TASKS:
-        return Lead(leaders, test, None, n, others)
-    pairs = [pair for leader in leaders for pair in against(scores, methods, leader)]
-    overall = friedman(task_ranks)
-    p = pairs[0].p if overall is None else overall.p
-    if p >= LEVEL:
-        return Lead(leaders, test, p, n, others)
-    not_worse = {pair.one for pair in pairs if pair.verdict != "worse"}
-    return Lead(leaders, test, p, n, tuple(name for name in others if name in not_worse))
 
 
 def in_words(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,24 +14,36 @@ from cfo_bench.metrics import Array
 MOST_EXACT = 100
 
 
-def signed_rank_p(differences: Sequence[float] | Array) -> float:
-    """The two-sided p of the hypothesis that the differences are symmetric around 0.
+class SignedRank(NamedTuple):
+    """Wilcoxon's test of differences.
+
+    Its direction is that of the larger sum of ranks. A few large differences can outweigh many small ones,
+    so it may not be the direction of most differences.
+    """
+
+    p: float  # two-sided
+    direction: int  # 1 if the differences above 0 outweigh, -1 if those below do, 0 if neither does
+
+
+def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
+    """The hypothesis is that the differences are symmetric around 0.
 
     Differences of 0 are left out. Equal ones share the mean of their ranks; p is exact then too.
     """
     d = np.asarray(differences, dtype=float)
     d = d[d != 0]
     if not len(d):
-        return 1.0
+        return SignedRank(1.0, 0)
     twice = _twice_the_ranks(np.abs(d))
     total = int(twice.sum())
     positive = int(twice[d > 0].sum())
     lower = min(positive, total - positive)
+    direction = int(np.sign(2 * positive - total))
     if len(d) <= MOST_EXACT:
-        return min(1.0, 2 * float(_sum_shares(twice)[: lower + 1].sum()))
+        return SignedRank(min(1.0, 2 * float(_sum_shares(twice)[: lower + 1].sum())), direction)
     # Each rank is in the sum or not, with a chance of a half: the variance is a quarter of its square.
     z = (total / 2 - lower) / (math.sqrt(float((twice.astype(float) ** 2).sum())) / 2)
-    return math.erfc(z / math.sqrt(2))
+    return SignedRank(math.erfc(z / math.sqrt(2)), direction)
 
 
 def _twice_the_ranks(sizes: Array) -> Array:

@@ -14,6 +14,7 @@ from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.joint_ranking import Joint
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.nemenyi import cliques, critical_difference
+from cfo_bench.report.numbers.scoring import TIE_FACTOR
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
@@ -22,7 +23,6 @@ from cfo_bench.report.numbers.significance import (
     friedman,
     least_p,
     pairwise,
-    tied_ranks,
 )
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.lines import draw_lines, ends_in_words
@@ -68,7 +68,7 @@ def section(results: LearnerResults) -> Section:
     if imputed:
         warnings.append(f"no result, so imputed as last: {', '.join(imputed)}")
     over_time = _over_time(both)
-    final = tied_ranks(both.scores_at(1.0))
+    final = both.ranks_at(1.0)
     scores = both.scores()
     difference = critical_difference(len(tasks), len(methods))
     mean_ranks = _mean_ranks(methods, final, difference)
@@ -77,7 +77,8 @@ def section(results: LearnerResults) -> Section:
             "ranks-over-time",
             "Mean rank over time",
             f"At each moment the methods are ranked by their mean score so far; shown is the mean rank over "
-            f"{len(tasks)} tasks. 1 is best. Methods without a result yet share the last place.",
+            f"{len(tasks)} tasks. 1 is best. A method that comes to the score of a better one within "
+            f"×{TIE_FACTOR:g} of the time ties with it. Methods without a result yet share the last place.",
             (over_time,),
             partial(draw_lines, over_time, _RANKS, results.leaders),
             ends_in_words(over_time, _RANKS),
@@ -156,7 +157,7 @@ def _over_time(both: Joint) -> Table:
         default=_FIRST_SHARE,
     )
     shares = np.geomspace(min(max(begin, _FIRST_SHARE), 0.5), 1.0, _MOMENTS)
-    means = tied_ranks(both.scores_over(shares)).mean(axis=1)
+    means = both.ranks_over(shares).mean(axis=1)
     rows: list[list[CellValue]] = [
         [share, method, mean]
         for share, own in zip(shares.tolist(), means.tolist(), strict=True)
@@ -202,7 +203,8 @@ def _pairs(name: str, title: str, tasks: int, pairs: Sequence[Pair]) -> Table:
         title,
         f"One row for each pair, over {tasks} tasks: on how many the first method is better, worse, equal; "
         "the median difference of their scaled scores; p of Wilcoxon's signed-rank test, and p after Holm's "
-        f"correction, since the table has {len(pairs)} pairs.{least}",
+        f"correction, since the table has {len(pairs)} pairs.{least} The test ranks the differences by size: "
+        "by it a method may be better that is ahead on fewer tasks, but by more.",
         (
             *("method", "other", "better", "worse", "equal", "median_difference"),
             *("p", "p_holm", "verdict"),
