@@ -161,3 +161,8 @@ def some(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more
+
+
+def plural(n: int, word: str) -> str:
+    """Such as `1 task`, `2 tasks`."""
+    return f"{n} {word}{'s' * (n != 1)}"

@@ -7,34 +7,35 @@ from typing import TypeVar
 
 _Item = TypeVar("_Item")
 
+# Names are left out only where they share less than this part of what one of them has.
+_ENOUGH = 0.5
+
 
 def keep_most(having: Mapping[str, Collection[_Item]]) -> tuple[set[str], set[_Item]]:
-    """The names to compare, and the items that all of them have: together as many as possible.
+    """The names to compare, and the items that all of them have.
 
-    A name with few items would cut the items of all others, so it is left out where this keeps more. Names
-    are left out one at a time, each time the one without which most is kept, down to two. If even these
-    share nothing, the one with most items is left alone.
+    Where the names share half of the items or more, all names are kept: one that lacks an item costs that
+    item, and not its place. Where they share less, those are left out without which most is shared, as long
+    as that keeps more (names × items) and two names are left. Names that are as much in the way as each other
+    are left out together, so that their order decides nothing. If no two names can be compared, the one with
+    most items is left alone.
     """
     names = set(having)
     kept, shared = names, _shared(having, names)
-    while len(names) > 2:
-        # The last parts of the key only make the choice the same each time: they decide no comparison.
-        drop = min(
-            names,
-            key=lambda name: (
-                -len(_shared(having, names - {name})),
-                len(having[name]),
-                sorted(map(str, having[name])),
-                name,
-            ),
-        )
-        names = names - {drop}
+    while len(names) > 2 and len(_shared(having, names)) < _ENOUGH * max(len(having[name]) for name in names):
+        in_the_way = {
+            name: (len(_shared(having, names - {name})), -len(having[name])) for name in sorted(names)
+        }
+        most = max(in_the_way.values())
+        names = {name for name, own in in_the_way.items() if own != most}
+        if len(names) < 2:
+            break
         fewer = _shared(having, names)
         if len(names) * len(fewer) > len(kept) * len(shared):
             kept, shared = names, fewer
     if not shared and kept:
-        most = max(sorted(having), key=lambda name: len(having[name]))
-        return {most}, set(having[most])
+        alone = max(sorted(having), key=lambda name: len(having[name]))
+        return {alone}, set(having[alone])
     return kept, shared
 
 

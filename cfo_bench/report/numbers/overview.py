@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from cfo_bench.report.contents import Table, some
+from cfo_bench.report.contents import Table, plural
 from cfo_bench.report.looks import in_order
-from cfo_bench.report.numbers.joint_ranking import Joint, joint
+from cfo_bench.report.numbers.joint_ranking import joint
 from cfo_bench.report.numbers.lead import Lead, lead
+from cfo_bench.report.numbers.left_out import left_out
 from cfo_bench.report.numbers.optimality_cells import Cell, normalised, optimality
-from cfo_bench.report.numbers.scores import MethodScores, TaskScores
+from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.results.best_so_far import REACHES
@@ -59,6 +60,7 @@ class Overview:
     folds: int  # the least number of folds of a ranked task
     over: str  # what the mean of a task is over, in words
     score_is: str  # what the methods are compared by
+    tested: int  # ranked tasks that are compared by test scores
     clock: str
     lead: Lead | None  # None if nothing is ranked
     seen: list[str]  # what was seen on each task, one sentence each
@@ -70,25 +72,33 @@ class Overview:
         if len(self.standings) < 2:
             only = self.standings[0].method if self.standings else "no method"
             return f"Only {only} has results here: run a second method to compare it with."
+        if not any(one.results for one in self.standings):
+            return "No method has a result here, so nothing is compared."
         if self.lead is None:
             return "No two methods have runs in common here, so nothing is compared."
-        by = "Compared by the test score of what each method selected on validation."
-        pieces = [self._answer(self.lead), *([by] if self.score_is.startswith("test") else [])]
-        return " ".join(pieces)
+        return " ".join(filter(None, [self._answer(self.lead), self._by_test()]))
+
+    def _by_test(self) -> str:
+        by = "by the test score of what each method selected on validation"
+        if self.tested == self.ranked:
+            return f"Compared {by}."
+        if self.tested:
+            return f"Compared {by} on {self.tested} of {plural(self.ranked, 'task')}, else by validation."
+        return ""
 
     def _answer(self, found: Lead) -> str:
         if self.ranked < FEWEST_TASKS or self.folds < FEWEST_FOLDS:
             few = "tasks" if self.ranked < FEWEST_TASKS else "folds"
-            text = f"Too few {few} to name a winner: {_plural(self.ranked, 'task')}, {self.over} each."
+            text = f"Too few {few} to name a winner: {plural(self.ranked, 'task')}, {self.over} each."
             return " ".join([text, *(self.seen if self.tasks < FEWEST_TASKS else [self._wins()])])
         return " ".join(filter(None, [self._wins(), self._ranks(found), found.sentence]))
 
     def _wins(self) -> str:
         most = max(one.wins for one in self.standings)
         if not most:
-            return f"No method wins any of {_plural(self.tasks, 'task')}."
+            return f"No method wins any of {plural(self.tasks, 'task')}."
         first = [one for one in self.standings if one.wins == most]
-        where = f"{most} of {_plural(self.tasks, 'task')}"
+        where = f"{most} of {plural(self.tasks, 'task')}"
         if len(first) > 1:
             names = in_words([one.method for one in first])
             tied = ", ties counted" if any(one.ties for one in first) else ""
@@ -156,12 +166,12 @@ class Overview:
             for one in self.standings
         ]
         note = (
-            f"One row for each method, over {_plural(self.tasks, 'task')}, {self.over} each, by the "
+            f"One row for each method, over {plural(self.tasks, 'task')}, {self.over} each, by the "
             f"{self.score_is}. Tasks won: it was the first to reach the best score, or "
             f"{100 * REACHES:g} % of it. Methods that need at most ×{TIE_FACTOR:g} the least time, or one "
             "trial more, tie: they share the win. Mean rank: 1 is best, and equal scores share a rank. "
             "Gap: how far its final score is below the best. Ranks and gaps are means over the "
-            f"{_plural(self.ranked, 'task')} on which the methods can be ranked together. Slower by ×: how "
+            f"{plural(self.ranked, 'task')} on which the methods can be ranked together. Slower by ×: how "
             "many times longer than the fastest method it took to the best score (geometric mean over "
             "tasks). Where it never got there (never reached: on so many tasks), its budget counts as its "
             "time, so the true factor is larger. Scaled scores are explained above the optimality table. "
@@ -213,10 +223,11 @@ def overview(learner: str, scores: Sequence[TaskScores], baseline: str) -> Overv
         folds=min((task.n_folds for task in ranked), default=0),
         over=_over(ranked),
         score_is=in_words(sorted({task.score_is for task in ranked})) if ranked else "",
+        tested=sum(task.by_test for task in both.tasks),
         clock=scores[0].clock if scores else "wall",
         lead=lead(ranks[1.0], both.scores(), both.methods, baseline) if both.tasks else None,
         seen=[_seen(task) for task in scores],
-        left_out=_left_out(scores, both),
+        left_out=left_out(scores, both),
     )
 
 
@@ -247,59 +258,6 @@ def _seen(task: TaskScores) -> str:
     return f"On {task.task} {best.method} reaches the best {kind} {metric} first, {score:.4f} after {time} s."
 
 
-def _left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
-    lines = []
-    runs = sum(found.runs for task in scores for found in task.methods.values())
-    kept = sum(len(task.shared) for task in scores for _ in task.compared)
-    if kept < runs:
-        lines.append(
-            f"{kept} of {_plural(runs, 'run')} are compared: those on folds and seeds that all "
-            "compared methods of the task have"
-        )
-    short = [
-        f"{found.method} on {task.task} ({found.runs} of {_most_runs(task)})"
-        for task in scores
-        for found in task.methods.values()
-        if not found.is_compared
-    ]
-    if short:
-        lines.append(f"left out, as they have few of the runs that the other methods have: {some(short)}")
-    if both.tasks and (both.left_out or len(both.tasks) < len(scores)):
-        methods = len(both.methods) + len(both.left_out)
-        names = f" (without {in_words(both.left_out)})" if both.left_out else ""
-        missing = [task.task for task in scores if task not in both.tasks]
-        where = f" (without {some(missing)})" if missing else ""
-        lines.append(
-            f"ranks are over {len(both.methods)} of {_plural(methods, 'method')}{names} and "
-            f"{len(both.tasks)} of {_plural(len(scores), 'task')}{where}"
-        )
-    failed = [f"{one.method} on {task.task}" for task, one in _methods(scores) if one.has_failed]
-    if failed:
-        lines.append(f"no run has a result, so it ranks last there: {some(failed)}")
-    imputed = [
-        f"{one.method} on {task.task} ({one.imputed} of {len(task.shared)})"
-        for task, one in _methods(scores)
-        if one.imputed
-    ]
-    if imputed:
-        lines.append(
-            "runs without a result count as the constant predictor or the worst other method, whichever is "
-            "worse: " + some(imputed)
-        )
-    useless = [task.task for task in scores if task.leaders and not task.beats_constant]
-    if useless:
-        lines.append(f"nobody beats the constant predictor, so nobody wins: {some(useless)}")
-    return lines
-
-
-def _methods(scores: Sequence[TaskScores]) -> list[tuple[TaskScores, MethodScores]]:
-    return [(task, found) for task in scores for found in task.methods.values()]
-
-
-def _most_runs(task: TaskScores) -> int:
-    return max(found.runs for found in task.methods.values())
-
-
 def _slowdown(
     scores: Sequence[TaskScores], cells: Mapping[tuple[str, str], Cell], method: str
 ) -> tuple[float | None, int]:
@@ -327,7 +285,3 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
-
-
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}{'s' * (n != 1)}"

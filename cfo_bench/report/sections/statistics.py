@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, plural
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.joint_ranking import Joint
 from cfo_bench.report.numbers.learner_results import LearnerResults
@@ -53,9 +53,9 @@ def section(results: LearnerResults) -> Section:
     )
     if len(methods) < 2 or len(tasks) < FEWEST_TASKS:
         why = (
-            f"{len(results.methods)} method{'s' * (len(results.methods) != 1)}"
+            plural(len(results.methods), "method")
             if len(results.methods) < 2
-            else f"{len(tasks)} task{'s' * (len(tasks) != 1)} with every method"
+            else f"{plural(len(tasks), 'task')} with every method"
         )
         warnings.append(
             f"no statistics: {why}, and it takes two methods and {FEWEST_TASKS} tasks to tell a difference "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.profiles import LEAST_SHARE, PROFILE_GAP, profiles
 from cfo_bench.report.numbers.regret import RESAMPLES, regret
@@ -40,12 +40,12 @@ def section(results: LearnerResults) -> Section | None:
     if not found.folds:
         return Section("targets", _TITLE, rule, warnings=tuple(warnings))
     n, time = len(found.tasks), found.time_axis(results)[1]
-    over = f"{n} task{'s' * (n != 1)} and {len(found.folds)} folds"
+    over = f"{plural(n, 'task')} and {len(found.folds)} folds"
     band = (
         f"Shades: 95 % intervals, bootstrapped over {n} tasks ({RESAMPLES} resamples), for the best methods "
         "and the baseline."
         if n >= FEWEST_TASKS
-        else f"No intervals: {n} task{'s' * (n != 1)}, and it takes {FEWEST_TASKS} for one."
+        else f"No intervals: {plural(n, 'task')}, and it takes {FEWEST_TASKS} for one."
     )
     over_time, regrets, factors = _over_time(results, found), _regret(results, found), _profiles(found)
 
@@ -67,7 +67,7 @@ def section(results: LearnerResults) -> Section | None:
             ),
             figure(
                 regrets,
-                f"The mean over {n} task{'s' * (n != 1)}. Lower is better. Values below {_LEAST_REGRET:g} "
+                f"The mean over {plural(n, 'task')}. Lower is better. Values below {_LEAST_REGRET:g} "
                 f"are drawn at {_LEAST_REGRET:g}. {band}",
                 LinePlot(
                     *("time", "mean_regret", time, "true regret" if is_true else "normalised regret"),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, Section, Table, plural
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.elo import (
     ANCHOR,
@@ -41,7 +41,7 @@ def section(results: LearnerResults) -> Section | None:
     rates = _rates(win_rates(wins), methods, order)
     elo = _elo(found, results)
     n = len(results.scores)
-    tasks = f"{n} task{'s' * (n != 1)}"
+    tasks = plural(n, "task")
     base = look(results.baseline).label
     interval = (
         f"lines are 95 % intervals, bootstrapped over {tasks} ({RESAMPLES} resamples)"

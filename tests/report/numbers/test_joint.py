@@ -24,8 +24,13 @@ def digests(*paths: Any) -> list[Digest]:
     [
         # 2 · 10 runs without the short one, 3 · 1 with it.
         ({"a": range(10), "b": range(10), "c": [0]}, {"a", "b"}, set(range(10))),
-        # 3 · 2 and 2 · 3 are as many: all are compared.
-        ({"a": [0, 1, 2], "b": [0, 1, 2], "c": [0, 1]}, {"a", "b", "c"}, {0, 1}),
+        # One that lacks an item keeps its place, however many others have all.
+        ({"a": range(10), "b": range(10), "c": range(9)}, {"a", "b", "c"}, set(range(9))),
+        ({**dict.fromkeys("abcdefgh", range(10)), "z": range(5, 10)}, {*"abcdefghz"}, set(range(5, 10))),
+        # Many short ones are not left out for a long one.
+        ({"a": range(10), "b": range(4), "c": range(4)}, {"a", "b", "c"}, set(range(4))),
+        # Each lacks another item, and nothing but their order could choose between them.
+        ({"a": [0, 1], "b": [1, 2], "c": [0, 2]}, {"a"}, {0, 1}),
         # Two short ones that share nothing.
         ({"a": range(10), "b": range(10), "c": [0], "d": [1]}, {"a", "b"}, set(range(10))),
         # Two are never made one.
@@ -50,7 +55,7 @@ def test_a_method_with_1_fold_of_10_is_left_out_and_the_others_keep_theirs(write
     assert (task.n_folds, task.compared) == (10, ["cfo", "rs"])
     assert found.left_out[:2] == [
         "20 of 21 runs are compared: those on folds and seeds that all compared methods of the task have",
-        "left out, as they have few of the runs that the other methods have: bohb on t (1 of 10)",
+        "left out, as they share too few runs with the other methods: bohb on t (1 of 10)",
     ]
     printed = optimality.section(results).tables[0]
     assert printed.rows[0][2] == "left out"
@@ -76,6 +81,48 @@ def test_a_method_on_few_tasks_is_left_out_of_the_ranks_and_they_say_so(write_ru
     assert (found.ranked, [one.mean_rank for one in found.standings]) == (4, [1, 2, None])
     assert found.standings[-1].method == "bohb"
     assert "ranks are over 2 of 3 methods (without bohb) and 4 of 4 tasks" in found.left_out
+
+
+def test_the_best_method_is_not_ranked_lower_for_one_run_that_it_lacks(write_run: Any) -> None:
+    runs = [
+        write_run(task, method, fold, [(10, loss, 1)])
+        for task in ("t", "u", "v", "w")
+        for method, loss in (("cfo", 0.1), ("rs", 0.2), ("bohb", 0.3), ("smac", 0.4))
+        for fold in range(4)
+        if (task, method, fold) != ("t", "cfo", 3)
+    ]
+
+    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+
+    assert (found.ranked, found.standings[0].method, found.standings[0].mean_rank) == (4, "cfo", 1)
+    assert found.left_out == [
+        "60 of 63 runs are compared: those on folds and seeds that all compared methods of the task have"
+    ]
+
+
+def test_methods_without_a_run_in_common_are_said_not_to_be_compared(write_run: Any) -> None:
+    runs = [write_run("t", method, fold, [(10, 0.1, 1)]) for method, fold in (("cfo", 0), ("rs", 1))]
+
+    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+
+    assert found.sentence == "No two methods have runs in common here, so nothing is compared."
+    assert found.left_out == [
+        "0 of 2 runs are compared: those on folds and seeds that all compared methods of the task have",
+        "nothing is compared where no fold and seed has enough methods: t",
+    ]
+
+
+def test_no_rank_is_told_where_no_method_has_a_result(write_run: Any) -> None:
+    runs = [
+        write_run(task, method, fold, [(10, None, 1)])
+        for task in ("t", "u", "v")
+        for method in ("cfo", "rs")
+        for fold in (0, 1)
+    ]
+
+    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+
+    assert found.sentence == "No method has a result here, so nothing is compared."
 
 
 def test_seeds_of_a_fold_are_averaged_before_the_interval(write_run: Any) -> None:

@@ -154,7 +154,7 @@ def test_targets_lie_between_the_loss_of_the_constant_and_the_best_on_the_fold(
 def test_a_method_that_is_left_out_on_a_task_does_not_drop_the_task(write_run: Any, tmp_path: Path) -> None:
     for task in ("t", "u", "v"):
         for method in ("cfo", "rs", "bohb"):
-            for fold in range(2 if (task, method) != ("t", "bohb") else 1):
+            for fold in range(3 if (task, method) != ("t", "bohb") else 1):
                 write_run(task, method, fold, [(1, 0.3, 1)])
     results = LearnerResults("xgboost", load(tmp_path / "results").digests)
     assert [name for name, one in results.scores[0].methods.items() if not one.is_compared] == ["bohb"]
