@@ -26,10 +26,11 @@ _MOST_STEPS = 200
 class Rating:
     """A method's Elo. `low` and `high` bound a 95 % bootstrap interval over tasks.
 
-    They are None if there are fewer than FEWEST_TASKS tasks, and for the anchor, which is fixed.
+    They are None if it has fewer than FEWEST_TASKS tasks, and for the anchor, which is fixed.
     """
 
     method: str
+    tasks: int  # on which it is compared with another method
     elo: float
     low: float | None
     high: float | None
@@ -71,6 +72,7 @@ def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
     at = methods.index(anchor) if anchor in methods else None
     strengths = bradley_terry(np.nansum(wins, axis=0))
     elo = _anchored(strengths, at)
+    tasks = ((~np.isnan(wins)).sum(axis=2) > 1).sum(axis=0)  # one is the method itself
     low: list[float | None] = [None] * len(methods)
     high = list(low)
     if len(wins) >= FEWEST_TASKS:
@@ -78,8 +80,13 @@ def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
         counts = np.array([np.bincount(draw, minlength=len(wins)) for draw in draws], dtype=float)
         sums = np.tensordot(counts, np.nan_to_num(wins), axes=1)
         bounds = np.quantile(_anchored(bradley_terry(sums, strengths), at), (0.025, 0.975), axis=0).tolist()
-        low, high = ([None if i == at else value for i, value in enumerate(row)] for row in bounds)
-    found = [Rating(method, float(elo[i]), low[i], high[i]) for i, method in enumerate(methods)]
+        low, high = (
+            [None if i == at or tasks[i] < FEWEST_TASKS else value for i, value in enumerate(row)]
+            for row in bounds
+        )
+    found = [
+        Rating(method, int(tasks[i]), float(elo[i]), low[i], high[i]) for i, method in enumerate(methods)
+    ]
     return sorted(found, key=lambda one: (-one.elo, one.method))
 
 

@@ -13,10 +13,12 @@ from statistics import fmean
 from typing import Any
 
 from cfo_bench.metrics import METRICS
+from cfo_bench.report.contents import plural
 from cfo_bench.report.looks import in_order
+from cfo_bench.report.numbers.joint import keep_most
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import Run, over_folds
-from cfo_bench.report.numbers.significance import holm
+from cfo_bench.report.numbers.significance import LEVEL, holm, least_p
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.results.best_so_far import reaching_loss
 
@@ -64,10 +66,28 @@ class LearnerPair:
     equal: int
     p: float  # of the exact sign test, tasks on which they are equal left out
     p_holm: float  # corrected for the number of pairs
+    least_p_holm: float  # the least that it could be, if one were better on every task
+
+    @property
+    def verdict(self) -> str:
+        if self.least_p_holm >= LEVEL:
+            return f"{plural(self.better + self.worse + self.equal, 'task')} can't show a difference"
+        if self.p_holm >= LEVEL:
+            return "not shown to differ"
+        return f"{self.one if self.better > self.worse else self.other} is better"
 
 
-def by_task(everyone: Sequence[LearnerResults]) -> tuple[list[TaskOfLearners], list[str]]:
-    """The tasks and methods that two learners or more have, and the tasks whose conditions differ."""
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The learners that can be compared, and what can't."""
+
+    tasks: list[TaskOfLearners]
+    differ: list[str]  # tasks that the learners have under different conditions
+    short: list[str]  # learners that share too few runs with the others, in words
+
+
+def by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
+    """The tasks and methods that two learners or more have."""
     runs: dict[tuple[str, str], dict[str, dict[Run, Digest]]] = {}
     for results in everyone if len(everyone) > 1 else ():
         for one in results.digests:
@@ -76,18 +96,27 @@ def by_task(everyone: Sequence[LearnerResults]) -> tuple[list[TaskOfLearners], l
                 learners.setdefault(results.learner, {})[one.fold, one.seed] = one
     of = {results.learner: results for results in everyone}
     order = {method: at for at, method in enumerate(in_order({method for _, method in runs}))}
-    found, differ = [], []
+    found, differ, short = [], [], []
     for (task, method), learners in sorted(runs.items(), key=lambda item: (item[0][0], order[item[0][1]])):
         if len(learners) < 2:
             continue
         if len({_conditions(one) for own in learners.values() for one in own.values()}) > 1:
             differ.append(task)
             continue
-        shared = sorted(set.intersection(*(set(own) for own in learners.values())))
+        kept, runs_of_all = keep_most({learner: set(own) for learner, own in learners.items()})
+        most = max(map(len, learners.values()))
+        short += [
+            f"{learner} with {method} on {task} ({len(own)} of {most})"
+            for learner, own in learners.items()
+            if learner not in kept
+        ]
+        if len(kept) < 2:
+            continue
+        learners, shared = {name: learners[name] for name in learners if name in kept}, sorted(runs_of_all)
         finals = {learner: _finals(of[learner], own, shared) for learner, own in learners.items()}
         if any(loss is not None for own in finals.values() for loss in own.values()):
             found.append(_compared(task, method, learners, finals, shared))
-    return found, sorted(set(differ))
+    return SideBySide(found, sorted(set(differ)), short)
 
 
 def _compared(
@@ -131,9 +160,12 @@ def pairs(found: Sequence[TaskOfLearners]) -> list[LearnerPair]:
             if signs:
                 better, worse = signs.count(1), signs.count(-1)
                 p = _sign_test(better, worse)
-                made.append(LearnerPair(method, one, other, better, worse, signs.count(0), p, p))
+                made.append(LearnerPair(method, one, other, better, worse, signs.count(0), p, p, p))
     corrected = holm([pair.p for pair in made])
-    return [replace(pair, p_holm=p) for pair, p in zip(made, corrected, strict=True)]
+    return [
+        replace(pair, p_holm=p, least_p_holm=least_p(pair.better + pair.worse + pair.equal, len(made)))
+        for pair, p in zip(made, corrected, strict=True)
+    ]
 
 
 def _sign_test(better: int, worse: int) -> float:

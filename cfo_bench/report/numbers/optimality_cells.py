@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfo_bench.report.numbers.scores import MethodScores, TaskScores
+from cfo_bench.report.numbers.scores import LEAST_SECONDS, MethodScores, TaskScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Cell:
     outcome: str  # best, slower, worse, missing (no result) or left out
     score: float | None  # scaled; of the best, the task's best score, which a method that ties may miss a bit
     seconds: float | None
-    cost_ratio: float | None  # its time to the best score over the least; None if that is 0
+    cost_ratio: float | None  # its time to the best score over the least; None if that is too short
     gap_percent: float | None  # how far it ends below the best score; None if that is 0
 
     @property
@@ -50,7 +50,8 @@ def _cell(scores: TaskScores, found: MethodScores) -> Cell:
     elif found.method in scores.leaders:
         outcome, ratio, gap = "best", 1.0, 0.0
     elif seconds is not None:
-        outcome, ratio, gap = "slower", seconds / least if least else None, 0.0
+        outcome, gap = "slower", 0.0
+        ratio = seconds / least if least and least >= LEAST_SECONDS else None
     else:
         outcome = "missing" if found.final_score is None else "worse"
         if found.counted_score is not None and scores.best_score:

@@ -17,15 +17,16 @@ from cfo_bench.report.numbers.joint_ranking import joint
 from cfo_bench.report.numbers.lead import Lead, lead
 from cfo_bench.report.numbers.left_out import left_out
 from cfo_bench.report.numbers.optimality_cells import Cell, normalised, optimality
-from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.scores import LEAST_SECONDS, TaskScores
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
+from cfo_bench.report.numbers.significance import FEWEST_TASKS as FEWEST_FOR_A_TEST
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.results.best_so_far import REACHES
 
 # The moments at which the methods are ranked, as shares of each task's budget.
 MOMENTS = (0.01, 0.1, 1.0)
 
-# With fewer tasks or folds nobody is named winner.
+# With fewer tasks nobody is named winner; nor with fewer folds, unless there are tasks enough for a test.
 FEWEST_TASKS, FEWEST_FOLDS = 3, 2
 
 
@@ -74,8 +75,10 @@ class Overview:
             return f"Only {only} has results here: run a second method to compare it with."
         if not any(one.results for one in self.standings):
             return "No method has a result here, so nothing is compared."
-        if self.lead is None:
+        if self.lead is None and not self.contested:
             return "No two methods have runs in common here, so nothing is compared."
+        if self.lead is None:
+            return f"{self._wins()} The methods can't be ranked: too few tasks have runs of all of them."
         return " ".join(filter(None, [self._answer(self.lead), self._by_test()]))
 
     def _by_test(self) -> str:
@@ -87,7 +90,8 @@ class Overview:
         return ""
 
     def _answer(self, found: Lead) -> str:
-        if self.ranked < FEWEST_TASKS or self.folds < FEWEST_FOLDS:
+        has_few_folds = self.folds < FEWEST_FOLDS and self.ranked < FEWEST_FOR_A_TEST
+        if self.ranked < FEWEST_TASKS or has_few_folds:
             few = "tasks" if self.ranked < FEWEST_TASKS else "folds"
             text = f"Too few {few} to name a winner: {plural(self.ranked, 'task')}, {self.over} each."
             return " ".join([text, *(self.seen if self.tasks < FEWEST_TASKS else [self._wins()])])
@@ -96,7 +100,7 @@ class Overview:
     def _wins(self) -> str:
         most = max(one.wins for one in self.standings)
         if not most:
-            return f"No method wins any of {plural(self.tasks, 'task')}."
+            return f"No method beats the constant predictor on any of {plural(self.tasks, 'task')}."
         first = [one for one in self.standings if one.wins == most]
         where = f"{most} of {plural(self.tasks, 'task')}"
         if len(first) > 1:
@@ -173,9 +177,10 @@ class Overview:
             "Gap: how far its final score is below the best. Ranks and gaps are means over the "
             f"{plural(self.ranked, 'task')} on which the methods can be ranked together. Slower by ×: how "
             "many times longer than the fastest method it took to the best score (geometric mean over "
-            "tasks). Where it never got there (never reached: on so many tasks), its budget counts as its "
-            "time, so the true factor is larger. Scaled scores are explained above the optimality table. "
-            f"Here {self.baseline} has 100: it is the baseline, with which the other methods are compared."
+            "tasks; only if it got there on half of them or more). Where it never got there (never reached: "
+            "on so many tasks), its budget counts as its time, so the true factor is larger. Scaled scores "
+            f"are explained above the optimality table. Here {self.baseline} has 100: it is the baseline, with "
+            "which the other methods are compared."
         )
         return Table("overview", "Who wins", note, columns, rows)
 
@@ -263,17 +268,18 @@ def _slowdown(
 ) -> tuple[float | None, int]:
     """How many times longer than the fastest it takes to the best score, and on how many tasks it never does.
 
-    None if it never does on any.
+    None if it does on less than half of the tasks: a factor that is mostly made of budgets would read as
+    "nearly as fast".
     """
     ratios, never = [], 0
-    for task in scores:
-        found = task.methods.get(method)
-        if found is None or not found.is_compared or len(task.compared) < 2 or not task.best_seconds:
-            continue
-        ratio = cells[task.task, method].cost_ratio
-        never += ratio is None
-        ratios.append(task.budget_seconds / task.best_seconds if ratio is None else ratio)
-    if never == len(ratios):  # bounds alone say nothing: they would read as "nearly as fast"
+    tasks = [task for task in scores if method in task.compared and len(task.compared) > 1]
+    for task in tasks:
+        found = task.methods[method].seconds_to_best
+        never += found is None
+        if task.best_seconds is not None and task.best_seconds >= LEAST_SECONDS:
+            ratio = cells[task.task, method].cost_ratio
+            ratios.append(task.budget_seconds / task.best_seconds if ratio is None else ratio)
+    if not ratios or 2 * never > len(tasks):
         return None, never
     return math.exp(fmean(map(math.log, ratios))), never
 

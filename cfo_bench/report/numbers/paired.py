@@ -15,6 +15,7 @@ from statistics import fmean
 import numpy as np
 
 from cfo_bench.metrics import Array
+from cfo_bench.report.contents import plural
 from cfo_bench.report.numbers.estimates import estimate
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import Run, TaskScores, over_folds
@@ -45,12 +46,12 @@ class Paired:
 
     @property
     def verdict(self) -> str:
-        if self.least_p_holm >= LEVEL:
-            return f"{self.folds} fold{'s' * (self.folds != 1)} can't show a difference"
-        if self.p_holm >= LEVEL:
-            return "not shown to differ"
         if self.is_tie:
             return f"equal within {100 * (1 - REACHES):.2g} %"
+        if self.least_p_holm >= LEVEL:
+            return f"{plural(self.folds, 'fold')} can't show a difference"
+        if self.p_holm >= LEVEL:
+            return "not shown to differ"
         return "better" if self.difference > 0 else "worse"
 
 

@@ -3,7 +3,7 @@
 The time to a target is an expected running time. Over the runs of a task, it is all the seconds spent until
 the target, divided by the number of runs that reached the target: the time one would wait if runs were
 repeated until one succeeds. A run that never reached it is charged its budget, even if it ended sooner: the
-time that was left would not have brought it there. If no run reached it, the seconds are a lower bound.
+time that was left would not have brought it there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.scores import LEAST_SECONDS, TaskScores
 from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.results.best_so_far import reaching_loss
 
@@ -29,12 +29,13 @@ RESAMPLES = 2000
 # With fewer tasks a bootstrap interval is little more than the least and the largest factor.
 FEWEST_FOR_INTERVAL = 6
 
-AT_LEAST, AT_MOST, NEITHER, NO_TIME = "at least", "at most", "neither reached it", "too fast to time"
+ONLY_BASELINE, ONLY_METHOD = "only the baseline reached it", "only the method reached it"
+NEITHER, NO_TIME = "neither reached it", "too fast to time"
 
 
 @dataclass(frozen=True, slots=True)
 class RunningTime:
-    """The expected time to a target; a lower bound if no run `reached` it."""
+    """The expected time to a target; if no run `reached` it, the budgets of all runs, spent in vain."""
 
     seconds: float
     reached: int
@@ -50,10 +51,8 @@ class Factor:
     target: str
     time: RunningTime
     baseline_time: RunningTime
-    factor: float | None  # None if neither reached the target, or one of the times is 0
-    # AT_LEAST if only the baseline reached the target, AT_MOST if only the method did, NEITHER if none did,
-    # NO_TIME if one of the times is 0, and empty if both reached it.
-    bound: str
+    factor: float | None  # None if neither reached the target, or one of the times is too short
+    who: str  # ONLY_BASELINE, ONLY_METHOD or NEITHER; if both reached it, empty, or NO_TIME without a factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +158,10 @@ def _time_to(steps: Steps, loss: float) -> float | None:
 def _factor(task: str, method: str, target: str, time: RunningTime, base: RunningTime) -> Factor:
     if not time.reached and not base.reached:
         return Factor(task, method, target, time, base, None, NEITHER)
-    if not time.seconds or not base.seconds:
-        return Factor(task, method, target, time, base, None, NO_TIME)
-    bound = "" if time.reached and base.reached else AT_LEAST if base.reached else AT_MOST
-    return Factor(task, method, target, time, base, time.seconds / base.seconds, bound)
+    who = "" if time.reached and base.reached else ONLY_BASELINE if base.reached else ONLY_METHOD
+    if min(time.seconds, base.seconds) < LEAST_SECONDS:
+        return Factor(task, method, target, time, base, None, who or NO_TIME)
+    return Factor(task, method, target, time, base, time.seconds / base.seconds, who)
 
 
 def _summary(method: str, target: str, group: Sequence[Factor]) -> Summary:
@@ -173,7 +172,7 @@ def _summary(method: str, target: str, group: Sequence[Factor]) -> Summary:
         rng = np.random.default_rng(n)
         means = logs[rng.integers(n, size=(RESAMPLES, n))].mean(axis=1)
         low, high = (float(np.exp(q)) for q in np.quantile(means, (0.025, 0.975)))
-    bounds = [one.bound for one in group]
+    who = [one.who for one in group]
     return Summary(
         method,
         target,
@@ -181,7 +180,7 @@ def _summary(method: str, target: str, group: Sequence[Factor]) -> Summary:
         float(np.exp(logs.mean())) if n else None,
         low,
         high,
-        bounds.count(AT_LEAST),
-        bounds.count(AT_MOST),
-        bounds.count(NEITHER),
+        who.count(ONLY_BASELINE),
+        who.count(ONLY_METHOD),
+        who.count(NEITHER),
     )

@@ -14,6 +14,9 @@ from cfo_bench.report.numbers.metric_names import METRIC_BOUNDS, METRIC_NAMES
 
 Run = tuple[int, int]  # fold and seed
 
+# A shorter time can't be told from 0, so no factor is made of it.
+LEAST_SECONDS = 1e-3
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreScale:

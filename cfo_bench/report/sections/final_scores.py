@@ -161,7 +161,9 @@ def _tests(results: LearnerResults) -> Table:
         "score is (above 0 is better, also for log-loss), with a 95 % confidence interval; p of the exact "
         "sign-flip test over folds; p after Holm's correction, since a task has several methods; and the "
         "least p that so many folds can give. Means within 0.05 % of each other count as equal, however "
-        "small p is. The folds of a task share rows, so intervals and p are somewhat too small.",
+        "small p is. Intervals are not corrected for the number of methods, so one without 0 in it shows "
+        "nothing by itself: the verdict goes by p. The folds of a task share rows, so intervals and p are "
+        "somewhat too small.",
         (
             *("task", "method", "metric", "over", "difference", "ci_low", "ci_high"),
             *("p", "p_holm", "least_p_holm", "verdict"),

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from cfo_bench.report.contents import CellValue, Section, Table
-from cfo_bench.report.numbers.learner_pairs import TaskOfLearners, by_task, pairs
+from cfo_bench.report.contents import CellValue, Section, Table, some
+from cfo_bench.report.numbers.learner_pairs import SideBySide, TaskOfLearners, by_task, pairs
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import METRIC_NAMES
-from cfo_bench.report.numbers.significance import LEVEL
 
 
 def section(everyone: Sequence[LearnerResults]) -> Section | None:
     """None if no two learners were tuned by one method on one task under the same conditions."""
-    found, differ = by_task(everyone)
-    if not found:
+    both = by_task(everyone)
+    found = both.tasks
+    if not found and not both.short:
         return None
     learners = sorted({learner for one in found for learner in one.losses})
     scores: list[list[CellValue]] = [
@@ -30,10 +30,8 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
     ]
     compared: list[list[CellValue]] = [
         [
-            *(one.method, one.one, one.other, one.better, one.worse, one.equal, one.p, one.p_holm),
-            "not shown to differ"
-            if one.p_holm >= LEVEL
-            else f"{one.one if one.better > one.worse else one.other} is better",
+            *(one.method, one.one, one.other, one.better, one.worse, one.equal),
+            *(one.p, one.p_holm, one.least_p_holm, one.verdict),
         ]
         for one in pairs(found)
     ]
@@ -56,20 +54,23 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
                 "learner-pairs",
                 "Every pair of learners",
                 "One row for each method and pair of learners: on how many tasks the first is better, worse, "
-                "equal; p of the exact sign test over tasks, and p after Holm's correction, since the "
-                f"table has {len(compared)} rows.",
-                ("method", "learner", "other", "better", "worse", "equal", "p", "p_holm", "verdict"),
+                "equal; p of the exact sign test over tasks; p after Holm's correction, since the "
+                f"table has {len(compared)} rows; and the least p that so many tasks can give.",
+                (
+                    *("method", "learner", "other", "better", "worse", "equal"),
+                    *("p", "p_holm", "least_p_holm", "verdict"),
+                ),
                 compared,
             ),
         ),
-        warnings=tuple(_warnings(found, differ)),
+        warnings=tuple(_warnings(both)),
     )
 
 
-def _warnings(found: Sequence[TaskOfLearners], differ: Sequence[str]) -> list[str]:
+def _warnings(both: SideBySide) -> list[str]:
     failed = [
         f"{learner} with {one.method} on {one.task} ({n} of {one.runs})"
-        for one in found
+        for one in both.tasks
         for learner, n in one.failed.items()
         if n
     ]
@@ -77,10 +78,12 @@ def _warnings(found: Sequence[TaskOfLearners], differ: Sequence[str]) -> list[st
     if failed:
         lines.append(
             "runs without a result count as the constant predictor or the worst other learner, whichever "
-            "is worse: " + ", ".join(failed)
+            "is worse: " + some(failed)
         )
-    if differ:
-        lines.append(f"not compared, as budget, data, folds or clock differ: {', '.join(differ)}")
+    if both.short:
+        lines.append(f"left out, as they share too few runs with the other learners: {some(both.short)}")
+    if both.differ:
+        lines.append(f"not compared, as budget, data, folds or clock differ: {some(both.differ)}")
     return lines
 
 
@@ -88,12 +91,12 @@ def _measured_on(everyone: Sequence[LearnerResults]) -> str:
     tested = {task.by_test for results in everyone for task in results.scores}
     if tested == {True}:
         return "They are test scores."
-    some = (
+    those = (
         "Those of tasks without a test part are validation scores"
         if True in tested
         else "They are validation scores"
     )
-    return f"{some}, on which trials were also selected."
+    return f"{those}, on which trials were also selected."
 
 
 def _cell(one: TaskOfLearners, learner: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from cfo_bench.report.numbers.leaders import MOST_LEADERS
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import LOSS_NAMES
 from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND, is_wide, paint_lines
 
@@ -50,7 +52,7 @@ def section(results: LearnerResults) -> Section:
             f"the baseline have one, on tasks with at least {FEWEST_FOR_A_BAND} folds."
         )
         drawing = partial(draw, tables, tuple(titles[task] for task in tasks), results.leaders, seconds)
-        words = _ends_in_words(tables)
+        words = _ends_in_words([task for task in results.scores if task.task in tasks])
         return Figure(name, title, note, tables, drawing, words, is_for_print=is_for_print)
 
     drawn = [task.task for task in results.scores if curves[task.task].rows]
@@ -143,14 +145,13 @@ def draw(
     return canvas
 
 
-def _ends_in_words(tables: Sequence[Table]) -> str:
-    """For the text alternative: the lowest loss at the end of each task."""
+def _ends_in_words(tasks: Sequence[TaskScores]) -> str:
+    """For the text alternative: the lowest loss at the end of each task, and all methods that come to it."""
     found = []
-    for table in tables:
-        method, loss = table.columns.index("method"), table.columns.index("mean_loss")
-        ends = {row[method]: float(row[loss] or 0.0) for row in table.rows}  # the last row of a method stays
-        best = min(ends, key=lambda name: ends[name])
-        found.append(f"{table.rows[0][0]} {best} {ends[best]:.3g}")
+    for task in tasks:
+        there = [one for one in task.methods.values() if one.seconds_to_best is not None]
+        lowest = min((one.final_loss for one in there if one.final_loss is not None), default=math.nan)
+        found.append(f"{task.task} {in_words([one.method for one in there])} {lowest:.3g}")
     return f"Lines for each task: loss against seconds. The lowest at the end: {'; '.join(found)}."
 
 

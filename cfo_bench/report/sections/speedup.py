@@ -30,17 +30,17 @@ def section(results: LearnerResults) -> Section:
         f"Speed-ups of {base}, task by task",
         "One row for each task, method and target. Seconds: the expected time to the target, that is all "
         "time spent divided by the number of runs that reached it; a run that never did counts with its "
-        f"whole budget. Factor: the method's seconds divided by those of {base}, the baseline. Bound: at "
-        "least or at most, if one of the two never reached the target. There is no factor if neither "
-        "reached it, or if a time is 0.",
+        f"whole budget, and if none did, the seconds are the budgets of all. Factor: the method's seconds "
+        f"divided by those of {base}, the baseline. There is no factor if neither of the two reached the "
+        "target, or if a time is below a millisecond. Who: if only one of them reached it, or neither.",
         (
             *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
-            *("runs", "factor", "bound"),
+            *("runs", "factor", "who"),
         ),
         [
             [
                 *(one.task, one.method, one.target, one.time.seconds, one.time.reached),
-                *(one.baseline_time.seconds, one.baseline_time.reached, one.time.runs, one.factor, one.bound),
+                *(one.baseline_time.seconds, one.baseline_time.reached, one.time.runs, one.factor, one.who),
             ]
             for one in found
         ],
@@ -51,7 +51,8 @@ def section(results: LearnerResults) -> Section:
         f"One row for each method and target: how many times longer it takes than {base} (geometric mean "
         f"over tasks); with {FEWEST_FOR_INTERVAL} tasks or more a 95 % interval, bootstrapped over tasks "
         f"({RESAMPLES} resamples). Then on how many tasks only {base}, only the method, or neither reached "
-        "the target. If only one did, the factor is a bound, and counts. If neither did, there is no factor.",
+        "the target. If only one did, the other is charged all its budgets, and the factor counts. If "
+        "neither did, there is no factor.",
         (
             "method",
             "target",
@@ -74,16 +75,17 @@ def section(results: LearnerResults) -> Section:
     warnings = () if found else (f"no speed-ups: {results.baseline} shares no task with another method",)
     tasks = len({one.task for one in found})
     points = (
-        f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks."
+        f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks. Where "
+        f"fewer than {FEWEST_FOR_INTERVAL} tasks have a factor, a stroke for each of them."
         if tasks >= FEWEST_FOR_INTERVAL
         else f"Strokes: each of the {tasks} tasks, too few for an interval; dots: geometric means."
     )
     figure = Figure(
         "speed-ups",
         f"How many times sooner {base} gets there",
-        f"Right of 1 {base} is faster. {points} Hollow: on some tasks only one of the two reached the "
-        "target, so the true factor lies further in the direction of the triangle. Nothing: neither did on "
-        "any task.",
+        f"Right of 1, {base} is faster. {points} A hollow triangle to the right: on some tasks only {base} "
+        "reached the target, and the method is charged all its budgets. To the left: on some tasks only the "
+        "method did. A hollow circle: both happened. Nothing: no task has a factor.",
         (table, detail),
         partial(draw, table, detail, base),
     )
@@ -101,7 +103,7 @@ def section(results: LearnerResults) -> Section:
 
 
 def _marker(row: Mapping[str, Any]) -> str:
-    """A dot; if the factor is a bound, a triangle that points to where the true factor lies."""
+    """A dot; a triangle where only one of the two reached the target: it points to the slower one's side."""
     if bool(row["only_baseline"]) == bool(row["only_method"]):
         return "o"
     return ">" if row["only_baseline"] else "<"
@@ -125,7 +127,7 @@ def draw(table: Table, detail: Table, base: str) -> Canvas:
                     if (one["method"], one["target"]) == (row["method"], target) and one["factor"] is not None
                 ]
                 axes.plot(each, [place] * len(each), "|", color=found.colour, markersize=7)
-            bounds = row["only_baseline"] + row["only_method"]
+            is_charged = row["only_baseline"] + row["only_method"] > 0
             if row["ci_low"] is not None:
                 axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=found.colour, linewidth=1.4)
             axes.plot(
@@ -134,7 +136,7 @@ def draw(table: Table, detail: Table, base: str) -> Canvas:
                 marker=_marker(row),
                 markersize=5,
                 markeredgecolor=found.colour,
-                markerfacecolor="white" if bounds else found.colour,
+                markerfacecolor="white" if is_charged else found.colour,
             )
         labels = [style.plain(style.shortened(look(method).label, 16)) for method in methods]
         axes.set_yticks(range(len(methods)), labels if at == 0 else [])

@@ -101,9 +101,9 @@ def _elo(found: Sequence[Rating], results: LearnerResults) -> Table:
         "One row for each method: the ratings that make the wins, ties and defeats of all pairs over "
         f"{len(results.scores)} tasks most likely (Bradley–Terry model); {results.baseline} is set to "
         f"{ANCHOR:g}. One tie is added for each pair, so that a method that always wins has a finite rating. "
-        f"With {FEWEST_TASKS} tasks or more: the bounds of a 95 % interval, bootstrapped over tasks.",
-        ("method", "elo", "ci_low", "ci_high"),
-        [[one.method, one.elo, one.low, one.high] for one in found],
+        f"For methods with {FEWEST_TASKS} tasks or more: a 95 % interval, bootstrapped over tasks.",
+        ("method", "tasks", "elo", "ci_low", "ci_high"),
+        [[one.method, one.tasks, one.elo, one.low, one.high] for one in found],
     )
 
 

@@ -80,3 +80,16 @@ def test_without_the_baseline_the_mean_rating_is_the_anchor() -> None:
     found = ratings(np.array([[[0.5, 1], [0, 0.5]]]), ["a", "b"], "cfo")
 
     assert sum(one.elo for one in found) == pytest.approx(2000)
+
+
+def test_a_method_on_few_of_the_tasks_has_no_interval() -> None:
+    # a beats b on five of eight tasks; c is compared on two of them.
+    wins = np.full((8, 3, 3), np.nan)
+    for task in range(8):
+        wins[task, :2, :2] = [[0.5, 1], [0, 0.5]] if task < 5 else [[0.5, 0], [1, 0.5]]
+    wins[:2] = [[0.5, 1, 1], [0, 0.5, 1], [0, 0, 0.5]]
+
+    found = {one.method: one for one in ratings(wins, ["a", "b", "c"], "b")}
+
+    assert {method: one.tasks for method, one in found.items()} == {"a": 8, "b": 8, "c": 2}
+    assert found["a"].low is not None and found["c"].low is None and found["c"].high is None

@@ -48,6 +48,33 @@ def test_nobody_is_crowned_on_one_fold(write_run: Any) -> None:
     )
 
 
+def test_tasks_enough_for_a_test_need_no_second_fold(write_run: Any) -> None:
+    found = made(write_run, 6, 1, {"cfo": [0.1], "rs": [0.2]})
+
+    assert found.sentence.endswith("The lead is shown (Wilcoxon's p = 0.031 over 6 tasks).")
+
+
+def test_a_lead_over_nothing_but_methods_worse_than_the_constant_is_told_with_that(write_run: Any) -> None:
+    found = made(write_run, 6, 2, {"cfo": [0.6], "rs": [0.7]})
+
+    assert found.sentence.startswith("No method beats the constant predictor on any of 6 tasks. cfo has")
+
+
+def test_methods_that_share_tasks_only_by_pairs_are_not_said_to_share_none(write_run: Any) -> None:
+    paths = [
+        write_run(task, method, fold, [(20, loss, 0.5)])
+        for task, methods in (("t", "ab"), ("u", "bc"), ("v", "ca"))
+        for loss, method in zip((0.1, 0.2), methods, strict=True)
+        for fold in (0, 1)
+    ]
+    scores = score_tasks([one for path in paths if (one := digest(path)) is not None])
+
+    assert overview("xgboost", scores, "cfo").sentence == (
+        "a, b and c tie for the most wins: each reaches the best score first on 1 of 3 tasks. The methods "
+        "can't be ranked: too few tasks have runs of all of them."
+    )
+
+
 def test_a_lead_on_few_tasks_is_not_shown(write_run: Any) -> None:
     found = made(write_run, 3, 2, {"cfo": [0.1], "rs": [0.2]})
 

@@ -56,7 +56,7 @@ def test_the_words_follow_the_corrected_p(write_run: Any) -> None:
         for fold in range(8)
     ]
     paths += [
-        write_run("t", "smac", fold, [(5, 0.2 + 0.001 * fold + (0.01 if fold % 2 else -0.01), 1)])
+        write_run("t", "smac", fold, [(5, 0.2 + 0.001 * fold + (0.01 if fold % 2 else -0.02), 1)])
         for fold in range(8)
     ]
     results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
@@ -122,6 +122,19 @@ def test_scores_are_a_table_of_latex_in_the_metric(write_run: Any) -> None:
     assert row["scaled_score"] == pytest.approx(0.78)
 
 
+def test_the_same_scores_are_called_equal_however_few_the_folds(write_run: Any) -> None:
+    paths = [
+        write_run("t", method, fold, [(5, 0.2 + 0.01 * fold, 1)])
+        for method in ("cfo", "flow2")
+        for fold in range(2)
+    ]
+    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+
+    (found,) = paired(results, results.scores[0])
+
+    assert found.verdict == "equal within 0.05 %"
+
+
 def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path) -> None:
     for learner, task, losses in (
         ("xgboost", "t", (0.1, 0.2)),
@@ -142,12 +155,12 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
         for learner in ("dnn", "xgboost")
     ]
 
-    found, differ = learners_by_task(everyone)
+    found = learners_by_task(everyone)
     section = learners.section(everyone)
 
-    assert [one.best for one in found] == [("xgboost",), ("dnn",), ("dnn", "xgboost")]
-    assert differ == ["other-data"]
-    (pair,) = pairs(found)
+    assert [one.best for one in found.tasks] == [("xgboost",), ("dnn",), ("dnn", "xgboost")]
+    assert found.differ == ["other-data"]
+    (pair,) = pairs(found.tasks)
     # dnn is better on u, worse on t, equal on v; one of each is what chance gives.
     assert (pair.one, pair.other, pair.better, pair.worse, pair.equal, pair.p) == (
         "dnn",
@@ -161,7 +174,8 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
     assert section.tables[0].rows[0] == [
         *("t", "cfo", "AUC", "2 folds", "0.7500 ± 0.0707", "**0.8500 ± 0.0707**")
     ]
-    assert section.tables[1].rows[0][-1] == "not shown to differ"
+    # Three tasks: at the least 2 / 2^3.
+    assert section.tables[1].rows[0][-2:] == [0.25, "3 tasks can't show a difference"]
 
 
 def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: Any, tmp_path: Path) -> None:
@@ -178,7 +192,7 @@ def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: 
         for learner in ("dnn", "xgboost")
     ]
 
-    (found,), _ = learners_by_task(everyone)
+    (found,) = learners_by_task(everyone).tasks
     section = learners.section(everyone)
 
     assert (found.task, found.losses["dnn"], found.best) == ("t", (0.05, 0.5), ("xgboost",))
@@ -187,6 +201,30 @@ def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: 
         "runs without a result count as the constant predictor or the worst"
     )
     assert "dnn with cfo on t (1 of 2)" in section.warnings[0]
+
+
+def test_a_third_learner_with_few_runs_does_not_cut_those_of_the_others(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for task in ("t", "u", "v", "w", "x", "y"):
+        for learner, folds in (("xgboost", range(3)), ("lightgbm", range(3)), ("knn", (7,))):
+            for fold in folds:
+                write_run(task, "cfo", fold, [(5, 0.1 + 0.1 * (learner == "xgboost"), 1)], learner=learner)
+    digests = load(tmp_path / "results").digests
+    everyone = [
+        LearnerResults(learner, [one for one in digests if one.learner == learner])
+        for learner in ("knn", "lightgbm", "xgboost")
+    ]
+
+    section = learners.section(everyone)
+
+    assert section is not None
+    (pair,) = section.tables[1].records()
+    assert (pair["learner"], pair["other"], pair["better"]) == ("lightgbm", "xgboost", 6)
+    assert pair["verdict"] == "lightgbm is better"
+    assert section.warnings[0].startswith(
+        "left out, as they share too few runs with the other learners: knn with cfo on t (1 of 3), "
+    )
 
 
 def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:
