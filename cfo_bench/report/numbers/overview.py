@@ -179,8 +179,8 @@ class Overview:
             "many times longer than the fastest method it took to the best score (geometric mean over "
             "tasks; only if it got there on half of them or more). Where it never got there (never reached: "
             "on so many tasks), its budget counts as its time, so the true factor is larger. Scaled scores "
-            f"are explained above the optimality table. Here {self.baseline} has 100: it is the baseline, with "
-            "which the other methods are compared."
+            f"are explained above the optimality table. Here {self.baseline} has 100: it is the baseline, "
+            "with which the other methods are compared."
         )
         return Table("overview", "Who wins", note, columns, rows)
 
