@@ -86,6 +86,32 @@ class Browser:
         found = self.post("/element", {"using": "css selector", "value": selector})
         self.post(f"/element/{found[ELEMENT]}/value", {"text": keys})
 
+    def point(self, x: float, y: float, *, kind: str = "mouse", to: float | None = None) -> None:
+        """The mouse moves there; with `to` or a finger, it is pressed, moved to the side, and let go."""
+        actions: list[dict[str, Any]] = [{"type": "pointerMove", "x": round(x), "y": round(y)}]
+        if to is not None or kind == "touch":
+            actions.append({"type": "pointerDown", "button": 0})
+        if to is not None:
+            # More than one step, as of a hand.
+            actions += [
+                {"type": "pointerMove", "x": round(x + part * (to - x)), "y": round(y)}
+                for part in (0.2, 0.6, 1.0)
+            ]
+        if len(actions) > 1:
+            actions.append({"type": "pointerUp", "button": 0})
+        pointer = {"type": "pointer", "id": kind, "parameters": {"pointerType": kind}, "actions": actions}
+        self.post("/actions", {"actions": [pointer]})
+
+    def box(self, selector: str) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom in the window; the element is scrolled to its middle."""
+        found = self.run(
+            "const one = document.querySelector(arguments[0]);"
+            "one.scrollIntoView({block: 'center', behavior: 'instant'});"
+            "const box = one.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]",
+            selector,
+        )
+        return found[0], found[1], found[2], found[3]
+
     def devtools(self, command: str, **parameters: Any) -> Any:
         return self.post("/goog/cdp/execute", {"cmd": command, "params": parameters})
 

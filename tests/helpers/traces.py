@@ -39,6 +39,7 @@ def write_run(
     *,
     learner: str = "xgboost",
     problem: Problem = Problem.BINARY,
+    metric: str = "",
     constant_loss: float = 0.5,
     n_rows: int = 1000,
     rows: Sequence[int | None] = (),
@@ -52,9 +53,10 @@ def write_run(
 ) -> Path:
     """Writes a trace as a run does; a trial is (second it ended, loss, cost).
 
-    An end that is not sealed has no checksum and no digest, as in traces of older versions.
+    Losses are of the problem's own metric unless one is given. An end that is not sealed has no
+    checksum and no digest, as in traces of older versions.
     """
-    metric = METRICS[METRIC_OF[problem]]
+    scored = METRICS[metric or METRIC_OF[problem]]
     spec = RunSpec(
         learner, task, method, fold, seed, budget_seconds=BUDGET, validation=validation, parallel=parallel
     )
@@ -64,7 +66,7 @@ def write_run(
         "spec": asdict(spec),
         "cost_related": ["n_estimators", "max_leaves"],
         "problem": problem,
-        "metric": metric.name,
+        "metric": scored.name,
         "constant_loss": constant_loss,
         "data": {"sha256": "0" * 64, "rows": n_rows, "train_rows": n_rows * 9 // 10},
         "space": [],
@@ -81,7 +83,7 @@ def write_run(
                     thread=0,
                     status=Status.TIMEOUT if loss is None else Status.OK,
                     loss=loss,
-                    score=None if loss is None else metric.to_score(loss),
+                    score=None if loss is None else scored.to_score(loss),
                     started=ended - cost,
                     ended=ended,
                     ask_seconds=0.25,

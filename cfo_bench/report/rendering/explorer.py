@@ -21,6 +21,7 @@ from cfo_bench.report.numbers.metric_names import LOSS_NAMES
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
+from cfo_bench.report.rendering.lines import is_wide
 
 # Tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4
@@ -99,17 +100,20 @@ def curves_script(
     learner: str, index: int, looks: Mapping[str, Look], leaders: Collection[str], task: TaskScores
 ) -> str:
     """The numbers of one task's plot, as a script: a page that is opened from disk may load nothing else."""
+    methods = [
+        _curve(look, name in leaders, task.methods[name])
+        for name, look in looks.items()
+        if name in task.methods
+    ]
+    means = [loss for method in methods for loss in method["mean"]]
     data = {
         "name": task.task,
         "budget": task.budget_seconds,
         "x": task.seconds_label,
         "loss": f"mean {'test' if task.by_test else 'best'} loss ({LOSS_NAMES[task.metric]})",
         "scale": {"zero": _short(task.scale.zero_loss), "one": _short(task.scale.one_loss)},
-        "methods": [
-            _curve(look, name in leaders, task.methods[name])
-            for name, look in looks.items()
-            if name in task.methods
-        ],
+        "log": bool(means) and is_wide(means),
+        "methods": methods,
     }
     file = layout.href(layout.curves_file(learner, index))
     return f"cfoCurves({_script_json(file)}, {_script_json(data)});\n"

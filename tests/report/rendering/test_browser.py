@@ -85,20 +85,9 @@ def test_axes_can_be_switched_and_zoomed_by_mouse_and_keyboard(browser: Browser)
     browser.press(plot, "0")
     assert labels() == before
 
-    box = browser.run(
-        "const one = document.querySelector(arguments[0]);"
-        "one.scrollIntoView({block: 'center', behavior: 'instant'});"
-        "const box = one.getBoundingClientRect(); return [box.left, box.top, box.width, box.height]",
-        plot,
-    )
-    x, y = round(box[0] + box[2] / 3), round(box[1] + box[3] / 2)
-    drag = [
-        {"type": "pointerMove", "x": x, "y": y},
-        {"type": "pointerDown", "button": 0},
-        {"type": "pointerMove", "x": x + round(box[2] / 3), "y": y},
-        {"type": "pointerUp", "button": 0},
-    ]
-    browser.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": drag}]})
+    left, top, right, bottom = browser.box(plot)
+    third = (right - left) / 3
+    browser.point(left + third, (top + bottom) / 2, to=left + 2 * third)
     assert labels() != before
     assert "cfo" in browser.run("return document.querySelector('.panel[data-task=BNG_pbc] .tip').textContent")
     browser.click(".panel[data-task=BNG_pbc] .reset")

@@ -7,9 +7,11 @@ class CurveChart {
   static #SVG = "http://www.w3.org/2000/svg";
   static #MARGIN = { left: 62, top: 12, bottom: 40 };
   static #LABEL = { height: 13, letter: 6.3, gap: 16, letters: 16 };
+  static #LINE = 15; // between the lines of an axis' name
   static #MOST_COLOURED = 8; // with more methods only the leaders are in colour
 
-  /** `view` is shared by all panels: { off: Set of methods, logTime, logValue, asScore, band }. */
+  /** `view` is shared by all panels: { off: Set of methods, logTime, logValue, asScore, band }.
+   *  A `logValue` of null leaves it to `task.log`. */
   constructor(panel, task, view) {
     this.panel = panel;
     this.task = task;
@@ -53,15 +55,19 @@ class CurveChart {
     const room = Math.max(0, ...methods.map((method) => Math.min(method.name.length, letters))) * letter + gap;
     const least = top + bottom + (methods.length + 1) * line;
     const height = Math.round(Math.max(Math.min(Math.max(width * 0.55, 220), 420), least));
-    this.box = { left, top, right: width - Math.min(room, width * 0.35), bottom: height - bottom };
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.replaceChildren();
+    const names = this.#wrapped(this.#names.y, height - top - bottom);
+    this.box = {
+      left: left + (names.length - 1) * CurveChart.#LINE, top,
+      right: width - Math.min(room, width * 0.35), bottom: height - bottom,
+    };
     this.svg.setAttribute("aria-label", this.#summary());
     this.time = CurveChart.#axis(this.#timeDomain(), this.view.logTime, this.box.left, this.box.right);
     const domain = this.#valueDomain();
     const [low, high] = this.task.bestOnTop ? [this.box.top, this.box.bottom] : [this.box.bottom, this.box.top];
-    this.level = CurveChart.#axis(domain, this.view.logValue && domain[0] > 0, low, high);
-    this.#drawAxes();
+    this.level = CurveChart.#axis(domain, this.#isLog && domain[0] > 0, low, high);
+    this.#drawAxes(names);
     const clip = `clip-${CurveChart.#serial++}`;
     const shape = this.#add(this.#add(this.svg, "clipPath", { id: clip }), "rect", this.#inside());
     shape.removeAttribute("class");
@@ -174,9 +180,14 @@ class CurveChart {
     }
     if (!seen.length) return [0, 1];
     const low = Math.min(...seen), high = Math.max(...seen);
-    if (this.view.logValue && low > 0) return [low / 1.08, high * 1.08];
+    if (this.#isLog && low > 0) return [low / 1.08, high * 1.08];
     const room = (high - low || Math.abs(high) || 1) * 0.06;
     return [low - room, high + room];
+  }
+
+  /** Scores have a range of their own, and no need of a log axis unless one is asked for. */
+  get #isLog() {
+    return this.view.logValue ?? (!this.view.asScore && this.task.log);
   }
 
   get #isStepped() {
@@ -218,7 +229,7 @@ class CurveChart {
     return Number.isFinite(y) ? Math.round(Math.min(Math.max(y, -5000), 5000) * 100) / 100 : this.box.bottom + 50;
   }
 
-  #drawAxes() {
+  #drawAxes(names) {
     const { left, right, top, bottom } = this.box;
     for (const tick of this.time.ticks((right - left) / 60)) {
       const x = this.time.at(tick);
@@ -232,8 +243,24 @@ class CurveChart {
     }
     this.#add(this.svg, "path", { class: "axis", fill: "none", d: `M${left},${top}V${bottom}H${right}` });
     this.#text(this.#names.x, (left + right) / 2, bottom + 34, "middle");
-    const name = this.#text(this.#names.y, 0, 0, "middle");
-    name.setAttribute("transform", `translate(13 ${(top + bottom) / 2}) rotate(-90)`);
+    names.forEach((line, at) => {
+      const name = this.#text(line, 0, 0, "middle");
+      name.classList.add("name-y");
+      name.setAttribute("transform", `translate(${13 + at * CurveChart.#LINE} ${(top + bottom) / 2}) rotate(-90)`);
+    });
+  }
+
+  /** The lines of a text of which none is longer than `most`, unless a word is. */
+  #wrapped(text, most) {
+    const trial = this.#text("", 0, 0, "start");
+    const lines = [];
+    for (const word of text.split(" ")) {
+      trial.textContent = lines.length ? `${lines.at(-1)} ${word}` : word;
+      if (lines.length && trial.getComputedTextLength() <= most) lines[lines.length - 1] = trial.textContent;
+      else lines.push(word);
+    }
+    trial.remove();
+    return lines;
   }
 
   get #names() {
@@ -266,13 +293,18 @@ class CurveChart {
     this.#placeTip(x);
   }
 
+  /** Beside the cursor, or below the plot where neither side has room; always inside the window. */
   #placeTip(x) {
-    const scale = this.svg.clientWidth / this.svg.viewBox.baseVal.width;
-    const at = this.svg.offsetLeft + x * scale;
-    const room = this.panel.clientWidth;
-    const beside = at + 14 + this.tip.offsetWidth < room ? at + 14 : at - 14 - this.tip.offsetWidth;
-    this.tip.style.left = `${Math.max(Math.min(beside, room - this.tip.offsetWidth - 4), 4)}px`;
-    this.tip.style.top = `${this.svg.offsetTop + 16}px`;
+    const panel = this.panel.getBoundingClientRect(), plot = this.svg.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = this.tip;
+    const at = plot.left + (x * plot.width) / this.svg.viewBox.baseVal.width;
+    const right = at + 14, left = at - 14 - width, end = Math.min(panel.right, innerWidth - 4);
+    const fits = right + width <= end || left >= panel.left;
+    const beside = right + width <= end ? right : Math.min(Math.max(left, panel.left), end - width);
+    const under = document.querySelector(".top").getBoundingClientRect().bottom + 4;
+    const top = Math.max(Math.min(fits ? plot.top + 16 : plot.bottom + 4, innerHeight - height - 4), under);
+    this.tip.style.left = `${beside - panel.left - this.panel.clientLeft}px`;
+    this.tip.style.top = `${top - panel.top - this.panel.clientTop}px`;
   }
 
   /** The methods at a moment, the best first; one that has no mean yet is not among them. */
@@ -311,14 +343,25 @@ class CurveChart {
       const x = ((event.clientX - shown.left) / shown.width) * this.svg.viewBox.baseVal.width;
       return this.time.inverse(Math.min(Math.max(x, this.box.left), this.box.right));
     };
+    const read = (event) => {
+      this.cursor = timeOf(event);
+      this.#drawCursor();
+    };
+    // A finger only reads: what it has touched stays until it touches something else.
+    const isFinger = (event) => event.pointerType === "touch";
+    const leave = (event) => { if (!this.svg.contains(event.target)) this.#hideCursor(); };
     this.svg.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
-      from = timeOf(event);
+      read(event);
+      if (isFinger(event)) {
+        document.addEventListener("pointerdown", leave, { capture: true, once: true });
+        return;
+      }
+      from = this.cursor;
       this.svg.setPointerCapture(event.pointerId);
     });
     this.svg.addEventListener("pointermove", (event) => {
-      this.cursor = timeOf(event);
-      this.#drawCursor();
+      read(event);
       if (from === null) return;
       const [x1, x2] = [this.time.at(from), this.time.at(this.cursor)].sort((a, b) => a - b);
       const { top, bottom } = this.box;
@@ -332,8 +375,9 @@ class CurveChart {
       from = null;
       if (wide) this.zoom(range);
     });
-    this.svg.addEventListener("pointercancel", () => { from = null; });
-    this.svg.addEventListener("pointerleave", () => { if (from === null) this.#hideCursor(); });
+    // Where the finger turns out to scroll the page, too.
+    this.svg.addEventListener("pointercancel", () => { from = null; this.#hideCursor(); });
+    this.svg.addEventListener("pointerleave", (event) => { if (from === null && !isFinger(event)) this.#hideCursor(); });
     this.svg.addEventListener("blur", () => this.#hideCursor());
     this.svg.addEventListener("dblclick", () => this.zoom(null));
     this.svg.addEventListener("keydown", (event) => this.#key(event));

@@ -90,7 +90,7 @@ const cfoCurves = (() => {
 })();
 
 for (const explorer of all(".explorer")) {
-  const view = { off: new Set(), logTime: true, logValue: false, asScore: false, band: false };
+  const view = { off: new Set(), logTime: true, logValue: null, asScore: false, band: false };
   view.band = explorer.querySelector("[data-view=band]").checked;
   const panels = explorer.querySelector(".panels");
   const template = explorer.querySelector("template");
@@ -134,7 +134,9 @@ for (const explorer of all(".explorer")) {
     box.addEventListener("change", () => { keep(); redraw(); });
   }
   for (const box of all("input[data-view]", explorer)) {
-    const keep = () => { view[box.dataset.view] = box.type === "checkbox" ? box.checked : box.value === "1"; };
+    const keep = () => {
+      view[box.dataset.view] = box.type === "checkbox" ? box.checked : box.value === "" ? null : box.value === "1";
+    };
     if (box.type === "checkbox" || box.checked) keep();
     box.addEventListener("change", () => { keep(); redraw(); });
   }
