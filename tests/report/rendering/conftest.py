@@ -87,3 +87,32 @@ def crowd(request: pytest.FixtureRequest, window: Browser, crowded: Path) -> Ite
     window.wait(DRAWN)
     yield window
     assert window.console() == []
+
+
+@pytest.fixture
+def narrow(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
+    """A report on tasks with a long metric, of which the losses of one differ a hundredfold."""
+    index = folder / "narrow" / "index.html"
+    if not index.exists():
+        write_run = request.getfixturevalue("write_run")
+        for method, last in (("cfo", 0.004), ("rs", 0.008)):
+            for fold in range(2):
+                for task, end in (("wide", last), ("even", 0.3 + last)):
+                    trials = [(1, 0.45, 1), (5, 0.4, 1), (40, end, 2)]
+                    write_run(task, method, fold, trials, metric="balanced_accuracy")
+        build(Request(tmp_path / "results", folder / "narrow", formats=("html", "csv")))
+    return index
+
+
+@pytest.fixture
+def two_learners(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
+    """A report on two tasks and two learners, of which `lightgbm` is the first."""
+    index = folder / "two" / "index.html"
+    if not index.exists():
+        write_run = request.getfixturevalue("write_run")
+        for learner in ("lightgbm", "xgboost"):
+            for task in ("breast_cancer", "wine"):
+                for method, last in (("cfo", 0.1), ("rs", 0.2)):
+                    write_run(task, method, 0, [(1, 0.45, 1), (40, last, 2)], learner=learner)
+        build(Request(tmp_path / "results", folder / "two", formats=("html", "csv", "png")))
+    return index

@@ -187,6 +187,51 @@ def test_a_fold_is_opened_by_a_link_into_it_and_by_the_keyboard(browser: Browser
     assert sum(browser.run(FOLDS)) == 3
 
 
+@pytest.mark.parametrize("name", ["page", "crowded", "narrow", "two_learners"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_no_script_fails_on_any_page(
+    window: Browser, request: pytest.FixtureRequest, name: str, width: int
+) -> None:
+    page: Path = request.getfixturevalue(name)
+    window.resize(width, 900)
+    window.visit(page)
+
+    assert window.console() == []
+    # What is done last: on a narrow screen the contents are closed.
+    assert window.run("return document.querySelector('.contents details').open") == (width == 1400)
+    window.wait("return document.querySelectorAll('.contents a[aria-current]').length === 1")
+
+
+def shown_learner(browser: Browser) -> list[str]:
+    """The learner that is seen, the one whose contents are seen, and the one in the box."""
+    found: list[str] = browser.run(
+        "const seen = (selector) => [...document.querySelectorAll(selector)]"
+        ".filter((one) => !one.hidden).map((one) => one.dataset.learner ?? one.dataset.contentsOf).join();"
+        "return [seen('.learner'), seen('[data-contents-of]'), document.getElementById('learner').value]"
+    )
+    return found
+
+
+def test_of_two_learners_one_is_seen_and_a_link_leads_to_the_other(
+    window: Browser, two_learners: Path
+) -> None:
+    window.resize(1400, 900)
+    window.visit(two_learners)
+    assert shown_learner(window) == ["lightgbm"] * 3
+
+    window.run("location.hash = '#xgboost-frugality'")
+    window.wait("return document.getElementById('xgboost-frugality').checkVisibility()")
+    assert shown_learner(window) == ["xgboost"] * 3
+    window.press("#learner", "lightgbm")
+    assert shown_learner(window) == ["lightgbm"] * 3
+
+    window.post("/url", {"url": "about:blank"})
+    window.visit(two_learners, "#xgboost-table-machines")
+    window.wait("return document.getElementById('xgboost-table-machines').checkVisibility()")
+    assert shown_learner(window) == ["xgboost"] * 3
+    assert window.console() == []
+
+
 def test_printing_opens_all_folds_and_closes_them_again(browser: Browser) -> None:
     browser.run("dispatchEvent(new Event('beforeprint'))")
     assert all(browser.run(FOLDS))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.report.build import Request, build
 from tests.helpers.browser import Browser
 from tests.report.rendering.conftest import DRAWN
 
@@ -99,21 +98,6 @@ return [...document.querySelectorAll('.plot > svg')].flatMap((svg) => {
       || box.top < whole.top - 0.5 || box.bottom > whole.bottom + 0.5;
   }).map((one) => one.textContent);
 })"""
-
-
-@pytest.fixture
-def narrow(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
-    """A report on tasks with a long metric, of which the losses of one differ a hundredfold."""
-    index = folder / "narrow" / "index.html"
-    if not index.exists():
-        write_run = request.getfixturevalue("write_run")
-        for method, last in (("cfo", 0.004), ("rs", 0.008)):
-            for fold in range(2):
-                for task, end in (("wide", last), ("even", 0.3 + last)):
-                    trials = [(1, 0.45, 1), (5, 0.4, 1), (40, end, 2)]
-                    write_run(task, method, fold, trials, metric="balanced_accuracy")
-        build(Request(tmp_path / "results", folder / "narrow", formats=("html", "csv")))
-    return index
 
 
 @pytest.mark.parametrize("width", [1400, 390, 320])

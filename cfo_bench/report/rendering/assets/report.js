@@ -182,11 +182,25 @@ for (const box of all(".edges")) {
   edges.observe(scroll.firstElementChild);
 }
 
+// --- learners: one is seen at a time ------------------------------------------------------------
+
+const choice = document.getElementById("learner");
+const showLearner = (name) => {
+  if (!choice) return;
+  choice.value = name;
+  for (const one of all(".learner")) one.hidden = one.dataset.learner !== name;
+  for (const list of all("[data-contents-of]")) list.hidden = list.dataset.contentsOf !== name;
+};
+choice?.addEventListener("change", () => { showLearner(choice.value); window.scrollTo(0, 0); });
+showLearner(choice?.value);
+
 // --- folds: a link into one opens it, and printing opens all ------------------------------------
 
 const reveal = () => {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(location.hash.slice(1));
   if (!target) return;
+  const learner = target.closest(".learner");
+  if (learner) showLearner(learner.dataset.learner);
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   (target.closest("details.fold") ?? target).scrollIntoView();
 };
@@ -206,23 +220,10 @@ reveal();
   addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
 }
 
-// --- learners and contents --------------------------------------------------------------------
+// --- contents: where the reader is --------------------------------------------------------------
 
 (() => {
-  const choice = document.getElementById("learner");
-  const learners = all(".learner");
-  const show = (name) => {
-    for (const one of learners) one.hidden = one.dataset.learner !== name;
-    for (const list of all("[data-contents-of]")) list.hidden = list.dataset.contentsOf !== name;
-  };
-  if (choice) {
-    choice.addEventListener("change", () => { show(choice.value); window.scrollTo(0, 0); });
-    const linked = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest(".learner");
-    if (linked) choice.value = linked.dataset.learner;
-    show(choice.value);
-    linked?.ownerDocument.getElementById(decodeURIComponent(location.hash.slice(1))).scrollIntoView();
-  }
-  const links = new Map(all(".contents a").map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
+  const links = new Map(all(".contents a").map((link) => [link.hash.slice(1), link]));
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
