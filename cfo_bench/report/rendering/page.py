@@ -18,15 +18,18 @@ from cfo_bench.report.rendering.assets import template
 from cfo_bench.report.rendering.explorer import chart, explorer, html_id, swatch_lines
 from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND
 from cfo_bench.report.rendering.prose import prose
-from cfo_bench.report.rendering.sheet import sheet
+from cfo_bench.report.rendering.sheet import scroll_box, sheet
 from cfo_bench.report.rendering.table_files import in_words
 
 # If a section has more figures, only the first is shown at once; the others open with a click. So does a
 # broad picture whose height is more than this share of its width.
 MOST_FIGURES = 6
 LONG_SHARE = 0.9
-# A picture with more pixels is made for both columns of a paper: it takes the whole width.
-BROAD_PIXELS = 1200
+# A picture with more pixels takes the whole width: half of it is too little for its text.
+BROAD_PIXELS = 900
+# The smallest text of a picture has 7 points, in a broad one 6: in these shares of the picture's pixels it is
+# 9 pixels high. A picture scrolls where there is less room, and is not made larger than the last share.
+LEAST_SHARE, LEAST_BROAD_SHARE, MOST_SHARE = 0.48, 0.54, 0.75
 # A table with more rows is too long for the text alternative of its figure.
 MOST_SPOKEN_ROWS = 40
 
@@ -176,21 +179,19 @@ class Page:
     def _is_long(self, part: LearnerPart, figure: Figure) -> bool:
         """Whether a picture would fill more than a screen."""
         size = self._size(part, figure)
-        return size is not None and size[0] > BROAD_PIXELS and size[1] > LONG_SHARE * size[0]
+        return size is not None and _is_broad(size) and size[1] > LONG_SHARE * size[0]
 
     def _figure(self, part: LearnerPart, figure: Figure) -> str:
         """The figure with its caption and links to its files."""
         picture = self._picture(part, figure)
         size = self._size(part, figure)
         save = ""
-        shape = ' class="broad"' if size is not None and size[0] > BROAD_PIXELS else ""
+        shape = ' class="broad"' if size is not None and _is_broad(size) else ""
         if figure.lines is not None:
             still = f"<noscript>{picture}</noscript>" if picture else ""
             picture = chart(figure.tables[0], figure.lines, part.leaders, figure.title) + still
             of = f'<span class="sr"> of {escape(figure.title)}</span>'
             save = f'<button type="button" class="svg">SVG{of}</button>'
-        elif shape and picture:
-            picture = f'<div class="edges"><div class="scroll">{picture}</div></div>'
         files = f"{save} {self._pictures(part, figure)}"
         if "csv" in self._formats:
             names = [f"CSV {at}" for at in range(1, len(figure.tables) + 1)]
@@ -204,14 +205,17 @@ class Page:
         )
 
     def _picture(self, part: LearnerPart, figure: Figure) -> str:
-        """The picture with its text alternative; nothing if it was not drawn."""
+        """The picture with its text alternative, in a box that scrolls; nothing if it was not drawn."""
         size = self._size(part, figure)
         if size is None:
             return ""
         link = escape(layout.href(layout.figure_file(part.learner, figure.name, "png")))
+        least = size[0] * (LEAST_BROAD_SHARE if _is_broad(size) else LEAST_SHARE)
         return (
-            f'<a class="picture" href="{link}"><img src="{link}" width="{size[0]}" height="{size[1]}" '
-            f'loading="lazy" alt="{escape(alternative(figure))}"></a>'
+            f'<div class="edges"><div {scroll_box(figure.title)}><a class="picture" href="{link}">'
+            f'<img src="{link}" width="{size[0]}" height="{size[1]}" loading="lazy" '
+            f'style="--least:{least:.0f}px;--most:{size[0] * MOST_SHARE:.0f}px" '
+            f'alt="{escape(alternative(figure))}"></a></div></div>'
         )
 
     def _size(self, part: LearnerPart, figure: Figure) -> PictureSize | None:
@@ -237,6 +241,10 @@ class Page:
             if kind in self._formats
         )
         return sheet(table, _anchor(part.learner, f"table-{table.name}"), files, part.looks, folded)
+
+
+def _is_broad(size: PictureSize) -> bool:
+    return size[0] > BROAD_PIXELS
 
 
 def _series(figure: Figure) -> str:

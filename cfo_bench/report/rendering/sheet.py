@@ -34,11 +34,10 @@ def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], fold
     note = table.note + (cut if len(shown) < len(table.rows) else "")
     title = f"<h3>{escape(table.title)}</h3>"
     tools = f'{_filter(table, anchor)}<span class="files">{files}</span>'
-    box = "scroll long" if len(shown) > MOST_SEEN_ROWS else "scroll"
+    box = scroll_box(table.title, is_long=len(shown) > MOST_SEEN_ROWS)
     content = (
         f'<p class="note" id="{anchor}-note">{prose(note)}</p>\n'
-        f'<div class="edges"><div class="{box}" tabindex="0" role="region" '
-        f'aria-label="{escape(table.title)}">'
+        f'<div class="edges"><div {box}>'
         f'<table class="data" id="{anchor}" aria-describedby="{anchor}-note">'
         f'<caption class="sr">{escape(table.title)}</caption>\n{_content(table, shown, looks)}'
         "</table></div></div>"
@@ -50,6 +49,11 @@ def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], fold
         f'<details class="sheet"><summary class="head">{title}{rows}</summary>\n'
         f'<div class="head">{tools}</div>\n{content}</details>'
     )
+
+
+def scroll_box(title: str, is_long: bool = False) -> str:
+    """The attributes of a box that scrolls, also by the keyboard, where its content is larger."""
+    return f'class="scroll{" long" * is_long}" tabindex="0" role="region" aria-label="{escape(title)}"'
 
 
 def _filter(table: Table, anchor: str) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cfo_bench.report.rendering import style
+from cfo_bench.report.rendering.page import BROAD_PIXELS
 from tests.helpers.browser import Browser
 
 pytestmark = pytest.mark.timeout(240)
@@ -33,6 +35,68 @@ def test_a_table_that_is_wider_than_its_box_shows_that_there_is_more(crowd: Brow
         "return !box.parentElement.classList.contains('more-right')"
     )
     assert end[0] == pytest.approx(end[1], abs=1)
+
+
+@at_one_width
+@pytest.mark.parametrize("width", [1400, 1160, 768, 390])
+def test_the_text_of_a_picture_can_be_read_on_any_screen(crowd: Browser, width: int) -> None:
+    crowd.resize(width, 900)
+    pictures = crowd.run(
+        "return [...document.querySelectorAll('figure img')].filter((one) => one.checkVisibility())"
+        ".map((one) => [one.getAttribute('src'), one.clientWidth, one.clientHeight,"
+        "one.getAttribute('width'), one.getAttribute('height')])"
+    )
+
+    assert len(pictures) > 8
+    for name, wide, high, *pixels in pictures:
+        own = [int(size) for size in pixels]
+        share = wide / own[0]
+        # Names at the ends of lines are smaller than all other text, and stand in broad pictures.
+        points = style.SMALL - 1 if own[0] > BROAD_PIXELS else style.SMALL
+        assert points / 72 * style.DOTS_PER_INCH * share > 8.9, name
+        assert share < 0.76, name
+        assert high / wide == pytest.approx(own[1] / own[0], rel=0.02), name
+    assert crowd.run("return document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("crowd", [390], indirect=True)
+def test_a_picture_that_goes_on_says_so_on_both_sides_and_can_be_scrolled_by_the_keyboard(
+    crowd: Browser,
+) -> None:
+    crowd.wait("return !!document.querySelector('figure .edges.more-right')")
+    crowd.run(
+        "window.box = document.querySelector('figure .edges.more-right').firstElementChild;"
+        "box.scrollLeft = 30; box.parentElement.scrollIntoView({behavior: 'instant'})"
+    )
+    for side, pseudo in (("left", "::before"), ("right", "::after")):
+        crowd.wait(f"return getComputedStyle(box.parentElement, '{pseudo}').opacity === '1'")
+        assert crowd.run(f"return getComputedStyle(box.parentElement, '{pseudo}').{side}") == "0px"
+    assert crowd.run("return [box.tabIndex, box.role, box.ariaLabel.length > 5]") == [0, "region", True]
+    # What has nothing to scroll is no stop for the keyboard.
+    crowd.resize(1400, 900)
+    crowd.wait("return [...document.querySelectorAll('figure .scroll')].every((one) => one.tabIndex === -1)")
+
+
+@at_one_width
+def test_a_shade_at_the_edge_is_seen_on_light_and_on_dark(crowd: Browser) -> None:
+    def shades(of: str) -> list[int]:
+        """How light the shade is, and what it lies on, from 0 to 255."""
+        found: list[int] = crowd.run(
+            "const light = (colour) => Number(colour.match(/\\d+/)[0]);"
+            "const edges = document.querySelector(arguments[0]);"
+            "const ground = edges.querySelector('.picture') ?? document.body;"
+            "return [light(getComputedStyle(edges, '::after').backgroundImage.match(/rgba?\\(.*?\\)/)[0]),"
+            "light(getComputedStyle(ground).backgroundColor)]",
+            of,
+        )
+        return found
+
+    for scheme in ("light", "dark"):
+        crowd.prefer(scheme)
+        for of in (".sheet .edges", "figure .edges"):
+            shade, ground = shades(of)
+            assert abs(shade - ground) > 100, f"{of} on {scheme}"
+    crowd.prefer("light")
 
 
 OVERLAPS = """

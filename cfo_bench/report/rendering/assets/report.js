@@ -166,11 +166,13 @@ for (const panel of all(".panel.chart")) {
   new CurveChart(panel, task, { off: new Set(), asScore: false, ...task.view });
 }
 
-// --- tables that are larger than their box: a shadow where more is to be seen ------------------
+// --- tables and pictures that are larger than their box: a shade where more is to be seen -------
 
 const edges = new ResizeObserver((entries) => { for (const entry of entries) shade(entry.target.closest(".edges")); });
 const shade = (box) => {
-  const { scrollLeft, scrollWidth, clientWidth, scrollTop, scrollHeight, clientHeight } = box.firstElementChild;
+  const scroll = box.firstElementChild;
+  const { scrollLeft, scrollWidth, clientWidth, scrollTop, scrollHeight, clientHeight } = scroll;
+  scroll.tabIndex = scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1 ? 0 : -1;
   box.classList.toggle("more-left", scrollLeft > 1);
   box.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 1);
   box.classList.toggle("more-below", scrollTop + clientHeight < scrollHeight - 1);
