@@ -7,5 +7,6 @@ from html import escape
 
 
 def prose(text: str) -> str:
-    """Escaped, with no line break between a number and its unit."""
-    return re.sub(r"(?<=\d) (?=(%|s|MB)(?!\w))", "\u00a0", escape(text))
+    """Escaped, with words between backticks as code, and no line break between a number and its unit."""
+    whole = re.sub(r"(?<=\d) (?=(%|s|MB)(?!\w))", "\u00a0", escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", whole)

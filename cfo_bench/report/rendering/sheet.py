@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
+from html import escape, unescape
 
 from cfo_bench.report.contents import CellValue, Table
 from cfo_bench.report.looks import Look
@@ -14,11 +14,13 @@ from cfo_bench.report.rendering.prose import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
 # The most rows of a table on the page; its files have all.
-MOST_ROWS = 500
+MOST_ROWS = 100
 # A table with more rows scrolls inside its box.
 MOST_SEEN_ROWS = 25
 # Fewer rows need no filter.
 FEWEST_FILTERED = 6
+# Of a longer note only the first sentence stands above its table, which would be off a small screen.
+MOST_LETTERS_ABOVE = 200
 
 # Columns of methods' names, which get a piece of the method's line.
 _METHODS = ("method", "other")
@@ -26,29 +28,46 @@ _METHODS = ("method", "other")
 # Cells that don't reach the best sort after all that do, however long those took.
 _WORSE = 1e9
 
+# Ems that a letter takes in print, the space between two columns, and a piece of a method's line.
+_LETTER, _GAP, _PIECE = 0.68, 0.5, 1.5
+# A longer word is a hash, which may be broken in print.
+_LONGEST_WORD = 60
+
 
 def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], folded: bool = False) -> str:
     """The table with its title, note, filter and `files` (links). If `folded`, only the title is seen."""
     shown = table.rows[:MOST_ROWS]
     cut = f" Here are the first {len(shown):,} of {len(table.rows):,} rows; the files have all."
-    note = table.note + (cut if len(shown) < len(table.rows) else "")
+    above, below = _parts(table.note + (cut if len(shown) < len(table.rows) else ""))
     title = f"<h3>{escape(table.title)}</h3>"
     tools = f'{_filter(table, anchor)}<span class="files">{files}</span>'
     box = scroll_box(table.title, is_long=len(shown) > MOST_SEEN_ROWS)
+    head, body = _head(table, looks), _body(table, shown, looks)
+    # Folded tables are not printed.
+    breadth = "" if folded else f' style="--ems:{_ems([head, *body]):.0f}"'
     content = (
-        f'<p class="note" id="{anchor}-note">{prose(note)}</p>\n'
+        f'<p class="note" id="{anchor}-note">{prose(above)}</p>\n'
         f'<div class="edges"><div {box}>'
-        f'<table class="data" id="{anchor}" aria-describedby="{anchor}-note">'
-        f'<caption class="sr">{escape(table.title)}</caption>\n{_content(table, shown, looks)}'
-        "</table></div></div>"
+        f'<table class="data" id="{anchor}" aria-describedby="{anchor}-note"{breadth}>'
+        f'<caption class="sr">{escape(table.title)}</caption>\n'
+        f"{_rows('thead', [head])}\n{_rows('tbody', body)}</table></div></div>"
+        + (f'\n<p class="note below">{prose(below)}</p>' if below else "")
     )
     if not folded:
         return f'<div class="sheet"><div class="head">{title}{tools}</div>\n{content}</div>'
-    rows = f"<span>{len(table.rows):,} rows</span>"
+    rows = f"<span>{len(table.rows):,} row{'s' * (len(table.rows) != 1)}</span>"
     return (
         f'<details class="sheet"><summary class="head">{title}{rows}</summary>\n'
         f'<div class="head">{tools}</div>\n{content}</details>'
     )
+
+
+def _parts(note: str) -> tuple[str, str]:
+    """What stands above the table, and below it."""
+    if len(note) <= MOST_LETTERS_ABOVE:
+        return note, ""
+    first, *rest = re.split(r"(?<=[.?]) (?=[A-Z`×−])", note, maxsplit=1)
+    return first, "".join(rest)
 
 
 def scroll_box(title: str, is_long: bool = False) -> str:
@@ -66,25 +85,46 @@ def _filter(table: Table, anchor: str) -> str:
     )
 
 
-def _content(table: Table, shown: Sequence[Sequence[CellValue]], looks: Mapping[str, Look]) -> str:
-    numeric = [is_numeric(table, at) for at in range(len(table.columns))]
-    write = [_writer(row[at] for row in shown) for at in range(len(table.columns))]
-    names = "".join(
-        f'<th scope="col"{_number_class(is_number)}>'
+def _head(table: Table, looks: Mapping[str, Look]) -> list[str]:
+    return [
+        f'<th scope="col"{_number_class(is_numeric(table, at))}>'
         f"{swatch(looks[name]) if name in looks and name in table.verbatim else ''}"
         f"{escape(table.heading(name))}</th>"
-        for name, is_number in zip(table.columns, numeric, strict=True)
-    )
-    body = []
-    for row in shown:
-        cells = [
+        for at, name in enumerate(table.columns)
+    ]
+
+
+def _body(table: Table, shown: Sequence[Sequence[CellValue]], looks: Mapping[str, Look]) -> list[list[str]]:
+    numeric = [is_numeric(table, at) for at in range(len(table.columns))]
+    write = [_writer(row[at] for row in shown) for at in range(len(table.columns))]
+    return [
+        [
             _name_cell(value, at == 0, looks.get(value) if table.columns[at] in _METHODS else None)
             if isinstance(value, str) and (at == 0 or table.columns[at] in _METHODS)
             else _cell(value, numeric[at], write[at])
             for at, value in enumerate(row)
         ]
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<thead><tr>{names}</tr></thead>\n<tbody>\n" + "\n".join(body) + "\n</tbody>"
+        for row in shown
+    ]
+
+
+def _rows(part: str, rows: Iterable[Sequence[str]]) -> str:
+    lines = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return f"<{part}>\n{lines}\n</{part}>"
+
+
+def _ems(rows: Iterable[Sequence[str]]) -> float:
+    """How broad the table is in print, where cells are broken between words: in multiples of its type size.
+
+    The style sheet makes the type so small that the table fits on the paper.
+    """
+    return sum(max(map(_cell_ems, column)) + _GAP for column in zip(*rows, strict=True))
+
+
+def _cell_ems(cell: str) -> float:
+    words = unescape(re.sub(r"<[^>]*>", "", cell)).split(" ")
+    longest = max(len(word) if len(word) <= _LONGEST_WORD else 1 for word in words)
+    return _LETTER * longest + _PIECE * ("<svg" in cell)
 
 
 def _name_cell(name: str, is_head: bool, look: Look | None) -> str:
@@ -98,34 +138,55 @@ def _cell(value: CellValue, is_number: bool, write: Callable[[float], str]) -> s
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int):
-        return f'<td class="number" data-v="{value}">{value:,}</td>'
+        return f'<td class="number" data-v="{value}">{_minus(f"{value:,}")}</td>'
     if isinstance(value, float):
         return f'<td class="number" data-v="{value!r}">{write(value)}</td>'
     return _text_cell(value)
 
 
 def _text_cell(text: str) -> str:
-    """A cell of the optimality table sorts by how good it is; other text by the alphabet."""
-    if best := re.fullmatch(r"\*\*(.+)\*\*(.*)", text):
-        return f'<td class="best" data-v="0"><strong>{escape(best[1])}</strong>{escape(best[2])}</td>'
+    """A score with its deviation sorts by the score; a cell of the optimality table by how good it is."""
+    best = re.fullmatch(r"\*\*(.+)\*\*(.*)", text)
+    key = _sort_key(best[1] if best else text, best is not None)
+    if key is None and len(text) > _LONGEST_WORD:
+        # A long text is broken between words. A hash has no spaces: it is cut at the end of the column.
+        mark = 'class="wide"' if " " in text else f'title="{escape(text)}"'
+        return f"<td {mark}>{escape(text)}</td>"
+    marks = ' class="best"' * (best is not None) + (f' data-v="{key}"' if key is not None else "")
+    if key is not None:  # in print a score may be broken before its deviation, and nowhere else
+        text = re.sub(r"^(\**)-(?=\d)", "\\1\u2212", text).replace(" ± ", " ±\u00a0")
+    content = re.sub(r"^\*\*(.+)\*\*", r"<strong>\1</strong>", escape(text))
+    return f"<td{marks}>{content}</td>"
+
+
+def _sort_key(text: str, is_best: bool) -> str | None:
+    """The number that a cell sorts by; None if it is sorted by the alphabet."""
+    if score := re.fullmatch(r"(-?\d+\.\d{4})( ± .*)?", text):
+        return score[1]
+    if is_best:
+        return "0"
+    if reference := re.match(r"(-?\d+\.\d{4}) \(", text):
+        return reference[1]
     if slower := re.match(r"×(\d+\.\d)", text):
-        return f'<td data-v="{slower[1]}">{escape(text)}</td>'
+        return slower[1]
     if worse := re.match(r"-(\d+\.\d)%", text):
-        return f'<td data-v="{_WORSE + float(worse[1])!r}">{escape(text.replace("-", "−", 1))}</td>'
-    if len(text) <= 60:
-        return f"<td>{escape(text)}</td>"
-    # A long text is broken between words. A hash has no spaces: it is cut at the end of the column.
-    mark = 'class="wide"' if " " in text else f'title="{escape(text)}"'
-    return f"<td {mark}>{escape(text)}</td>"
+        return repr(_WORSE + float(worse[1]))
+    return None
 
 
 def _writer(values: Iterable[CellValue]) -> Callable[[float], str]:
-    """One number of decimals for a whole column."""
+    """One way of writing numbers for a whole column: so many decimals, or else as powers of ten."""
     sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
-    if not sizes or min(sizes) < 1e-3 or max(sizes) >= 1e6:
-        return lambda value: f"{value:.4g}"
-    decimals = min(max(3 - math.floor(math.log10(max(sizes))), 0), 4)
-    return lambda value: f"{value:,.{decimals}f}"
+    least, most = (math.floor(math.log10(size)) for size in (min(sizes), max(sizes))) if sizes else (0, 0)
+    # Four digits of the largest; of the smallest two, for which there may be two more decimals.
+    decimals = max(min(max(3 - most, 0), 4), min(1 - least, 6) if least < -3 else 0)
+    if least < -5 or most > 5 or most + decimals > 8:
+        return lambda value: _minus(f"{value:.2e}")
+    return lambda value: _minus(f"{value:z,.{decimals}f}")
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "\u2212")
 
 
 def _number_class(is_number: bool) -> str:

@@ -119,6 +119,25 @@ def test_a_table_is_sorted_and_filtered(browser: Browser) -> None:
     assert names(visible_only=True) == ["shuttle"]
 
 
+def test_scores_sort_by_their_number_whether_they_are_the_best_or_not(browser: Browser) -> None:
+    table = "#xgboost-table-scores"
+
+    def scores() -> list[float]:
+        found: list[str] = browser.run(
+            "return [...document.querySelectorAll(`${arguments[0]} tbody tr`)].map((row) =>"
+            "row.cells[3].textContent)",
+            table,
+        )
+        return [float(text.split()[0].replace("\u2212", "-")) for text in found]
+
+    assert browser.run("return !!document.querySelector(`${arguments[0]} td:nth-child(4).best`)", table)
+    given = scores()
+    browser.click(f"{table} thead th:nth-child(4) button")
+    assert scores() == sorted(given) != given
+    browser.click(f"{table} thead th:nth-child(4) button")
+    assert scores() == sorted(given, reverse=True)
+
+
 def test_a_link_leads_to_its_file(browser: Browser, page: Path) -> None:
     link = ".explorer .panel a.csv"
     address = browser.run("return document.querySelector(arguments[0]).href", link)

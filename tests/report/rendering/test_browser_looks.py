@@ -99,6 +99,46 @@ def test_a_shade_at_the_edge_is_seen_on_light_and_on_dark(crowd: Browser) -> Non
     crowd.prefer("light")
 
 
+# The words of printed tables that are broken, or stand beyond the edge of their table or of the paper.
+LOST = """
+const lost = [];
+for (const table of document.querySelectorAll('table.data')) {
+  if (!table.checkVisibility()) continue;
+  const { right, bottom } = table.closest('.edges').getBoundingClientRect();
+  for (const cell of table.querySelectorAll('td:not([title]), th')) {
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+      for (const word of text.data.matchAll(/[^ -]+/g)) {
+        const range = new Range();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        const boxes = [...range.getClientRects()];
+        if (new Set(boxes.map((one) => Math.round(one.top))).size > 1) lost.push(`broken: ${word[0]}`);
+        const isOut = (one) => one.right > right + 1 || one.bottom > bottom + 1;
+        if (boxes.some(isOut)) lost.push(`cut off: ${word[0]}`);
+      }
+    }
+  }
+}
+return lost"""
+
+
+@at_one_width
+@pytest.mark.parametrize("paper", [718, 560])
+def test_nothing_of_a_table_is_lost_in_print(crowd: Browser, paper: int) -> None:
+    crowd.devtools("Emulation.setEmulatedMedia", media="print")
+    crowd.resize(paper, 1000)
+    try:
+        sizes = crowd.run(
+            "return [...document.querySelectorAll('table.data')].filter((one) => one.checkVisibility())"
+            ".map((one) => parseFloat(getComputedStyle(one).fontSize))"
+        )
+        assert len(sizes) > 8 and 4 < min(sizes) < max(sizes) < 9
+        assert crowd.run(LOST) == []
+    finally:
+        crowd.devtools("Emulation.setEmulatedMedia", media="")
+
+
 OVERLAPS = """
 const crossed = [];
 for (const svg of document.querySelectorAll('.panel .plot > svg')) {

@@ -79,8 +79,54 @@ def test_a_column_of_numbers_has_one_number_of_decimals_and_keeps_them_all_to_so
     ]
 
 
+def shown(*values: Any) -> list[str]:
+    return re.findall(r">([^<]+)</td>", html(rows(*values)))
+
+
 def test_numbers_small_and_large_keep_their_digits() -> None:
-    assert re.findall(r">([^<]+)</td>", html(rows(1.5e-7, 2.5e8))) == ["1.5e-07", "2.5e+08"]
+    assert shown(1.5e-7, 2.5e8) == ["1.50e\u221207", "2.50e+08"]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ((0.0, 0.00042, 0.25), ["0.00000", "0.00042", "0.25000"]),
+        ((-0.0114, -0.0005698, 0.0), ["\u22120.01140", "\u22120.00057", "0.00000"]),
+        ((0.04, 1.7e-17, 0.0), ["4.00e\u221202", "1.70e\u221217", "0.00e+00"]),
+        ((1234.5, 0.00012), ["1,234.50000", "0.00012"]),
+        ((-0.00004, 12.5), ["\u22120.000040", "12.500000"]),
+        ((-3, 1_200), ["\u22123", "1,200"]),
+    ],
+)
+def test_the_numbers_of_a_column_are_written_in_one_way(values: tuple[float, ...], texts: list[str]) -> None:
+    assert shown(*values) == texts
+
+
+def test_scores_sort_by_their_number_whether_they_are_the_best_or_not() -> None:
+    text = html(
+        rows("**0.9687 ± 0.0273**", "0.9573 ± 0.0335", "-0.1200", "no result", "0.9100 (auto-sklearn)")
+    )
+
+    assert re.findall(r'data-v="([^"]*)"', text) == ["0.9687", "0.9573", "-0.1200", "0.9100"]
+    assert '<td class="best" data-v="0.9687"><strong>0.9687 ±\u00a00.0273</strong></td>' in text
+    assert ">\u22120.1200<" in text and "auto-sklearn" in text
+
+
+def test_a_long_note_stands_below_its_table_but_for_its_first_sentence() -> None:
+    note = "One row for each `method`, over 12 tasks. " + "What a column means. " * 12
+    text = html(replace(rows(1), note=note.strip()))
+
+    above, below = text.split("<table")
+    assert "One row for each <code>method</code>, over 12 tasks.</p>" in above
+    assert "What a column means" not in above and below.count("What a column means.") == 12
+    short = html(replace(rows(1), note="One row. And another sentence."))
+    assert "One row. And another sentence.</p>" in short.split("<table")[0]
+    assert short.endswith("</table></div></div></div>")
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1 row"), (2, "2 rows"), (1_000, "1,000 rows")])
+def test_a_folded_table_says_how_many_rows_it_has(n: int, said: str) -> None:
+    assert f"<span>{said}</span>" in sheet(rows(*range(n)), "t", "", {}, folded=True)
 
 
 def test_a_table_that_is_too_long_for_a_page_says_how_much_is_shown() -> None:
@@ -154,6 +200,12 @@ def test_a_table_without_rows_has_no_place_on_the_page(write_run: Any, tmp_path:
 
 def test_a_number_stays_on_the_line_of_its_unit() -> None:
     assert prose("5 % of 2 s & 3 seconds, 4 MB") == "5\u00a0% of 2\u00a0s &amp; 3 seconds, 4\u00a0MB"
+
+
+def test_words_between_backticks_are_code() -> None:
+    assert prose("`cfo-bench best` makes <a> `b`.") == (
+        "<code>cfo-bench best</code> makes &lt;a&gt; <code>b</code>."
+    )
 
 
 def test_a_name_of_any_kind_is_a_file_and_a_link_to_it() -> None:

@@ -31,8 +31,9 @@ for (const table of all("table.data")) {
     const cell = row.cells[column];
     return cell.dataset.v === undefined ? cell.textContent : cell.dataset.v === "" ? null : Number(cell.dataset.v);
   };
-  const compare = (a, b) =>
-    typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+  // Numbers, then words such as "no result", then what is missing, whichever way each of them is sorted.
+  const kind = (value) => (typeof value === "number" ? 0 : value === null ? 2 : 1);
+  const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
   heads.forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -47,8 +48,7 @@ for (const table of all("table.data")) {
       const sign = order === "descending" ? -1 : 1;
       const rows = order === "none" ? given : [...given].sort((one, two) => {
         const a = key(one, column), b = key(two, column);
-        // What is missing stays at the end, whichever way the rest is sorted.
-        return a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b);
+        return kind(a) - kind(b) || sign * compare(a, b);
       });
       body.append(...rows);
     });
@@ -58,11 +58,12 @@ for (const table of all("table.data")) {
 for (const box of all("input.filter")) {
   const table = document.getElementById(box.getAttribute("aria-controls"));
   const count = document.getElementById(`${box.id}-count`);
+  const plain = (text) => text.toLowerCase().replaceAll("−", "-"); // a minus as it is typed
   box.addEventListener("input", () => {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = plain(box.value).split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of table.tBodies[0].rows) {
-      const text = row.textContent.toLowerCase();
+      const text = plain(row.textContent);
       row.hidden = !words.every((word) => text.includes(word));
       shown += !row.hidden;
     }
