@@ -36,7 +36,8 @@ def section(results: LearnerResults) -> Section | None:
         + (f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""),
         (table,),
         partial(draw, table, tuple(drawn), results.leaders),
-        alt=" ".join(ends_in_words(_known(table, name), _lines(name)) for name in drawn[:1]),
+        alt=f"A panel for each of {', '.join(drawn)}. "
+        + ends_in_words(_known(table, drawn[0]), _lines(drawn[0])),
     )
     return Section(
         "footprint",

@@ -12,7 +12,13 @@ from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.optimality_cells import normalised
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
+from cfo_bench.report.rendering.boxes import (
+    BOX_COLUMNS,
+    FEWEST_FOR_A_BOX,
+    box,
+    paint_boxes,
+    values_in_words,
+)
 from cfo_bench.report.rendering.dots import lanes
 
 if TYPE_CHECKING:
@@ -28,6 +34,8 @@ _FLOOR = 0.0
 # The width of a marker, as a share of the axis, and its height in inches.
 _MARKER = 0.03
 _LANE_INCHES = 0.065
+# How much is seen of a marker that did not reach the best score.
+_PALE = 0.35
 
 
 def section(results: LearnerResults) -> Section:
@@ -53,8 +61,9 @@ def section(results: LearnerResults) -> Section:
                 "score-boxes",
                 f"Scaled scores ({base} = 100)",
                 "A box holds the middle half of the tasks, its line is the median. Whiskers reach to the "
-                "furthest task within 1.5 times the length of the box; dots are tasks beyond. With fewer "
-                "than six tasks, every task is a dot and there is no box.",
+                "furthest task within 1.5 times the length of the box; dots are tasks beyond."
+                if len(scored) >= FEWEST_FOR_A_BOX
+                else f"Every dot is a task: {len(scored)} are too few for boxes.",
                 (boxes, cells),
                 partial(draw_boxes, boxes, cells, base),
                 alt=f"Scaled scores over tasks, {base} = 100. {values_in_words(_scores(cells))}",
@@ -63,7 +72,7 @@ def section(results: LearnerResults) -> Section:
                 "scores-by-task",
                 f"Scaled scores on every task ({base} = 100)",
                 "Higher is better. The legend says on how many of the tasks a method scores over "
-                f"{HIGH:g}. A coloured marker reaches the task's best score within the budget, a black one "
+                f"{HIGH:g}. A full marker reaches the task's best score within the budget, a pale one "
                 f"does not. Scores under {_FLOOR:g} are drawn at the edge.",
                 (cells, shares),
                 partial(draw_scores, cells, shares, base),
@@ -149,7 +158,8 @@ def _boxes(results: LearnerResults, cells: Table) -> Table:
         "score-boxes",
         f"Boxes of the scaled scores ({results.baseline} = 100)",
         "One row for each method, over tasks: quartiles, and the whiskers, which reach to the furthest score "
-        "within 1.5 times the length of the box.",
+        f"within 1.5 times the length of the box. Fewer than {FEWEST_FOR_A_BOX} tasks have a median and a "
+        "mean only.",
         ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
@@ -180,7 +190,7 @@ def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
     for is_reached in (True, False):
         own = [row for row in records if (row["seconds_to_best"] is not None) == is_reached]
-        _paint_markers(axes, own, "" if is_reached else "black", clip_on=False)
+        _paint_markers(axes, own, alpha=1.0 if is_reached else _PALE, clip_on=False)
     style.dress(axes, x=f"scaled score ({base} = 100)", grid="x")
     _legend(canvas, shares, "share_over_90")
     return canvas
@@ -199,12 +209,12 @@ def draw_times(cells: Table, shares: Table, seconds: str) -> Canvas:
     return canvas
 
 
-def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], colour: str = "", **how: Any) -> None:
-    """A marker for each record, in this colour or that of its method. One call a method: that is fast."""
+def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], **how: Any) -> None:
+    """A marker for each record. One call a method: that is fast."""
     for method in dict.fromkeys(row["method"] for row in records):
         x, y = ([row[name] for row in records if row["method"] == method] for name in ("x", "y"))
         found = look(method)
-        axes.plot(x, y, found.marker, color=colour or found.colour, markersize=4, **how)
+        axes.plot(x, y, found.marker, color=found.colour, markersize=4, **how)
 
 
 def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) -> tuple[Canvas, Axes]:

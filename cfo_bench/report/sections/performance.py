@@ -75,8 +75,8 @@ def section(results: LearnerResults) -> Section:
         "performance",
         "Performance over time",
         "How low the loss of each method is at each moment: the mean over folds of the best loss so far. A "
-        "line starts when every fold has a first result. A shade is the 95 % confidence interval of the "
-        "mean.",
+        f"line starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
+        "shade is the 95 % confidence interval of the mean.",
         figures=tuple(figures),
         warnings=(f"{some(lonely)}: only one fold, so no confidence interval",) if lonely else (),
         place=Place.SUPPORT,
