@@ -8,7 +8,7 @@ from functools import cached_property
 
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
-from cfo_bench.report.numbers.leaders import leaders
+from cfo_bench.report.numbers.leaders import best_first, leaders
 from cfo_bench.report.numbers.run_losses import NOT_COMPARED, run_steps
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.scoring import score_tasks
@@ -35,6 +35,11 @@ class LearnerResults:
     def methods(self) -> list[str]:
         """The methods that are compared, in the order of tables: all but references and studies."""
         return in_order({one.method for one in self.digests} - set(NOT_COMPARED))
+
+    @cached_property
+    def best_first(self) -> list[str]:
+        """The same by mean rank: the order of columns in tables that are wider than a screen."""
+        return best_first(self.scores)
 
     @cached_property
     def joint(self) -> Joint:
