@@ -17,6 +17,7 @@ from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.uncounted_trials import uncounted_trials
 from cfo_bench.report.reading.conditions import unequal_conditions
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.digest import Digest
@@ -83,7 +84,7 @@ def _build(request: Request, progress: OnProgress) -> Built:
         digests, warnings = _read(request, digests_file, drawing, progress)
         folder = Folder(request.out)
         parts = _parts(request, digests, drawing, folder, progress)
-        warnings += [f"{part.learner}: {line}" for part in parts for line in part.overview.left_out]
+        warnings += [f"{part.learner}: {line}" for part in parts for line in part.notices]
         for part in parts:
             _write_tables(folder, part, request.formats)
             if "html" in request.formats:
@@ -168,6 +169,7 @@ def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
         looks={one.method: look(one.method) for one in standings.standings},
         leaders=results.leaders,
         curve_tables=[_curve_table(found, task.task) for task in results.scores],
+        notices=[*standings.left_out, *uncounted_trials(results)],
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.run_losses import NOT_COMPARED
+from cfo_bench.report.numbers.run_losses import NOT_COMPARED, incumbents
 from cfo_bench.report.reading.digest import Digest
 
 NOT_RUN = "not finished, or not run"
@@ -63,13 +63,15 @@ def _verdict(
     if is_left_out:
         return LEFT_OUT, one.error
     if not results.steps(one).seconds:
-        return NO_RESULT, one.error or _statuses(one)
+        return NO_RESULT, one.error or _why(results, one)
     if not is_shared:
         return NOT_SHARED, one.error
     return "", None
 
 
-def _statuses(one: Digest) -> str:
+def _why(results: LearnerResults, one: Digest) -> str:
+    if incumbents(one, results.full_rows_only).seconds:
+        return "no incumbent has a test score"
     return ", ".join(f"{n} {status}" for status, n in one.statuses.items()) or "no trial ended"
 
 
