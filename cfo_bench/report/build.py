@@ -22,7 +22,7 @@ from cfo_bench.report.reading.conditions import unequal_conditions
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.imported import completed, is_imported, origin
-from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
+from cfo_bench.report.reading.load import Selection, is_reference, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.reading.shortening import as_if_ended
 from cfo_bench.report.rendering import assets, layout
@@ -183,7 +183,8 @@ def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:
 
 
 def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:
-    budgets = sorted({one.budget_seconds for one in digests})
+    compared = [one for one in digests if not is_reference(one)] or digests
+    budgets = sorted({one.budget_seconds for one in compared})
     budget = " to ".join(dict.fromkeys(f"{seconds:g} s" for seconds in (budgets[0], budgets[-1])))
     return [
         ("tasks", f"{len(scores)}"),

@@ -115,6 +115,20 @@ def test_imported_runs_never_outvote_measured_ones(tmp_path: Path) -> None:
     assert methods(report(tmp_path)) == {"cfo"}
 
 
+def test_the_budget_of_an_imported_run_is_that_of_the_methods_beside_it(tmp_path: Path) -> None:
+    measured(tmp_path)
+    for fold in range(6):
+        path = write_run(tmp_path / "results", "wine", "constant", fold, [(0.1, 0.5, 0.1)])
+        path.write_bytes(path.read_bytes().replace(b'"budget_seconds":100.0', b'"budget_seconds":2.0'))
+    for fold in (0, 1):
+        imported(tmp_path, (1.0, 0.35), (40.0, 0.05), fold=fold)
+
+    [overview] = report(tmp_path).overviews
+
+    # Within 2 s its best loss is 0.35, and cfo's 0.10 wins.
+    assert {one.method: one.wins for one in overview.standings} == {"cfo": 0, "rs": 0, "imported tpe": 1}
+
+
 def test_a_report_of_imported_runs_alone_has_them_all(tmp_path: Path) -> None:
     imported(tmp_path, (1.0, 0.35), (40.0, 0.05))
     imported(tmp_path, (1.0, 0.35), (60.0, 0.10), method="smac")

@@ -293,6 +293,25 @@ def test_a_budget_reads_longer_runs_as_if_they_had_ended_then(write_run: Any, tm
     assert [one.method for one in short.overviews[0].standings] == ["rs", "cfo"]
 
 
+def test_references_with_another_budget_scale_the_scores_and_are_no_part_of_the_facts(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for task in ("t", "u", "v"):
+        for method, loss in (("cfo", 0.1), ("rs", 0.2)):
+            write_run(task, method, 0, [(1, loss, 0.5)])
+        for fold in range(3):
+            change(write_run(task, "constant", fold, [(0.1, 0.5, 0.1)]), "spec", budget_seconds=2.0)
+            change(write_run(task, "tuned-rf", fold, [(1.5, 0.25, 1)]), "spec", budget_seconds=2.0)
+
+    for budget in (None, 1.2):
+        (found,) = report(tmp_path, formats=("html", "csv"), budget_seconds=budget).overviews
+        assert [(one.method, one.wins) for one in found.standings] == [("cfo", 3), ("rs", 0)]
+        page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+        assert f"<li>budget of a run <b>{budget or 100:g} s</b></li>" in page
+        # (0.5 - 0.1) / (0.5 - 0.25)
+        assert "1.6000 (1s)" in (tmp_path / "out/xgboost/tables/optimality.csv").read_text()
+
+
 def test_what_is_left_out_stands_at_the_top_with_numbers(write_run: Any, tmp_path: Path) -> None:
     for method in ("cfo", "rs"):
         for fold in range(4):

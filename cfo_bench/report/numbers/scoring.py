@@ -44,7 +44,8 @@ def score_tasks(digests: Sequence[Digest], full_rows_only: bool = False) -> list
 
 def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskScores:
     """The scores of all methods on the one (learner, task) that the digests are of."""
-    first = digests[0]
+    # The references may have had another budget.
+    first = next((one for one in digests if one.method not in NOT_COMPARED), digests[0])
     by_method: dict[str, list[Digest]] = {}
     for one in sorted(digests, key=lambda one: (one.method, one.fold, one.seed)):
         by_method.setdefault(one.method, []).append(one)

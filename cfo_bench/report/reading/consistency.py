@@ -1,7 +1,8 @@
 """Which runs may be compared: those made with the same settings. Others are left out, with a warning.
 
 Where the runs of a task differ in a setting, those that most of them share are kept: one stray run does not
-take the task out of the report.
+take the task out of the report. The references, which scale the scores, have no say in it; they may have any
+budget, but must have the other settings.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import orjson
 from cfo_bench.registry import label
 from cfo_bench.report.reading.digest import Digest, State, Steps
 from cfo_bench.report.reading.imported import imported_clock, is_imported
+from cfo_bench.report.reading.load import is_reference
 
 # This many runs are named; the others are only counted.
 _AT_MOST = 3
@@ -30,8 +32,9 @@ class Comparable:
 
 
 # What all runs of a task with one learner must have in common: its name, and where it is found.
+_BUDGETS = "budgets (seconds)"
 _ALIKE: tuple[tuple[str, Callable[[Digest], Any]], ...] = (
-    ("budgets (seconds)", lambda one: one.budget_seconds),
+    (_BUDGETS, lambda one: one.budget_seconds),
     ("clocks", lambda one: _clock(one)),
     ("ways of validation", lambda one: one.header["spec"].get("validation", "fold")),
     ("holdout shares", lambda one: _holdout_share(one)),
@@ -52,13 +55,14 @@ def comparable(digests: Sequence[Digest], budget_seconds: float | None = None) -
     A run that failed stays, as a run without a result: a method must not gain by failing. With
     `budget_seconds`, runs with a shorter budget are left out.
     """
-    asked = [one for one in digests if budget_seconds is None or one.budget_seconds >= budget_seconds]
+    least = budget_seconds or 0.0
+    short = [one for one in digests if one.budget_seconds < least and not is_reference(one)]
+    asked = [one for one in digests if one.budget_seconds >= least or is_reference(one)]
     ended = [one for one in asked if one.state in (State.DONE, State.FAILED)]
     warnings = _states(asked)
-    if budget_seconds is not None and len(asked) < len(digests):
-        short = [one for one in digests if one.budget_seconds < budget_seconds]
+    if short:
         warnings.append(
-            f"{len(short)} of {_runs(len(digests))} left out, as their budget is below {budget_seconds:g} s: "
+            f"{len(short)} of {_runs(len(digests))} left out, as their budget is below {least:g} s: "
             f"the first is {short[0].task} {short[0].method} fold {short[0].fold}, with "
             f"{short[0].budget_seconds:g} s"
         )
@@ -72,7 +76,7 @@ def comparable(digests: Sequence[Digest], budget_seconds: float | None = None) -
         kept += alike
     kept, lines = _one_clock(kept)
     warnings += lines
-    if not any(one.state is State.DONE for one in kept):
+    if not any(one.state is State.DONE for one in kept) or _has_lost_methods(digests, kept):
         return Comparable([], warnings)
     return Comparable([_without_result(one) for one in kept], warnings + _limits(kept))
 
@@ -81,15 +85,17 @@ def _alike(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
     """The runs with the settings of most, and a line for each setting that leaves out others."""
     kept, lines = list(runs), []
     for what, of in _ALIKE:
-        most, line = _majority(kept, what, of)
-        kept = most
+        bound = [one for one in kept if what != _BUDGETS or not is_reference(one)]
+        most, line = _majority(bound, what, of)
+        kept = _without(kept, bound, most)
         lines += [line] if line else []
     for method in sorted({one.method for one in kept}):
         own = [one for one in kept if one.method == method]
         most, line = _majority(own, f"options of {method}", _kind)
-        chosen = set(map(id, most))
-        kept = [one for one in kept if one.method != method or id(one) in chosen]
+        kept = _without(kept, own, most)
         lines += [line] if line else []
+    if _has_lost_methods(runs, kept):
+        return [], lines
     copies: dict[tuple[str, int, int], list[Digest]] = {}
     for one in kept:
         copies.setdefault((one.method, one.fold, one.seed), []).append(one)
@@ -116,14 +122,11 @@ def _alike(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
 def _majority(
     runs: Sequence[Digest], what: str, of: Callable[[Digest], Any]
 ) -> tuple[list[Digest], str | None]:
-    """The runs with the most frequent value of a setting; none if two values are equally frequent.
-
-    Imported runs have a say only where there are no others.
-    """
+    """The runs with the most frequent value of a setting; none if two values are equally frequent."""
     counts = Counter(map(of, runs))
     if len(counts) < 2:
         return list(runs), None
-    votes = Counter(map(of, [one for one in runs if not is_imported(one)] or runs))
+    votes = Counter(map(of, _voters(runs)))
     (value, most), second = votes.most_common(1)[0], votes.most_common(2)[1:]
     sides = " and ".join(f"{_short(side)} ({_runs(n)})" for side, n in sorted(counts.items(), key=str))
     differ = f"its runs have different {what}, {sides}"
@@ -137,13 +140,30 @@ def _majority(
     )
 
 
+def _voters(runs: Sequence[Digest]) -> Sequence[Digest]:
+    """Imported runs have a say only if no method was measured, references only if there is no method."""
+    methods = [one for one in runs if not is_reference(one)]
+    return [one for one in methods if not is_imported(one)] or methods or runs
+
+
+def _has_lost_methods(runs: Sequence[Digest], kept: Sequence[Digest]) -> bool:
+    """Whether only references are left, and nothing that they could scale."""
+    return all(map(is_reference, kept)) and not all(map(is_reference, runs))
+
+
+def _without(runs: Sequence[Digest], some: Sequence[Digest], kept: Sequence[Digest]) -> list[Digest]:
+    """All runs but those of `some` that are not `kept`."""
+    gone = set(map(id, some)) - set(map(id, kept))
+    return [one for one in runs if id(one) not in gone]
+
+
 def _one_clock(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
     """For each learner the tasks on the clock that most have: virtual and real seconds are not pooled."""
     kept: list[Digest] = []
     lines = []
     for learner in dict.fromkeys(one.learner for one in runs):
         own = [one for one in runs if one.learner == learner]
-        counts = Counter(map(_clock, [one for one in own if not is_imported(one)] or own))
+        counts = Counter(map(_clock, _voters(own)))
         chosen = max(counts, key=lambda clock: (counts[clock], clock == "wall"))
         gone = [one for one in own if _clock(one) != chosen]
         kept += [one for one in own if _clock(one) == chosen]
@@ -194,7 +214,8 @@ def _states(runs: Sequence[Digest]) -> list[str]:
 
 
 def _limits(runs: Sequence[Digest]) -> list[str]:
-    """Warnings about settings that differ but don't forbid a comparison."""
+    """Warnings about settings of methods that differ but don't forbid a comparison."""
+    runs = [one for one in runs if not is_reference(one)]
     capped = Counter(one.header["spec"].get("max_trials") for one in runs)
     budgets = sorted({one.budget_seconds for one in runs})
     lines = []

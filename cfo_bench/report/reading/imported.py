@@ -12,6 +12,7 @@ from typing import Any
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.metrics import METRICS
 from cfo_bench.report.reading.digest import Digest, digest_of
+from cfo_bench.report.reading.load import is_reference
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of
 
@@ -70,8 +71,9 @@ def _completed(group: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
 def _with_what_others_tell(one: Digest, measured: Sequence[Digest], imported: Sequence[Digest]) -> Digest:
     unknown = set(one.header["imported"]["unknown"])
     if "budget_seconds" in unknown:
-        # Beside measured runs it has their budget; by itself no trial of it is cut off.
-        budget = _most(measured, lambda other: other.budget_seconds)
+        # Beside measured methods it has their budget; by itself no trial of it is cut off.
+        methods = [other for other in measured if not is_reference(other)]
+        budget = _most(methods, lambda other: other.budget_seconds)
         one = _with_budget(one, budget or max(other.budget_seconds for other in imported))
     if "constant_loss" in unknown:
         known = [other for other in (*measured, *imported) if not lacks(other, "constant_loss")]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.report.reading.digest import Digest, State, digest_of
+from cfo_bench.report.reading.load import is_reference
 from cfo_bench.results.limits import finished_before
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of
@@ -20,7 +21,7 @@ def as_if_ended(digests: Sequence[Digest], budget_seconds: float) -> tuple[list[
 
     Only trials that ended by then count. Traces of runs with a longer budget are read again: what a digest
     keeps is of the whole run. Runs with a shorter one are as they are; one that goes on with a longer budget
-    may have come that far.
+    may have come that far. References are as they are: scores are scaled by what they came to.
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         answers = list(pool.map(partial(_shorter, budget_seconds=budget_seconds), digests))
@@ -30,7 +31,7 @@ def as_if_ended(digests: Sequence[Digest], budget_seconds: float) -> tuple[list[
 
 def _shorter(one: Digest, budget_seconds: float) -> Digest | str | None:
     is_there = one.budget_seconds == budget_seconds
-    if is_there or (one.budget_seconds < budget_seconds and not one.goes_on):
+    if is_there or is_reference(one) or (one.budget_seconds < budget_seconds and not one.goes_on):
         return one
     if one.header.get("knows_budget"):
         return (

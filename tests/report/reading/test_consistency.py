@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from cfo_bench.records import EndReason
+from cfo_bench.report.numbers.scoring import score_task
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.load import load
 
@@ -115,6 +116,86 @@ def test_virtual_and_wall_clocks_are_not_pooled(write_run: Any, tmp_path: Path) 
         "xgboost: 1 run on the virtual clock left out (simulated), as 2 are on the wall clock; give them a "
         "report of their own with --task"
     ]
+
+
+def with_references(write_run: Any, **settings: Any) -> None:
+    """Two methods on two folds, and both references, with these settings, on four."""
+    for fold in range(4):
+        for method in ("cfo", "rs")[: 2 * (fold < 2)]:
+            write_run("t", method, fold, TRIALS)
+        for method in ("constant", "tuned-rf"):
+            change(write_run("t", method, fold, TRIALS), "spec", **settings)
+
+
+@pytest.mark.parametrize("folds", [2, 4])
+def test_references_need_no_budget_of_the_methods_and_have_no_say_in_it(
+    write_run: Any, tmp_path: Path, folds: int
+) -> None:
+    with_references(write_run, budget_seconds=2.0)
+    digests = [one for one in load(tmp_path / "results").digests if one.fold < folds]
+
+    found = comparable(digests)
+
+    assert found.warnings == [] and found.digests == digests
+    assert score_task(found.digests).budget_seconds == 100.0
+    # Neither are they left out where longer budgets are asked for.
+    assert comparable(digests, 50.0) == found
+
+
+@pytest.mark.parametrize(
+    "settings", [{"validation": "holdout"}, {"n_folds": 5}, {"clock": "virtual"}, {"threads": 2}]
+)
+def test_references_with_other_settings_are_left_out_however_many_they_are(
+    write_run: Any, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    with_references(write_run, **settings)
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert sorted({one.method for one in found.digests}) == ["cfo", "rs"]
+    (line,) = found.warnings
+    assert "8 runs left out, constant fold 0 seed 0, " in line
+
+
+def test_references_on_another_clock_do_not_choose_the_clock_of_the_learner(
+    write_run: Any, tmp_path: Path
+) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    for fold in (0, 1):
+        change(write_run("u", "constant", fold, TRIALS), "spec", clock="virtual")
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert [(one.task, one.method) for one in found.digests] == [("t", "cfo")]
+
+
+def test_references_of_a_task_without_comparable_methods_are_left_out_with_them(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for method in ("cfo", "constant"):
+        write_run("u", method, 0, TRIALS)
+        write_run("t", method, 0, TRIALS)
+    change(write_run("t", "rs", 0, TRIALS), "spec", budget_seconds=60.0)
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert [(one.task, one.method) for one in found.digests] == [("u", "cfo"), ("u", "constant")]
+
+
+def test_references_whose_methods_are_all_left_out_are_not_reported(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "constant"):
+        write_run("t", method, 0, TRIALS)
+
+    found = comparable(load(tmp_path / "results").digests, budget_seconds=120.0)
+
+    assert found.digests == [] and found.warnings[0].startswith("1 of 2 runs left out, as their budget")
+
+
+def test_references_alone_are_comparable(write_run: Any, tmp_path: Path) -> None:
+    for fold, method in enumerate(("constant", "tuned-rf")):
+        write_run("t", method, fold, TRIALS)
+
+    assert len(comparable(load(tmp_path / "results").digests).digests) == 2
 
 
 def test_a_failed_run_has_no_result_and_those_without_an_end_are_left_out(

@@ -90,6 +90,20 @@ def test_a_run_that_failed_or_was_stopped_after_that_time_had_ended_well(
     }
 
 
+def test_references_are_read_whole(write_run: Any, tmp_path: Path) -> None:
+    for method in ("constant", "tuned-rf", "rs"):
+        write_run("t", method, 0, TRIALS)
+    whole = load(tmp_path / "results").digests
+
+    found, _ = as_if_ended(whole, 25.0)
+
+    assert [(one.method, len(one.steps.losses)) for one in found] == [
+        ("constant", 3),
+        ("rs", 2),
+        ("tuned-rf", 3),
+    ]
+
+
 def test_a_run_with_that_budget_is_as_it_is(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS)
     before = load(tmp_path / "results").digests
