@@ -41,6 +41,9 @@ _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
 
 DEFAULT_BASELINE = "cfo"
 
+# Of so many files that can't be read, it is said why.
+_MOST_UNREADABLE = 3
+
 OnProgress = Callable[[str, int, int], None]
 
 
@@ -115,16 +118,19 @@ def _read(
         progress("reading traces", done, total)
 
     loaded = load(request.results, digests_file, request.selection, reading)
-    read, unreadable = loaded.digests, loaded.unreadable
+    read, unreadable, of_budget = loaded.digests, loaded.unreadable, []
     if request.budget_seconds is not None:
-        read, gone = as_if_ended(read, request.budget_seconds)
-        unreadable = [*unreadable, *gone]
+        shorter = as_if_ended(read, request.budget_seconds)
+        read, of_budget = shorter.digests, shorter.notices
+        unreadable = [*unreadable, *shorter.unreadable]
     read, about_imported = completed(read)
     found = comparable(read, request.budget_seconds)
     if not found.digests:
-        raise UserError(f"no finished runs to report: {[*found.warnings, *unreadable][0]}")
+        why = [*found.warnings, *unreadable, *of_budget, "their traces have changed meanwhile"]
+        raise UserError(f"no finished runs to report: {why[0]}")
     return found.digests, [
-        *unreadable,
+        *of_budget,
+        *_unreadable(unreadable),
         *about_imported,
         *found.warnings,
         *unequal_conditions(found.digests),
@@ -171,6 +177,15 @@ def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
         curve_tables=[_curve_table(found, task.task) for task in results.scores],
         notices=[*standings.left_out, *uncounted_trials(results)],
     )
+
+
+def _unreadable(lines: Sequence[str]) -> list[str]:
+    """One line, however many files can't be read."""
+    if len(lines) < 2:
+        return list(lines)
+    more = f"; and {len(lines) - _MOST_UNREADABLE} more" if len(lines) > _MOST_UNREADABLE else ""
+    first = "; ".join(lines[:_MOST_UNREADABLE])
+    return [f"{len(lines)} files can't be read, and are left out (cfo-bench status names all): {first}{more}"]
 
 
 def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:

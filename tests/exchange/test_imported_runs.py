@@ -91,6 +91,21 @@ def test_a_report_has_imported_runs_beside_measured_ones_and_says_so(tmp_path: P
     assert best.wins == 1
 
 
+def test_an_imported_method_on_many_tasks_is_told_in_one_line(tmp_path: Path) -> None:
+    for number in range(7):
+        imported(tmp_path, (1.0, 0.35), task=f"t{number}")
+        write_run(tmp_path / "results", f"t{number}", "cfo", 0, [(1.0, 0.3, 0.5)])
+        imported(tmp_path, (1.0, 0.35), task=f"t{number}", method="smac", clock="durations")
+
+    built = report(tmp_path)
+
+    lines = [line for line in built.warnings if "is imported from csv" in line]
+    assert [line.partition(" is imported")[0] for line in lines] == [
+        "imported smac on t0, t1, t2, t3, t4 and 2 more with xgboost",
+        "imported tpe on t0, t1, t2, t3, t4 and 2 more with xgboost",
+    ]
+
+
 @pytest.mark.parametrize("clock", [None, "durations"])
 def test_a_clock_that_is_not_known_to_be_real_time_is_never_pooled(tmp_path: Path, clock: str | None) -> None:
     measured(tmp_path)

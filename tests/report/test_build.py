@@ -245,6 +245,19 @@ def test_what_is_wrong_with_the_runs_stands_at_the_top_of_the_page(write_run: An
     assert any("notes.jsonl" in line for line in built.warnings)
 
 
+def test_many_files_that_can_not_be_read_are_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        write_run("t", method, 0, TRIALS)
+    for number in range(60):
+        (tmp_path / "results" / f"notes-{number:02}.jsonl").write_text("hello\n")
+
+    built = report(tmp_path, formats=("csv",))
+
+    (line,) = (line for line in built.warnings if "notes" in line)
+    assert line.startswith("60 files can't be read, and are left out (cfo-bench status names all): ")
+    assert "notes-02.jsonl, line 1 is not a record of a trace" in line and line.endswith("; and 57 more")
+
+
 def test_runs_of_which_none_is_finished_are_refused_in_one_line(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS, reason=None)
 
@@ -288,6 +301,7 @@ def test_a_budget_reads_longer_runs_as_if_they_had_ended_then(write_run: Any, tm
     whole = report(tmp_path, formats=("csv",))
     short = report(tmp_path, formats=("csv",), budget_seconds=4.0)
 
+    assert short.warnings[0] == "12 of 12 runs had longer budgets and are read as if they had ended at 4 s"
     # At 4 s rs has 0.2 and cfo 0.3; at the end cfo has 0.1.
     assert [one.method for one in whole.overviews[0].standings] == ["cfo", "rs"]
     assert [one.method for one in short.overviews[0].standings] == ["rs", "cfo"]

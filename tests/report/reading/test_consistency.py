@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def change(path: Path, part: str, **values: Any) -> None:
 @pytest.mark.parametrize(
     ("part", "values", "said"),
     [
-        ("spec", {"budget_seconds": 60.0}, "budgets (seconds), 100 (3 runs) and 60 (1 run)"),
+        ("spec", {"budget_seconds": 60.0}, "budgets (seconds), 100 (3 runs) and 60 (1 run): 1 run left out"),
         ("spec", {"clock": "virtual"}, "clocks, virtual (1 run) and wall (3 runs)"),
         ("spec", {"validation": "holdout"}, "ways of validation"),
         ("spec", {"n_folds": 5}, "numbers of folds"),
@@ -52,7 +53,29 @@ def test_a_stray_run_is_left_out_by_name_and_all_others_stay(
     assert ("mixed", "rs", 1) not in {(one.task, one.method, one.fold) for one in found.digests}
     (line,) = found.warnings
     assert line.startswith("task 'mixed' with xgboost: its runs have different") and said in line
-    assert line.endswith(": 1 run left out, rs fold 1 seed 0")
+    remedy = "; --budget 60s reads all as if they had ended then" if "budget_seconds" in values else ""
+    assert line.endswith(f": 1 run left out, rs fold 1 seed 0{remedy}")
+
+
+def test_the_same_difference_on_many_tasks_is_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
+    for task in "abcdefg":
+        for method in ("cfo", "rs", "bohb"):
+            path = write_run(task, method, 0, TRIALS)
+        change(path, "spec", budget_seconds=60.0 if task < "g" else 50.0)
+    for task in "ab":
+        change(write_run(task, "cfo", 1, TRIALS), "spec", options={"mode": "tuned"})
+        change(write_run(task, "rs", 1, TRIALS), "spec", options={"k": 1})
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert found.warnings == [
+        "7 tasks have runs with different budgets (seconds), such as task 'a' with xgboost, 100 (4 runs) and "
+        "60 (1 run): 7 runs left out, a bohb fold 0; b bohb fold 0; c bohb fold 0; d bohb fold 0; "
+        "e bohb fold 0; and 2 more; --budget 50s reads all as if they had ended then",
+        "2 tasks have runs with different options of a method, such as task 'a' with xgboost, "
+        '{"mode":"tuned"} (1 run) and {} (1 run): all are left out, as no side has more; give each its own '
+        "--results",
+    ]
 
 
 def test_without_a_majority_the_task_is_left_out_with_a_remedy(write_run: Any, tmp_path: Path) -> None:
@@ -97,6 +120,24 @@ def test_a_run_that_is_there_twice_is_not_counted_twice(write_run: Any, tmp_path
 
     assert [one.method for one in other.digests] == ["rs"]
     assert other.warnings[0].endswith("it is left out")
+
+
+def test_many_copies_are_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
+    for task in "abcdefg":
+        write_run(task, "cfo", 0, TRIALS)
+    results = tmp_path / "results"
+    shutil.copytree(results / "xgboost", results / "copies")
+    write_run("g", "rs", 0, TRIALS)
+
+    found = comparable(load(results).digests)
+
+    assert len(found.digests) == 8
+    name = "a/cfo/fold-0_seed-0.jsonl"
+    assert found.warnings == [
+        f"7 runs are there more than once, the first in {results / 'copies' / name} and "
+        f"{results / 'xgboost' / name}, and each is counted once: a cfo fold 0; b cfo fold 0; c cfo fold 0; "
+        "d cfo fold 0; e cfo fold 0; and 2 more"
+    ]
 
 
 def test_virtual_and_wall_clocks_are_not_pooled(write_run: Any, tmp_path: Path) -> None:
