@@ -326,6 +326,21 @@ def test_references_with_another_budget_scale_the_scores_and_are_no_part_of_the_
         assert "1.6000 (1s)" in (tmp_path / "out/xgboost/tables/optimality.csv").read_text()
 
 
+def test_trials_past_the_budget_are_named_at_the_top(write_run: Any, tmp_path: Path) -> None:
+    for task in ("t", "u", "v"):
+        write_run(task, "cfo", 0, TRIALS)
+        write_run(task, "rs", 0, [*TRIALS, (100.5, 0.1, 0.5), (150.0, 0.05, 0.5)])
+
+    for _ in range(2):  # the second report has its digests from the cache
+        built = report(tmp_path, formats=("html",))
+        assert built.warnings[0] == (
+            "xgboost: 6 trials of 3 runs ended past the budget, with a loss that does not count: "
+            "t rs fold 0; u rs fold 0; v rs fold 0"
+        )
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert built.warnings[0] in page[page.index('class="notices"') : page.index("<article")]
+
+
 def test_what_is_left_out_stands_at_the_top_with_numbers(write_run: Any, tmp_path: Path) -> None:
     for method in ("cfo", "rs"):
         for fold in range(4):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cfo_bench.report.contents import plural, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.run_losses import incumbents
@@ -10,7 +12,18 @@ from cfo_bench.report.reading.run_names import run_names
 
 
 def uncounted_trials(results: LearnerResults) -> list[str]:
-    return _untested(results)
+    return [*_late(results.digests), *_untested(results)]
+
+
+def _late(digests: Sequence[Digest]) -> list[str]:
+    late = [one for one in digests if one.late]
+    if not late:
+        return []
+    n = sum(one.late for one in late)
+    return [
+        f"{plural(n, 'trial')} of {plural(len(late), 'run')} ended past the budget, with a loss that does "
+        f"not count: {run_names(late)}"
+    ]
 
 
 def _untested(results: LearnerResults) -> list[str]:

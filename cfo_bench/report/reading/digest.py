@@ -10,6 +10,7 @@ from typing import Any
 
 from cfo_bench.records import EndReason
 from cfo_bench.results.digest_in_trace import from_outline
+from cfo_bench.results.late_trials import late_in_lines, late_in_outline
 from cfo_bench.results.limits import finished_before, has_final_end
 from cfo_bench.results.outline import Outline
 from cfo_bench.results.trace import lines_of, outline_or_lines
@@ -50,6 +51,7 @@ class Digest:
     constant_loss: float
     trials: int
     statuses: dict[str, int]
+    late: int  # trials that are `ok` in the trace, and `timeout` here, since they ended past the budget
     steps: Steps
     full: Steps  # the same, of trials on all rows only
     cost_related: list[str]
@@ -73,8 +75,9 @@ def digest(path: Path) -> Digest | None:
     found = outline_or_lines(path)
     if isinstance(found, Outline):
         trials = from_outline(found)
-        if trials is not None:
-            return _digest(path, found.header, found.resumes, found.end, trials)
+        late = None if trials is None else late_in_outline(found, trials.last_ended)
+        if trials is not None and late is not None:
+            return _digest(path, found.header, found.resumes, found.end, trials, late)
         found = lines_of(path)
     if found is None:
         return None
@@ -85,7 +88,8 @@ def digest(path: Path) -> Digest | None:
 
 def digest_of(path: Path, found: Lines) -> Digest:
     """The digest of the lines of a trace."""
-    return _digest(path, found.header, found.resumes, found.end, digest_of_trials(found))
+    trials, late = digest_of_trials(found), late_in_lines(found)
+    return _digest(path, found.header, found.resumes, found.end, trials, late)
 
 
 def _digest(
@@ -94,6 +98,7 @@ def _digest(
     resumes: Sequence[Mapping[str, Any]],
     end: Mapping[str, Any] | None,
     trials: TrialDigest,
+    late: int,
 ) -> Digest:
     spec = header["spec"]
     elapsed = float(end["elapsed"]) if end else trials.last_ended
@@ -115,6 +120,7 @@ def _digest(
         constant_loss=header["constant_loss"],
         trials=trials.trials,
         statuses=trials.statuses,
+        late=late,
         steps=trials.steps,
         full=trials.full,
         cost_related=list(header.get("cost_related", [])),
