@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cfo_bench.metrics import METRICS
-from cfo_bench.report.reading.digest import Digest, Steps
+from cfo_bench.report.reading.digest import LARGEST_LOSS, Digest, Steps
 from cfo_bench.report.reading.load import CONSTANT, FOREST
 from cfo_bench.results.trial_digest import tested
 
 # These methods search nothing: the first two scale the scores, a study tries every value.
 STUDY = "study"
 NOT_COMPARED = (CONSTANT, FOREST, STUDY)
-
-# A larger loss counts as this one: sums and squares of larger numbers overflow.
-_LARGEST_LOSS = 1e100
 
 
 def incumbents(one: Digest, full_rows_only: bool) -> Steps:
@@ -44,9 +41,9 @@ def run_steps(one: Digest, full_rows_only: bool, by_test: bool = False) -> Steps
 
 
 def _bounded(steps: Steps) -> Steps:
-    if max(steps.losses, default=0.0) <= _LARGEST_LOSS:
+    if max(steps.losses, default=0.0) <= LARGEST_LOSS:
         return steps
-    return replace(steps, losses=[min(loss, _LARGEST_LOSS) for loss in steps.losses])
+    return replace(steps, losses=[min(loss, LARGEST_LOSS) for loss in steps.losses])
 
 
 def is_by_test(digests: Sequence[Digest], full_rows_only: bool) -> bool:

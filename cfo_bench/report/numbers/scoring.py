@@ -33,6 +33,9 @@ from cfo_bench.results.best_so_far import reaching_loss
 # Methods that reach the best score in up to this many times the least time tie; see `_leaders`.
 TIE_FACTOR = 1.1
 
+# A smaller loss of the constant predictor counts as 0: shares of it would overflow.
+_SMALLEST_LOSS = 1e-100
+
 
 def score_tasks(digests: Sequence[Digest], full_rows_only: bool = False) -> list[TaskScores]:
     """The scores of one learner's runs, one for each task, by the task's name."""
@@ -196,9 +199,12 @@ def _scale(
         one = fmean(forest[fold] for fold in folds)
         if one < zero:
             return ScoreScale("tuned random forest", zero, one)
-    if zero <= 0:  # no loss is below that of the constant predictor
+    if zero > _SMALLEST_LOSS:
+        return ScoreScale("a loss of 0", zero, 0.0)
+    # No loss is below that of the constant predictor.
+    if zero - 1.0 < zero:
         return ScoreScale("1 below the constant's loss", zero, zero - 1.0)
-    return ScoreScale("a loss of 0", zero, 0.0)
+    return ScoreScale("twice the constant's loss", zero, 2.0 * zero)
 
 
 def _constant_loss(

@@ -21,6 +21,9 @@ from cfo_bench.results.trial_digest import TrialDigest, digest_of_trials
 from cfo_bench.results.validation import Lines
 from cfo_bench.run_id import method_label
 
+# A larger loss counts as this one: sums and squares of larger numbers overflow.
+LARGEST_LOSS = 1e100
+
 
 class State(StrEnum):
     """Whether a run ended well, and if not, how."""
@@ -117,7 +120,7 @@ def _digest(
         elapsed=elapsed,
         problem=header["problem"],
         metric=header["metric"],
-        constant_loss=header["constant_loss"],
+        constant_loss=min(max(header["constant_loss"], -LARGEST_LOSS), LARGEST_LOSS),
         trials=trials.trials,
         statuses=trials.statuses,
         late=late,

@@ -165,6 +165,22 @@ def test_a_constant_predictor_without_any_loss_stops_no_report(write_run: Any, t
     assert scores[0].methods["rs"].final_score == -0.25
 
 
+@pytest.mark.parametrize("constant_loss", [-1.0, -1e17, 1e17, -1.7e308, 1.7e308, 5e-324])
+@pytest.mark.parametrize("problem", [Problem.REGRESSION, Problem.MULTICLASS])
+def test_any_loss_of_the_constant_predictor_gives_a_report(
+    write_run: Any, tmp_path: Path, problem: Problem, constant_loss: float
+) -> None:
+    for task in range(7):
+        for method, loss in (("cfo", 0.1), ("rs", 0.2)):
+            for fold in (0, 1):
+                trials = FAILS if (task, method, fold) == (0, "rs", 1) else [(1, loss, 1)]
+                write_run(f"t{task}", method, fold, trials, problem=problem, constant_loss=constant_loss)
+
+    built = build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "csv", "png")))
+
+    assert {one.method for one in built.overviews[0].standings} == {"cfo", "rs"}
+
+
 @pytest.mark.parametrize("problem", [Problem.REGRESSION, Problem.MULTICLASS])
 def test_losses_near_the_largest_number_give_a_report_without_warnings(
     write_run: Any, tmp_path: Path, problem: Problem
