@@ -201,13 +201,14 @@ def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tupl
     compared = [one for one in digests if not is_reference(one)] or digests
     budgets = sorted({one.budget_seconds for one in compared})
     budget = " to ".join(dict.fromkeys(f"{seconds:g} s" for seconds in (budgets[0], budgets[-1])))
+    kind = " (virtual)" if scores[0].clock == "virtual" else ""  # all tasks of a learner have one clock
     return [
         ("tasks", f"{len(scores)}"),
         ("methods", f"{len({method for task in scores for method in task.methods})}"),
         ("runs", f"{len(digests):,}"),
         ("trials", f"{sum(one.trials for one in digests):,}"),
-        ("budget of a run", budget),
-        ("time in all", _time(sum(one.elapsed for one in digests))),
+        ("budget of a run", f"{budget}{kind}"),
+        ("time in all", f"{_time(sum(one.elapsed for one in digests))}{kind}"),
         *_changed_methods(digests),
     ]
 

@@ -371,6 +371,20 @@ def test_the_axes_of_virtual_runs_say_so(write_run: Any, tmp_path: Path) -> None
     assert labels == {"virtual seconds", "virtual seconds to reach the best score"}
 
 
+@pytest.mark.parametrize(("clock", "kind"), [("wall", ""), ("virtual", " (virtual)")])
+def test_the_facts_say_if_their_times_are_virtual(
+    write_run: Any, tmp_path: Path, clock: str, kind: str
+) -> None:
+    for method in ("cfo", "rs"):
+        change(write_run("t", method, 0, TRIALS), "spec", clock=clock)
+
+    report(tmp_path, formats=("html",))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert f"<li>budget of a run <b>100 s{kind}</b></li>" in page
+    assert f"<li>time in all <b>3.3 min{kind}</b></li>" in page
+
+
 def test_only_tables_that_changed_are_written_again(write_run: Any, tmp_path: Path) -> None:
     for task in ("t", "u"):
         write_run(task, "cfo", 0, TRIALS)
