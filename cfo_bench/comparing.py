@@ -220,7 +220,7 @@ def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparis
     read: list[Digest] = []
     with suppress(UserError):  # there is nothing to read: nothing was done
         read = load(suite.results, selection=Selection(plan.learners, (task,), names)).digests
-    ended = comparable(as_if_ended(read, plan.budget_seconds)[0], plan.budget_seconds).digests
+    ended = comparable(as_if_ended(read, plan.budget_seconds).digests, plan.budget_seconds).digests
     everyone = [
         LearnerResults(learner, own)
         for learner in plan.learners

@@ -17,7 +17,7 @@ from cfo_bench.results.outline import Outline
 from cfo_bench.results.round_trips import round_trips
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of, outline_or_lines
-from cfo_bench.results.trial_digest import Steps, TrialDigest, digest_of_trials
+from cfo_bench.results.trial_digest import Steps, TrialDigest, digest_of_trials, tested
 from cfo_bench.results.validation import Lines
 from cfo_bench.run_id import method_label
 
@@ -114,10 +114,11 @@ def _elapsed(found: Outline | Lines) -> float:
 def _row(learner: str, task: str, method: str, runs: list[_Run]) -> SummaryRow:
     to_score = METRICS[runs[0].metric].to_score
     scored = [run for run in runs if run.steps.losses]
-    is_tested = bool(scored) and all(score is not None for run in scored for score in run.steps.test_scores)
+    tests = [(run, tested(run.steps)) for run in scored]
+    is_tested = bool(scored) and all(steps.seconds for _, steps in tests)
     score_mean, score_sd = _over_folds([(run.fold, to_score(run.steps.losses[-1])) for run in scored])
     test_mean, test_sd = _over_folds(
-        [(run.fold, run.steps.test_scores[-1]) for run in scored] if is_tested else []
+        [(run.fold, steps.test_scores[-1]) for run, steps in tests] if is_tested else []
     )
     available = sum(run.available for run in runs)
     trips = round_trips((run.header, run.trials, run.available) for run in runs)
@@ -159,9 +160,9 @@ def _seconds_to_best(runs: Sequence[_Run], is_tested: bool) -> float | None:
     to_loss = METRICS[runs[0].metric].to_loss
     folds: dict[int, list[tuple[list[float], list[float]]]] = {}
     for run in runs:
-        tested = [to_loss(score) for score in run.steps.test_scores if score is not None]
-        losses = tested if is_tested else run.steps.losses
-        folds.setdefault(run.fold, []).append((run.steps.seconds, losses))
+        steps = tested(run.steps) if is_tested else run.steps
+        test_losses = [to_loss(score) for score in steps.test_scores if score is not None]
+        folds.setdefault(run.fold, []).append((steps.seconds, test_losses if is_tested else steps.losses))
     constants = {run.fold: run.constant_loss for run in runs}
     moments, best = best_by_fold(folds)
     means = best.mean(axis=0)

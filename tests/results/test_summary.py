@@ -169,6 +169,14 @@ def test_test_scores_are_those_of_the_best_trials(tmp_path: Path) -> None:
     assert row.seconds_to_best == 1
 
 
+def test_a_best_trial_without_a_test_score_leaves_the_place_to_the_one_before_it(tmp_path: Path) -> None:
+    trials = [trial(0, 0.3, 1, test_score=0.75), trial(1, 0.1, 2)]
+
+    row = only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 9.0)]))
+
+    assert (row.test_score_mean, row.score_mean, row.seconds_to_best) == (0.75, 0.9, 1)
+
+
 def test_rows_come_in_the_order_of_the_runs_and_methods_from_files_by_their_class(tmp_path: Path) -> None:
     names = ["z", "path/to/mine.py:Mine", "a"]
     paths = [write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.BUDGET, 9.0, method=name) for name in names]

@@ -9,7 +9,7 @@ from functools import cached_property
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
 from cfo_bench.report.numbers.leaders import best_first, leaders
-from cfo_bench.report.numbers.run_losses import NOT_COMPARED, run_steps
+from cfo_bench.report.numbers.run_losses import NOT_COMPARED, run_steps, validation_steps
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.scoring import score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps
@@ -81,3 +81,7 @@ class LearnerResults:
     def steps(self, one: Digest) -> Steps:
         """The incumbents of a run. Their losses are on the test part where the task is compared by it."""
         return self._steps[id(one)]
+
+    def validation_steps(self, one: Digest) -> Steps:
+        """The same incumbents with their losses on the validation part."""
+        return validation_steps(one, self.full_rows_only, one.task in self._by_test)

@@ -20,6 +20,11 @@ from cfo_bench.results.folder import run_files
 CONSTANT, FOREST = "constant", "tuned-rf"
 
 
+def is_reference(one: Digest) -> bool:
+    """Scores are scaled by what it came to, in whatever time."""
+    return one.method in (CONSTANT, FOREST)
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Which results are wanted; empty is all. The methods that scale the scores are always among them."""

@@ -114,8 +114,7 @@ def _best(results: LearnerResults) -> Table:
     is_tested = any(steps.test_scores[-1] is not None for *_, steps in found)
     rows: list[list[CellValue]] = []
     for task, method, one, steps in found:
-        # On the validation part, also where methods are compared on the test part.
-        loss = (one.full if results.full_rows_only else one.steps).losses[-1]
+        loss = results.validation_steps(one).losses[-1]
         scores = [METRICS[one.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
         values = [steps.best_config.get(name) for name in names]
         seconds = steps.costs[-1], steps.overheads[-1]

@@ -13,10 +13,11 @@ def section(results: LearnerResults) -> Section | None:
         for method in results.methods:
             found = task.methods.get(method)
             if task.by_test and found is not None and found.validation_losses:
-                test = task.estimate(found.fold_losses).mean
+                test = task.estimate(found.test_losses).mean
                 validation = task.estimate(found.validation_losses).mean
+                n_folds = len(found.test_losses)
                 rows.append(
-                    [task.task, method, task.metric_name, test, validation, test - validation, task.n_folds]
+                    [task.task, method, task.metric_name, test, validation, test - validation, n_folds]
                 )
     if not rows:
         return None
@@ -31,8 +32,9 @@ def section(results: LearnerResults) -> Section | None:
             Table(
                 "validation-and-test",
                 "Validation and test scores",
-                "One row for each task and method, means over folds, in the task's metric (AUC and r2: "
-                "higher is better; log-loss: lower). Difference: test minus validation.",
+                "One row for each task and method, means over the folds on which it has a result, in the "
+                "task's metric (AUC and r2: higher is better; log-loss: lower). Difference: test minus "
+                "validation.",
                 ("task", "method", "metric", "test_score", "validation_score", "difference", "folds"),
                 rows,
             ),
