@@ -46,6 +46,9 @@ def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand:
         }
     )
     assert list(summary) == ["rs", "cfo", "bohb"]
+    # At 10 s exactly cfo finds what it ends with on alpha's fold 0 and on gamma; on alpha's fold 1 it has a
+    # gap of 5/6, so two targets.
+    assert summary["cfo"]["at 10 %"] == pytest.approx(((51 + 2) / 2 + 29 + 51) / 3 / 51)
     assert "51 targets" in found.intro and "constant predictor" in found.intro
     assert "3 tasks and 6 folds" in found.figures[0].caption
 
