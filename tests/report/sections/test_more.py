@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from cfo_bench.report.contents import Section, Table
@@ -14,6 +15,7 @@ from cfo_bench.report.reading.load import load
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import style
 from cfo_bench.report.sections import final_scores, footprint, importance, optimality, targets, win_rates
+from cfo_bench.space import Int, Space
 
 MORE = (targets, win_rates, final_scores, footprint)
 
@@ -226,3 +228,23 @@ def test_importance_is_computed_only_if_it_is_asked_for(by_hand: list[Digest]) -
     assert importance.section(LearnerResults("xgboost", by_hand)) is None
     asked = of(importance, by_hand, importance=True)
     assert not asked.figures and "alpha, beta, gamma" in asked.warnings[0]
+
+
+def test_importances_stand_with_their_spread(write_run: Any, tmp_path: Path) -> None:
+    space = Space([Int("n_estimators", 1, 200), Int("max_leaves", 1, 400)])
+    path: Path = write_run("t", "rs", 0, [(1 + at, 0.4 - 0.005 * at, 0.5) for at in range(40)])
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        orjson.dumps({**orjson.loads(header), "space": space.to_json()}) + b"\n" + b"".join(lines[:-1])
+    )
+
+    found = of(importance, load(tmp_path / "results").digests, importance=True)
+
+    means, spreads = found.tables
+    names = ("n_estimators", "max_leaves", "interactions")
+    assert means.columns[1:4] == spreads.columns[1:4] == names and means.heading("max_leaves") == "max_leaves"
+    (mean,), (spread,) = means.records(), spreads.records()
+    assert sum(mean[name] for name in names) == pytest.approx(100) and spread["n_estimators"] > 0
+    assert "5 forests" in means.note and "5 forests" in found.figures[0].caption
+    texts = [text.get_text() for text in found.figures[0].draw().axes[0].texts]
+    assert f"{mean['n_estimators']:.0f} ±{spread['n_estimators']:.0f}" in texts
