@@ -434,3 +434,17 @@ def test_a_table_of_other_numbers_is_not_taken_for_ours_after_an_interruption(
 
 def interrupted(*_: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_what_is_ignored_in_references_is_a_warning(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        write_run("t", method, 0, [(1, 0.4, 1)])
+    theirs = tmp_path / "theirs.csv"
+    theirs.write_text("task,metric,score,learner,remark\nt,auc,0.9,,x\nt,auc,0.8,XGBoost,\nt,auc,0.8,dnn,\n")
+
+    built = write_report(tmp_path / "results", tmp_path / "out", references=[theirs], formats=["csv"])
+
+    columns, learner, *_ = built.warnings
+    assert columns == f"{theirs}: ignored, as these columns are not known: remark"
+    assert learner.startswith("references are left out: unknown learner 'XGBoost': choose from ")
+    assert "xgboost: 2 of the 3 references are of other tasks or learners" in built.warnings

@@ -9,11 +9,12 @@ from functools import cached_property
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
 from cfo_bench.report.numbers.leaders import best_first, leaders
-from cfo_bench.report.numbers.run_losses import NOT_COMPARED, run_steps, validation_steps
+from cfo_bench.report.numbers.run_losses import run_steps, validation_steps
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.scoring import score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.references import Reference
+from cfo_bench.results.compared import NOT_COMPARED
 
 
 @dataclass(frozen=True)

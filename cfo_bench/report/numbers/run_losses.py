@@ -1,19 +1,14 @@
-"""The losses of a run that count in a comparison, and what a run without a result counts as."""
+"""The losses of a run that count in a comparison."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
 from cfo_bench.metrics import METRICS
 from cfo_bench.report.reading.digest import LARGEST_LOSS, Digest, Steps
-from cfo_bench.report.reading.load import CONSTANT, FOREST
+from cfo_bench.results.compared import NOT_COMPARED
 from cfo_bench.results.trial_digest import tested
-
-# These methods search nothing: the first two scale the scores, a study tries every value.
-STUDY = "study"
-NOT_COMPARED = (CONSTANT, FOREST, STUDY)
 
 
 def incumbents(one: Digest, full_rows_only: bool) -> Steps:
@@ -56,19 +51,3 @@ def is_by_test(digests: Sequence[Digest], full_rows_only: bool) -> bool:
     runs = [incumbents(one, full_rows_only) for one in digests if one.method not in NOT_COMPARED]
     scores = [score for steps in runs for score in steps.test_scores]
     return not scores or any(score is not None for score in scores)
-
-
-def stand_in(others: Sequence[Steps], constant_loss: float) -> Steps:
-    """What a run without a result counts as: the worse of the constant and the worst other method.
-
-    It is so at every moment, so that a method never gains by failing.
-    """
-    there = [steps for steps in others if steps.seconds]
-    begin = max((steps.seconds[0] for steps in there), default=0.0)
-    moments = sorted({begin, *(second for steps in there for second in steps.seconds if second > begin)})
-    losses = [
-        max([constant_loss, *(steps.losses[bisect_right(steps.seconds, moment) - 1] for steps in there)])
-        for moment in moments
-    ]
-    n = len(moments)
-    return Steps(moments, losses, [None] * n, [0.0] * n, [0.0] * n, {})

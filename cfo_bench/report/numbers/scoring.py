@@ -18,17 +18,11 @@ from statistics import fmean
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.curves import Curve, curve
 from cfo_bench.report.numbers.joint import keep_most
-from cfo_bench.report.numbers.run_losses import (
-    NOT_COMPARED,
-    is_by_test,
-    run_steps,
-    stand_in,
-    validation_steps,
-)
+from cfo_bench.report.numbers.run_losses import is_by_test, run_steps, validation_steps
 from cfo_bench.report.numbers.scores import MethodScores, Run, ScoreScale, TaskScores
 from cfo_bench.report.reading.digest import Digest, Steps
-from cfo_bench.report.reading.load import CONSTANT, FOREST
 from cfo_bench.results.best_so_far import reaching_loss
+from cfo_bench.results.compared import CONSTANT, FOREST, NOT_COMPARED, stand_in
 
 # Methods that reach the best score in up to this many times the least time tie; see `_leaders`.
 TIE_FACTOR = 1.1

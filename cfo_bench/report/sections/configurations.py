@@ -133,6 +133,7 @@ def _best(results: LearnerResults) -> Table:
             *("evaluation_seconds", "method_seconds", "seconds"),
         ),
         rows,
+        verbatim=tuple(names),
     )
 
 
@@ -156,6 +157,7 @@ def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
         f"The share of a method's best configurations (one of each run) with at most this {name}.",
         ("method", name, "share"),
         rows,
+        verbatim=(name,),
     )
 
 

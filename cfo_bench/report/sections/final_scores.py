@@ -8,14 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.metrics import METRICS
-from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table, some
 from cfo_bench.report.looks import in_order, look
-from cfo_bench.report.numbers.comparable_references import PlacedReference, placed
+from cfo_bench.report.numbers.comparable_references import PlacedReference, misspelt, placed
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import METRIC_BOUNDS, METRIC_NAMES
 from cfo_bench.report.numbers.paired import paired
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.rendering.dot_sheet import Dot, Plot, dot_sheet
+from cfo_bench.report.sections.notes import STAR, measured_on, part
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
 
 if TYPE_CHECKING:
@@ -55,17 +56,11 @@ def section(results: LearnerResults) -> Section:
         tests,
         "difference",
     )
-    test_scores = (
-        "They are measured on the test part: rows that no method has seen."
-        if all(task.by_test for task in results.scores)
-        else "They are measured on the validation part. The best trial was chosen by the same part, so they "
-        "are somewhat too good."
-    )
     return Section(
         "final-scores",
         "Final scores, task by task",
         f"Scores in the task's own metric. Higher is better for AUC and r2, lower for log-loss and errors. "
-        f"{test_scores} A mean is over folds; the seeds of a fold are averaged first.",
+        f"{measured_on(results.scores)} A mean is over folds; the seeds of a fold are averaged first.",
         tables=tuple(table for table in (_printed(results, beside), scores, tests, others) if table.rows),
         figures=tuple(figures),
         warnings=tuple(_warnings(results, beside)),
@@ -75,22 +70,36 @@ def section(results: LearnerResults) -> Section:
 
 def _printed(results: LearnerResults, beside: References) -> Table:
     labels = [look(method).label for method in results.methods]
+    best = {task.task: _best(beside, task) for task in results.scores}
     rows: list[list[CellValue]] = []
     for task in results.scores:
-        best = _best(beside, task)
-        other = [f"{best.score:.4f} ({best.reference.label})" if best else None]
         cells = [_cell(task, task.methods.get(method)) for method in results.methods]
-        rows.append([task.task, task.metric_name, task.over, *cells, *(other if results.references else [])])
+        other = [_reference_cell(best[task.task])] if results.references else []
+        rows.append([task.task, f"{task.metric_name} ({part(task)})", task.over, *cells, *other])
+    note = [
+        "One row for each task: mean ± standard deviation over folds. Bold: the best, and scores within "
+        f"{100 * (1 - REACHES):.2g} % of it. {measured_on(results.scores)}"
+    ]
+    if any(found.imputed for task in results.scores for found in task.methods.values()):
+        note.append(STAR)
+    if results.references:
+        note.append("Last column: the best published score that can be compared.")
+    if any(one.is_converted for one in best.values() if one):
+        note.append("≈: converted from a scaled score by our own constant and forest.")
     return Table(
         "scores",
         "Final scores",
-        "One row for each task: mean ± standard deviation over folds. Bold: the best, and scores within "
-        f"{100 * (1 - REACHES):.2g} % of it."
-        + (" Last column: the best published score that can be compared." if results.references else ""),
+        " ".join(note),
         ("task", "metric", "over", *labels, *(("reference",) if results.references else ())),
         rows,
         verbatim=tuple(labels),
     )
+
+
+def _reference_cell(best: PlacedReference | None) -> str | None:
+    if best is None:
+        return None
+    return f"{'≈' * best.is_converted}{best.score:.4f} ({best.reference.label})"
 
 
 def _cell(task: TaskScores, found: MethodScores | None) -> str:
@@ -103,7 +112,8 @@ def _cell(task: TaskScores, found: MethodScores | None) -> str:
     own = task.estimate(found.fold_losses)
     text = f"{own.mean:.4f}" if own.sd is None else f"{own.mean:.4f} ± {own.sd:.4f}"
     best = min(one.final_loss for one in task.methods.values() if one.final_loss is not None)
-    return f"**{text}**" if found.final_loss <= reaching_loss(best, task.scale.zero_loss) else text
+    is_best = found.final_loss <= reaching_loss(best, task.scale.zero_loss)
+    return (f"**{text}**" if is_best else text) + "*" * bool(found.imputed)
 
 
 def _best(beside: References, task: TaskScores) -> PlacedReference | None:
@@ -115,7 +125,7 @@ def _scores(results: LearnerResults, beside: References) -> Table:
     rows: list[list[CellValue]] = []
     for task in results.scores:
         best = _best(beside, task)
-        reference = [best.score, best.reference.label] if best else [None, None]
+        reference = [best.score, best.label] if best else [None, None]
         for method in results.methods:
             found = task.methods.get(method)
             if found is None or found.final_loss is None:
@@ -124,7 +134,7 @@ def _scores(results: LearnerResults, beside: References) -> Table:
             rows.append(
                 [
                     *(task.task, method, task.metric_name, own.mean, own.sd, own.low, own.high, own.folds),
-                    *(found.seconds_to_final, found.final_score, task.score_is),
+                    *(found.imputed, found.seconds_to_final, found.final_score, task.score_is),
                     *(reference if results.references else []),
                 ]
             )
@@ -132,12 +142,13 @@ def _scores(results: LearnerResults, beside: References) -> Table:
         "final-scores",
         "Final scores as numbers, and the time to them",
         "One row for each task and method: mean, standard deviation and 95 % interval (Student's t, cut "
-        "off where the metric ends) over folds; the seconds until the mean over folds stays equal to its "
-        "last value; and the scaled score, which the optimality table explains."
+        "off where the metric ends) over folds; how many of its runs have no result (imputed: they count as "
+        "the constant predictor or the worst other method, whichever is worse); the seconds until the mean "
+        "over folds stays equal to its last value; and the scaled score, which the optimality table explains."
         + (" Then the best comparable score of others." if results.references else ""),
         (
             *("task", "method", "metric", "score", "sd", "ci_low", "ci_high", "folds"),
-            *("seconds_to_it", "scaled_score", "score_is"),
+            *("imputed_runs", "seconds_to_it", "scaled_score", "score_is"),
             *(("reference", "reference_source") if results.references else ()),
         ),
         rows,
@@ -177,16 +188,17 @@ def _references(results: LearnerResults, beside: References) -> Table:
         "references",
         "Scores of others",
         "One row for each published score of a task that was run here: as it was published, and in the "
-        "metric of the task if it can be compared. Their folds, machines and budgets may differ from ours.",
+        "metric of the task if it can be compared. Label: what it is called in the figures, with ≈ if its "
+        "score is converted. Their folds, machines and budgets may differ from ours.",
         (
             *("task", "source", "method", "metric", "published", "sd", "seconds"),
-            *("our_metric", "score", "note"),
+            *("our_metric", "score", "note", "label"),
         ),
         [
             [
                 *(task.task, one.reference.source, one.reference.method, one.reference.metric),
                 *(one.reference.score, one.reference.sd, one.reference.seconds),
-                *(task.metric_name, one.score, one.note),
+                *(task.metric_name, one.score, one.note, one.label),
             ]
             for task in results.scores
             for one in beside[task.task]
@@ -198,14 +210,16 @@ def _warnings(results: LearnerResults, beside: References) -> list[str]:
     lines = []
     if not any(results.baseline in task.methods for task in results.scores):
         lines.append(f"no differences: {results.baseline}, the baseline, has no runs")
-    if not results.references:
+    n, there = len(results.references), sum(map(len, beside.values()))
+    if not n:
         return lines
-    n = len(results.references)
-    if not any(beside.values()):
-        return [
-            *lines,
-            f"none of the {n} references is of a task and learner of these results",
-        ]
+    if near := misspelt(results.references, results.scores):
+        names = [f"{name!r} (did you mean {ours!r}?)" for name, ours in near]
+        lines.append(f"references of tasks that are not here: {some(names)}")
+    if not there:
+        return [*lines, f"none of the {n} references is of a task and learner of these results"]
+    if there < n:
+        lines.append(f"{n - there} of the {n} references are of other tasks or learners")
     not_alike = [task for task, own in beside.items() if own and all(one.score is None for one in own)]
     if not_alike:
         lines.append(f"no comparable reference, see the table's notes: {', '.join(not_alike)}")
@@ -254,20 +268,25 @@ def _only(table: Table, tasks: Sequence[str], number: str) -> Table:
     return Table(f"{table.name}{number}", table.title, table.note, table.columns, rows)
 
 
+def _axis(row: Mapping[str, Any]) -> str:
+    """Such as `AUC (validation)`: the metric, and the first word of what the score is."""
+    return f"{row['metric']} ({row['score_is'].split()[0]})"
+
+
 def draw(table: Table, column: str, others: Table | None = None) -> Canvas:
     """One plot for each task."""
     is_difference = column == "difference"
     lines: dict[str, list[tuple[float, str]]] = {}
     for row in others.records() if others else ():
         if row["score"] is not None and len(lines.setdefault(row["task"], [])) < _MOST_REFERENCES:
-            lines[row["task"]].append((row["score"], row["method"] or row["source"]))
+            lines[row["task"]].append((row["score"], row["label"]))
     by_task: dict[str, list[dict[str, Any]]] = {}
     for row in table.records():
         by_task.setdefault(row["task"], []).append(row)
     plots = [
         Plot(
             title=task,
-            axis=f"difference of {rows[0]['metric']}" if is_difference else rows[0]["metric"],
+            axis=f"difference of {rows[0]['metric']}" if is_difference else _axis(rows[0]),
             dots=[Dot(row["method"], row[column], row["ci_low"], row["ci_high"]) for row in rows],
             lines=lines.get(task, ()),
             mark=0.0 if is_difference else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,7 @@ def _table(results: LearnerResults, names: list[str]) -> Table:
         "best configuration so far, the median over tasks of the median over a task's runs.",
         ("method", "share", *names),
         rows,
+        verbatim=tuple(names),
     )
 
 
@@ -69,7 +71,7 @@ def _known(table: Table, name: str) -> Table:
     """The rows in which a hyperparameter has a value."""
     at = table.columns.index(name)
     rows = [row for row in table.rows if row[at] is not None]
-    return Table(table.name, table.title, table.note, table.columns, rows)
+    return replace(table, rows=rows)
 
 
 def _lines(name: str, log_y: bool = False) -> LinePlot:

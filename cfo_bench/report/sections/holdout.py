@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfo_bench.report.contents import CellValue, Place, Section, Table
+from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 
 
@@ -21,13 +21,16 @@ def section(results: LearnerResults) -> Section | None:
                 )
     if not rows:
         return None
+    others = [task.task for task in results.scores if not task.by_test]
+    where = "this report" if not others else "these tasks"
     return Section(
         "holdout",
         "Validation and test",
         "A method sees the validation score only, and chooses its best trial by it. The test score is that "
         "of the chosen trial on rows that no method has seen; to compute it is not charged to anybody. "
-        "Ranks, wins, curves and all other scores of this report are test scores. Validation scores stand "
-        "only here.",
+        f"Ranks, wins and curves of {where} are by test scores, and scores are test scores, but for the "
+        "validation scores here and in the table of the best configurations."
+        + (f" Without test scores, and compared by validation scores: {some(others)}." if others else ""),
         tables=(
             Table(
                 "validation-and-test",

@@ -45,7 +45,7 @@ def section(results: LearnerResults) -> Section:
     base = look(results.baseline).label
     warnings, figures = [], []
     tasks = {row["task"] for row in cells.records()}
-    scored = {row["task"] for row in cells.records() if row["score"] is not None}
+    scored = {row["task"] for row in cells.records() if row["scaled_score_percent"] is not None}
     if not scored:
         warnings.append(
             f"no scores in percent of {base}'s: {base}, the baseline, has no scaled score above 0 on any task"
@@ -87,6 +87,7 @@ def section(results: LearnerResults) -> Section:
                 "score within the budget. A method that does not reach it has no marker here.",
                 (cells, shares),
                 partial(draw_times, cells, shares, results.scores[0].seconds_label),
+                alt=f"{results.scores[0].seconds_label.capitalize()} on each task. {_times_in_words(cells)}",
             )
         )
     return Section(
@@ -116,7 +117,7 @@ def _cells(results: LearnerResults) -> Table:
         f"Scaled scores ({results.baseline} = 100) and time to the best, task by task",
         f"One row for each task and method: its scaled score in percent of that of {results.baseline}, and "
         "the seconds until it reached the task's best score (a dash: not within the budget).",
-        ("number", "task", "method", "score", "seconds_to_best", "budget_seconds"),
+        ("number", "task", "method", "scaled_score_percent", "seconds_to_best", "budget_seconds"),
         rows,
     )
 
@@ -125,11 +126,14 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
     """Shares of the tasks on which a method was run and the baseline has a score."""
     rows: list[list[CellValue]] = []
     records = cells.records()
-    scored = {row["task"] for row in records if row["score"] is not None}
+    scored = {row["task"] for row in records if row["scaled_score_percent"] is not None}
     for method in results.methods:
         own = [row for row in records if row["method"] == method]
         comparable = [row for row in own if row["task"] in scored]
-        high = sum(row["score"] is not None and row["score"] > HIGH for row in comparable)
+        high = sum(
+            row["scaled_score_percent"] is not None and row["scaled_score_percent"] > HIGH
+            for row in comparable
+        )
         reached = sum(row["seconds_to_best"] is not None for row in own)
         rows.append(
             [
@@ -179,13 +183,27 @@ def _scores(cells: Table) -> dict[str, list[float]]:
     """The scaled scores in percent of the baseline's, of each method that has any."""
     found: dict[str, list[float]] = {}
     for row in cells.records():
-        if row["score"] is not None:
-            found.setdefault(row["method"], []).append(row["score"])
+        if row["scaled_score_percent"] is not None:
+            found.setdefault(row["method"], []).append(row["scaled_score_percent"])
     return found
 
 
+def _times_in_words(cells: Table) -> str:
+    """The seconds of every marker, for the text alternative."""
+    by_task: dict[str, list[str]] = {}
+    for row in cells.records():
+        own = by_task.setdefault(row["task"], [])
+        if row["seconds_to_best"] is not None:
+            own.append(f"{look(row['method']).label} {row['seconds_to_best']:.3g} s")
+    return "; ".join(f"{task}: {', '.join(own) or 'none'}" for task, own in by_task.items()) + "."
+
+
 def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
-    records = [row | {"x": max(row["score"], _FLOOR)} for row in cells.records() if row["score"] is not None]
+    records = [
+        row | {"x": max(row["scaled_score_percent"], _FLOOR)}
+        for row in cells.records()
+        if row["scaled_score_percent"] is not None
+    ]
     canvas, axes = _by_task(cells, records)
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
     for is_reached in (True, False):

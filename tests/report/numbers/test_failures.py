@@ -11,11 +11,11 @@ from cfo_bench.records import Problem
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.run_losses import stand_in
 from cfo_bench.report.numbers.scoring import score_task, score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import missing, optimality, statistics
+from cfo_bench.results.compared import stand_in
 
 FAILS = [(90, None, 80)]
 

@@ -11,7 +11,7 @@ from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.uncounted_trials import uncounted_trials
-from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import configurations, holdout, missing, performance
 
@@ -60,9 +60,37 @@ def test_a_test_score_that_falls_again_is_not_kept(held_out: list[Digest]) -> No
 def test_the_validation_score_stands_beside_it(held_out: list[Digest]) -> None:
     found = holdout.section(LearnerResults("xgboost", held_out))
 
-    assert found is not None and "are test scores" in found.intro
+    assert found is not None and "scores are test scores" in found.intro
     row = next(row for row in found.tables[0].records() if (row["task"], row["method"]) == ("t", "cfo"))
     assert (row["test_score"], row["validation_score"]) == pytest.approx((0.8, 0.95))
+
+
+def test_it_is_said_where_validation_scores_count(held_out: list[Digest], write_run: Any) -> None:
+    others = [digest(write_run("other", method, 0, [(5, 0.3, 0.5)])) for method in ("cfo", "rs")]
+    alone, mixed = (
+        holdout.section(LearnerResults("xgboost", runs))
+        for runs in (held_out, [*held_out, *(one for one in others if one is not None)])
+    )
+
+    assert alone is not None and mixed is not None
+    assert "Ranks, wins and curves of this report are by test scores" in alone.intro
+    assert alone.intro.endswith("validation scores here and in the table of the best configurations.")
+    assert "Ranks, wins and curves of these tasks are by test scores" in mixed.intro
+    assert mixed.intro.endswith("Without test scores, and compared by validation scores: other.")
+
+
+def test_a_mean_with_a_failed_run_is_not_compared_with_one_without(
+    held_out: list[Digest], write_run: Any
+) -> None:
+    runs = [one for one in held_out if (one.task, one.method, one.fold) != ("t", "cfo", 1)]
+    failed = digest(write_run("t", "cfo", 1, [(5, None, 0.5)], validation="holdout", test_scores=[None]))
+    assert failed is not None
+
+    found = holdout.section(LearnerResults("xgboost", [*runs, failed]))
+
+    assert found is not None
+    row = next(row for row in found.tables[0].records() if (row["task"], row["method"]) == ("t", "cfo"))
+    assert (row["difference"], row["validation_score"]) == (None, pytest.approx(0.95))
 
 
 def test_figures_say_that_the_loss_is_on_the_test_part(held_out: list[Digest]) -> None:

@@ -295,3 +295,24 @@ def test_any_name_can_be_drawn(write_run: Any, tmp_path: Path, text: str) -> Non
     found = sections(LearnerResults("xgboost", [one for path in paths if (one := digest(path))]))
 
     assert png(figures(found)[0], tmp_path / "it.png").startswith(b"\x89PNG")
+
+
+def test_the_words_for_the_time_to_the_best_are_times(by_hand: list[Digest]) -> None:
+    figure = named(by_hand, "time-to-best")
+
+    # On alpha cfo and rs end alike, at 20 and at 80 s; on beta rs has the best score, on gamma cfo and rs.
+    assert (
+        figure.alt
+        == "Wall-clock seconds on each task. alpha: rs 80 s, cfo 20 s; beta: rs 30 s; gamma: cfo 10 s."
+    )
+
+
+def test_hyperparameters_keep_their_names_in_tables(by_hand: list[Digest]) -> None:
+    best = next(
+        table
+        for section in sections(LearnerResults("xgboost", by_hand))
+        for table in section.tables
+        if table.name == "best-configurations"
+    )
+
+    assert best.heading("n_estimators") == "n_estimators" and best.heading("method_seconds") == "method (s)"
