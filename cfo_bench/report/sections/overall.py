@@ -87,7 +87,7 @@ def section(results: LearnerResults) -> Section:
                 "score within the budget. A method that does not reach it has no marker here.",
                 (cells, shares),
                 partial(draw_times, cells, shares, results.scores[0].seconds_label),
-                alt=f"{results.scores[0].seconds_label.capitalize()} on each task. {_times_in_words(cells)}",
+                alt=_times_in_words(cells, shares, results.scores[0].seconds_label),
             )
         )
     return Section(
@@ -188,14 +188,16 @@ def _scores(cells: Table) -> dict[str, list[float]]:
     return found
 
 
-def _times_in_words(cells: Table) -> str:
-    """The seconds of every marker, for the text alternative."""
+def _times_in_words(cells: Table, shares: Table, seconds: str) -> str:
+    """The seconds of every marker, and the numbers of the legend, for the text alternative."""
     by_task: dict[str, list[str]] = {}
     for row in cells.records():
         own = by_task.setdefault(row["task"], [])
         if row["seconds_to_best"] is not None:
             own.append(f"{look(row['method']).label} {row['seconds_to_best']:.3g} s")
-    return "; ".join(f"{task}: {', '.join(own) or 'none'}" for task, own in by_task.items()) + "."
+    times = "; ".join(f"{task}: {', '.join(own) or 'none'}" for task, own in by_task.items())
+    reached = ", ".join(f"{look(row['method']).label} {row['reached']}" for row in shares.records())
+    return f"{seconds.capitalize()} on each task. {times}. Tasks on which each method reaches it: {reached}."
 
 
 def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
