@@ -46,8 +46,9 @@ def write(
     elapsed: float,
     method: str = "m",
     seed: int = 0,
+    validation: str = "fold",
 ) -> Path:
-    spec = RunSpec("learner", "task", method, fold, seed, budget_seconds=10.0)
+    spec = RunSpec("learner", "task", method, fold, seed, budget_seconds=10.0, validation=validation)
     path = path_of(folder, spec)
     with TraceWriter(path) as writer:
         writer.append(header_of(spec))
@@ -293,6 +294,7 @@ def test_a_failed_fold_has_the_same_score_on_the_terminal_and_on_the_page(
         write(
             *(tmp_path, fold, [trial(at, loss, ended, **more) for at, (ended, loss) in enumerate(trials)]),
             *(EndReason.BUDGET, 10.0, method),
+            validation="holdout" if is_tested else "fold",
         )
         for method, folds in found.items()
         for fold, trials in enumerate(folds)

@@ -79,20 +79,6 @@ def test_it_is_said_where_validation_scores_count(held_out: list[Digest], write_
     assert mixed.intro.endswith("Without test scores, and compared by validation scores: other.")
 
 
-def test_a_mean_with_a_failed_run_is_not_compared_with_one_without(
-    held_out: list[Digest], write_run: Any
-) -> None:
-    runs = [one for one in held_out if (one.task, one.method, one.fold) != ("t", "cfo", 1)]
-    failed = digest(write_run("t", "cfo", 1, [(5, None, 0.5)], validation="holdout", test_scores=[None]))
-    assert failed is not None
-
-    found = holdout.section(LearnerResults("xgboost", [*runs, failed]))
-
-    assert found is not None
-    row = next(row for row in found.tables[0].records() if (row["task"], row["method"]) == ("t", "cfo"))
-    assert (row["difference"], row["validation_score"]) == (None, pytest.approx(0.95))
-
-
 def test_figures_say_that_the_loss_is_on_the_test_part(held_out: list[Digest]) -> None:
     figure = performance.section(LearnerResults("xgboost", held_out)).figures[0]
 
