@@ -15,11 +15,11 @@ def section(results: LearnerResults) -> Section:
     printed: list[list[CellValue]] = []
     numbers: list[list[CellValue]] = []
     for task in results.scores:
-        texts: list[CellValue] = []
+        texts: dict[str, CellValue] = {}
         for method in results.methods:
             cell = cells.get((task.task, method))
             if cell is None:
-                texts.append("not run")
+                texts[method] = "not run"
                 numbers.append(
                     [
                         *(task.task, method, "not run", task.metric_name, task.score_is, *[None] * 6),
@@ -29,7 +29,7 @@ def section(results: LearnerResults) -> Section:
                 continue
             found = task.methods[method]
             runs = len(task.shared) if found.curve else 0
-            texts.append(cell.text + "*" * bool(found.imputed))
+            texts[method] = cell.text + "*" * bool(found.imputed)
             native = None if found.final_loss is None else task.native(found.final_loss)
             numbers.append(
                 [
@@ -38,9 +38,9 @@ def section(results: LearnerResults) -> Section:
                     *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, found.imputed),
                 ]
             )
-        printed.append([task.task, *texts])
+        printed.append([task.task, *(texts[method] for method in results.best_first)])
     note = (
-        "Bold: the first method to reach the best scaled score, or "
+        "Methods by mean rank. Bold: the first method to reach the best scaled score, or "
         f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: they "
         f"need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best score "
         f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: it has too "
@@ -58,9 +58,9 @@ def section(results: LearnerResults) -> Section:
                 "optimality",
                 "Optimality of score and cost",
                 note,
-                ("task", *results.methods),
+                ("task", *results.best_first),
                 printed,
-                verbatim=tuple(results.methods),
+                verbatim=tuple(results.best_first),
             ),
             Table(
                 "optimality-cells",

@@ -16,6 +16,7 @@ from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND, is_wide, paint_lines
+from cfo_bench.report.sections.notes import measured_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +110,8 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
         curves_name(task.task),
         f"Curves of {task.task}",
         f"From `seconds` on the mean over {task.over} of the best loss so far ({LOSS_NAMES[task.metric]}) is "
-        "`mean_loss`; ci_low and ci_high bound its 95 % confidence interval (Student's t over folds).",
+        "`mean_loss`; ci_low and ci_high bound its 95 % confidence interval (Student's t over folds). "
+        f"{measured_on([task])}",
         ("task", "method", "seconds", "mean_loss", "ci_low", "ci_high", "folds"),
         rows,
     )
