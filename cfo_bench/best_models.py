@@ -28,9 +28,9 @@ from cfo_bench.models.saving import load_model as load_model
 from cfo_bench.models.training import on_all_rows, train
 from cfo_bench.records import Problem
 from cfo_bench.registry import label
-from cfo_bench.report.numbers.run_losses import NOT_COMPARED
 from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.results.compared import NOT_COMPARED
 from cfo_bench.space import Config
 from cfo_bench.tasks import file_ref
 from cfo_bench.tasks.loading import load_data_set

@@ -32,8 +32,9 @@ from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import LEVEL, holm
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.digest import Digest
-from cfo_bench.report.reading.load import CONSTANT, FOREST, Selection, load
+from cfo_bench.report.reading.load import Selection, load
 from cfo_bench.report.reading.shortening import as_if_ended
+from cfo_bench.results.compared import CONSTANT, FOREST
 from cfo_bench.run.fork_server import fork_server
 from cfo_bench.run.inspection import most_folds, packages
 from cfo_bench.suite.model import Choice, Suite
@@ -220,7 +221,7 @@ def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparis
     read: list[Digest] = []
     with suppress(UserError):  # there is nothing to read: nothing was done
         read = load(suite.results, selection=Selection(plan.learners, (task,), names)).digests
-    ended = comparable(as_if_ended(read, plan.budget_seconds)[0], plan.budget_seconds).digests
+    ended = comparable(as_if_ended(read, plan.budget_seconds).digests, plan.budget_seconds).digests
     everyone = [
         LearnerResults(learner, own)
         for learner in plan.learners

@@ -5,6 +5,7 @@ scikit-learn's metrics give the same numbers, but take longer than a whole cheap
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,7 @@ class Metric:
     name: str
     score: Callable[[Array, Array], float]
     higher_is_better: bool
+    bounds: tuple[float, float]  # the lowest and the highest score possible
 
     def to_loss(self, score: float) -> float:
         return 1.0 - score if self.higher_is_better else score
@@ -86,13 +88,15 @@ class Metric:
 
 
 METRICS = {
-    "auc": Metric("auc", auc, higher_is_better=True),
-    "log_loss": Metric("log_loss", log_loss, higher_is_better=False),
-    "r2": Metric("r2", r2, higher_is_better=True),
+    "auc": Metric("auc", auc, higher_is_better=True, bounds=(0.0, 1.0)),
+    "log_loss": Metric("log_loss", log_loss, higher_is_better=False, bounds=(0.0, math.inf)),
+    "r2": Metric("r2", r2, higher_is_better=True, bounds=(-math.inf, 1.0)),
     # Recordings have these; no task with data does.
-    "accuracy": Metric("accuracy", accuracy, higher_is_better=True),
-    "balanced_accuracy": Metric("balanced_accuracy", balanced_accuracy, higher_is_better=True),
-    "mse": Metric("mse", mse, higher_is_better=False),
+    "accuracy": Metric("accuracy", accuracy, higher_is_better=True, bounds=(0.0, 1.0)),
+    "balanced_accuracy": Metric(
+        "balanced_accuracy", balanced_accuracy, higher_is_better=True, bounds=(0.0, 1.0)
+    ),
+    "mse": Metric("mse", mse, higher_is_better=False, bounds=(0.0, math.inf)),
 }
 
 METRIC_OF = {Problem.BINARY: "auc", Problem.MULTICLASS: "log_loss", Problem.REGRESSION: "r2"}

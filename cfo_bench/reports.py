@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from cfo_bench.quantities import DURATION_RULE, seconds
 
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built
+    from cfo_bench.report.reading.references import Reference
 
 
 def write_report(
@@ -66,6 +68,8 @@ def write_report(
         out = folders[0] / "report"
         if os.path.islink(out):  # only a link that is named is followed: this one may come with the results
             raise UserError(f"{out} is a link, and links are not followed: name the folder with -o")
+    remarks: list[str] = []
+    published = [one for file in references for one in read_references(file, remarks.append)]
     request = Request(
         results=folders,
         out=Path(out),
@@ -74,12 +78,27 @@ def write_report(
         full_rows_only=full_rows_only,
         budget_seconds=None if budget is None else _seconds(budget),
         importance=importance,
-        references=[one for file in references for one in read_references(file)],
+        references=published,
         formats=DEFAULT_FORMATS
         if formats is None
         else [name for name in FORMATS if name in formats or "all" in formats],
     )
-    return build(request, on_progress)
+    built = build(request, on_progress)
+    return replace(built, warnings=[*remarks, *_unknown_learners(published, built), *built.warnings])
+
+
+def _unknown_learners(published: Sequence[Reference], built: Built) -> list[str]:
+    """A line for each learner of a published score that is none of ours: nothing is compared with it."""
+    from cfo_bench.learners import LEARNERS
+
+    here = {"", *(one.learner for one in built.overviews)}
+    lines = []
+    for name in dict.fromkeys(one.learner for one in published if one.learner not in here):
+        try:
+            LEARNERS.row(name)
+        except UserError as error:
+            lines.append(f"references are left out: {error}")
+    return lines
 
 
 def _seconds(budget: str | float) -> float:

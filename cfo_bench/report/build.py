@@ -17,11 +17,12 @@ from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.uncounted_trials import uncounted_trials
 from cfo_bench.report.reading.conditions import unequal_conditions
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.imported import completed, is_imported, origin
-from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
+from cfo_bench.report.reading.load import Selection, is_reference, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.reading.shortening import as_if_ended
 from cfo_bench.report.rendering import assets, layout
@@ -39,6 +40,9 @@ _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
 }
 
 DEFAULT_BASELINE = "cfo"
+
+# Of so many files that can't be read, it is said why.
+_MOST_UNREADABLE = 3
 
 OnProgress = Callable[[str, int, int], None]
 
@@ -83,7 +87,7 @@ def _build(request: Request, progress: OnProgress) -> Built:
         digests, warnings = _read(request, digests_file, drawing, progress)
         folder = Folder(request.out)
         parts = _parts(request, digests, drawing, folder, progress)
-        warnings += [f"{part.learner}: {line}" for part in parts for line in part.overview.left_out]
+        warnings += [f"{part.learner}: {line}" for part in parts for line in part.notices]
         for part in parts:
             _write_tables(folder, part, request.formats)
             if "html" in request.formats:
@@ -114,16 +118,19 @@ def _read(
         progress("reading traces", done, total)
 
     loaded = load(request.results, digests_file, request.selection, reading)
-    read, unreadable = loaded.digests, loaded.unreadable
+    read, unreadable, of_budget = loaded.digests, loaded.unreadable, []
     if request.budget_seconds is not None:
-        read, gone = as_if_ended(read, request.budget_seconds)
-        unreadable = [*unreadable, *gone]
+        shorter = as_if_ended(read, request.budget_seconds)
+        read, of_budget = shorter.digests, shorter.notices
+        unreadable = [*unreadable, *shorter.unreadable]
     read, about_imported = completed(read)
     found = comparable(read, request.budget_seconds)
     if not found.digests:
-        raise UserError(f"no finished runs to report: {[*found.warnings, *unreadable][0]}")
+        why = [*found.warnings, *unreadable, *of_budget, "their traces have changed meanwhile"]
+        raise UserError(f"no finished runs to report: {why[0]}")
     return found.digests, [
-        *unreadable,
+        *of_budget,
+        *_unreadable(unreadable),
         *about_imported,
         *found.warnings,
         *unequal_conditions(found.digests),
@@ -168,7 +175,17 @@ def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
         looks={one.method: look(one.method) for one in standings.standings},
         leaders=results.leaders,
         curve_tables=[_curve_table(found, task.task) for task in results.scores],
+        notices=[*standings.left_out, *uncounted_trials(results)],
     )
+
+
+def _unreadable(lines: Sequence[str]) -> list[str]:
+    """One line, however many files can't be read."""
+    if len(lines) < 2:
+        return list(lines)
+    more = f"; and {len(lines) - _MOST_UNREADABLE} more" if len(lines) > _MOST_UNREADABLE else ""
+    first = "; ".join(lines[:_MOST_UNREADABLE])
+    return [f"{len(lines)} files can't be read, and are left out (cfo-bench status names all): {first}{more}"]
 
 
 def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:
@@ -181,15 +198,17 @@ def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:
 
 
 def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:
-    budgets = sorted({one.budget_seconds for one in digests})
+    compared = [one for one in digests if not is_reference(one)] or digests
+    budgets = sorted({one.budget_seconds for one in compared})
     budget = " to ".join(dict.fromkeys(f"{seconds:g} s" for seconds in (budgets[0], budgets[-1])))
+    kind = " (virtual)" if scores[0].clock == "virtual" else ""  # all tasks of a learner have one clock
     return [
         ("tasks", f"{len(scores)}"),
         ("methods", f"{len({method for task in scores for method in task.methods})}"),
         ("runs", f"{len(digests):,}"),
         ("trials", f"{sum(one.trials for one in digests):,}"),
-        ("budget of a run", budget),
-        ("time in all", _time(sum(one.elapsed for one in digests))),
+        ("budget of a run", f"{budget}{kind}"),
+        ("time in all", f"{_time(sum(one.elapsed for one in digests))}{kind}"),
         *_changed_methods(digests),
     ]
 

@@ -45,7 +45,8 @@ class Table:
     note: str  # what a row is, and in which units
     columns: tuple[str, ...]  # as in the CSV file; people see `heading` of them
     rows: Sequence[Sequence[CellValue]]
-    verbatim: tuple[str, ...] = ()  # columns called after a method: their heading is their name
+    # Columns called after a method or a hyperparameter: their heading is their name.
+    verbatim: tuple[str, ...] = ()
 
     def heading(self, column: str) -> str:
         """A column's name for people: words in place of underscores, and units in brackets."""
@@ -164,5 +165,5 @@ def some(names: Sequence[str]) -> str:
 
 
 def plural(n: int, word: str) -> str:
-    """Such as `1 task`, `2 tasks`."""
-    return f"{n} {word}{'s' * (n != 1)}"
+    """Such as `1 task`, `1,200 tasks`."""
+    return f"{n:,} {word}{'s' * (n != 1)}"

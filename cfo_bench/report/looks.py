@@ -43,12 +43,18 @@ _KNOWN = {
         Look("hyperband", "#005453", "#528D86", "h", _DOTTED),
         Look("flaml-cfo", "#999933", "#999933", "p", _MIXED),
         Look("blendsearch", "#117733", "#61AA79", "d", _MIXED),
+        Look("tpe-multivariate", "#40BF59", "#67E467", "X", _DASHED),
+        Look("optuna-gp", "#3826D9", "#8D67E4", "8", _MIXED),
+        Look("gp-cooled", "#40BF80", "#99E6B8", "1", _DOTTED),
+        Look("cma-es", "#66ADCC", "#7DDDE8", "2", _DASHED),
+        Look("dehb", "#7C3CDD", "#C8A9D6", "3", _DOTTED),
+        Look("smac-mf", "#19244D", "#939CEC", "4", _MIXED),
     )
 }
 
 # For all other methods; none of these is used above. Black is not used, since it has its own meaning.
 _OTHER_COLOURS = ("#7B3F00", "#6699CC", "#B5006B", "#5D8A00", "#44AA99", "#7F7FFF")
-_OTHER_MARKERS = ("8", "X", "1", "2", "3", "4")
+_OTHER_MARKERS = ("+", "|", "_", ".")
 _OTHER_DASHES = ((6.0, 2.0), (2.0, 2.0), (6.0, 2.0, 2.0, 2.0))
 
 

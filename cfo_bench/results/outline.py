@@ -29,6 +29,7 @@ class Outline:
     header: LineRow  # with the names that this version uses, and the limits of the last resume
     resumes: list[LineRow]
     end: LineRow  # its `digest` is None where the digest's own checksum is wrong
+    text: bytes  # the whole trace, of which the trials were not parsed
 
 
 def outline(path: object, whole: bytes) -> Outline | None:
@@ -57,7 +58,7 @@ def outline(path: object, whole: bytes) -> Outline | None:
             resumes = _resumes(split_lines(whole)[1:], crc32)
     except (BadLineError, KeyError):
         return None
-    return Outline(with_limits(header_of(path, whole[:first]), resumes), resumes, end)
+    return Outline(with_limits(header_of(path, whole[:first]), resumes), resumes, end, whole)
 
 
 def _without_damaged_digest(end: LineRow) -> LineRow:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, RunLimits
 from cfo_bench.results.best_so_far import best_by_fold, reached_at, reaching_loss
+from cfo_bench.results.compared import NOT_COMPARED, stand_in
 from cfo_bench.results.digest_in_trace import from_outline
 from cfo_bench.results.limits import is_longer, limits_of
 from cfo_bench.results.outline import Outline
 from cfo_bench.results.round_trips import round_trips
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of, outline_or_lines
-from cfo_bench.results.trial_digest import Steps, TrialDigest, digest_of_trials
+from cfo_bench.results.trial_digest import Steps, TrialDigest, digest_of_trials, tested
 from cfo_bench.results.validation import Lines
 from cfo_bench.run_id import method_label
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """Means over folds of the best trials; None where no fold has one. Seeds of a fold are averaged first."""
+    """Means over folds of the best trials; None where no fold has one. Seeds of a fold are averaged first.
+
+    A run that ended without a result counts as in the report: see `stand_in`.
+    """
 
     learner: str
     task: str
@@ -32,6 +36,7 @@ class SummaryRow:
     folds: int
     runs: int  # folds times seeds
     unfinished: int  # runs that were interrupted or failed
+    without_result: int  # runs that failed, or in which no trial has a loss
     metric: str
     score_mean: float | None  # the validation score, by which the best trial was also selected
     score_sd: float | None  # None also for a single fold
@@ -49,20 +54,24 @@ class SummaryRow:
 class _Run:
     """What a row needs of one trace. Not the trace itself: thousands would not fit into memory."""
 
+    method: str
     fold: int
+    seed: int
     metric: str
     constant_loss: float
-    steps: Steps  # of all its trials
+    zero_loss: float  # what a score of 0 is
+    steps: Steps  # of all its trials; none if it failed
     trials: int
     available: float  # seconds of all trials at once
     method_seconds: float
     is_unfinished: bool
+    has_no_result: bool  # it was not stopped, and yet has none
     header: Mapping[str, Any]  # of the trace
 
 
 def summarise(paths: Iterable[Path], limits: RunLimits | None = None) -> list[SummaryRow]:
     """A run that went on for longer than the `limits` is read as if it had ended there."""
-    groups: dict[tuple[str, str, str], list[_Run]] = {}
+    groups: dict[tuple[str, str], list[_Run]] = {}
     for path in paths:
         found = outline_or_lines(path)
         if found is not None and limits is not None and _is_longer(found, limits):
@@ -77,9 +86,12 @@ def summarise(paths: Iterable[Path], limits: RunLimits | None = None) -> list[Su
             trials = digest_of_trials(found)
         assert trials is not None
         spec = found.header["spec"]
-        names = spec["learner"], spec["task"], method_label(spec)
-        groups.setdefault(names, []).append(_run(found, trials))
-    return [_row(*names, runs) for names, runs in groups.items()]
+        groups.setdefault((spec["learner"], spec["task"]), []).append(_run(found, trials))
+    return [
+        _row(*names, method, runs)
+        for names, runs in groups.items()
+        for method in dict.fromkeys(run.method for run in runs)
+    ]
 
 
 def _is_longer(found: Outline | Lines, limits: RunLimits) -> bool:
@@ -88,15 +100,21 @@ def _is_longer(found: Outline | Lines, limits: RunLimits) -> bool:
 
 def _run(found: Outline | Lines, trials: TrialDigest) -> _Run:
     header, end = found.header, found.end
+    spec, reason = header["spec"], end["reason"] if end else None
+    steps = Steps([], [], [], [], [], {}) if reason == EndReason.ERROR else trials.steps
     return _Run(
-        fold=header["spec"]["fold"],
+        method=method_label(spec),
+        fold=spec["fold"],
+        seed=spec["seed"],
         metric=header["metric"],
+        constant_loss=header["constant_loss"],
         # As in the scores of a report: r2 is measured from 0, whatever the constant predictor has.
-        constant_loss=1.0 if header["problem"] == Problem.REGRESSION else header["constant_loss"],
-        steps=trials.steps,
-        is_unfinished=end is None or end["reason"] in (EndReason.INTERRUPTED, EndReason.ERROR),
+        zero_loss=1.0 if header["problem"] == Problem.REGRESSION else header["constant_loss"],
+        steps=steps,
+        is_unfinished=reason in (None, EndReason.INTERRUPTED, EndReason.ERROR),
+        has_no_result=reason not in (None, EndReason.INTERRUPTED) and not steps.losses,
         trials=trials.trials,
-        available=_elapsed(found) * header["spec"].get("parallel", 1),
+        available=_elapsed(found) * spec.get("parallel", 1),
         method_seconds=trials.method_seconds,
         header={key: header[key] for key in ("spec", "program") if key in header},
     )
@@ -111,14 +129,16 @@ def _elapsed(found: Outline | Lines) -> float:
     return float(max((ended + (seconds or 0.0) for ended, seconds in told), default=0.0))
 
 
-def _row(learner: str, task: str, method: str, runs: list[_Run]) -> SummaryRow:
-    to_score = METRICS[runs[0].metric].to_score
+def _row(learner: str, task: str, method: str, everyone: Sequence[_Run]) -> SummaryRow:
+    """The row of a method; `everyone` are the runs of all methods on the task."""
+    runs = [run for run in everyone if run.method == method]
+    others = [run for run in everyone if run.method not in (method, *NOT_COMPARED) and not run.is_unfinished]
     scored = [run for run in runs if run.steps.losses]
-    is_tested = bool(scored) and all(score is not None for run in scored for score in run.steps.test_scores)
-    score_mean, score_sd = _over_folds([(run.fold, to_score(run.steps.losses[-1])) for run in scored])
-    test_mean, test_sd = _over_folds(
-        [(run.fold, run.steps.test_scores[-1]) for run in scored] if is_tested else []
-    )
+    validated = _counted(runs, others, by_test=False) if scored else {}
+    is_tested = any(tested(run.steps).seconds for run in scored)
+    on_test = _counted(runs, others, by_test=True) if is_tested else {}
+    score_mean, score_sd = _over_folds(validated, runs[0].metric)
+    test_mean, test_sd = _over_folds(on_test, runs[0].metric)
     available = sum(run.available for run in runs)
     trips = round_trips((run.header, run.trials, run.available) for run in runs)
     return SummaryRow(
@@ -128,12 +148,13 @@ def _row(learner: str, task: str, method: str, runs: list[_Run]) -> SummaryRow:
         folds=len({run.fold for run in runs}),
         runs=len(runs),
         unfinished=sum(run.is_unfinished for run in runs),
+        without_result=sum(run.has_no_result for run in runs),
         metric=runs[0].metric,
         score_mean=score_mean,
         score_sd=score_sd,
         test_score_mean=test_mean,
         test_score_sd=test_sd,
-        seconds_to_best=_seconds_to_best(scored, is_tested) if scored else None,
+        seconds_to_best=_seconds_to_best(on_test or validated, runs) if scored else None,
         trials=statistics.fmean(run.trials for run in runs),
         method_share=sum(run.method_seconds for run in runs) / available if available else None,
         round_trip_seconds=trips.seconds if trips else None,
@@ -141,29 +162,44 @@ def _row(learner: str, task: str, method: str, runs: list[_Run]) -> SummaryRow:
     )
 
 
-def _over_folds(scores: Sequence[tuple[int, float | None]]) -> tuple[float | None, float | None]:
-    """Mean and standard deviation over folds of the mean over the seeds of each fold."""
-    by_fold: dict[int, list[float]] = {}
-    for fold, score in scores:
-        if score is not None:
-            by_fold.setdefault(fold, []).append(score)
-    means = [statistics.fmean(own) for own in by_fold.values()]
+def _counted(runs: Sequence[_Run], others: Sequence[_Run], by_test: bool) -> dict[int, list[Steps]]:
+    """What counts of each run, by fold: its incumbents, or what stands in for a run without a result."""
+    found: dict[int, list[Steps]] = {}
+    for run in runs:
+        own = _steps(run, by_test)
+        if own.losses:
+            found.setdefault(run.fold, []).append(own)
+        elif run.has_no_result or run.steps.losses:
+            same = [one for one in others if (one.fold, one.seed) == (run.fold, run.seed)]
+            beside = [_steps(one, by_test) for one in same]
+            found.setdefault(run.fold, []).append(stand_in(beside, run.constant_loss))
+    return found
+
+
+def _steps(run: _Run, by_test: bool) -> Steps:
+    """The incumbents of a run; if `by_test`, those with a test score, and their losses on the test part."""
+    if not by_test:
+        return run.steps
+    to_loss, steps = METRICS[run.metric].to_loss, tested(run.steps)
+    return replace(steps, losses=[to_loss(score) for score in steps.test_scores if score is not None])
+
+
+def _over_folds(folds: Mapping[int, Sequence[Steps]], metric: str) -> tuple[float | None, float | None]:
+    """Mean and standard deviation over folds of the mean final score over the seeds of each fold."""
+    to_score = METRICS[metric].to_score
+    means = [statistics.fmean(to_score(steps.losses[-1]) for steps in own) for own in folds.values()]
     return (
         statistics.fmean(means) if means else None,
         statistics.stdev(means) if len(means) > 1 else None,
     )
 
 
-def _seconds_to_best(runs: Sequence[_Run], is_tested: bool) -> float | None:
+def _seconds_to_best(folds: Mapping[int, Sequence[Steps]], runs: Sequence[_Run]) -> float | None:
     """When the mean over folds comes to stay within 0.05 % of where it ends, as the report has it."""
-    to_loss = METRICS[runs[0].metric].to_loss
-    folds: dict[int, list[tuple[list[float], list[float]]]] = {}
-    for run in runs:
-        tested = [to_loss(score) for score in run.steps.test_scores if score is not None]
-        losses = tested if is_tested else run.steps.losses
-        folds.setdefault(run.fold, []).append((run.steps.seconds, losses))
-    constants = {run.fold: run.constant_loss for run in runs}
-    moments, best = best_by_fold(folds)
+    zeros = {run.fold: run.zero_loss for run in runs if run.fold in folds}
+    moments, best = best_by_fold(
+        {fold: [(steps.seconds, steps.losses) for steps in own] for fold, own in folds.items()}
+    )
     means = best.mean(axis=0)
-    target = reaching_loss(float(means[-1]), statistics.fmean(constants.values()))
+    target = reaching_loss(float(means[-1]), statistics.fmean(zeros.values()))
     return reached_at(moments, means, target)

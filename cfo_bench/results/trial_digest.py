@@ -61,6 +61,23 @@ class Steps:
     configs: Sequence[dict[str, Any]] = ()  # the configuration of each
 
 
+def tested(steps: Steps) -> Steps:
+    """Without the incumbents that have no test score: the one before counts in their place."""
+    kept = [at for at, score in enumerate(steps.test_scores) if score is not None]
+    if len(kept) == len(steps.test_scores):
+        return steps
+    configs = [steps.configs[at] for at in kept]
+    return Steps(
+        seconds=[steps.seconds[at] for at in kept],
+        losses=[steps.losses[at] for at in kept],
+        test_scores=[steps.test_scores[at] for at in kept],
+        costs=[steps.costs[at] for at in kept],
+        overheads=[steps.overheads[at] for at in kept],
+        best_config=configs[-1] if configs else {},
+        configs=configs,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class TrialDigest:
     """All trials of a run. One that ended past the budget is a timeout, whatever its line says."""

@@ -4,9 +4,9 @@ The run's process says there which trials are under way, how far it is, and when
 That costs it no system call, and what it said can still be read after either process was killed.
 The page lies beside the trace. Its lock shows that somebody works on the run.
 
-A trial's way over the page: `began` stores it without a result, `evaluated` with one. When the method
-has been told, its line is written to the trace, or stored here with `keep` to be written together with
-the lines of other cheap trials. After that, `remove` takes the trial off.
+A trial's way over the page: `began` stores it without a result, `evaluated` with one, `tested` with its test
+score. When the method has been told, its line is written to the trace, or stored here with `keep` to be
+written together with the lines of other cheap trials. After that, `remove` takes the trial off.
 
 The trials under way are written to two slots in turn, so that a reader always finds a whole slot, also
 after a kill in the middle of a write.
@@ -25,7 +25,7 @@ import orjson
 
 from cfo_bench.errors import RunError, TraceError, describe
 from cfo_bench.locks import open_locked
-from cfo_bench.records import Pause, Result, StartedTrial, Status, record_of
+from cfo_bench.records import Pause, Result, StartedTrial, Status, TrialRecord, record_of
 from cfo_bench.run.page_layout import (
     ASK,
     CALL,
@@ -287,9 +287,15 @@ class LivePage:
                 self._map, RESULT_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
             )
         else:
-            record = record_of(begun, result, score, ended, asked=asked)
-            self._rows[record.number] = orjson.dumps(tuple(record))
-            self._write_slot()
+            self._put(record_of(begun, result, score, ended, asked=asked))
+
+    def tested(self, record: TrialRecord) -> None:
+        """From now on the trial counts with its test score."""
+        self._put(record)
+
+    def _put(self, record: TrialRecord) -> None:
+        self._rows[record.number] = orjson.dumps(tuple(record))
+        self._write_slot()
 
     def remove(self, number: int) -> None:
         """The trial's line is in the trace, or kept for it.

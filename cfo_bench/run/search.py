@@ -42,7 +42,7 @@ class Limits:
 
 
 class Watcher(Protocol):
-    """Hears when a trial starts and when it has a result, and when the method is called."""
+    """Hears when a trial starts, has a result and a test score, and when the method is called."""
 
     def asks(self, since: float) -> None:
         """The method is being asked, until `began` or `returned`."""
@@ -58,6 +58,9 @@ class Watcher(Protocol):
         self, begun: StartedTrial, result: Result, score: float | None, ended: float, asked: int | None = None
     ) -> None:
         """The method has not been told of it yet."""
+
+    def tested(self, record: TrialRecord) -> None:
+        """A new incumbent has a test score. The method has not been told of it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,9 @@ def search(
         if result.loss is not None and result.loss < best_loss:
             best_loss = result.loss
             test_score = referee.score(test())
+            if watcher and test_score is not None:
+                # Before the method is told: a tell that is cut off must not take the score away.
+                watcher.tested(record_of(begun, result, score, ended, test_score=test_score))
         telling_at = clock.now()
         if watcher:
             watcher.tells(telling_at)

@@ -19,6 +19,8 @@ from cfo_bench.terminal.text import say
 
 _NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
+# The time is that to the test score, so it stands beside it.
+_TESTED_COLUMNS = (*_COLUMNS[:6], "time to it", "validation score", *_COLUMNS[8:])
 
 
 def print_summary(
@@ -43,7 +45,7 @@ def print_summary(
         click.echo("" if quiet else "\n", nl=False, err=True)
         table = [{**_cells(row), **_scores(row, rows)} for row in rows]
         # Which learner it is goes without saying where there is but one.
-        names = [name for name in _COLUMNS if name in table[0]]
+        names = [name for name in (_TESTED_COLUMNS if _has_tests(rows) else _COLUMNS) if name in table[0]]
         if len({row.learner for row in rows}) == 1:
             names.remove("learner")
         cells = [[row[name] for name in names] for row in table]
@@ -57,7 +59,7 @@ def print_summary(
 def _scores(row: SummaryRow, rows: Sequence[SummaryRow]) -> dict[str, str]:
     """The validation score; with a test score in any row, that in a column before it."""
     validation = {"validation score": _score(row.score_mean, row.score_sd)}
-    if all(one.test_score_mean is None for one in rows):
+    if not _has_tests(rows):
         return validation
     if row.test_score_mean is None:
         return {"test score": "none", **validation}
@@ -65,13 +67,21 @@ def _scores(row: SummaryRow, rows: Sequence[SummaryRow]) -> dict[str, str]:
     return {"test score": _score(row.test_score_mean, row.test_score_sd), "validation score": mean}
 
 
+def _has_tests(rows: Sequence[SummaryRow]) -> bool:
+    return any(row.test_score_mean is not None for row in rows)
+
+
 def _cells(row: SummaryRow) -> dict[str, str]:
-    folds = f"{row.folds}" if row.runs == row.folds else f"{row.folds} ({row.runs} runs)"
+    remarks = [
+        *([f"{row.runs} runs"] if row.runs != row.folds else []),
+        *([f"{row.unfinished} unfinished"] if row.unfinished else []),
+        *([f"{row.without_result} without a result"] if row.without_result else []),
+    ]
     return {
         "learner": label(row.learner),
         "task": row.task,
         "method": row.method,
-        "folds": folds if not row.unfinished else f"{folds} ({row.unfinished} unfinished)",
+        "folds": f"{row.folds} ({', '.join(remarks)})" if remarks else f"{row.folds}",
         "metric": f"{row.metric} {'↑' if METRICS[row.metric].higher_is_better else '↓'}",
         "time to it": "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
         "trials": f"{row.trials:.0f}",
@@ -88,13 +98,18 @@ def _score(mean: float | None, sd: float | None) -> str:
 def _explained(rows: Sequence[SummaryRow]) -> str:
     """What the columns mean, as far as these rows need it."""
     lines = []
-    if any(row.test_score_mean is not None for row in rows):
+    has_tests = _has_tests(rows)
+    if has_tests:
         lines.append("test score: of the best trial, on rows that played no part in choosing it.")
-    if any(row.test_score_mean is None for row in rows):
-        lines.append("validation score: the best trial was chosen by it, so it is a little too good.")
+    lines.append("validation score: the best trial was chosen by it, so it is a little too good.")
     if any(row.score_sd is not None for row in rows):
         lines.append("±: standard deviation over folds, after a mean over the seeds of each fold.")
-    lines.append("time to it: when the mean score came within 0.05 % of it, and stayed there.")
+    if any(row.without_result for row in rows):
+        lines.append(
+            "without a result: counts as the constant predictor or the worst other method, if that is worse."
+        )
+    score = "mean test score" if has_tests else "mean score"
+    lines.append(f"time to it: when the {score} came within 0.05 % of it, and stayed there.")
     lines.append("overhead: share of the time that went to the method itself, not to training.")
     programs = {row.method: row for row in rows if row.round_trip_seconds is not None}
     lines += [

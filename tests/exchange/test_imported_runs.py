@@ -91,6 +91,21 @@ def test_a_report_has_imported_runs_beside_measured_ones_and_says_so(tmp_path: P
     assert best.wins == 1
 
 
+def test_an_imported_method_on_many_tasks_is_told_in_one_line(tmp_path: Path) -> None:
+    for number in range(7):
+        imported(tmp_path, (1.0, 0.35), task=f"t{number}")
+        write_run(tmp_path / "results", f"t{number}", "cfo", 0, [(1.0, 0.3, 0.5)])
+        imported(tmp_path, (1.0, 0.35), task=f"t{number}", method="smac", clock="durations")
+
+    built = report(tmp_path)
+
+    lines = [line for line in built.warnings if "is imported from csv" in line]
+    assert [line.partition(" is imported")[0] for line in lines] == [
+        "imported smac on t0, t1, t2, t3, t4 and 2 more with xgboost",
+        "imported tpe on t0, t1, t2, t3, t4 and 2 more with xgboost",
+    ]
+
+
 @pytest.mark.parametrize("clock", [None, "durations"])
 def test_a_clock_that_is_not_known_to_be_real_time_is_never_pooled(tmp_path: Path, clock: str | None) -> None:
     measured(tmp_path)
@@ -113,6 +128,20 @@ def test_imported_runs_never_outvote_measured_ones(tmp_path: Path) -> None:
         imported(tmp_path, (1.0, 0.35), clock="durations", seed=seed)
 
     assert methods(report(tmp_path)) == {"cfo"}
+
+
+def test_the_budget_of_an_imported_run_is_that_of_the_methods_beside_it(tmp_path: Path) -> None:
+    measured(tmp_path)
+    for fold in range(6):
+        path = write_run(tmp_path / "results", "wine", "constant", fold, [(0.1, 0.5, 0.1)])
+        path.write_bytes(path.read_bytes().replace(b'"budget_seconds":100.0', b'"budget_seconds":2.0'))
+    for fold in (0, 1):
+        imported(tmp_path, (1.0, 0.35), (40.0, 0.05), fold=fold)
+
+    [overview] = report(tmp_path).overviews
+
+    # Within 2 s its best loss is 0.35, and cfo's 0.10 wins.
+    assert {one.method: one.wins for one in overview.standings} == {"cfo": 0, "rs": 0, "imported tpe": 1}
 
 
 def test_a_report_of_imported_runs_alone_has_them_all(tmp_path: Path) -> None:

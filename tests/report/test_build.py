@@ -245,6 +245,19 @@ def test_what_is_wrong_with_the_runs_stands_at_the_top_of_the_page(write_run: An
     assert any("notes.jsonl" in line for line in built.warnings)
 
 
+def test_many_files_that_can_not_be_read_are_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        write_run("t", method, 0, TRIALS)
+    for number in range(60):
+        (tmp_path / "results" / f"notes-{number:02}.jsonl").write_text("hello\n")
+
+    built = report(tmp_path, formats=("csv",))
+
+    (line,) = (line for line in built.warnings if "notes" in line)
+    assert line.startswith("60 files can't be read, and are left out (cfo-bench status names all): ")
+    assert "notes-02.jsonl, line 1 is not a record of a trace" in line and line.endswith("; and 57 more")
+
+
 def test_runs_of_which_none_is_finished_are_refused_in_one_line(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS, reason=None)
 
@@ -288,9 +301,44 @@ def test_a_budget_reads_longer_runs_as_if_they_had_ended_then(write_run: Any, tm
     whole = report(tmp_path, formats=("csv",))
     short = report(tmp_path, formats=("csv",), budget_seconds=4.0)
 
+    assert short.warnings[0] == "12 of 12 runs had longer budgets and are read as if they had ended at 4 s"
     # At 4 s rs has 0.2 and cfo 0.3; at the end cfo has 0.1.
     assert [one.method for one in whole.overviews[0].standings] == ["cfo", "rs"]
     assert [one.method for one in short.overviews[0].standings] == ["rs", "cfo"]
+
+
+def test_references_with_another_budget_scale_the_scores_and_are_no_part_of_the_facts(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for task in ("t", "u", "v"):
+        for method, loss in (("cfo", 0.1), ("rs", 0.2)):
+            write_run(task, method, 0, [(1, loss, 0.5)])
+        for fold in range(3):
+            change(write_run(task, "constant", fold, [(0.1, 0.5, 0.1)]), "spec", budget_seconds=2.0)
+            change(write_run(task, "tuned-rf", fold, [(1.5, 0.25, 1)]), "spec", budget_seconds=2.0)
+
+    for budget in (None, 1.2):
+        (found,) = report(tmp_path, formats=("html", "csv"), budget_seconds=budget).overviews
+        assert [(one.method, one.wins) for one in found.standings] == [("cfo", 3), ("rs", 0)]
+        page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+        assert f"<li>budget of a run <b>{budget or 100:g} s</b></li>" in page
+        # (0.5 - 0.1) / (0.5 - 0.25)
+        assert "1.6000 (1s)" in (tmp_path / "out/xgboost/tables/optimality.csv").read_text()
+
+
+def test_trials_past_the_budget_are_named_at_the_top(write_run: Any, tmp_path: Path) -> None:
+    for task in ("t", "u", "v"):
+        write_run(task, "cfo", 0, TRIALS)
+        write_run(task, "rs", 0, [*TRIALS, (100.5, 0.1, 0.5), (150.0, 0.05, 0.5)])
+
+    for _ in range(2):  # the second report has its digests from the cache
+        built = report(tmp_path, formats=("html",))
+        assert built.warnings[0] == (
+            "xgboost: 6 trials of 3 runs ended past the budget, with a loss that does not count: "
+            "t rs fold 0; u rs fold 0; v rs fold 0"
+        )
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert built.warnings[0] in page[page.index('class="notices"') : page.index("<article")]
 
 
 def test_what_is_left_out_stands_at_the_top_with_numbers(write_run: Any, tmp_path: Path) -> None:
@@ -321,6 +369,20 @@ def test_the_axes_of_virtual_runs_say_so(write_run: Any, tmp_path: Path) -> None
         for axes in figure.draw().axes
     }
     assert labels == {"virtual seconds", "virtual seconds to reach the best score"}
+
+
+@pytest.mark.parametrize(("clock", "kind"), [("wall", ""), ("virtual", " (virtual)")])
+def test_the_facts_say_if_their_times_are_virtual(
+    write_run: Any, tmp_path: Path, clock: str, kind: str
+) -> None:
+    for method in ("cfo", "rs"):
+        change(write_run("t", method, 0, TRIALS), "spec", clock=clock)
+
+    report(tmp_path, formats=("html",))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert f"<li>budget of a run <b>100 s{kind}</b></li>" in page
+    assert f"<li>time in all <b>3.3 min{kind}</b></li>" in page
 
 
 def test_only_tables_that_changed_are_written_again(write_run: Any, tmp_path: Path) -> None:
@@ -372,3 +434,17 @@ def test_a_table_of_other_numbers_is_not_taken_for_ours_after_an_interruption(
 
 def interrupted(*_: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_what_is_ignored_in_references_is_a_warning(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "rs"):
+        write_run("t", method, 0, [(1, 0.4, 1)])
+    theirs = tmp_path / "theirs.csv"
+    theirs.write_text("task,metric,score,learner,remark\nt,auc,0.9,,x\nt,auc,0.8,XGBoost,\nt,auc,0.8,dnn,\n")
+
+    built = write_report(tmp_path / "results", tmp_path / "out", references=[theirs], formats=["csv"])
+
+    columns, learner, *_ = built.warnings
+    assert columns == f"{theirs}: ignored, as these columns are not known: remark"
+    assert learner.startswith("references are left out: unknown learner 'XGBoost': choose from ")
+    assert "xgboost: 2 of the 3 references are of other tasks or learners" in built.warnings

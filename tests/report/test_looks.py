@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from cfo_bench.metrics import Array
+from cfo_bench.optimizers import METHODS
 from cfo_bench.report.looks import _KNOWN, _OTHER_COLOURS, _OTHER_DASHES, dark_colour, in_order, look
+from cfo_bench.results.compared import NOT_COMPARED
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISION = {
@@ -77,6 +79,10 @@ def test_methods_with_the_same_kind_of_line_have_colours_that_differ(vision: str
     ]
 
     assert close == []
+
+
+def test_every_method_that_comes_along_has_a_look_of_its_own() -> None:
+    assert set(METHODS.builtin) - set(NOT_COMPARED) <= set(_KNOWN)
 
 
 def test_known_methods_have_colours_and_markers_of_their_own_and_unknown_ones_keep_theirs() -> None:

@@ -46,8 +46,9 @@ def write(
     elapsed: float,
     method: str = "m",
     seed: int = 0,
+    validation: str = "fold",
 ) -> Path:
-    spec = RunSpec("learner", "task", method, fold, seed, budget_seconds=10.0)
+    spec = RunSpec("learner", "task", method, fold, seed, budget_seconds=10.0, validation=validation)
     path = path_of(folder, spec)
     with TraceWriter(path) as writer:
         writer.append(header_of(spec))
@@ -126,7 +127,7 @@ def test_the_first_of_equals_is_when_the_best_was_found(tmp_path: Path) -> None:
     assert only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 10.0)])).seconds_to_best == 3
 
 
-def test_a_fold_without_a_single_result_takes_no_part_in_the_score(tmp_path: Path) -> None:
+def test_a_fold_without_a_result_counts_as_the_constant_predictor(tmp_path: Path) -> None:
     paths = [
         write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.BUDGET, 10.0),
         write(tmp_path, 1, [trial(0, None, 10)], EndReason.BUDGET, 10.0),
@@ -134,7 +135,46 @@ def test_a_fold_without_a_single_result_takes_no_part_in_the_score(tmp_path: Pat
 
     row = only(summarise(paths))
 
-    assert (row.folds, row.score_mean, row.score_sd, row.seconds_to_best) == (2, 0.9, None, 1)
+    # The constant's AUC is 0.5.
+    assert (row.folds, row.without_result) == (2, 1)
+    assert (row.score_mean, row.seconds_to_best) == (pytest.approx((0.9 + 0.5) / 2), 1)
+
+
+def test_a_fold_without_a_result_counts_as_the_worst_other_method_if_that_is_worse(tmp_path: Path) -> None:
+    losses = {"a": 0.6, "b": 0.7, "constant": 0.9, "tuned-rf": 0.8}  # the last two are no methods to compare
+    paths = [
+        write(tmp_path, fold, [trial(0, loss, 2)], EndReason.BUDGET, 10.0, method=method)
+        for method, loss in losses.items()
+        for fold in (0, 1)
+    ]
+    paths.append(write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.BUDGET, 10.0))
+    paths.append(write(tmp_path, 1, [trial(0, None, 10)], EndReason.BUDGET, 10.0))
+
+    row = summarise(paths)[-1]
+
+    assert (row.method, row.score_mean) == ("m", pytest.approx((0.9 + 0.3) / 2))
+
+
+def test_what_a_run_found_before_it_failed_does_not_count(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.BUDGET, 10.0),
+        write(tmp_path, 1, [trial(0, 0.1, 1)], EndReason.ERROR, 2.0),
+    ]
+
+    row = only(summarise(paths))
+
+    assert (row.without_result, row.score_mean) == (1, pytest.approx((0.9 + 0.5) / 2))
+
+
+def test_a_run_that_was_stopped_before_its_first_result_is_left_out(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path, 0, [trial(0, 0.1, 1)], EndReason.BUDGET, 10.0),
+        write(tmp_path, 1, [], EndReason.INTERRUPTED, 2.0),
+    ]
+
+    row = only(summarise(paths))
+
+    assert (row.unfinished, row.without_result, row.score_mean) == (1, 0, 0.9)
 
 
 def test_no_result_at_all_is_no_number(tmp_path: Path) -> None:
@@ -167,6 +207,14 @@ def test_test_scores_are_those_of_the_best_trials(tmp_path: Path) -> None:
     assert row.test_score_mean == 0.5
     # The time is to the test score that it ends with, 0.5.
     assert row.seconds_to_best == 1
+
+
+def test_a_best_trial_without_a_test_score_leaves_the_place_to_the_one_before_it(tmp_path: Path) -> None:
+    trials = [trial(0, 0.3, 1, test_score=0.75), trial(1, 0.1, 2)]
+
+    row = only(summarise([write(tmp_path, 0, trials, EndReason.BUDGET, 9.0)]))
+
+    assert (row.test_score_mean, row.score_mean, row.seconds_to_best) == (0.75, 0.9, 1)
 
 
 def test_rows_come_in_the_order_of_the_runs_and_methods_from_files_by_their_class(tmp_path: Path) -> None:
@@ -206,9 +254,13 @@ def test_with_a_holdout_the_test_score_comes_first(
 
     print_summary(paths, Path("somewhere"), as_json=False, quiet=False)
 
-    heading, _, row = capsys.readouterr().out.splitlines()
-    assert re.search(r"test score  validation score", heading)
-    assert re.search(r"0\.7500 +0\.9000 ", row)
+    said = capsys.readouterr()
+    heading, _, row = said.out.splitlines()
+    # The time is that to the test score, so it stands beside it.
+    assert re.search(r"test score  time to it  validation score", heading)
+    assert re.search(r"0\.7500 +1\.0 s +0\.9000 ", row)
+    assert "time to it: when the mean test score came within" in said.err
+    assert "validation score: the best trial was chosen by it" in said.err
 
 
 def test_the_terminal_and_the_page_tell_the_same_score_and_time(tmp_path: Path) -> None:
@@ -226,3 +278,39 @@ def test_the_terminal_and_the_page_tell_the_same_score_and_time(tmp_path: Path) 
     assert row.score_mean == pytest.approx(task.native(found.final_loss))
     # The last gain, of 0.000005 in the mean, is within 0.05 % of the score: the mean is there at 5 s.
     assert row.seconds_to_best == found.seconds_to_final == 5
+
+
+@pytest.mark.parametrize("is_tested", [False, True])
+def test_a_failed_fold_has_the_same_score_on_the_terminal_and_on_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], is_tested: bool
+) -> None:
+    found = {
+        "good": [[(1, 0.4), (4, 0.2)], [(2, 0.3)], [(1, 0.25)]],
+        "bad": [[(3, 0.45)], [(2, 0.6), (5, 0.55)], [(1, 0.7)]],
+        "slow": [[], [], [(1, 0.1)]],
+    }
+    more = {"test_score": 0.35} if is_tested else {}
+    paths = [
+        write(
+            *(tmp_path, fold, [trial(at, loss, ended, **more) for at, (ended, loss) in enumerate(trials)]),
+            *(EndReason.BUDGET, 10.0, method),
+            validation="holdout" if is_tested else "fold",
+        )
+        for method, folds in found.items()
+        for fold, trials in enumerate(folds)
+    ]
+
+    rows = {row.method: row for row in summarise(paths)}
+    (task,) = score_tasks([one for path in paths if (one := digest(path)) is not None])
+
+    for method, row in rows.items():
+        own = task.methods[method]
+        assert own.final_loss is not None
+        shown = row.test_score_mean if is_tested else row.score_mean
+        assert shown == pytest.approx(task.native(own.final_loss))
+        assert row.seconds_to_best == own.seconds_to_final
+    assert rows["slow"].without_result == task.methods["slow"].imputed == 2
+    print_summary(paths, Path("somewhere"), as_json=False, quiet=False)
+    said = capsys.readouterr()
+    assert "3 (2 without a result)" in said.out
+    assert said.err.count("without a result: ") == 1

@@ -73,6 +73,17 @@ def test_a_trial_has_no_result_until_it_is_evaluated(
     assert isinstance(found.status, Status)
 
 
+@pytest.mark.parametrize("result", RESULTS[:2])
+def test_a_test_score_joins_the_result_of_its_trial(page: LivePage, result: Result) -> None:
+    for number in range(2):
+        page.began(started(number))
+        page.evaluated(started(number), result, 0.75, number + 0.5)
+        record = record_of(started(number), result, 0.75, number + 0.5, test_score=0.5)
+        page.tested(record)
+        assert page.trials() == TrialsOnPage([record], [])
+        page.remove(number)
+
+
 def test_the_result_of_one_trial_is_not_taken_for_the_next_ones(page: LivePage) -> None:
     for number in range(3):
         page.began(started(number))

@@ -121,6 +121,16 @@ def test_the_end_says_how_long_the_method_was_at_a_tell_that_was_cut_off(
     assert (after.end.cut_ask_seconds, after.end.cut_tell_seconds) == (0.0, 60.0)
 
 
+def test_an_incumbent_keeps_its_test_score_when_its_tell_is_cut_off(
+    job: Callable[..., Job], page: LivePage
+) -> None:
+    evaluate(page, 2)
+    page.tested(record(2)._replace(test_score=0.5))
+    page.tells(40.0)
+    after = complete_trace(job(validation="holdout"), page, OVER, has_begun=True)
+    assert after.trials[-1] == record(2)._replace(test_score=0.5)
+
+
 @pytest.mark.parametrize("was", ["evaluating", "between"])
 def test_nothing_was_cut_off_from_a_method_that_was_doing_nothing(
     job: Callable[..., Job], page: LivePage, was: str

@@ -248,14 +248,22 @@ def test_a_watcher_hears_of_each_trial_before_it_is_evaluated_and_before_it_is_t
         def evaluated(self, begun: StartedTrial, result: Result, *numbers: float | None) -> None:
             heard.append(("evaluated", begun.trial.number, result.loss, *numbers))
 
+        def tested(self, record: TrialRecord) -> None:
+            heard.append(("tested", record.number, record.test_score, record.tell_seconds))
+
     class Tells(Counting):
         def tell(self, trial: Trial, result: Result) -> None:
             heard.append(("told", trial.number))
 
     referee = Referee(SPACE, Limits(1e9, max_trials=1), lambda loss: 10 * loss)
     list(search(Tells(), Costs(), VirtualClock(), referee, Watches()))
-    began = [("asks", 0.0), ("began", 0, 0.0)]
-    assert heard == [*began, ("evaluated", 0, 1.0, 10.0, 1.0), ("tells", 1.0), ("told", 0), ("returned",)]
+    before = [("asks", 0.0), ("began", 0, 0.0), ("evaluated", 0, 1.0, 10.0, 1.0)]
+    after = [("tells", 1.0), ("told", 0), ("returned",)]
+    assert heard == [*before, *after]
+
+    heard.clear()
+    list(search(Tells(), Costs(), VirtualClock(), referee, Watches(), test=lambda: 0.25))
+    assert heard == [*before, ("tested", 0, 2.5, None), *after]
 
 
 def test_each_new_incumbent_is_tested_and_no_other():

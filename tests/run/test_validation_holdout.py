@@ -18,6 +18,7 @@ from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import load_fold
 
 ROOT = Path(__file__).resolve().parents[2]
+NEVER_TELLS = str(ROOT / "tests" / "plugins" / "methods.py:NeverTells")
 SLOW_TEST = str(ROOT / "tests" / "plugins" / "slow_test.py:SlowTest")
 
 Line = dict[str, Any]
@@ -115,6 +116,20 @@ def test_a_test_of_a_second_costs_nothing_on_the_clock_and_the_budget_is_for_tri
         assert trial["test_score"] == pytest.approx(trial["config"]["x"] / 10)
     assert (end["reason"], end["trials"]) == ("max_trials", 8)
     assert end["elapsed"] < 2.5
+
+
+def test_an_incumbent_has_its_test_score_though_the_budget_ends_while_the_method_is_told(
+    tmp_path: Path,
+) -> None:
+    run(
+        tmp_path,
+        *("--task", "iris", "--learner", SLOW_TEST, "--method", NEVER_TELLS, "--option", "at=2"),
+        *("--budget", "1", "--validation", "holdout"),
+    )
+    found, end = trials(tmp_path), lines(tmp_path)[-1]
+    assert [trial["tell_seconds"] is None for trial in found] == [False, False, True]
+    assert found[2]["test_score"] == pytest.approx(found[2]["config"]["x"] / 10)
+    assert end["reason"] == "budget" and end["cut_tell_seconds"] > 0.5
 
 
 @pytest.mark.slow

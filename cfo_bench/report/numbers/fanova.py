@@ -2,7 +2,9 @@
 
 A random forest learns the loss from the configurations; the importance of a hyperparameter is the share of
 the variance of the forest's predictions over the whole space that it explains alone. What is missing to 1
-are interactions. This needs every trial, which a digest does not keep: the traces are read again.
+are interactions. Which hyperparameter comes first may depend on the trials that a forest has seen: several
+forests learn from samples of their own, and tell the spread. This needs every trial, which a digest does not
+keep: the traces are read again.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -21,19 +24,23 @@ from cfo_bench.report.reading.digest import Digest
 from cfo_bench.results.trace import lines_of
 from cfo_bench.space import Categorical, Param, Space, is_fixed
 
-# Of more trials a random sample is taken: the time of fANOVA grows faster than their number.
+# Of more trials random samples are taken: the time of fANOVA grows faster than their number.
 MOST_TRIALS = 500
 # With fewer the forest learns nothing.
 FEWEST_TRIALS = 30
-_TREES = 16
+# Each forest has a sample of its own. A tree takes a tenth of a second.
+FORESTS, TREES = 5, 16
 
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """The importance of each hyperparameter of a task, each between 0 and 1."""
+    """The importance of each hyperparameter of a task, each between 0 and 1: means over the forests."""
 
     shares: dict[str, float]
-    used: int  # trials that the forest has learned from
+    interactions: float
+    spreads: dict[str, float]  # standard deviations over the forests
+    interactions_spread: float
+    used: int  # trials that a forest has learned from
     scored: int  # trials with a loss, of which these are a sample
 
 
@@ -54,7 +61,7 @@ def require_optuna() -> None:
 def importance(runs: Sequence[Digest], most: int = MOST_TRIALS) -> Importance | None:
     """The importances on one task, from the trials of all methods and folds together.
 
-    Of more than `most` trials a sample is taken. None with fewer than FEWEST_TRIALS that have a loss, and if
+    Of more than `most` trials samples are taken. None with fewer than FEWEST_TRIALS that have a loss, and if
     the traces tell no search space.
     """
     spaces: list[Space] = []
@@ -69,11 +76,25 @@ def importance(runs: Sequence[Digest], most: int = MOST_TRIALS) -> Importance | 
     trials = [trial for trial in trials if all(param.name in trial.config for param in params)]
     if not params or len(trials) < FEWEST_TRIALS:
         return None
-    used = trials
-    if len(trials) > most:
-        chosen = np.random.default_rng(len(trials)).choice(len(trials), most, replace=False)
-        used = [trials[at] for at in sorted(chosen)]
-    return Importance(_fanova(params, used), len(used), len(trials))
+    rng = np.random.default_rng(len(trials))
+    forests = [_fanova(params, _sample(trials, most, rng), seed) for seed in range(FORESTS)]
+    shares = {param.name: [own[param.name] for own in forests] for param in params}
+    together = [max(1 - sum(own.values()), 0.0) if any(own.values()) else 0.0 for own in forests]
+    return Importance(
+        shares={name: fmean(values) for name, values in shares.items()},
+        interactions=fmean(together),
+        spreads={name: stdev(values) for name, values in shares.items()},
+        interactions_spread=stdev(together),
+        used=min(len(trials), most),
+        scored=len(trials),
+    )
+
+
+def _sample(trials: Sequence[_Scored], most: int, rng: np.random.Generator) -> Sequence[_Scored]:
+    """So many trials at most, in their order."""
+    if len(trials) <= most:
+        return trials
+    return [trials[at] for at in sorted(rng.choice(len(trials), most, replace=False))]
 
 
 def _read(one: Digest) -> tuple[Space, list[_Scored]] | None:
@@ -131,10 +152,11 @@ def _common_params(spaces: Sequence[Space]) -> list[Param]:
     return found
 
 
-def _fanova(params: Sequence[Param], trials: Sequence[_Scored]) -> dict[str, float]:
-    """Hyperparameters on a log scale are given as logarithms, on which they are searched.
+def _fanova(params: Sequence[Param], trials: Sequence[_Scored], seed: int) -> dict[str, float]:
+    """The importances by one forest.
 
-    optuna's forest would take them as they are: then nearly all of the space would be large values.
+    Hyperparameters on a log scale are given as logarithms, on which they are searched: optuna's forest
+    would take them as they are, and then nearly all of the space would be large values.
     """
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
@@ -164,7 +186,7 @@ def _fanova(params: Sequence[Param], trials: Sequence[_Scored]) -> dict[str, flo
                 for trial in trials
             ]
         )
-        found = FanovaImportanceEvaluator(n_trees=_TREES, seed=0).evaluate(study)
+        found = FanovaImportanceEvaluator(n_trees=TREES, seed=seed).evaluate(study)
     finally:
         optuna.logging.set_verbosity(verbosity)
     return shares | {name: float(share) for name, share in found.items()}

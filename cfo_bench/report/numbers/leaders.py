@@ -15,14 +15,19 @@ MOST_LEADERS = 4
 MOST_COLOURED = 8
 
 
-def leaders(scores: Sequence[TaskScores], baseline: str) -> tuple[str, ...]:
-    """The first methods of the overview, which is sorted by mean rank; and the baseline if it has runs."""
+def best_first(scores: Sequence[TaskScores]) -> list[str]:
+    """All methods by mean rank, as in the overview; those without a rank last."""
     both = joint(scores)
     means = both.ranks_at(1.0).mean(axis=0) if both.tasks else ()
     ranks = dict(zip(both.methods, means, strict=True))
     methods = in_order({method for task in scores for method in task.methods})
-    best = sorted(methods, key=lambda method: (ranks.get(method, math.inf), -wins(scores, method)))
-    return tuple(in_order({*best[:MOST_LEADERS], *({baseline} & set(methods))}))
+    return sorted(methods, key=lambda method: (ranks.get(method, math.inf), -wins(scores, method)))
+
+
+def leaders(scores: Sequence[TaskScores], baseline: str) -> tuple[str, ...]:
+    """The first methods of the overview; and the baseline if it has runs."""
+    methods = best_first(scores)
+    return tuple(in_order({*methods[:MOST_LEADERS], *({baseline} & set(methods))}))
 
 
 def wins(scores: Sequence[TaskScores], method: str) -> int:

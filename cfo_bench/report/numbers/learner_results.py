@@ -8,12 +8,13 @@ from functools import cached_property
 
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.joint_ranking import Joint, joint
-from cfo_bench.report.numbers.leaders import leaders
-from cfo_bench.report.numbers.run_losses import NOT_COMPARED, run_steps
+from cfo_bench.report.numbers.leaders import best_first, leaders
+from cfo_bench.report.numbers.run_losses import run_steps, validation_steps
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.scoring import score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.references import Reference
+from cfo_bench.results.compared import NOT_COMPARED
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class LearnerResults:
     def methods(self) -> list[str]:
         """The methods that are compared, in the order of tables: all but references and studies."""
         return in_order({one.method for one in self.digests} - set(NOT_COMPARED))
+
+    @cached_property
+    def best_first(self) -> list[str]:
+        """The same by mean rank: the order of columns in tables that are wider than a screen."""
+        return best_first(self.scores)
 
     @cached_property
     def joint(self) -> Joint:
@@ -76,3 +82,7 @@ class LearnerResults:
     def steps(self, one: Digest) -> Steps:
         """The incumbents of a run. Their losses are on the test part where the task is compared by it."""
         return self._steps[id(one)]
+
+    def validation_steps(self, one: Digest) -> Steps:
+        """The same incumbents with their losses on the validation part."""
+        return validation_steps(one, self.full_rows_only, one.task in self._by_test)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from cfo_bench.metrics import METRICS
 
 METRIC_NAMES = {
     "auc": "AUC",
@@ -20,11 +20,4 @@ LOSS_NAMES = {
     "balanced_accuracy": "1 − balanced accuracy",
     "mse": "mean squared error",
 }
-METRIC_BOUNDS = {
-    "auc": (0.0, 1.0),
-    "log_loss": (0.0, math.inf),
-    "r2": (-math.inf, 1.0),
-    "accuracy": (0.0, 1.0),
-    "balanced_accuracy": (0.0, 1.0),
-    "mse": (0.0, math.inf),
-}
+METRIC_BOUNDS = {name: metric.bounds for name, metric in METRICS.items()}

@@ -7,7 +7,7 @@ baseline, also where a lower score is better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
@@ -43,6 +43,7 @@ class Paired:
     p_holm: float  # corrected for the methods that are compared with the baseline on this task
     least_p_holm: float  # the least that the correction can leave with so many folds
     is_tie: bool  # the mean losses are equal, see REACHES
+    by_fold: Mapping[int, float]  # the difference on each fold
 
     @property
     def verdict(self) -> str:
@@ -90,6 +91,7 @@ def paired(results: LearnerResults, task: TaskScores) -> list[Paired]:
                 p=plain,
                 p_holm=corrected,
                 least_p_holm=min(1.0, len(p) * 2.0 ** (1 - len(own))),
+                by_fold=dict(zip(sorted({fold for fold, _ in shared[method]}), own, strict=True)),
                 is_tie=max(means) <= reaching_loss(min(means), task.scale.zero_loss),
             )
         )

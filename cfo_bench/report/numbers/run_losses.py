@@ -1,53 +1,53 @@
-"""The losses of a run that count in a comparison, and what a run without a result counts as."""
+"""The losses of a run that count in a comparison."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
 from cfo_bench.metrics import METRICS
-from cfo_bench.report.reading.digest import Digest, Steps
-from cfo_bench.report.reading.load import CONSTANT, FOREST
+from cfo_bench.report.reading.digest import LARGEST_LOSS, Digest, Steps
+from cfo_bench.results.compared import NOT_COMPARED
+from cfo_bench.results.trial_digest import tested
 
-# These methods search nothing: the first two scale the scores, a study tries every value.
-STUDY = "study"
-NOT_COMPARED = (CONSTANT, FOREST, STUDY)
 
-# A larger loss counts as this one: sums and squares of larger numbers overflow.
-_LARGEST_LOSS = 1e100
+def incumbents(one: Digest, full_rows_only: bool) -> Steps:
+    """All incumbents of a run, with their losses on the validation part."""
+    return one.full if full_rows_only else one.steps
+
+
+def validation_steps(one: Digest, full_rows_only: bool, by_test: bool) -> Steps:
+    """The incumbents that count, with their losses on the validation part.
+
+    With `by_test`, those with a test score do.
+    """
+    steps = incumbents(one, full_rows_only)
+    return _bounded(tested(steps) if by_test else steps)
 
 
 def run_steps(one: Digest, full_rows_only: bool, by_test: bool = False) -> Steps:
-    """The incumbents of a run; with `by_test`, their losses are those on the test part."""
-    steps = one.full if full_rows_only else one.steps
-    losses = steps.losses
-    if by_test:
-        to_loss = METRICS[one.metric].to_loss
-        losses = [to_loss(score) for score in steps.test_scores if score is not None]
-    if max(losses, default=0.0) > _LARGEST_LOSS:
-        losses = [min(loss, _LARGEST_LOSS) for loss in losses]
-    return steps if losses is steps.losses else replace(steps, losses=losses)
+    """The incumbents that count; with `by_test`, their losses are those on the test part."""
+    steps = validation_steps(one, full_rows_only, by_test)
+    if not by_test:
+        return steps
+    to_loss = METRICS[one.metric].to_loss
+    losses = [to_loss(score) for score in steps.test_scores if score is not None]
+    return _bounded(replace(steps, losses=losses))
 
 
-def has_test_scores(digests: Sequence[Digest], full_rows_only: bool) -> bool:
-    """Whether every incumbent of a task's runs has a test score (`validation: holdout`)."""
-    steps = [run_steps(one, full_rows_only) for one in digests if one.method not in NOT_COMPARED]
-    scores = [score for one in steps for score in one.test_scores]
-    return bool(scores) and None not in scores
+def _bounded(steps: Steps) -> Steps:
+    if max(steps.losses, default=0.0) <= LARGEST_LOSS:
+        return steps
+    return replace(steps, losses=[min(loss, LARGEST_LOSS) for loss in steps.losses])
 
 
-def stand_in(others: Sequence[Steps], constant_loss: float) -> Steps:
-    """What a run without a result counts as: the worse of the constant and the worst other method.
+def is_by_test(digests: Sequence[Digest], full_rows_only: bool) -> bool:
+    """Whether the runs of a task are compared by test scores: they are if they have a holdout.
 
-    It is so at every moment, so that a method never gains by failing.
+    Only if no incumbent at all has a test score, validation scores are compared.
     """
-    there = [steps for steps in others if steps.seconds]
-    begin = max((steps.seconds[0] for steps in there), default=0.0)
-    moments = sorted({begin, *(second for steps in there for second in steps.seconds if second > begin)})
-    losses = [
-        max([constant_loss, *(steps.losses[bisect_right(steps.seconds, moment) - 1] for steps in there)])
-        for moment in moments
-    ]
-    n = len(moments)
-    return Steps(moments, losses, [None] * n, [0.0] * n, [0.0] * n, {})
+    if not any(one.header["spec"].get("validation") == "holdout" for one in digests):
+        return False
+    runs = [incumbents(one, full_rows_only) for one in digests if one.method not in NOT_COMPARED]
+    scores = [score for steps in runs for score in steps.test_scores]
+    return not scores or any(score is not None for score in scores)

@@ -53,9 +53,9 @@ class MethodScores:
     counted_score: float | None = None  # scaled; if no run has a result, what these are imputed with
     seconds_to_final: float | None = None  # to its own final score
     fold_losses: tuple[float, ...] = ()  # final losses, by fold, seeds averaged
-    validation_losses: tuple[
-        float, ...
-    ] = ()  # the same on the validation part, if scores are on the test part
+    # If scores are on the test part: final losses of the runs with a result on both parts, also by fold.
+    validation_losses: tuple[float, ...] = ()
+    test_losses: tuple[float, ...] = ()
 
     @property
     def has_failed(self) -> bool:

@@ -18,14 +18,17 @@ from statistics import fmean
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.curves import Curve, curve
 from cfo_bench.report.numbers.joint import keep_most
-from cfo_bench.report.numbers.run_losses import NOT_COMPARED, has_test_scores, run_steps, stand_in
+from cfo_bench.report.numbers.run_losses import is_by_test, run_steps, validation_steps
 from cfo_bench.report.numbers.scores import MethodScores, Run, ScoreScale, TaskScores
 from cfo_bench.report.reading.digest import Digest, Steps
-from cfo_bench.report.reading.load import CONSTANT, FOREST
 from cfo_bench.results.best_so_far import reaching_loss
+from cfo_bench.results.compared import CONSTANT, FOREST, NOT_COMPARED, stand_in
 
 # Methods that reach the best score in up to this many times the least time tie; see `_leaders`.
 TIE_FACTOR = 1.1
+
+# A smaller loss of the constant predictor counts as 0: shares of it would overflow.
+_SMALLEST_LOSS = 1e-100
 
 
 def score_tasks(digests: Sequence[Digest], full_rows_only: bool = False) -> list[TaskScores]:
@@ -38,13 +41,14 @@ def score_tasks(digests: Sequence[Digest], full_rows_only: bool = False) -> list
 
 def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskScores:
     """The scores of all methods on the one (learner, task) that the digests are of."""
-    first = digests[0]
+    # The references may have had another budget.
+    first = next((one for one in digests if one.method not in NOT_COMPARED), digests[0])
     by_method: dict[str, list[Digest]] = {}
     for one in sorted(digests, key=lambda one: (one.method, one.fold, one.seed)):
         by_method.setdefault(one.method, []).append(one)
     candidates = {method: runs for method, runs in by_method.items() if method not in NOT_COMPARED}
     kept, shared = keep_most({method: {_run(one) for one in runs} for method, runs in candidates.items()})
-    by_test = has_test_scores(digests, full_rows_only)
+    by_test = is_by_test(digests, full_rows_only)
     found = {
         method: {
             _run(one): run_steps(one, full_rows_only, by_test)
@@ -94,7 +98,7 @@ def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskS
             if own is None or final is None
             else own.reached_at(reaching_loss(final, scale.zero_loss)),
             fold_losses=() if own is None else by_fold,
-            validation_losses=_validation_losses(runs, shared, full_rows_only) if by_test and own else (),
+            **(_validation_and_test(runs, shared, full_rows_only) if by_test else {}),
         )
     return TaskScores(
         learner=first.learner,
@@ -125,10 +129,24 @@ def _by_fold(runs: Mapping[Run, Steps]) -> tuple[float, ...]:
     )
 
 
-def _validation_losses(runs: Sequence[Digest], shared: set[Run], full_rows_only: bool) -> tuple[float, ...]:
-    """The final validation losses by fold, where the comparison is by test scores."""
-    found = {_run(one): run_steps(one, full_rows_only) for one in runs if _run(one) in shared}
-    return _by_fold({run: steps for run, steps in found.items() if steps.seconds})
+def _validation_and_test(
+    runs: Sequence[Digest], shared: set[Run], full_rows_only: bool
+) -> dict[str, tuple[float, ...]]:
+    """The final losses of the same incumbents on both parts, by fold, where the comparison is by test scores.
+
+    Runs without a result are left out of both.
+    """
+    parts = {"validation_losses": validation_steps, "test_losses": run_steps}
+    return {
+        part: _by_fold(
+            {
+                _run(one): steps
+                for one in runs
+                if _run(one) in shared and (steps := steps_of(one, full_rows_only, True)).seconds
+            }
+        )
+        for part, steps_of in parts.items()
+    }
 
 
 def _leaders(
@@ -175,9 +193,12 @@ def _scale(
         one = fmean(forest[fold] for fold in folds)
         if one < zero:
             return ScoreScale("tuned random forest", zero, one)
-    if zero <= 0:  # no loss is below that of the constant predictor
+    if zero > _SMALLEST_LOSS:
+        return ScoreScale("a loss of 0", zero, 0.0)
+    # No loss is below that of the constant predictor.
+    if zero - 1.0 < zero:
         return ScoreScale("1 below the constant's loss", zero, zero - 1.0)
-    return ScoreScale("a loss of 0", zero, 0.0)
+    return ScoreScale("twice the constant's loss", zero, 2.0 * zero)
 
 
 def _constant_loss(
@@ -204,6 +225,6 @@ def _final_by_fold(runs: Sequence[Digest], full_rows_only: bool, by_test: bool) 
     found: dict[int, list[float]] = {}
     for one in runs:
         steps = run_steps(one, full_rows_only, by_test)
-        if steps.losses and len(steps.losses) == len(steps.seconds):
+        if steps.losses:
             found.setdefault(one.fold, []).append(steps.losses[-1])
     return {fold: fmean(losses) for fold, losses in found.items()}

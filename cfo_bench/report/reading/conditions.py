@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cfo_bench.report.contents import MOST_NAMES
 from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.run_names import run_names
 
 # Our runs side by side may fill the machine. A load this much above is other work, or too many runs.
 SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0
 # Any virtual machine loses less than this now and then.
 STEAL_PERCENT = 5.0
-# This many groups of runs are named; the others are only counted.
-_AT_MOST = 5
 
 
 def unequal_conditions(digests: Sequence[Digest]) -> list[str]:
@@ -33,7 +33,8 @@ def _paused(digests: Sequence[Digest]) -> list[str]:
         return []
     return [
         f"{len(paused)} of {len(digests)} runs were paused (for up to "
-        f"{max(one.paused_seconds for one in paused):.0f} s, which are not on their clocks): {_named(paused)}"
+        f"{max(one.paused_seconds for one in paused):.0f} s, which are not on their clocks): "
+        f"{run_names(paused)}"
     ]
 
 
@@ -46,7 +47,7 @@ def _crowded(digests: Sequence[Digest]) -> list[str]:
     worst = max(crowded, key=lambda one: _load(one) / _cpus(one))
     return [
         f"{len(crowded)} of {len(digests)} runs shared a busy machine, where processes waited for each other "
-        f"(load up to {_load(worst):.1f} on {_cpus(worst)} processors): {_named(crowded)}"
+        f"(load up to {_load(worst):.1f} on {_cpus(worst)} processors): {run_names(crowded)}"
     ]
 
 
@@ -56,7 +57,7 @@ def _stolen(digests: Sequence[Digest]) -> list[str]:
         return []
     return [
         f"{len(stolen)} of {len(digests)} runs lost time to other virtual machines of their host "
-        f"(up to {max(map(_steal, stolen)):.0f} % of it): {_named(stolen)}"
+        f"(up to {max(map(_steal, stolen)):.0f} % of it): {run_names(stolen)}"
     ]
 
 
@@ -74,21 +75,12 @@ def _mixed(digests: Sequence[Digest], what: str, of: Callable[[Digest], list[Any
             counts.update(str(value) for one in runs for value in of(one) if value)
     if not tasks:
         return []
-    sides = ", ".join(f"{value} ({n})" for value, n in counts.most_common(_AT_MOST))
-    others = f" and {len(counts) - _AT_MOST} more" if len(counts) > _AT_MOST else ""
+    sides = ", ".join(f"{value} ({n})" for value, n in counts.most_common(MOST_NAMES))
+    others = f" and {len(counts) - MOST_NAMES} more" if len(counts) > MOST_NAMES else ""
     return [
         f"{len(tasks)} of {len(by_task)} tasks have runs on different {what}, which may differ in speed: "
         f"{sides}{others}, the first on {tasks[0]}"
     ]
-
-
-def _named(runs: Sequence[Digest]) -> str:
-    folds: dict[tuple[str, str], list[str]] = {}
-    for one in runs:
-        folds.setdefault((one.task, one.method), []).append(str(one.fold))
-    named = [f"{task} {method} fold {', '.join(some)}" for (task, method), some in folds.items()]
-    more = sum(len(some) for some in list(folds.values())[_AT_MOST:])
-    return "; ".join(named[:_AT_MOST]) + (f"; and {more} more" if more else "")
 
 
 def _cpus(one: Digest) -> int:

@@ -1,7 +1,8 @@
 """Which runs may be compared: those made with the same settings. Others are left out, with a warning.
 
 Where the runs of a task differ in a setting, those that most of them share are kept: one stray run does not
-take the task out of the report.
+take the task out of the report. The references, which scale the scores, have no say in it; they may have any
+budget, but must have the other settings.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ from typing import Any
 import orjson
 
 from cfo_bench.registry import label
+from cfo_bench.report.contents import plural, some
 from cfo_bench.report.reading.digest import Digest, State, Steps
+from cfo_bench.report.reading.exclusions import (
+    BUDGETS,
+    Copies,
+    Difference,
+    copies_in_words,
+    differences_in_words,
+    short_budgets_in_words,
+    states_in_words,
+)
 from cfo_bench.report.reading.imported import imported_clock, is_imported
-
-# This many runs are named; the others are only counted.
-_AT_MOST = 3
+from cfo_bench.report.reading.load import is_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,7 @@ class Comparable:
 
 # What all runs of a task with one learner must have in common: its name, and where it is found.
 _ALIKE: tuple[tuple[str, Callable[[Digest], Any]], ...] = (
-    ("budgets (seconds)", lambda one: one.budget_seconds),
+    (BUDGETS, lambda one: one.budget_seconds),
     ("clocks", lambda one: _clock(one)),
     ("ways of validation", lambda one: one.header["spec"].get("validation", "fold")),
     ("holdout shares", lambda one: _holdout_share(one)),
@@ -52,89 +61,97 @@ def comparable(digests: Sequence[Digest], budget_seconds: float | None = None) -
     A run that failed stays, as a run without a result: a method must not gain by failing. With
     `budget_seconds`, runs with a shorter budget are left out.
     """
-    asked = [one for one in digests if budget_seconds is None or one.budget_seconds >= budget_seconds]
+    least = budget_seconds or 0.0
+    short = [one for one in digests if one.budget_seconds < least and not is_reference(one)]
+    asked = [one for one in digests if one.budget_seconds >= least or is_reference(one)]
     ended = [one for one in asked if one.state in (State.DONE, State.FAILED)]
-    warnings = _states(asked)
-    if budget_seconds is not None and len(asked) < len(digests):
-        short = [one for one in digests if one.budget_seconds < budget_seconds]
-        warnings.append(
-            f"{len(short)} of {_runs(len(digests))} left out, as their budget is below {budget_seconds:g} s: "
-            f"the first is {short[0].task} {short[0].method} fold {short[0].fold}, with "
-            f"{short[0].budget_seconds:g} s"
-        )
+    kept: list[Digest] = []
+    differences: list[Difference] = []
+    copies: list[Copies] = []
     groups: dict[tuple[str, str], list[Digest]] = {}
     for one in ended:
         groups.setdefault((one.learner, one.task), []).append(one)
-    kept: list[Digest] = []
-    for (learner, task), runs in groups.items():
-        alike, lines = _alike(runs)
-        warnings += [f"task {task!r} with {learner}: {line}" for line in lines]
-        kept += alike
-    kept, lines = _one_clock(kept)
-    warnings += lines
-    if not any(one.state is State.DONE for one in kept):
+    for runs in groups.values():
+        alike, different = _alike(runs)
+        once, double = _each_once(alike)
+        kept += once
+        differences += different
+        copies += double
+    kept, of_clocks = _one_clock(kept)
+    warnings = [
+        *states_in_words(asked),
+        *short_budgets_in_words(short, len(digests), least),
+        *differences_in_words(differences),
+        *copies_in_words(copies),
+        *of_clocks,
+    ]
+    if not any(one.state is State.DONE for one in kept) or _has_lost_methods(digests, kept):
         return Comparable([], warnings)
     return Comparable([_without_result(one) for one in kept], warnings + _limits(kept))
 
 
-def _alike(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
-    """The runs with the settings of most, and a line for each setting that leaves out others."""
-    kept, lines = list(runs), []
+def _alike(runs: Sequence[Digest]) -> tuple[list[Digest], list[Difference]]:
+    """The runs of a task with the settings of most, and the settings for which others are left out."""
+    kept: list[Digest] = list(runs)
+    found: list[Difference] = []
+
+    def keep_most(own: Sequence[Digest], what: str, of: Callable[[Digest], Any], group: str = "") -> None:
+        difference = _difference(own, what, of, group or what)
+        if difference is not None:
+            found.append(difference)
+            kept[:] = _without(kept, difference.gone)
+
     for what, of in _ALIKE:
-        most, line = _majority(kept, what, of)
-        kept = most
-        lines += [line] if line else []
+        keep_most([one for one in kept if what != BUDGETS or not is_reference(one)], what, of)
     for method in sorted({one.method for one in kept}):
         own = [one for one in kept if one.method == method]
-        most, line = _majority(own, f"options of {method}", _kind)
-        chosen = set(map(id, most))
-        kept = [one for one in kept if one.method != method or id(one) in chosen]
-        lines += [line] if line else []
-    copies: dict[tuple[str, int, int], list[Digest]] = {}
-    for one in kept:
-        copies.setdefault((one.method, one.fold, one.seed), []).append(one)
-    told = 0
-    for (method, fold, seed), same in copies.items():
-        if len(same) > 1:
-            first, second, *_ = same
-            is_same = all(replace(one, path=first.path) == first for one in same)
-            gone = same[1:] if is_same else same
-            kept = [one for one in kept if not any(one is other for other in gone)]
-            what = "is counted once" if is_same else "is left out"
-            told += is_same
-            if is_same and told > _AT_MOST:  # whole folders may be copies
-                continue
-            lines.append(
-                f"{method}, fold {fold}, seed {seed} is there {'twice' if len(same) == 2 else len(same)}, in "
-                f"{first.path} and {second.path}: it {what}"
-            )
-    if told > _AT_MOST:
-        lines.append(f"{told - _AT_MOST} more runs are there more than once: each is counted once")
-    return kept, lines
+        keep_most(own, f"options of {method}", _kind, "options of a method")
+    return [] if _has_lost_methods(runs, kept) else kept, found
 
 
-def _majority(
-    runs: Sequence[Digest], what: str, of: Callable[[Digest], Any]
-) -> tuple[list[Digest], str | None]:
-    """The runs with the most frequent value of a setting; none if two values are equally frequent.
-
-    Imported runs have a say only where there are no others.
-    """
+def _difference(
+    runs: Sequence[Digest], what: str, of: Callable[[Digest], Any], group: str
+) -> Difference | None:
+    """Leaves out the runs without the most frequent value of a setting; all if two are equally frequent."""
     counts = Counter(map(of, runs))
     if len(counts) < 2:
-        return list(runs), None
-    votes = Counter(map(of, [one for one in runs if not is_imported(one)] or runs))
+        return None
+    votes = Counter(map(of, _voters(runs)))
     (value, most), second = votes.most_common(1)[0], votes.most_common(2)[1:]
-    sides = " and ".join(f"{_short(side)} ({_runs(n)})" for side, n in sorted(counts.items(), key=str))
-    differ = f"its runs have different {what}, {sides}"
-    if second and second[0][1] == most:
-        hint = "choose one with --budget" if what.startswith("budgets") else "give each its own --results"
-        return [], f"{differ}: all are left out, as no side has more; {hint}"
-    gone = [one for one in runs if of(one) != value]
-    return (
-        [one for one in runs if of(one) == value],
-        f"{differ}: {_runs(len(gone))} left out, {_named(gone)}",
-    )
+    is_tied = bool(second) and second[0][1] == most
+    sides = [f"{_short(side)} ({plural(n, 'run')})" for side, n in sorted(counts.items(), key=str)]
+    gone = [one for one in runs if is_tied or of(one) != value]
+    return Difference(what, group, sides, runs, gone, is_tied)
+
+
+def _each_once(runs: Sequence[Digest]) -> tuple[list[Digest], list[Copies]]:
+    """The runs of a task, and those that are there more than once: nobody knows which of two is meant."""
+    by_name: dict[tuple[str, int, int], list[Digest]] = {}
+    for one in runs:
+        by_name.setdefault((one.method, one.fold, one.seed), []).append(one)
+    found = [
+        Copies(same, all(replace(one, path=same[0].path) == same[0] for one in same))
+        for same in by_name.values()
+        if len(same) > 1
+    ]
+    gone = [one for copies in found for one in copies.runs[copies.are_same :]]
+    return _without(runs, gone), found
+
+
+def _voters(runs: Sequence[Digest]) -> Sequence[Digest]:
+    """Imported runs have a say only if no method was measured, references only if there is no method."""
+    methods = [one for one in runs if not is_reference(one)]
+    return [one for one in methods if not is_imported(one)] or methods or runs
+
+
+def _has_lost_methods(runs: Sequence[Digest], kept: Sequence[Digest]) -> bool:
+    """Whether only references are left, and nothing that they could scale."""
+    return all(map(is_reference, kept)) and not all(map(is_reference, runs))
+
+
+def _without(runs: Sequence[Digest], gone: Sequence[Digest]) -> list[Digest]:
+    left_out = set(map(id, gone))
+    return [one for one in runs if id(one) not in left_out]
 
 
 def _one_clock(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
@@ -143,15 +160,15 @@ def _one_clock(runs: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
     lines = []
     for learner in dict.fromkeys(one.learner for one in runs):
         own = [one for one in runs if one.learner == learner]
-        counts = Counter(map(_clock, [one for one in own if not is_imported(one)] or own))
+        counts = Counter(map(_clock, _voters(own)))
         chosen = max(counts, key=lambda clock: (counts[clock], clock == "wall"))
         gone = [one for one in own if _clock(one) != chosen]
         kept += [one for one in own if _clock(one) == chosen]
         if gone:
-            tasks = ", ".join(dict.fromkeys(one.task for one in gone))
+            tasks = some(list(dict.fromkeys(one.task for one in gone)))
             lines.append(
-                f"{learner}: {_runs(len(gone))} on the {_clock(gone[0])} clock left out ({tasks}), as "
-                f"{counts[chosen]} are on the {chosen} clock; give them a report of their own with --task"
+                f"{learner}: {plural(len(gone), 'run')} on the {_clock(gone[0])} clock left out ({tasks}), "
+                f"as {counts[chosen]} are on the {chosen} clock; give them a report of their own with --task"
             )
     return kept, lines
 
@@ -164,57 +181,18 @@ def _without_result(one: Digest) -> Digest:
     return replace(one, steps=nothing, full=nothing)
 
 
-def _states(runs: Sequence[Digest]) -> list[str]:
-    """A line for each way in which runs did not end well."""
-    lines = []
-    for state, what in (
-        (State.FAILED, "failed run{s} {count} as without a result"),
-        (State.INTERRUPTED, "interrupted run{s} left out"),
-        (State.UNFINISHED, "unfinished run{s} left out"),
-    ):
-        found = [one for one in runs if one.state is state]
-        if found:
-            first = found[0]
-            reason = f": {first.error}" if first.error else ""
-            one = len(found) == 1
-            told = what.format(s="" if one else "s", count="counts" if one else "count")
-            lines.append(
-                f"{len(found)} {told}, the first {first.task} {first.method} fold {first.fold}{reason}; see "
-                "cfo-bench status"
-            )
-    going_on = [one for one in runs if one.goes_on]
-    if going_on:
-        first = going_on[0]
-        lines.append(
-            f"{_runs(len(going_on))} not done with a longer budget or more trials: counted as before, with "
-            f"{first.budget_seconds:g} s, the first {first.task} {first.method} fold {first.fold}; see "
-            "cfo-bench status"
-        )
-    return lines
-
-
 def _limits(runs: Sequence[Digest]) -> list[str]:
-    """Warnings about settings that differ but don't forbid a comparison."""
+    """Warnings about settings of methods that differ but don't forbid a comparison."""
+    runs = [one for one in runs if not is_reference(one)]
     capped = Counter(one.header["spec"].get("max_trials") for one in runs)
     budgets = sorted({one.budget_seconds for one in runs})
     lines = []
     if len(capped) > 1:
-        sides = ", ".join(f"{limit or 'none'} ({n} runs)" for limit, n in sorted(capped.items(), key=str))
-        lines.append(f"runs have different --max-trials: {sides}")
+        sides = [f"{limit or 'none'} ({plural(n, 'run')})" for limit, n in sorted(capped.items(), key=str)]
+        lines.append(f"runs have different --max-trials: {some(sides)}")
     if len(budgets) > 1:
-        lines.append(f"tasks have different budgets: {', '.join(f'{budget:g}' for budget in budgets)} s")
+        lines.append(f"tasks have different budgets: {some([f'{budget:g}' for budget in budgets])} s")
     return lines
-
-
-def _named(runs: Sequence[Digest]) -> str:
-    """The first runs by name, and the number of the others."""
-    names = [f"{one.method} fold {one.fold} seed {one.seed}" for one in runs[:_AT_MOST]]
-    more = f" and {len(runs) - _AT_MOST} more" if len(runs) > _AT_MOST else ""
-    return ", ".join(names) + more
-
-
-def _runs(n: int) -> str:
-    return f"{n} run{'s' * (n != 1)}"
 
 
 def _short(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cfo_bench.records import EndReason
 from cfo_bench.results.digest_in_trace import from_outline
+from cfo_bench.results.late_trials import late_in_lines, late_in_outline
 from cfo_bench.results.limits import finished_before, has_final_end
 from cfo_bench.results.outline import Outline
 from cfo_bench.results.trace import lines_of, outline_or_lines
@@ -19,6 +20,9 @@ from cfo_bench.results.trial_digest import Steps as Steps
 from cfo_bench.results.trial_digest import TrialDigest, digest_of_trials
 from cfo_bench.results.validation import Lines
 from cfo_bench.run_id import method_label
+
+# A larger loss counts as this one: sums and squares of larger numbers overflow.
+LARGEST_LOSS = 1e100
 
 
 class State(StrEnum):
@@ -50,6 +54,7 @@ class Digest:
     constant_loss: float
     trials: int
     statuses: dict[str, int]
+    late: int  # trials that are `ok` in the trace, and `timeout` here, since they ended past the budget
     steps: Steps
     full: Steps  # the same, of trials on all rows only
     cost_related: list[str]
@@ -73,8 +78,9 @@ def digest(path: Path) -> Digest | None:
     found = outline_or_lines(path)
     if isinstance(found, Outline):
         trials = from_outline(found)
-        if trials is not None:
-            return _digest(path, found.header, found.resumes, found.end, trials)
+        late = None if trials is None else late_in_outline(found, trials.last_ended)
+        if trials is not None and late is not None:
+            return _digest(path, found.header, found.resumes, found.end, trials, late)
         found = lines_of(path)
     if found is None:
         return None
@@ -85,7 +91,8 @@ def digest(path: Path) -> Digest | None:
 
 def digest_of(path: Path, found: Lines) -> Digest:
     """The digest of the lines of a trace."""
-    return _digest(path, found.header, found.resumes, found.end, digest_of_trials(found))
+    trials, late = digest_of_trials(found), late_in_lines(found)
+    return _digest(path, found.header, found.resumes, found.end, trials, late)
 
 
 def _digest(
@@ -94,6 +101,7 @@ def _digest(
     resumes: Sequence[Mapping[str, Any]],
     end: Mapping[str, Any] | None,
     trials: TrialDigest,
+    late: int,
 ) -> Digest:
     spec = header["spec"]
     elapsed = float(end["elapsed"]) if end else trials.last_ended
@@ -112,9 +120,10 @@ def _digest(
         elapsed=elapsed,
         problem=header["problem"],
         metric=header["metric"],
-        constant_loss=header["constant_loss"],
+        constant_loss=min(max(header["constant_loss"], -LARGEST_LOSS), LARGEST_LOSS),
         trials=trials.trials,
         statuses=trials.statuses,
+        late=late,
         steps=trials.steps,
         full=trials.full,
         cost_related=list(header.get("cost_related", [])),

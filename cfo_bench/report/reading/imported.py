@@ -11,7 +11,9 @@ from typing import Any
 
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.metrics import METRICS
+from cfo_bench.report.contents import some
 from cfo_bench.report.reading.digest import Digest, digest_of
+from cfo_bench.report.reading.load import is_reference
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of
 
@@ -44,34 +46,32 @@ def origin(one: Digest) -> str:
 
 
 def completed(digests: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
-    """All runs, the imported ones with what they lack; and a line for each imported method of a task."""
+    """All runs, the imported ones with what they lack; and lines about these."""
     groups: dict[tuple[str, str], list[Digest]] = {}
     for one in digests:
         groups.setdefault((one.learner, one.task), []).append(one)
-    made = {key: _completed(group) for key, group in groups.items() if any(map(is_imported, group))}
-    if not made:
-        return list(digests), []
-    by_path = {one.path: one for group, _ in made.values() for one in group}
-    return [by_path.get(one.path, one) for one in digests], [
-        line for _, lines in made.values() for line in lines
-    ]
-
-
-def _completed(group: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
-    measured = [one for one in group if not is_imported(one)]
-    imported = [one for one in group if is_imported(one)]
-    done = [_with_what_others_tell(one, measured, imported) for one in imported]
-    by_method: dict[str, list[Digest]] = {}
-    for one in done:
-        by_method.setdefault(one.method, []).append(one)
-    return [*measured, *done], [_told(own, bool(measured)) for own in by_method.values()]
+    made: dict[str, Digest] = {}
+    told: dict[tuple[str, str, tuple[str, ...]], list[list[Digest]]] = {}
+    for group in groups.values():
+        measured = [one for one in group if not is_imported(one)]
+        imported = [one for one in group if is_imported(one)]
+        by_method: dict[str, list[Digest]] = {}
+        for one in imported:
+            made[one.path] = _with_what_others_tell(one, measured, imported)
+            by_method.setdefault(one.method, []).append(made[one.path])
+        for method, own in by_method.items():
+            about = method, own[0].learner, _remarks(own[0], bool(measured))
+            told.setdefault(about, []).append(own)
+    lines = [_line(by_task, remarks) for (_, _, remarks), by_task in told.items()]
+    return [made.get(one.path, one) for one in digests], lines
 
 
 def _with_what_others_tell(one: Digest, measured: Sequence[Digest], imported: Sequence[Digest]) -> Digest:
     unknown = set(one.header["imported"]["unknown"])
     if "budget_seconds" in unknown:
-        # Beside measured runs it has their budget; by itself no trial of it is cut off.
-        budget = _most(measured, lambda other: other.budget_seconds)
+        # Beside measured methods it has their budget; by itself no trial of it is cut off.
+        methods = [other for other in measured if not is_reference(other)]
+        budget = _most(methods, lambda other: other.budget_seconds)
         one = _with_budget(one, budget or max(other.budget_seconds for other in imported))
     if "constant_loss" in unknown:
         known = [other for other in (*measured, *imported) if not lacks(other, "constant_loss")]
@@ -123,18 +123,25 @@ def _with_budget(one: Digest, budget_seconds: float) -> Digest:
     return one if found is None else digest_of(path, shortened(found, budget_seconds))
 
 
-def _told(own: Sequence[Digest], has_company: bool) -> str:
-    """What a reader of the report has to know of an imported method on a task."""
-    one = own[0]
+def _line(by_task: Sequence[Sequence[Digest]], remarks: Sequence[str]) -> str:
+    """What a reader has to know of an imported method: the same on all these tasks, each with its runs."""
+    one = by_task[0][0]
+    sources = list(dict.fromkeys(origin(own[0]) for own in by_task))
+    more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+    tasks = some([own[0].task for own in by_task])
+    came_to = _result(by_task[0]) if len(by_task) == 1 and imported_clock(one) != "wall" else []
+    return "; ".join(
+        [f"{one.method} on {tasks} with {one.learner} is {sources[0]}{more}", *remarks, *came_to]
+    )
+
+
+def _remarks(one: Digest, has_company: bool) -> tuple[str, ...]:
     assumed = [words for name, words in _IN_WORDS.items() if lacks(one, name)]
-    parts = [f"{one.method} on {one.task} with {one.learner} is {origin(one)}"]
+    parts = []
     if imported_clock(one) != "wall":
-        best = min((run.steps.losses[-1] for run in own if run.steps.losses), default=None)
-        score = "nothing" if best is None else f"{one.metric} {METRICS[one.metric].to_score(best):.5g}"
         parts.append(
             f"its times are not real seconds ({_CLOCKS.get(imported_clock(one), 'not known')}), so it is "
-            f"never compared with measured runs; it came to {score} in "
-            f"{max(run.trials for run in own)} trials"
+            "never compared with measured runs"
         )
     elif assumed and has_company:
         parts.append(
@@ -144,7 +151,15 @@ def _told(own: Sequence[Digest], has_company: bool) -> str:
         parts.append(f"its source does not tell its {', '.join(assumed)}")
     if lacks(one, "method_seconds"):
         parts.append("what the method itself took is not known, and counts as idle or as training")
-    return "; ".join(parts)
+    return tuple(parts)
+
+
+def _result(own: Sequence[Digest]) -> list[str]:
+    """What it came to on a task: no table has it if it is not compared."""
+    best = min((run.steps.losses[-1] for run in own if run.steps.losses), default=None)
+    metric = own[0].metric
+    score = "nothing" if best is None else f"{metric} {METRICS[metric].to_score(best):.5g}"
+    return [f"it came to {score} in {max(run.trials for run in own)} trials"]
 
 
 _CLOCKS = {

@@ -13,11 +13,14 @@ from pathlib import Path
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.reading.digest_cache import DigestCache, stamp
+from cfo_bench.results.compared import CONSTANT, FOREST
 from cfo_bench.results.files import TRACE_SUFFIX
 from cfo_bench.results.folder import run_files
 
-# The methods that scores are scaled by. They are read whatever methods are selected.
-CONSTANT, FOREST = "constant", "tuned-rf"
+
+def is_reference(one: Digest) -> bool:
+    """Scores are scaled by what it came to, in whatever time."""
+    return one.method in (CONSTANT, FOREST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from statistics import fmean, stdev
 
 from cfo_bench.errors import UserError, did_you_mean
 from cfo_bench.metrics import METRICS
+from cfo_bench.report.contents import some
 
 # The score that the paper prints on classification: 0 is the constant predictor, 1 the tuned random forest.
 SCALED = "scaled_score"
 
-REQUIRED = ("task", "metric", "score", "source")
-OPTIONAL = ("method", "learner", "seconds", "sd")
+REQUIRED = ("task", "metric", "score")
+OPTIONAL = ("source", "method", "learner", "seconds", "sd", "fold")
+
+# What two columns of the AutoML benchmark's tables (openml/automlbenchmark) are called here.
+_ALIASES = {"framework": "method", "duration": "seconds"}
 
 # Files of the package, by the name that `--references` takes.
 PACKAGED = {"paper": "paper_references.csv"}
@@ -34,6 +39,7 @@ class Reference:
     learner: str = ""  # empty: any learner may be compared with it
     seconds: float | None = None  # the budget, or the time to the score
     sd: float | None = None  # standard deviation over folds
+    folds: str = ""  # which folds it is the mean of, in words, if the file has a line for each
 
     @property
     def label(self) -> str:
@@ -41,8 +47,14 @@ class Reference:
         return f"{self.method}, {self.source}" if self.method else self.source
 
 
-def read_references(name: str | Path) -> list[Reference]:
-    """The references of a file, or of the package's file of that name."""
+OnRemark = Callable[[str], None]
+
+
+def read_references(name: str | Path, on_remark: OnRemark = lambda line: None) -> list[Reference]:
+    """The references of a file, or of the package's file of that name.
+
+    `on_remark` is called with a line on what was left out.
+    """
     packaged = PACKAGED.get(str(name))
     try:
         if packaged is not None:
@@ -56,12 +68,29 @@ def read_references(name: str | Path) -> list[Reference]:
         ) from None
     except UnicodeDecodeError:
         raise UserError(f"the references {str(name)!r} are not UTF-8: save them as CSV in UTF-8") from None
-    return _parse(text, str(name))
+    return _parse(text, str(name), on_remark)
 
 
-def _parse(text: str, name: str) -> list[Reference]:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the file."""
+
+    place: str
+    names: tuple[str, str, str, str, str]  # task, metric, source, method and learner
+    fold: str
+    score: float | None  # None: the method failed on this fold
+    seconds: float | None
+    sd: float | None
+
+    @property
+    def what(self) -> str:
+        task, metric, _, method, _ = self.names
+        return f"{metric} of {' on '.join(filter(None, (method, task)))}"
+
+
+def _parse(text: str, name: str, on_remark: OnRemark) -> list[Reference]:
     reader = csv.reader(text.splitlines(), strict=True)
-    found = []
+    lines = []
     columns: list[str] | None = None
     try:
         for cells in reader:
@@ -70,54 +99,101 @@ def _parse(text: str, name: str) -> list[Reference]:
             cells = [cell.strip() for cell in cells]
             place = f"{name}, line {reader.line_num}"
             if columns is None:
-                columns = _columns(cells, place)
+                columns = _columns(cells, name, place, on_remark)
             elif len(cells) != len(columns):
                 raise UserError(f"{place}: {len(cells)} values for {len(columns)} columns: quote commas")
             else:
-                found.append(_reference(dict(zip(columns, cells, strict=True)), place))
+                lines.append(_line(dict(zip(columns, cells, strict=True)), Path(name).stem, place))
     except csv.Error as error:
         raise UserError(f"{name}, line {reader.line_num}: no CSV ({error}): check its quotes") from None
+    groups = _by_method(lines) if columns is not None and "fold" in columns else [[line] for line in lines]
+    read = [_reference(group) for group in groups]
+    found = [one for one in read if one is not None]
     if not found:
         raise UserError(
             f"{name} has no references: write a line {','.join(REQUIRED)}, then one line for each score"
         )
+    if len(found) < len(read):
+        empty = [group[0].what for group, one in zip(groups, read, strict=True) if one is None]
+        on_remark(f"{name}: left out, as no fold has a score: {some(empty)}")
     return found
 
 
-def _columns(cells: list[str], place: str) -> list[str]:
-    known = (*REQUIRED, *OPTIONAL)
-    for cell in cells:
-        if cell not in known:
-            hint = did_you_mean(cell, known)
-            raise UserError(f"{place}: unknown column {cell!r}{hint}: choose from {', '.join(known)}")
-        if cells.count(cell) > 1:
-            raise UserError(f"{place}: column {cell!r} is there twice: remove one")
+def _columns(cells: list[str], name: str, place: str, on_remark: OnRemark) -> list[str]:
+    """The columns by our names. Those that are not known stay as they are, and are remarked on."""
     for column in REQUIRED:
         if column not in cells:
-            raise UserError(f"{place}: no column {column!r}: it takes {', '.join(REQUIRED)}")
-    return cells
+            hint = did_you_mean(column, cells)
+            needed, there = ", ".join(REQUIRED), ", ".join(cells)
+            raise UserError(f"{place}: no column {column!r}{hint}: it needs {needed}, and has {there}")
+    columns = [cell if _ALIASES.get(cell) in cells else _ALIASES.get(cell, cell) for cell in cells]
+    known = (*REQUIRED, *OPTIONAL)
+    for column in columns:
+        if column in known and columns.count(column) > 1:
+            raise UserError(f"{place}: column {column!r} is there twice: remove one")
+    ignored = [f"{column}{did_you_mean(column, known)}" for column in columns if column not in known]
+    if ignored:
+        on_remark(f"{name}: ignored, as these columns are not known: {', '.join(ignored)}")
+    return columns
 
 
-def _reference(row: Mapping[str, str], place: str) -> Reference:
-    for column in REQUIRED:
-        if not row[column]:
-            raise UserError(f"{place}: no {column}: every line needs {', '.join(REQUIRED)}")
+def _line(row: Mapping[str, str], file: str, place: str) -> _Line:
+    needed = (*REQUIRED, *(("source",) if "source" in row else ()))
+    for column in needed:
+        if not row[column] and not (column == "score" and "fold" in row):
+            raise UserError(f"{place}: no {column}: every line needs {', '.join(needed)}")
     metrics = (*METRICS, SCALED)
     if row["metric"] not in metrics:
         raise UserError(f"{place}: unknown metric {row['metric']!r}: choose from {', '.join(metrics)}")
-    score = _number(row["score"], "score", place)
-    if row["metric"] == "auc" and not 0 <= score <= 1:
-        raise UserError(f"{place}: auc {row['score']!r} is outside 0 to 1: write a share, not percent")
-    return Reference(
-        task=row["task"],
-        metric=row["metric"],
-        score=score,
-        source=row["source"],
-        method=row.get("method", ""),
-        learner=row.get("learner", ""),
+    return _Line(
+        place=place,
+        names=(
+            *(row["task"], row["metric"], row.get("source", file)),
+            *(row.get("method", ""), row.get("learner", "")),
+        ),
+        fold=row.get("fold", ""),
+        score=_score(row, place) if row["score"] else None,
         seconds=_from_zero(row, "seconds", place),
         sd=_from_zero(row, "sd", place),
     )
+
+
+def _by_method(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """The folds of each task, metric, source, method and learner."""
+    groups: dict[tuple[str, ...], dict[str, _Line]] = {}
+    for line in lines:
+        own = groups.setdefault(line.names, {})
+        if line.fold in own:
+            raise UserError(f"{line.place}: {line.what}, fold {line.fold!r}, is there twice: keep one")
+        own[line.fold] = line
+    return [list(own.values()) for own in groups.values()]
+
+
+def _reference(lines: Sequence[_Line]) -> Reference | None:
+    """The mean over the lines with a score, one for each fold; None if none has one."""
+    scores = [line.score for line in lines if line.score is not None]
+    if not scores:
+        return None
+    seconds = [line.seconds for line in lines if line.seconds is not None]
+    task, metric, source, method, learner = lines[0].names
+    of = f"{len(scores)} of {len(lines)}" if len(scores) < len(lines) else f"{len(lines)}"
+    return Reference(
+        *(task, metric, fmean(scores), source, method, learner),
+        seconds=fmean(seconds) if seconds else None,
+        sd=stdev(scores) if len(scores) > 1 else lines[0].sd,
+        folds=f"mean over {of} folds" if len(lines) > 1 else "",
+    )
+
+
+def _score(row: Mapping[str, str], place: str) -> float:
+    score = _number(row["score"], "score", place)
+    low, high = METRICS[row["metric"]].bounds if row["metric"] in METRICS else (-math.inf, math.inf)
+    if not low <= score <= high:
+        beyond = f"above {high:g}" if score > high else f"below {low:g}"
+        rule = f"outside {low:g} to {high:g}" if math.isfinite(high - low) else beyond
+        remedy = "write a share, not percent" if score > high else "write it without the minus sign"
+        raise UserError(f"{place}: {row['metric']} {row['score']!r} is {rule}: {remedy}")
+    return score
 
 
 def _from_zero(row: Mapping[str, str], column: str, place: str) -> float | None:

@@ -25,7 +25,10 @@ FEWEST_FOR_A_BOX = 6
 
 
 def box(values: list[float]) -> list[CellValue]:
-    """The columns above of these values."""
+    """The columns above of these values; of fewer than FEWEST_FOR_A_BOX only median and mean."""
+    mean = math.fsum(values) / len(values)
+    if len(values) < FEWEST_FOR_A_BOX:
+        return [None, None, float(np.median(values)), None, None, mean]
     first, middle, third = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
     # An interpolated quartile of equal values may be off by its rounding.
     reach = 1.5 * (third - first) + 1e-12 * max(abs(first), abs(third))
@@ -34,7 +37,7 @@ def box(values: list[float]) -> list[CellValue]:
         min(first, *(value for value in values if value >= first - reach)),
         *(first, middle, third),
         max(third, *(value for value in values if value <= third + reach)),
-        math.fsum(values) / len(values),
+        mean,
     ]
 
 

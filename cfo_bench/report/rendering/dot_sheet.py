@@ -33,12 +33,13 @@ _HUGE = 1e100
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A method's value with the bounds of its interval, if it has one."""
+    """A method's value, with the bounds of its interval or with the single values that it is the mean of."""
 
     method: str
     value: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
+    each: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,11 @@ class Plot:
     bounds: tuple[float, float] = (-math.inf, math.inf)  # what the values can't be beyond
 
     def limits(self) -> tuple[float, float]:
-        """From left to right. They fit the dots: intervals over few folds can be wider than all together."""
-        values = [dot.value for dot in self.dots] + [value for value, _ in self.lines]
+        """From left to right. They fit the dots, and the mark: intervals can be wider than all together."""
+        values = [value for dot in self.dots for value in (dot.value, *dot.each)]
+        values += [value for value, _ in self.lines] + ([] if self.mark is None else [self.mark])
         low, high = min(values), max(values)
-        room = max(high - low, 1e-3 * abs(low), 1e-3 * abs(high)) or 0.05
+        room = high - low if high - low > 1e-3 * max(abs(low), abs(high)) else 0.05 * abs(high) or 0.05
         left = min([dot.low for dot in self.dots if dot.low is not None] + [low])
         right = max([dot.high for dot in self.dots if dot.high is not None] + [high])
         left, right = max(left, low - room) - 0.08 * room, min(right, high + room) + 0.08 * room
@@ -154,6 +156,10 @@ def _paint(axes: Axes, lines: _Lines, plot: Plot, frame: _Frame, methods: Sequen
         if dot.low is not None and dot.high is not None:
             start, end = ((frame.at(bound), rows[dot.method]) for bound in (dot.low, dot.high))
             lines.add(start, end, look(dot.method).colour, linewidth=1.0, alpha=0.5)
+        for value in dot.each:
+            x, y = frame.at(value), rows[dot.method]
+            colour = look(dot.method).colour
+            lines.add((x, y - 0.3 * _ROW), (x, y + 0.3 * _ROW), colour, linewidth=0.8, alpha=0.6)
     axes.scatter(
         [frame.at(dot.value) for dot in plot.dots],
         [rows[dot.method] for dot in plot.dots],

@@ -52,6 +52,7 @@ class LearnerPart:
     looks: Mapping[str, Look]  # of the methods that are compared, the best first
     leaders: Collection[str]  # the methods that stand out in plots of many
     curve_tables: Sequence[str | None]  # for each of the scores the table with its curves
+    notices: Sequence[str] = ()  # what a reader has to know before the answer
 
     def at(self, place: Place) -> list[Section]:
         return [section for section in self.sections if section.place == place]

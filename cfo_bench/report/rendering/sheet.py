@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape, unescape
 
-from cfo_bench.report.contents import CellValue, Table
+from cfo_bench.report.contents import CellValue, Table, plural
 from cfo_bench.report.looks import Look
 from cfo_bench.report.rendering.explorer import swatch
 from cfo_bench.report.rendering.prose import prose
@@ -55,7 +55,7 @@ def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], fold
     )
     if not folded:
         return f'<div class="sheet"><div class="head">{title}{tools}</div>\n{content}</div>'
-    rows = f"<span>{len(table.rows):,} row{'s' * (len(table.rows) != 1)}</span>"
+    rows = f"<span>{plural(len(table.rows), 'row')}</span>"
     return (
         f'<details class="sheet"><summary class="head">{title}{rows}</summary>\n'
         f'<div class="head">{tools}</div>\n{content}</details>'

@@ -252,13 +252,20 @@ def _make_room(figure: Figure) -> None:
         x += each + right[at]
 
 
-def line_handle(method: str, is_muted: bool = False) -> Any:
+def line_handle(method: str) -> Any:
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], label=plain(look(method).label), **line_of(method, is_muted))
+    return Line2D([], [], label=plain(look(method).label), **line_of(method))
 
 
-def marker_handle(method: str, label: str = "", is_muted: bool = False) -> Any:
+def others_handle(count: int, **look: Any) -> Any:
+    """For the legend: all methods that are drawn in grey, in one."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=MUTED, label=f"{count} others", **look)
+
+
+def marker_handle(method: str, label: str = "") -> Any:
     from matplotlib.lines import Line2D
 
     found = look(method)
@@ -267,8 +274,8 @@ def marker_handle(method: str, label: str = "", is_muted: bool = False) -> Any:
         [],
         linestyle="",
         marker=found.marker,
-        markersize=3 if is_muted else 5,
-        color=MUTED if is_muted else found.colour,
+        markersize=5,
+        color=found.colour,
         label=plain(label or found.label),
     )
 

@@ -44,6 +44,7 @@ _LATEX = {
     "−": "$-$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",
+    "≈": r"$\approx$",
     "±": r"$\pm$",
     "²": r"\textsuperscript{2}",
     "⁵": r"\textsuperscript{5}",

@@ -15,14 +15,20 @@ from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
+from cfo_bench.report.rendering.boxes import (
+    BOX_COLUMNS,
+    FEWEST_FOR_A_BOX,
+    box,
+    paint_boxes,
+    values_in_words,
+)
 from cfo_bench.report.rendering.lines import muted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-# More markers than this are a cloud, in which none is looked for: they stay where they are.
+# More markers in colour than this are a cloud, in which none is looked for: they stay where they are.
 MOST_MOVED = 300
 # The width of a marker, as a share of an axis.
 _MARKER = 0.022
@@ -51,12 +57,8 @@ def section(results: LearnerResults) -> Section:
                 "cost-related-scatter",
                 f"{names[0]} and {names[1]} of the best configurations",
                 "Each marker is the best configuration of one run. With many methods only the best ones and "
-                "the baseline are in colour."
-                + (
-                    " Markers that would hide each other are moved apart a little."
-                    if len(best.rows) <= MOST_MOVED
-                    else ""
-                ),
+                f"the baseline are in colour. Up to {MOST_MOVED} markers in colour are moved apart a little "
+                "where they would hide each other.",
                 (best,),
                 partial(draw_scatter, best, (names[0], names[1]), results.leaders),
                 _medians_in_words(best, (names[0], names[1])),
@@ -112,8 +114,7 @@ def _best(results: LearnerResults) -> Table:
     is_tested = any(steps.test_scores[-1] is not None for *_, steps in found)
     rows: list[list[CellValue]] = []
     for task, method, one, steps in found:
-        # On the validation part, also where methods are compared on the test part.
-        loss = (one.full if results.full_rows_only else one.steps).losses[-1]
+        loss = results.validation_steps(one).losses[-1]
         scores = [METRICS[one.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
         values = [steps.best_config.get(name) for name in names]
         seconds = steps.costs[-1], steps.overheads[-1]
@@ -132,6 +133,7 @@ def _best(results: LearnerResults) -> Table:
             *("evaluation_seconds", "method_seconds", "seconds"),
         ),
         rows,
+        verbatim=tuple(names),
     )
 
 
@@ -155,6 +157,7 @@ def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
         f"The share of a method's best configurations (one of each run) with at most this {name}.",
         ("method", name, "share"),
         rows,
+        verbatim=(name,),
     )
 
 
@@ -164,12 +167,13 @@ def _times(results: LearnerResults, best: Table) -> Table:
     for method in results.methods:
         if seconds := by_method.get(method):
             logs = box([float(np.log10(value)) for value in seconds])
-            rows.append([method, len(seconds), *(10 ** float(value or 0.0) for value in logs)])
+            rows.append([method, len(seconds), *(None if log is None else 10 ** float(log) for log in logs)])
     return Table(
         "evaluation-time",
         "Evaluation time of the best configurations",
         "One row for each method, seconds over runs: quartiles, whiskers (the furthest within 1.5 times the "
-        "length of the box, on a log scale), and the geometric mean.",
+        "length of the box, on a log scale), and the geometric mean. Fewer than "
+        f"{FEWEST_FOR_A_BOX} runs have a median and a mean only.",
         ("method", "runs", *BOX_COLUMNS[:-1], "geometric_mean"),
         rows,
     )
@@ -195,7 +199,9 @@ def draw_histograms(tables: Sequence[Table], names: Sequence[str], best: Sequenc
         style.dress(axes, x=name, y="share of best configurations" if at == 0 else "")
         if wide:
             style.log_ticks(axes.xaxis)
-    handles = [style.line_handle(method, is_muted=method in grey) for method in methods]
+    handles = [style.line_handle(method) for method in methods if method not in grey]
+    if grey:
+        handles.append(style.others_handle(len(grey), linewidth=0.7))
     style.legend(canvas, handles, 7 if len(names) > 1 else 4)
     return canvas
 
@@ -207,10 +213,11 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
     methods = in_order({row["method"] for row in records})
     is_log = all(row[name] > 0 for row in records for name in names)
     places = np.array([[row[name] for name in names] for row in records], dtype=float)
-    if len(places) <= MOST_MOVED:
-        moved = apart(np.log(places) if is_log else places)
-        places = np.exp(moved) if is_log else moved
     grey = muted(methods, coloured)
+    in_colour = np.array([row["method"] not in grey for row in records])
+    if in_colour.sum() <= MOST_MOVED:
+        moved = apart(np.log(places[in_colour]) if is_log else places[in_colour])
+        places[in_colour] = np.exp(moved) if is_log else moved
     for method in methods:
         found = look(method)
         own = places[[row["method"] == method for row in records]]
@@ -231,7 +238,10 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
     for axis, scale in ((axes.xaxis, axes.get_xscale()), (axes.yaxis, axes.get_yscale())):
         if scale == "log":
             style.log_ticks(axis)
-    style.legend(canvas, [style.marker_handle(method, is_muted=method in grey) for method in methods], 4)
+    handles = [style.marker_handle(method) for method in methods if method not in grey]
+    if grey:
+        handles.append(style.others_handle(len(grey), linestyle="", marker="o", markersize=3))
+    style.legend(canvas, handles, 4)
     return canvas
 
 

@@ -2,70 +2,55 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
 
-from cfo_bench.metrics import METRICS
-from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
-from cfo_bench.report.looks import in_order, look
-from cfo_bench.report.numbers.comparable_references import PlacedReference, placed
+from cfo_bench.report.contents import CellValue, Place, Section, Table, some
+from cfo_bench.report.looks import look
+from cfo_bench.report.numbers.comparable_references import PlacedReference, misspelt, placed
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.metric_names import METRIC_BOUNDS, METRIC_NAMES
-from cfo_bench.report.numbers.paired import paired
+from cfo_bench.report.numbers.paired import Paired, paired
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
-from cfo_bench.report.rendering.dot_sheet import Dot, Plot, dot_sheet
+from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND
+from cfo_bench.report.sections.notes import STAR, measured_on, part
+from cfo_bench.report.sections.score_sheets import MOST_REFERENCES, sheets
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-_BOUNDS = {METRIC_NAMES[metric]: bounds for metric, bounds in METRIC_BOUNDS.items()}
-_LOWER_IS_BETTER = {METRIC_NAMES[one.name] for one in METRICS.values() if not one.higher_is_better}
-
-# Tasks on one sheet; references drawn for one task, the best of them.
-_SHEET = 9
-_MOST_REFERENCES = 3
-
-_INTERVAL = "95 % confidence interval (Student's t)"
 
 References = Mapping[str, Sequence[PlacedReference]]  # by task
 
 
 def section(results: LearnerResults) -> Section:
     beside = {task.task: placed(results.references, task) for task in results.scores}
-    scores, tests, others = _scores(results, beside), _tests(results), _references(results, beside)
+    differences = [one for task in results.scores for one in paired(results, task)]
+    scores, tests = _scores(results, beside), _tests(results, differences)
+    others = _references(results, beside)
     base = look(results.baseline).label
-    figures = _sheets(
+    around = (
+        "the line through it its 95 % confidence interval (Student's t); with fewer than "
+        f"{FEWEST_FOR_A_BAND} folds, a stroke for each fold instead"
+    )
+    figures = sheets(
         "final-scores",
         "Final scores",
-        f"A dot is the mean over folds, the line through it its {_INTERVAL}, cut off at the edge. Further "
-        "right is always better: for a log-loss or an error the axis runs from high to low."
-        + (f" Dashed: scores of others, the best {_MOST_REFERENCES} of a task." if others.rows else ""),
+        f"A dot is the mean over folds, {around}. Lines are cut off at the edge. Further right is always "
+        "better: for a log-loss or an error the axis runs from high to low."
+        + (f" Dashed: scores of others, the best {MOST_REFERENCES} of a task." if others.rows else ""),
         scores,
-        "score",
+        _fold_scores(results),
         others,
     )
-    figures += _sheets(
+    figures += sheets(
         "differences",
         f"Differences to {base}",
-        f"How much better a method is than {base} on the same fold. A dot is the mean over folds, the line "
-        f"its {_INTERVAL}. Right of 0 the method is better than {base}, left of 0 it is worse.",
+        f"How much better a method is than {base} on the same fold. A dot is the mean over folds, {around}. "
+        f"Right of 0, the method is better than {base}; left of 0, it is worse.",
         tests,
-        "difference",
-    )
-    test_scores = (
-        "They are measured on the test part: rows that no method has seen."
-        if all(task.by_test for task in results.scores)
-        else "They are measured on the validation part. The best trial was chosen by the same part, so they "
-        "are somewhat too good."
+        _fold_differences(base, differences),
     )
     return Section(
         "final-scores",
         "Final scores, task by task",
         f"Scores in the task's own metric. Higher is better for AUC and r2, lower for log-loss and errors. "
-        f"{test_scores} A mean is over folds; the seeds of a fold are averaged first.",
+        f"{measured_on(results.scores)} A mean is over folds; the seeds of a fold are averaged first.",
         tables=tuple(table for table in (_printed(results, beside), scores, tests, others) if table.rows),
         figures=tuple(figures),
         warnings=tuple(_warnings(results, beside)),
@@ -74,23 +59,37 @@ def section(results: LearnerResults) -> Section:
 
 
 def _printed(results: LearnerResults, beside: References) -> Table:
-    labels = [look(method).label for method in results.methods]
+    labels = [look(method).label for method in results.best_first]
+    best = {task.task: _best(beside, task) for task in results.scores}
     rows: list[list[CellValue]] = []
     for task in results.scores:
-        best = _best(beside, task)
-        other = [f"{best.score:.4f} ({best.reference.label})" if best else None]
-        cells = [_cell(task, task.methods.get(method)) for method in results.methods]
-        rows.append([task.task, task.metric_name, task.over, *cells, *(other if results.references else [])])
+        cells = [_cell(task, task.methods.get(method)) for method in results.best_first]
+        other = [_reference_cell(best[task.task])] if results.references else []
+        rows.append([task.task, f"{task.metric_name} ({part(task)})", task.over, *cells, *other])
+    note = [
+        "One row for each task: mean ± standard deviation over folds. Bold: the best, and scores within "
+        f"{100 * (1 - REACHES):.2g} % of it. Methods by mean rank. {measured_on(results.scores)}"
+    ]
+    if any(found.imputed for task in results.scores for found in task.methods.values()):
+        note.append(STAR)
+    if results.references:
+        note.append("Last column: the best published score that can be compared.")
+    if any(one.is_converted for one in best.values() if one):
+        note.append("≈: converted from a scaled score by our own constant and forest.")
     return Table(
         "scores",
         "Final scores",
-        "One row for each task: mean ± standard deviation over folds. Bold: the best, and scores within "
-        f"{100 * (1 - REACHES):.2g} % of it."
-        + (" Last column: the best published score that can be compared." if results.references else ""),
+        " ".join(note),
         ("task", "metric", "over", *labels, *(("reference",) if results.references else ())),
         rows,
         verbatim=tuple(labels),
     )
+
+
+def _reference_cell(best: PlacedReference | None) -> str | None:
+    if best is None:
+        return None
+    return f"{'≈' * best.is_converted}{best.score:.4f} ({best.reference.label})"
 
 
 def _cell(task: TaskScores, found: MethodScores | None) -> str:
@@ -103,7 +102,8 @@ def _cell(task: TaskScores, found: MethodScores | None) -> str:
     own = task.estimate(found.fold_losses)
     text = f"{own.mean:.4f}" if own.sd is None else f"{own.mean:.4f} ± {own.sd:.4f}"
     best = min(one.final_loss for one in task.methods.values() if one.final_loss is not None)
-    return f"**{text}**" if found.final_loss <= reaching_loss(best, task.scale.zero_loss) else text
+    is_best = found.final_loss <= reaching_loss(best, task.scale.zero_loss)
+    return (f"**{text}**" if is_best else text) + "*" * bool(found.imputed)
 
 
 def _best(beside: References, task: TaskScores) -> PlacedReference | None:
@@ -115,7 +115,7 @@ def _scores(results: LearnerResults, beside: References) -> Table:
     rows: list[list[CellValue]] = []
     for task in results.scores:
         best = _best(beside, task)
-        reference = [best.score, best.reference.label] if best else [None, None]
+        reference = [best.score, best.label] if best else [None, None]
         for method in results.methods:
             found = task.methods.get(method)
             if found is None or found.final_loss is None:
@@ -124,7 +124,7 @@ def _scores(results: LearnerResults, beside: References) -> Table:
             rows.append(
                 [
                     *(task.task, method, task.metric_name, own.mean, own.sd, own.low, own.high, own.folds),
-                    *(found.seconds_to_final, found.final_score, task.score_is),
+                    *(found.imputed, found.seconds_to_final, found.final_score, task.score_is),
                     *(reference if results.references else []),
                 ]
             )
@@ -132,27 +132,59 @@ def _scores(results: LearnerResults, beside: References) -> Table:
         "final-scores",
         "Final scores as numbers, and the time to them",
         "One row for each task and method: mean, standard deviation and 95 % interval (Student's t, cut "
-        "off where the metric ends) over folds; the seconds until the mean over folds stays equal to its "
-        "last value; and the scaled score, which the optimality table explains."
+        "off where the metric ends) over folds; how many of its runs have no result (imputed: they count as "
+        "the constant predictor or the worst other method, whichever is worse); the seconds until the mean "
+        "over folds stays equal to its last value; and the scaled score, which the optimality table explains."
         + (" Then the best comparable score of others." if results.references else ""),
         (
             *("task", "method", "metric", "score", "sd", "ci_low", "ci_high", "folds"),
-            *("seconds_to_it", "scaled_score", "score_is"),
+            *("imputed_runs", "seconds_to_it", "scaled_score", "score_is"),
             *(("reference", "reference_source") if results.references else ()),
         ),
         rows,
     )
 
 
-def _tests(results: LearnerResults) -> Table:
+def _fold_scores(results: LearnerResults) -> Table:
+    rows: list[list[CellValue]] = [
+        [task.task, method, fold, task.native(loss)]
+        for task in results.scores
+        for method in results.methods
+        if (found := task.methods.get(method)) is not None
+        for fold, loss in zip(sorted({fold for fold, _ in task.shared}), found.fold_losses, strict=False)
+    ]
+    return Table(
+        "fold-scores",
+        "Final scores of each fold",
+        "One row for each task, method and fold: the score in the task's metric, the mean over seeds.",
+        ("task", "method", "fold", "score"),
+        rows,
+    )
+
+
+def _fold_differences(base: str, differences: Sequence[Paired]) -> Table:
+    rows: list[list[CellValue]] = [
+        [one.task, one.method, fold, difference]
+        for one in differences
+        for fold, difference in one.by_fold.items()
+    ]
+    return Table(
+        "fold-differences",
+        f"Differences to {base} on each fold",
+        f"One row for each task, method and fold: how much better its score is than that of {base}.",
+        ("task", "method", "fold", "difference"),
+        rows,
+    )
+
+
+def _tests(results: LearnerResults, differences: Sequence[Paired]) -> Table:
     base = look(results.baseline).label
     rows: list[list[CellValue]] = [
         [
             *(one.task, one.method, one.metric, one.over, one.difference, one.low, one.high),
             *(one.p, one.p_holm, one.least_p_holm, one.verdict),
         ]
-        for task in results.scores
-        for one in paired(results, task)
+        for one in differences
     ]
     return Table(
         "paired-tests",
@@ -177,16 +209,17 @@ def _references(results: LearnerResults, beside: References) -> Table:
         "references",
         "Scores of others",
         "One row for each published score of a task that was run here: as it was published, and in the "
-        "metric of the task if it can be compared. Their folds, machines and budgets may differ from ours.",
+        "metric of the task if it can be compared. Label: what it is called in the figures, with ≈ if its "
+        "score is converted. Their folds, machines and budgets may differ from ours.",
         (
             *("task", "source", "method", "metric", "published", "sd", "seconds"),
-            *("our_metric", "score", "note"),
+            *("our_metric", "score", "note", "label"),
         ),
         [
             [
                 *(task.task, one.reference.source, one.reference.method, one.reference.metric),
                 *(one.reference.score, one.reference.sd, one.reference.seconds),
-                *(task.metric_name, one.score, one.note),
+                *(task.metric_name, one.score, one.note, one.label),
             ]
             for task in results.scores
             for one in beside[task.task]
@@ -198,14 +231,16 @@ def _warnings(results: LearnerResults, beside: References) -> list[str]:
     lines = []
     if not any(results.baseline in task.methods for task in results.scores):
         lines.append(f"no differences: {results.baseline}, the baseline, has no runs")
-    if not results.references:
+    n, there = len(results.references), sum(map(len, beside.values()))
+    if not n:
         return lines
-    n = len(results.references)
-    if not any(beside.values()):
-        return [
-            *lines,
-            f"none of the {n} references is of a task and learner of these results",
-        ]
+    if near := misspelt(results.references, results.scores):
+        names = [f"{name!r} (did you mean {ours!r}?)" for name, ours in near]
+        lines.append(f"references of tasks that are not here: {some(names)}")
+    if not there:
+        return [*lines, f"none of the {n} references is of a task and learner of these results"]
+    if there < n:
+        lines.append(f"{n - there} of the {n} references are of other tasks or learners")
     not_alike = [task for task, own in beside.items() if own and all(one.score is None for one in own)]
     if not_alike:
         lines.append(f"no comparable reference, see the table's notes: {', '.join(not_alike)}")
@@ -215,65 +250,3 @@ def _warnings(results: LearnerResults, beside: References) -> list[str]:
             "scores of others: runs with --validation holdout have test scores"
         )
     return lines
-
-
-def _sheets(
-    name: str, title: str, caption: str, table: Table, column: str, others: Table | None = None
-) -> list[Figure]:
-    """The values of a column as dots, a plot for each task."""
-    tasks = list(dict.fromkeys(str(row[0]) for row in table.rows))
-    sheets = [tasks[at : at + _SHEET] for at in range(0, len(tasks), _SHEET)]
-    found = []
-    for i, sheet in enumerate(sheets, start=1):
-        number = f"-{i}" if len(sheets) > 1 else ""
-        own = _only(table, sheet, number)
-        beside = _only(others, sheet, number) if others is not None and others.rows else None
-        found.append(
-            Figure(
-                f"{name}{number}",
-                title + (f" ({i}/{len(sheets)})" if number else ""),
-                caption,
-                (own,) if beside is None or not beside.rows else (own, beside),
-                partial(draw, own, column, beside),
-                alt=f"{title}, dots with intervals. {_in_words(own, column)}",
-            )
-        )
-    return found
-
-
-def _in_words(table: Table, column: str) -> str:
-    """Every mean of a sheet, for its text alternative."""
-    by_task: dict[str, list[str]] = {}
-    for row in table.records():
-        by_task.setdefault(row["task"], []).append(f"{row['method']} {row[column]:.4g}")
-    return "; ".join(f"{task}: {', '.join(own)}" for task, own in by_task.items()) + "."
-
-
-def _only(table: Table, tasks: Sequence[str], number: str) -> Table:
-    rows = [row for row in table.rows if row[0] in tasks]
-    return Table(f"{table.name}{number}", table.title, table.note, table.columns, rows)
-
-
-def draw(table: Table, column: str, others: Table | None = None) -> Canvas:
-    """One plot for each task."""
-    is_difference = column == "difference"
-    lines: dict[str, list[tuple[float, str]]] = {}
-    for row in others.records() if others else ():
-        if row["score"] is not None and len(lines.setdefault(row["task"], [])) < _MOST_REFERENCES:
-            lines[row["task"]].append((row["score"], row["method"] or row["source"]))
-    by_task: dict[str, list[dict[str, Any]]] = {}
-    for row in table.records():
-        by_task.setdefault(row["task"], []).append(row)
-    plots = [
-        Plot(
-            title=task,
-            axis=f"difference of {rows[0]['metric']}" if is_difference else rows[0]["metric"],
-            dots=[Dot(row["method"], row[column], row["ci_low"], row["ci_high"]) for row in rows],
-            lines=lines.get(task, ()),
-            mark=0.0 if is_difference else None,
-            reverse=not is_difference and rows[0]["metric"] in _LOWER_IS_BETTER,
-            bounds=(-math.inf, math.inf) if is_difference else _BOUNDS[rows[0]["metric"]],
-        )
-        for task, rows in by_task.items()
-    ]
-    return dot_sheet(plots, in_order({str(row["method"]) for row in table.records()}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,8 @@ def section(results: LearnerResults) -> Section | None:
         + (f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""),
         (table,),
         partial(draw, table, tuple(drawn), results.leaders),
-        alt=" ".join(ends_in_words(_known(table, name), _lines(name)) for name in drawn[:1]),
+        alt=f"A panel for each of {', '.join(drawn)}. "
+        + ends_in_words(_known(table, drawn[0]), _lines(drawn[0])),
     )
     return Section(
         "footprint",
@@ -61,6 +63,7 @@ def _table(results: LearnerResults, names: list[str]) -> Table:
         "best configuration so far, the median over tasks of the median over a task's runs.",
         ("method", "share", *names),
         rows,
+        verbatim=tuple(names),
     )
 
 
@@ -68,7 +71,7 @@ def _known(table: Table, name: str) -> Table:
     """The rows in which a hyperparameter has a value."""
     at = table.columns.index(name)
     rows = [row for row in table.rows if row[at] is not None]
-    return Table(table.name, table.title, table.note, table.columns, rows)
+    return replace(table, rows=rows)
 
 
 def _lines(name: str, log_y: bool = False) -> LinePlot:

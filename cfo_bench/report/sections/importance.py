@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.numbers.fanova import FEWEST_TRIALS, MOST_TRIALS, Importance, importance
+from cfo_bench.report.numbers.fanova import (
+    FEWEST_TRIALS,
+    FORESTS,
+    MOST_TRIALS,
+    TREES,
+    Importance,
+    importance,
+)
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering.heat_map import heat_map
 
@@ -31,16 +38,17 @@ def section(results: LearnerResults) -> Section | None:
             missing.append(task.task)
         else:
             found[task.task] = own
-    table = _table(found)
+    means, spreads = _means(found), _spreads(found)
     figure = Figure(
         "importance",
         "Importance of the hyperparameters",
-        "How much of the variation of the loss a hyperparameter explains by itself, in percent. What is "
-        "missing to 100 comes from several hyperparameters together (interactions).",
-        (table,),
-        partial(draw, table),
+        "How much of the variation of the loss a hyperparameter explains by itself, in percent: the mean "
+        f"over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than that "
+        "have no order. What is missing to 100 comes from several hyperparameters together (interactions).",
+        (means, spreads),
+        partial(draw, means, spreads),
         alt="Tasks against hyperparameters, in percent. The most important of each task: "
-        + "; ".join(f"{task} {max(own.shares, key=own.shares.__getitem__)}" for task, own in found.items()),
+        + "; ".join(_first_in_words(task, own) for task, own in found.items()),
     )
     return Section(
         "importance",
@@ -48,7 +56,7 @@ def section(results: LearnerResults) -> Section | None:
         "By fANOVA: a random forest learns to predict the loss from all configurations that were tried on a "
         "task. Then the variation of its predictions is split up by hyperparameter. This holds where the "
         "methods have searched.",
-        tables=(table,) if found else (),
+        tables=(means, spreads) if found else (),
         figures=(figure,) if found else (),
         warnings=(
             f"fewer than {FEWEST_TRIALS} trials with a loss, or no search space in the traces: "
@@ -59,31 +67,58 @@ def section(results: LearnerResults) -> Section | None:
     )
 
 
-def _table(found: Mapping[str, Importance]) -> Table:
-    names = list(dict.fromkeys(name for own in found.values() for name in own.shares))
-    rows: list[list[CellValue]] = [
-        [
-            task,
-            *(None if name not in own.shares else 100 * own.shares[name] for name in names),
-            max(100 * (1 - sum(own.shares.values())), 0.0),
-            own.used,
-            own.scored,
-        ]
-        for task, own in found.items()
-    ]
+def _first_in_words(task: str, own: Importance) -> str:
+    name = max(own.shares, key=own.shares.__getitem__)
+    return f"{task} {name} {100 * own.shares[name]:.0f} ± {100 * own.spreads[name]:.0f}"
+
+
+def _names(found: Mapping[str, Importance]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for own in found.values() for name in own.shares))
+
+
+def _percent(shares: Mapping[str, float], names: Sequence[str], interactions: float) -> list[CellValue]:
+    return [*(100 * shares[name] if name in shares else None for name in names), 100 * interactions]
+
+
+def _means(found: Mapping[str, Importance]) -> Table:
+    names = _names(found)
     return Table(
         "importance",
         "Importance of the hyperparameters",
         "One row for each task: how much of the variation of the loss each hyperparameter explains by "
-        "itself, and how much interactions do, in percent. From the trials of all methods that ended well "
-        "and used all rows. Losses are relative to the mean of their fold; those above the constant "
-        f"predictor's count as that. Of more than {MOST_TRIALS} trials a random sample is used, always the "
-        "same.",
+        f"itself, and how much interactions do, in percent: means over {FORESTS} forests of {TREES} trees. "
+        "From the trials of all methods that ended well and used all rows. Losses are relative to the mean "
+        "of their fold; those above the constant predictor's count as that. Of more than "
+        f"{MOST_TRIALS} trials, each forest learns from a random sample of its own, always the same.",
         ("task", *names, "interactions", "trials_used", "trials"),
-        rows,
+        [
+            [task, *_percent(own.shares, names, own.interactions), own.used, own.scored]
+            for task, own in found.items()
+        ],
+        verbatim=names,
     )
 
 
-def draw(table: Table) -> Canvas:
-    shares = [[math.nan if value is None else float(value) for value in row[1:-2]] for row in table.rows]
-    return heat_map(shares, [str(row[0]) for row in table.rows], table.columns[1:-2], _COLOURS)
+def _spreads(found: Mapping[str, Importance]) -> Table:
+    names = _names(found)
+    return Table(
+        "importance-spread",
+        "Spread of the importance",
+        f"One row for each task: the standard deviation of each importance over the {FORESTS} forests, in "
+        "percent. Where all trials are used, it is that of the forests alone.",
+        ("task", *names, "interactions"),
+        [[task, *_percent(own.spreads, names, own.interactions_spread)] for task, own in found.items()],
+        verbatim=names,
+    )
+
+
+def draw(means: Table, spreads: Table) -> Canvas:
+    names = spreads.columns[1:]
+    shares, spread = (
+        [
+            [math.nan if value is None else float(value) for value in row[1 : 1 + len(names)]]
+            for row in table.rows
+        ]
+        for table in (means, spreads)
+    )
+    return heat_map(shares, [str(row[0]) for row in means.rows], names, _COLOURS, spread)

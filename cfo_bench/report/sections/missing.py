@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.contents import CellValue, Section, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.run_losses import NOT_COMPARED
+from cfo_bench.report.numbers.run_losses import incumbents
+from cfo_bench.report.numbers.scores import MethodScores, Run
 from cfo_bench.report.reading.digest import Digest
+from cfo_bench.results.compared import NOT_COMPARED
 
 NOT_RUN = "not finished, or not run"
 NO_RESULT = "no result: counted as the constant predictor or the worst other method, whichever is worse"
-NO_MEAN = "no result on any shared fold: ranks last"
+NO_MEAN = "no result on any fold that is compared: the method ranks last there"
 LEFT_OUT = "left out of the comparison: the method has too few of the task's runs"
 NOT_SHARED = "left out of the means: not every method has this fold"
 
@@ -28,14 +30,11 @@ def section(results: LearnerResults) -> Section:
         known = sorted({(fold, seed) for _, fold, seed in runs})
         shared = set(task.shared)
         for method in results.methods:
-            found = task.methods.get(method)
-            if found is not None and found.has_failed:
-                rows.append([task.task, method, None, None, NO_MEAN, None])
             for fold, seed in known:
                 one = runs.get((method, fold, seed))
-                is_left_out = found is not None and not found.is_compared
-                what, detail = _verdict(results, one, (fold, seed) in shared, is_left_out)
+                what = NOT_RUN if one is None else _verdict(results, one, task.methods[method], shared)
                 if what:
+                    detail = None if one is None else one.error or _why(results, one)
                     rows.append([task.task, method, fold, seed, what, detail])
     table = Table(
         "missing",
@@ -51,25 +50,27 @@ def section(results: LearnerResults) -> Section:
         "What is missing",
         "Nothing is left out in silence." if rows else "Nothing: every method has every fold of every task.",
         tables=(table, _trials(results)),
-        warnings=tuple(f"{n} run{'s' * (n != 1)}: {what}" for what, n in sorted(counts.items())),
+        warnings=tuple(f"{plural(n, 'run')}: {what}" for what, n in sorted(counts.items())),
     )
 
 
-def _verdict(
-    results: LearnerResults, one: Digest | None, is_shared: bool, is_left_out: bool
-) -> tuple[str, str | None]:
-    if one is None:
-        return NOT_RUN, None
-    if is_left_out:
-        return LEFT_OUT, one.error
-    if not results.steps(one).seconds:
-        return NO_RESULT, one.error or _statuses(one)
-    if not is_shared:
-        return NOT_SHARED, one.error
-    return "", None
+def _verdict(results: LearnerResults, one: Digest, found: MethodScores, shared: set[Run]) -> str:
+    """What is the matter with a run of a method; empty: nothing."""
+    if not found.is_compared:
+        return LEFT_OUT
+    if (one.fold, one.seed) not in shared:
+        return NOT_SHARED
+    if results.steps(one).seconds:
+        return ""
+    return NO_MEAN if found.has_failed else NO_RESULT
 
 
-def _statuses(one: Digest) -> str:
+def _why(results: LearnerResults, one: Digest) -> str | None:
+    """Why a run has no result; None if it has one."""
+    if results.steps(one).seconds:
+        return None
+    if incumbents(one, results.full_rows_only).seconds:
+        return "no incumbent has a test score"
     return ", ".join(f"{n} {status}" for status, n in one.statuses.items()) or "no trial ended"
 
 

@@ -11,9 +11,9 @@ from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
 from cfo_bench.report.numbers.knn_study import findings, points
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import LOSS_NAMES
-from cfo_bench.report.numbers.run_losses import STUDY
 from cfo_bench.report.rendering import style
 from cfo_bench.results import trace
+from cfo_bench.results.compared import STUDY
 from cfo_bench.results.trace import Trace
 
 if TYPE_CHECKING:

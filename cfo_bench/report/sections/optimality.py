@@ -6,6 +6,7 @@ from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.optimality_cells import optimality
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
+from cfo_bench.report.sections.notes import STAR, measured_on
 from cfo_bench.results.best_so_far import REACHES
 
 
@@ -14,34 +15,36 @@ def section(results: LearnerResults) -> Section:
     printed: list[list[CellValue]] = []
     numbers: list[list[CellValue]] = []
     for task in results.scores:
-        texts: list[CellValue] = []
+        texts: dict[str, CellValue] = {}
         for method in results.methods:
             cell = cells.get((task.task, method))
             if cell is None:
-                texts.append("not run")
+                texts[method] = "not run"
                 numbers.append(
-                    [task.task, method, "not run", task.metric_name, *[None] * 6, task.scale.by, 0, 0]
+                    [
+                        *(task.task, method, "not run", task.metric_name, task.score_is, *[None] * 6),
+                        *(task.scale.by, 0, 0),
+                    ]
                 )
                 continue
             found = task.methods[method]
             runs = len(task.shared) if found.curve else 0
-            texts.append(cell.text + "*" * bool(found.imputed))
+            texts[method] = cell.text + "*" * bool(found.imputed)
             native = None if found.final_loss is None else task.native(found.final_loss)
             numbers.append(
                 [
-                    *(task.task, method, cell.outcome, task.metric_name, native, found.final_loss),
-                    *(found.final_score, cell.seconds),
+                    *(task.task, method, cell.outcome, task.metric_name, task.score_is),
+                    *(native, found.final_loss, found.final_score, cell.seconds),
                     *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, found.imputed),
                 ]
             )
-        printed.append([task.task, *texts])
+        printed.append([task.task, *(texts[method] for method in results.best_first)])
     note = (
-        "Bold: the first method to reach the best scaled score, or "
+        "Methods by mean rank. Bold: the first method to reach the best scaled score, or "
         f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: they "
         f"need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best score "
-        "too, in twice that time. −5.0%: never reaches it, and ends 5 % below. A star: some of its runs "
-        "have no result; they get the score of the constant predictor or of the worst other method, "
-        "whichever is worse. Left out: it has too few of the task's runs."
+        f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: it has too "
+        f"few of the task's runs. {measured_on(results.scores)}"
     )
     return Section(
         "optimality",
@@ -55,20 +58,21 @@ def section(results: LearnerResults) -> Section:
                 "optimality",
                 "Optimality of score and cost",
                 note,
-                ("task", *results.methods),
+                ("task", *results.best_first),
                 printed,
-                verbatim=tuple(results.methods),
+                verbatim=tuple(results.best_first),
             ),
             Table(
                 "optimality-cells",
                 "The cells as numbers",
-                "One row for each task and method: mean final score in the task's metric, mean final loss, "
-                "scaled score, seconds to the best score, how many times the least time that is (cost "
-                "ratio), how far it ends below the best (gap), what a scaled score of 1 is, its runs, and "
-                "how many of them have no result (imputed).",
+                "One row for each task and method: mean final score in the task's metric, whether that is a "
+                "test or a validation score, mean final loss, scaled score, seconds to the best score, how "
+                "many times the least time that is (cost ratio), how far it ends below the best (gap), what "
+                "a scaled score of 1 is, its runs, and how many of them have no result (imputed).",
                 (
-                    *("task", "method", "outcome", "metric", "final_score", "final_loss", "scaled_score"),
-                    *("seconds_to_best", "cost_ratio", "gap_percent", "score_1_is", "runs", "imputed_runs"),
+                    *("task", "method", "outcome", "metric", "score_is", "final_score", "final_loss"),
+                    *("scaled_score", "seconds_to_best", "cost_ratio", "gap_percent", "score_1_is", "runs"),
+                    "imputed_runs",
                 ),
                 numbers,
             ),

@@ -12,7 +12,13 @@ from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.optimality_cells import normalised
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
+from cfo_bench.report.rendering.boxes import (
+    BOX_COLUMNS,
+    FEWEST_FOR_A_BOX,
+    box,
+    paint_boxes,
+    values_in_words,
+)
 from cfo_bench.report.rendering.dots import lanes
 
 if TYPE_CHECKING:
@@ -28,6 +34,8 @@ _FLOOR = 0.0
 # The width of a marker, as a share of the axis, and its height in inches.
 _MARKER = 0.03
 _LANE_INCHES = 0.065
+# How much is seen of a marker that did not reach the best score.
+_PALE = 0.35
 
 
 def section(results: LearnerResults) -> Section:
@@ -37,7 +45,7 @@ def section(results: LearnerResults) -> Section:
     base = look(results.baseline).label
     warnings, figures = [], []
     tasks = {row["task"] for row in cells.records()}
-    scored = {row["task"] for row in cells.records() if row["score"] is not None}
+    scored = {row["task"] for row in cells.records() if row["scaled_score_percent"] is not None}
     if not scored:
         warnings.append(
             f"no scores in percent of {base}'s: {base}, the baseline, has no scaled score above 0 on any task"
@@ -53,8 +61,9 @@ def section(results: LearnerResults) -> Section:
                 "score-boxes",
                 f"Scaled scores ({base} = 100)",
                 "A box holds the middle half of the tasks, its line is the median. Whiskers reach to the "
-                "furthest task within 1.5 times the length of the box; dots are tasks beyond. With fewer "
-                "than six tasks, every task is a dot and there is no box.",
+                "furthest task within 1.5 times the length of the box; dots are tasks beyond."
+                if len(scored) >= FEWEST_FOR_A_BOX
+                else f"Every dot is a task: {len(scored)} are too few for boxes.",
                 (boxes, cells),
                 partial(draw_boxes, boxes, cells, base),
                 alt=f"Scaled scores over tasks, {base} = 100. {values_in_words(_scores(cells))}",
@@ -63,7 +72,7 @@ def section(results: LearnerResults) -> Section:
                 "scores-by-task",
                 f"Scaled scores on every task ({base} = 100)",
                 "Higher is better. The legend says on how many of the tasks a method scores over "
-                f"{HIGH:g}. A coloured marker reaches the task's best score within the budget, a black one "
+                f"{HIGH:g}. A full marker reaches the task's best score within the budget, a pale one "
                 f"does not. Scores under {_FLOOR:g} are drawn at the edge.",
                 (cells, shares),
                 partial(draw_scores, cells, shares, base),
@@ -78,6 +87,7 @@ def section(results: LearnerResults) -> Section:
                 "score within the budget. A method that does not reach it has no marker here.",
                 (cells, shares),
                 partial(draw_times, cells, shares, results.scores[0].seconds_label),
+                alt=_times_in_words(cells, shares, results.scores[0].seconds_label),
             )
         )
     return Section(
@@ -107,7 +117,7 @@ def _cells(results: LearnerResults) -> Table:
         f"Scaled scores ({results.baseline} = 100) and time to the best, task by task",
         f"One row for each task and method: its scaled score in percent of that of {results.baseline}, and "
         "the seconds until it reached the task's best score (a dash: not within the budget).",
-        ("number", "task", "method", "score", "seconds_to_best", "budget_seconds"),
+        ("number", "task", "method", "scaled_score_percent", "seconds_to_best", "budget_seconds"),
         rows,
     )
 
@@ -116,11 +126,14 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
     """Shares of the tasks on which a method was run and the baseline has a score."""
     rows: list[list[CellValue]] = []
     records = cells.records()
-    scored = {row["task"] for row in records if row["score"] is not None}
+    scored = {row["task"] for row in records if row["scaled_score_percent"] is not None}
     for method in results.methods:
         own = [row for row in records if row["method"] == method]
         comparable = [row for row in own if row["task"] in scored]
-        high = sum(row["score"] is not None and row["score"] > HIGH for row in comparable)
+        high = sum(
+            row["scaled_score_percent"] is not None and row["scaled_score_percent"] > HIGH
+            for row in comparable
+        )
         reached = sum(row["seconds_to_best"] is not None for row in own)
         rows.append(
             [
@@ -149,7 +162,8 @@ def _boxes(results: LearnerResults, cells: Table) -> Table:
         "score-boxes",
         f"Boxes of the scaled scores ({results.baseline} = 100)",
         "One row for each method, over tasks: quartiles, and the whiskers, which reach to the furthest score "
-        "within 1.5 times the length of the box.",
+        f"within 1.5 times the length of the box. Fewer than {FEWEST_FOR_A_BOX} tasks have a median and a "
+        "mean only.",
         ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
@@ -169,18 +183,34 @@ def _scores(cells: Table) -> dict[str, list[float]]:
     """The scaled scores in percent of the baseline's, of each method that has any."""
     found: dict[str, list[float]] = {}
     for row in cells.records():
-        if row["score"] is not None:
-            found.setdefault(row["method"], []).append(row["score"])
+        if row["scaled_score_percent"] is not None:
+            found.setdefault(row["method"], []).append(row["scaled_score_percent"])
     return found
 
 
+def _times_in_words(cells: Table, shares: Table, seconds: str) -> str:
+    """The seconds of every marker, and the numbers of the legend, for the text alternative."""
+    by_task: dict[str, list[str]] = {}
+    for row in cells.records():
+        own = by_task.setdefault(row["task"], [])
+        if row["seconds_to_best"] is not None:
+            own.append(f"{look(row['method']).label} {row['seconds_to_best']:.3g} s")
+    times = "; ".join(f"{task}: {', '.join(own) or 'none'}" for task, own in by_task.items())
+    reached = ", ".join(f"{look(row['method']).label} {row['reached']}" for row in shares.records())
+    return f"{seconds.capitalize()} on each task. {times}. Tasks on which each method reaches it: {reached}."
+
+
 def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
-    records = [row | {"x": max(row["score"], _FLOOR)} for row in cells.records() if row["score"] is not None]
+    records = [
+        row | {"x": max(row["scaled_score_percent"], _FLOOR)}
+        for row in cells.records()
+        if row["scaled_score_percent"] is not None
+    ]
     canvas, axes = _by_task(cells, records)
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
     for is_reached in (True, False):
         own = [row for row in records if (row["seconds_to_best"] is not None) == is_reached]
-        _paint_markers(axes, own, "" if is_reached else "black", clip_on=False)
+        _paint_markers(axes, own, alpha=1.0 if is_reached else _PALE, clip_on=False)
     style.dress(axes, x=f"scaled score ({base} = 100)", grid="x")
     _legend(canvas, shares, "share_over_90")
     return canvas
@@ -199,12 +229,12 @@ def draw_times(cells: Table, shares: Table, seconds: str) -> Canvas:
     return canvas
 
 
-def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], colour: str = "", **how: Any) -> None:
-    """A marker for each record, in this colour or that of its method. One call a method: that is fast."""
+def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], **how: Any) -> None:
+    """A marker for each record. One call a method: that is fast."""
     for method in dict.fromkeys(row["method"] for row in records):
         x, y = ([row[name] for row in records if row["method"] == method] for name in ("x", "y"))
         found = look(method)
-        axes.plot(x, y, found.marker, color=colour or found.colour, markersize=4, **how)
+        axes.plot(x, y, found.marker, color=found.colour, markersize=4, **how)
 
 
 def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) -> tuple[Canvas, Axes]:

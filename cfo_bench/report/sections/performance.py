@@ -16,6 +16,7 @@ from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND, is_wide, paint_lines
+from cfo_bench.report.sections.notes import measured_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,8 +76,8 @@ def section(results: LearnerResults) -> Section:
         "performance",
         "Performance over time",
         "How low the loss of each method is at each moment: the mean over folds of the best loss so far. A "
-        "line starts when every fold has a first result. A shade is the 95 % confidence interval of the "
-        "mean.",
+        f"line starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
+        "shade is the 95 % confidence interval of the mean.",
         figures=tuple(figures),
         warnings=(f"{some(lonely)}: only one fold, so no confidence interval",) if lonely else (),
         place=Place.SUPPORT,
@@ -109,7 +110,8 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
         curves_name(task.task),
         f"Curves of {task.task}",
         f"From `seconds` on the mean over {task.over} of the best loss so far ({LOSS_NAMES[task.metric]}) is "
-        "`mean_loss`; ci_low and ci_high bound its 95 % confidence interval (Student's t over folds).",
+        "`mean_loss`; ci_low and ci_high bound its 95 % confidence interval (Student's t over folds). "
+        f"{measured_on([task])}",
         ("task", "method", "seconds", "mean_loss", "ci_low", "ci_high", "folds"),
         rows,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.profiles import LEAST_SHARE, PROFILE_GAP, profiles
@@ -57,7 +59,7 @@ def section(results: LearnerResults) -> Section | None:
         "targets",
         _TITLE,
         rule,
-        tables=(_at_moments(over_time), factors),
+        tables=(_at_moments(results, found), factors),
         figures=(
             figure(
                 over_time,
@@ -126,21 +128,18 @@ def _regret(results: LearnerResults, found: TargetFolds) -> Table:
     )
 
 
-def _at_moments(over_time: Table) -> Table:
+def _at_moments(results: LearnerResults, found: TargetFolds) -> Table:
     """The shares at a few moments, the best method first: what a reader compares without the figure."""
-    records = over_time.records()
-    times = sorted({row["time"] for row in records})
-    last = times[-1]
-    chosen = [max((time for time in times if time <= last * share), default=None) for share in (0.01, 0.1, 1)]
-    by = {(row["method"], row["time"]): row["reached"] for row in records}
-    methods = sorted({row["method"] for row in records}, key=lambda method: (-by[method, last], method))
+    moments = np.array([0.01, 0.1, 1.0])
+    shares = {method: reached(found, method, moments).tolist() for method in results.joint.methods}
+    methods = sorted(shares, key=lambda method: (-shares[method][-1], method))
     return Table(
         "targets-reached-summary",
         "Targets reached at 1, 10 and 100 % of the budget",
         "One row for each method, the best at the end first: the share of all targets that it has reached by "
         "then.",
         ("method", "at 1 %", "at 10 %", "at the end"),
-        [[method, *(by.get((method, time), 0.0) for time in chosen)] for method in methods],
+        [[method, *shares[method]] for method in methods],
     )
 
 

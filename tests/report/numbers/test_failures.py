@@ -11,11 +11,11 @@ from cfo_bench.records import Problem
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.run_losses import stand_in
 from cfo_bench.report.numbers.scoring import score_task, score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps, digest
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.sections import optimality, statistics
+from cfo_bench.report.sections import missing, optimality, statistics
+from cfo_bench.results.compared import stand_in
 
 FAILS = [(90, None, 80)]
 
@@ -45,6 +45,29 @@ def test_a_method_that_always_fails_is_last_and_erases_nobody_s_rank(write_run: 
     # Scores of t: 0.8, 0.6 and for rs that of the constant, 0; of u and v 0.8, 0.9 and 0.6.
     assert by_method["rs"].mean_gap_percent == pytest.approx((100 + 0 + 0) / 3)
     assert by_method["cfo"].mean_gap_percent == pytest.approx((0 + 100 / 9 + 100 / 9) / 3)
+
+
+def test_runs_without_a_result_are_counted_once_each(write_run: Any) -> None:
+    runs = [
+        write_run(task, method, fold, FAILS if fails else [(10, 0.1, 1)])
+        for task in ("t", "u")
+        for fold in (0, 1, 2)
+        for method, fails in (("cfo", False), ("rs", fold == 0), ("bohb", True))
+    ]
+    # A fold that not all methods have: with or without a result, it is in no mean.
+    runs += [write_run("u", method, 3, own) for method, own in (("cfo", [(10, 0.1, 1)]), ("rs", FAILS))]
+
+    found = missing.section(LearnerResults("xgboost", digests(*runs)))
+
+    assert found.warnings == (
+        "2 runs: left out of the means: not every method has this fold",
+        "6 runs: no result on any fold that is compared: the method ranks last there",
+        "2 runs: no result: counted as the constant predictor or the worst other method, whichever is worse",
+        "1 run: not finished, or not run",
+    )
+    rows = found.tables[0].records()
+    assert len(rows) == 11 == len({(row["task"], row["method"], row["fold"]) for row in rows})
+    assert {row["detail"] for row in rows if row["method"] == "rs"} == {"1 timeout"}
 
 
 def test_with_negative_r2_failing_does_not_win(write_run: Any) -> None:
@@ -140,6 +163,22 @@ def test_a_constant_predictor_without_any_loss_stops_no_report(write_run: Any, t
     assert any("nobody beats the constant predictor" in line for line in built.warnings)
     scores = LearnerResults("xgboost", load(tmp_path / "results").digests).scores
     assert scores[0].methods["rs"].final_score == -0.25
+
+
+@pytest.mark.parametrize("constant_loss", [-1.0, -1e17, 1e17, -1.7e308, 1.7e308, 5e-324])
+@pytest.mark.parametrize("problem", [Problem.REGRESSION, Problem.MULTICLASS])
+def test_any_loss_of_the_constant_predictor_gives_a_report(
+    write_run: Any, tmp_path: Path, problem: Problem, constant_loss: float
+) -> None:
+    for task in range(7):
+        for method, loss in (("cfo", 0.1), ("rs", 0.2)):
+            for fold in (0, 1):
+                trials = FAILS if (task, method, fold) == (0, "rs", 1) else [(1, loss, 1)]
+                write_run(f"t{task}", method, fold, trials, problem=problem, constant_loss=constant_loss)
+
+    built = build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "csv", "png")))
+
+    assert {one.method for one in built.overviews[0].standings} == {"cfo", "rs"}
 
 
 @pytest.mark.parametrize("problem", [Problem.REGRESSION, Problem.MULTICLASS])

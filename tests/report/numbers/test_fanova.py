@@ -80,13 +80,26 @@ def test_a_difference_between_folds_is_nobody_s_importance(write_run: Any) -> No
     assert found is not None and found.shares["trees"] < 0.05
 
 
-def test_of_many_trials_the_same_sample_is_taken_each_time(write_run: Any) -> None:
+def test_of_many_trials_the_same_samples_are_taken_each_time(write_run: Any) -> None:
     run = write(write_run, {place: 0.4 * place[1] + 0.01 * (place[2] == "a") for place in GRID})
 
     found = importance([run], most=60)
 
     assert found is not None and (found.used, found.scored) == (60, 110)
     assert importance([run], most=60) == found
+    # The samples differ, so that the importance does, too.
+    assert 0 < found.spreads["rate"] < 0.1
+
+
+def test_the_parts_make_a_whole_with_the_interactions(write_run: Any) -> None:
+    # The loss depends on whether both hyperparameters are high, or both are low.
+    losses = {place: 0.4 * ((place[0] > 32) == (place[1] > 0.5)) for place in GRID}
+
+    found = importance([write(write_run, losses)])
+
+    assert found is not None and found.interactions > 0.5
+    assert found.interactions + sum(found.shares.values()) == pytest.approx(1.0)
+    assert found.interactions_spread > 0
 
 
 def test_too_few_trials_or_no_space_give_no_importance(write_run: Any) -> None:
@@ -98,3 +111,4 @@ def test_equal_losses_make_nothing_important(write_run: Any) -> None:
     found = importance([write(write_run, dict.fromkeys(GRID, 0.1))])
 
     assert found is not None and set(found.shares.values()) == {0.0}
+    assert (found.interactions, set(found.spreads.values())) == (0.0, {0.0})

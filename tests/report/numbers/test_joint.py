@@ -58,7 +58,7 @@ def test_a_method_with_1_fold_of_10_is_left_out_and_the_others_keep_theirs(write
         "left out, as they share too few runs with the other methods: bohb on t (1 of 10)",
     ]
     printed = optimality.section(results).tables[0]
-    assert printed.rows[0][2] == "left out"
+    assert printed.records()[0]["bohb"] == "left out"
     # It is still compared with the baseline, on the one fold that both have: AUC 0.95 to 0.9.
     against = {one.method: (one.folds, one.difference) for one in paired(results, task)}
     assert against == {"rs": (10, 0.0), "bohb": (1, pytest.approx(0.05))}

@@ -114,12 +114,32 @@ def test_scores_are_a_table_of_latex_in_the_metric(write_run: Any) -> None:
 
     # AUC 0.9 and 0.88: mean 0.89, sd 0.01414.
     printed, numbers, _ = section.tables
-    assert printed.rows == [["t", "AUC", "2 folds", "0.7900 ± 0.0141", "**0.8900 ± 0.0141**"]]
+    assert printed.rows == [["t", "AUC (validation)", "2 folds", "**0.8900 ± 0.0141**", "0.7900 ± 0.0141"]]
     assert r"\textbf{0.8900 $\pm$ 0.0141}" in to_latex(printed)
     row = next(row for row in numbers.records() if row["method"] == "cfo")
     assert (row["score"], row["seconds_to_it"]) == (pytest.approx(0.89), 5)
     # (0.5 - 0.11) / 0.5
     assert row["scaled_score"] == pytest.approx(0.78)
+
+
+@pytest.mark.parametrize(("folds", "has_interval"), [(4, False), (5, True)])
+def test_few_folds_are_drawn_as_strokes_and_many_as_an_interval(
+    write_run: Any, folds: int, has_interval: bool
+) -> None:
+    paths = [
+        write_run("t", method, fold, [(5, loss + 0.01 * fold, 1)])
+        for method, loss in (("cfo", 0.1), ("rs", 0.2))
+        for fold in range(folds)
+    ]
+    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    scores, differences = final_scores.section(results).figures
+
+    for figure, methods in ((scores, 2), (differences, 1)):
+        table = figure.tables[1]
+        assert len(table.rows) == methods * folds
+        (axes,) = figure.draw().axes
+        drawn = [len(own.get_paths()) for own in axes.collections if own.get_alpha() is not None]
+        assert drawn == [methods if has_interval else methods * folds]
 
 
 def test_the_same_scores_are_called_equal_however_few_the_folds(write_run: Any) -> None:

@@ -96,7 +96,7 @@ def test_all_that_equal_the_best_are_bold(write_run: Any) -> None:
 
     printed = final_scores.section(LearnerResults("xgboost", found)).tables[0]
 
-    assert printed.rows == [["t", "AUC", "1 fold", "**0.9000**", "**0.9001**", "0.8000"]]
+    assert printed.rows == [["t", "AUC (validation)", "1 fold", "**0.9000**", "**0.9001**", "0.8000"]]
 
 
 def test_the_best_cell_prints_the_best_score_also_where_a_slower_method_has_it(write_run: Any) -> None:

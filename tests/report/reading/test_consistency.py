@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import orjson
 import pytest
 
 from cfo_bench.records import EndReason
+from cfo_bench.report.numbers.scoring import score_task
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.load import load
 
@@ -26,7 +28,7 @@ def change(path: Path, part: str, **values: Any) -> None:
 @pytest.mark.parametrize(
     ("part", "values", "said"),
     [
-        ("spec", {"budget_seconds": 60.0}, "budgets (seconds), 100 (3 runs) and 60 (1 run)"),
+        ("spec", {"budget_seconds": 60.0}, "budgets (seconds), 100 (3 runs) and 60 (1 run): 1 run left out"),
         ("spec", {"clock": "virtual"}, "clocks, virtual (1 run) and wall (3 runs)"),
         ("spec", {"validation": "holdout"}, "ways of validation"),
         ("spec", {"n_folds": 5}, "numbers of folds"),
@@ -51,7 +53,29 @@ def test_a_stray_run_is_left_out_by_name_and_all_others_stay(
     assert ("mixed", "rs", 1) not in {(one.task, one.method, one.fold) for one in found.digests}
     (line,) = found.warnings
     assert line.startswith("task 'mixed' with xgboost: its runs have different") and said in line
-    assert line.endswith(": 1 run left out, rs fold 1 seed 0")
+    remedy = "; --budget 60s reads all as if they had ended then" if "budget_seconds" in values else ""
+    assert line.endswith(f": 1 run left out, rs fold 1 seed 0{remedy}")
+
+
+def test_the_same_difference_on_many_tasks_is_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
+    for task in "abcdefg":
+        for method in ("cfo", "rs", "bohb"):
+            path = write_run(task, method, 0, TRIALS)
+        change(path, "spec", budget_seconds=60.0 if task < "g" else 50.0)
+    for task in "ab":
+        change(write_run(task, "cfo", 1, TRIALS), "spec", options={"mode": "tuned"})
+        change(write_run(task, "rs", 1, TRIALS), "spec", options={"k": 1})
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert found.warnings == [
+        "7 tasks have runs with different budgets (seconds), such as task 'a' with xgboost, 100 (4 runs) and "
+        "60 (1 run): 7 runs left out, a bohb fold 0; b bohb fold 0; c bohb fold 0; d bohb fold 0; "
+        "e bohb fold 0; and 2 more; --budget 50s reads all as if they had ended then",
+        "2 tasks have runs with different options of a method, such as task 'a' with xgboost, "
+        '{"mode":"tuned"} (1 run) and {} (1 run): all are left out, as no side has more; give each its own '
+        "--results",
+    ]
 
 
 def test_without_a_majority_the_task_is_left_out_with_a_remedy(write_run: Any, tmp_path: Path) -> None:
@@ -98,6 +122,24 @@ def test_a_run_that_is_there_twice_is_not_counted_twice(write_run: Any, tmp_path
     assert other.warnings[0].endswith("it is left out")
 
 
+def test_many_copies_are_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
+    for task in "abcdefg":
+        write_run(task, "cfo", 0, TRIALS)
+    results = tmp_path / "results"
+    shutil.copytree(results / "xgboost", results / "copies")
+    write_run("g", "rs", 0, TRIALS)
+
+    found = comparable(load(results).digests)
+
+    assert len(found.digests) == 8
+    name = "a/cfo/fold-0_seed-0.jsonl"
+    assert found.warnings == [
+        f"7 runs are there more than once, the first in {results / 'copies' / name} and "
+        f"{results / 'xgboost' / name}, and each is counted once: a cfo fold 0; b cfo fold 0; c cfo fold 0; "
+        "d cfo fold 0; e cfo fold 0; and 2 more"
+    ]
+
+
 def test_virtual_and_wall_clocks_are_not_pooled(write_run: Any, tmp_path: Path) -> None:
     for task in ("t", "u"):
         write_run(task, "cfo", 0, TRIALS)
@@ -115,6 +157,86 @@ def test_virtual_and_wall_clocks_are_not_pooled(write_run: Any, tmp_path: Path) 
         "xgboost: 1 run on the virtual clock left out (simulated), as 2 are on the wall clock; give them a "
         "report of their own with --task"
     ]
+
+
+def with_references(write_run: Any, **settings: Any) -> None:
+    """Two methods on two folds, and both references, with these settings, on four."""
+    for fold in range(4):
+        for method in ("cfo", "rs")[: 2 * (fold < 2)]:
+            write_run("t", method, fold, TRIALS)
+        for method in ("constant", "tuned-rf"):
+            change(write_run("t", method, fold, TRIALS), "spec", **settings)
+
+
+@pytest.mark.parametrize("folds", [2, 4])
+def test_references_need_no_budget_of_the_methods_and_have_no_say_in_it(
+    write_run: Any, tmp_path: Path, folds: int
+) -> None:
+    with_references(write_run, budget_seconds=2.0)
+    digests = [one for one in load(tmp_path / "results").digests if one.fold < folds]
+
+    found = comparable(digests)
+
+    assert found.warnings == [] and found.digests == digests
+    assert score_task(found.digests).budget_seconds == 100.0
+    # Neither are they left out where longer budgets are asked for.
+    assert comparable(digests, 50.0) == found
+
+
+@pytest.mark.parametrize(
+    "settings", [{"validation": "holdout"}, {"n_folds": 5}, {"clock": "virtual"}, {"threads": 2}]
+)
+def test_references_with_other_settings_are_left_out_however_many_they_are(
+    write_run: Any, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    with_references(write_run, **settings)
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert sorted({one.method for one in found.digests}) == ["cfo", "rs"]
+    (line,) = found.warnings
+    assert "8 runs left out, constant fold 0 seed 0, " in line
+
+
+def test_references_on_another_clock_do_not_choose_the_clock_of_the_learner(
+    write_run: Any, tmp_path: Path
+) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    for fold in (0, 1):
+        change(write_run("u", "constant", fold, TRIALS), "spec", clock="virtual")
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert [(one.task, one.method) for one in found.digests] == [("t", "cfo")]
+
+
+def test_references_of_a_task_without_comparable_methods_are_left_out_with_them(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for method in ("cfo", "constant"):
+        write_run("u", method, 0, TRIALS)
+        write_run("t", method, 0, TRIALS)
+    change(write_run("t", "rs", 0, TRIALS), "spec", budget_seconds=60.0)
+
+    found = comparable(load(tmp_path / "results").digests)
+
+    assert [(one.task, one.method) for one in found.digests] == [("u", "cfo"), ("u", "constant")]
+
+
+def test_references_whose_methods_are_all_left_out_are_not_reported(write_run: Any, tmp_path: Path) -> None:
+    for method in ("cfo", "constant"):
+        write_run("t", method, 0, TRIALS)
+
+    found = comparable(load(tmp_path / "results").digests, budget_seconds=120.0)
+
+    assert found.digests == [] and found.warnings[0].startswith("1 of 2 runs left out, as their budget")
+
+
+def test_references_alone_are_comparable(write_run: Any, tmp_path: Path) -> None:
+    for fold, method in enumerate(("constant", "tuned-rf")):
+        write_run("t", method, fold, TRIALS)
+
+    assert len(comparable(load(tmp_path / "results").digests).digests) == 2
 
 
 def test_a_failed_run_has_no_result_and_those_without_an_end_are_left_out(

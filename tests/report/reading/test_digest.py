@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from cfo_bench.errors import TraceError
-from cfo_bench.records import EndReason
+from cfo_bench.records import EndReason, ResumeRecord
 from cfo_bench.report.reading.digest import COST_BIN_EDGES, Digest, State, digest
+from cfo_bench.results.digest_in_trace import sealed
+from cfo_bench.results.outline import digest_crc32, trials_crc32
+from cfo_bench.results.trace import encode, parse_end
 
 
 def digested(path: Path) -> Digest:
@@ -179,6 +183,56 @@ def test_a_trial_that_ended_past_the_budget_never_counts(write_run: Any) -> None
     assert (found.steps.seconds, found.steps.losses) == ([99], [0.4])
     assert found.full == found.steps
     assert found.statuses == {"ok": 1, "timeout": 1}
+
+
+LATE = [(10, 0.5, 1), (90, 0.25, 1), (100.5, 0.125, 1), (100.75, None, 1), (150, 0.0625, 1)]
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_trials_that_ended_past_the_budget_are_counted(
+    write_run: Any, is_sealed: bool, parallel: int
+) -> None:
+    trials = LATE if parallel == 1 else [LATE[4], *LATE[:4]]
+    found = digested(write_run("t", "cfo", 0, trials, parallel=parallel, is_sealed=is_sealed))
+
+    assert (found.late, found.statuses) == (2, {"ok": 2, "timeout": 3})
+    assert found.steps.losses == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("trials", [LATE[:2], LATE[:1], [], [(100, 0.5, 1)], [(101, None, 1)]])
+def test_trials_within_the_budget_and_those_cut_off_at_its_end_are_not_late(
+    write_run: Any, trials: Any
+) -> None:
+    assert digested(write_run("t", "cfo", 0, trials)).late == 0
+
+
+def test_a_run_of_late_trials_alone_has_no_result(write_run: Any) -> None:
+    found = digested(write_run("t", "cfo", 0, LATE[2:3]))
+
+    assert (found.late, found.steps.losses) == (1, [])
+
+
+def test_a_late_trial_of_a_run_that_was_resumed_is_counted(write_run: Any) -> None:
+    path = write_run("t", "cfo", 0, LATE[:3], is_sealed=False)
+    header, *trials, end = path.read_bytes().splitlines(keepends=True)
+    resume = encode(ResumeRecord(elapsed=10.0, trials=1, utc="", why="it was interrupted"))
+    before = b"".join([header, trials[0], resume, *trials[1:]])
+    path.write_bytes(before + encode(sealed(parse_end(orjson.loads(end)), before)))
+
+    assert (digested(path).late, digested(path).steps.losses) == (1, [0.5, 0.25])
+
+
+def test_a_last_trial_that_can_not_be_parsed_is_told_though_its_checksum_is_right(write_run: Any) -> None:
+    path = write_run("t", "cfo", 0, LATE[:3])
+    *before, _, last = path.read_bytes().splitlines()
+    text = b"\n".join([*before, b'{"kind":"trial", and no more'])
+    end = {**orjson.loads(last), "trials_crc32": trials_crc32(text)}
+    end["digest_crc32"] = digest_crc32(end["digest"], end["trials_crc32"])
+    path.write_bytes(text + b"\n" + orjson.dumps(end) + b"\n")
+
+    with pytest.raises(TraceError, match="line 4 is not a record of a trace"):
+        digest(path)
 
 
 def test_a_trial_past_the_budget_does_not_count_though_a_digest_has_it(write_run: Any) -> None:

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 import pytest
 
 from cfo_bench.errors import UserError
-from cfo_bench.report.numbers.comparable_references import placed
+from cfo_bench.report.numbers.comparable_references import misspelt, placed
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import printed
 from cfo_bench.report.reading.digest import Digest
@@ -24,7 +24,7 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_a_file_has_four_columns_and_may_have_four_more(tmp_path: Path) -> None:
+def test_a_file_has_three_columns_and_may_have_five_more(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         "\ufefftask, metric,score,source,seconds,sd,method,learner\n\n"
@@ -40,17 +40,24 @@ def test_a_file_has_four_columns_and_may_have_four_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "references.csv has no references: write a line task,metric,score,source"),
+        ("", "references.csv has no references: write a line task,metric,score"),
         (f"{HEAD}\n", "has no references"),
-        ("task,metric,score\na,auc,0.5\n", "line 1: no column 'source': it takes task, metric, "),
-        (f"{HEAD},method,secnds\n", "unknown column 'secnds' (did you mean 'seconds'?)"),
+        (
+            "task,metric,scor\na,auc,0.5\n",
+            "line 1: no column 'score' (did you mean 'scor'?): it needs task, metric, score, and has task,",
+        ),
         (f"{HEAD},task\n", "line 1: column 'task' is there twice"),
         (f"{HEAD}\nadult,auc,0.9\n", "line 2: 3 values for 4 columns"),
         (f"{HEAD}\nadult,f1,0.9,me\n", "line 2: unknown metric 'f1': choose "),
         (f"{HEAD}\n\nadult,auc,high,me\n", "line 3: score 'high' is no number"),
         (f"{HEAD}\nadult,r2,nan,me\n", "line 2: score 'nan' is no number"),
         (f"{HEAD}\nadult,auc,93.1,me\n", "line 2: auc '93.1' is outside 0 to 1"),
+        (f"{HEAD}\nhouses,r2,85,me\n", "line 2: r2 '85' is above 1: write a share, not percent"),
+        (f"{HEAD}\nwine,log_loss,-1,me\n", "line 2: log_loss '-1' is below 0: write it without the minus"),
+        (f"{HEAD}\nwine,accuracy,97,me\n", "line 2: accuracy '97' is outside 0 to 1"),
         (f"{HEAD}\nadult,auc,0.9,\n", "line 2: no source"),
+        (f"{HEAD},fold\na,auc,0.9,me,0\na,auc,0.8,me,0\n", "line 3: auc of a, fold '0', is there twice"),
+        ("task,metric,score,method,framework,seconds,seconds\n", "column 'seconds' is there twice"),
         (f"{HEAD},sd\nadult,auc,0.9,me,-1\n", "line 2: sd '-1' is negative"),
         (f'{HEAD}\nadult,auc,0.9,"me\n', "line 2: no CSV"),
     ],
@@ -116,24 +123,72 @@ def test_the_best_reference_of_a_task_comes_first(by_hand: list[Digest]) -> None
     assert [one.score for one in placed(references, gamma)] == [0.6, 0.7, 0.8]
 
 
-def test_the_table_of_the_automl_benchmark_can_be_given(shared: Path, tmp_path: Path) -> None:
+def test_columns_that_are_not_known_are_ignored_and_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "task,metric,score,openml_task,secnds\nadult,auc,0.93,7592,60\n")
+    remarks: list[str] = []
+
+    (found,) = read_references(path, remarks.append)
+
+    # Without a source, the file's name is the source.
+    assert found == Reference("adult", "auc", 0.93, "references")
+    (said,) = remarks
+    assert said.endswith("columns are not known: openml_task, secnds (did you mean 'seconds'?)")
+
+
+def test_the_lines_of_folds_become_their_mean(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "task,framework,fold,metric,score,duration\n"
+        "a,forest,0,auc,0.9,10\na,forest,1,auc,0.8,20\na,forest,2,auc,,60\n"
+        "a,forest,0,log_loss,0.3,10\nb,broken,0,auc,,5\nb,broken,1,auc,,5\n",
+    )
+    remarks: list[str] = []
+
+    auc, log_loss = read_references(path, remarks.append)
+
+    assert (auc.task, auc.method, auc.metric, auc.folds) == ("a", "forest", "auc", "mean over 2 of 3 folds")
+    assert (auc.score, auc.sd, auc.seconds) == pytest.approx((0.85, stdev([0.9, 0.8]), 30))
+    assert (log_loss.score, log_loss.sd, log_loss.folds) == (0.3, None, "")
+    assert remarks == [f"{path}: left out, as no fold has a score: auc of broken on b"]
+
+
+def test_the_table_of_the_automl_benchmark_can_be_given_as_it_is(shared: Path) -> None:
     table = shared / "references" / "amlb-2019-1h.csv"
     if not table.is_file():
         pytest.skip(f"no {table}")
-    scores: dict[tuple[str, str, str], list[float]] = {}
+    remarks: list[str] = []
+
+    found = read_references(table, remarks.append)
+
     with table.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row["score"]:
-                place = row["task"], row["metric"], row["framework"]
-                scores.setdefault(place, []).append(float(row["score"]))
-    lines = [
-        f"{task},{metric},{fmean(own)},amlb 2019,{framework},3600,{stdev(own) if len(own) > 1 else ''}"
-        for (task, metric, framework), own in scores.items()
-    ]
-    path = write(tmp_path, "\n".join(["task,metric,score,source,method,seconds,sd", *lines]))
-
-    found = read_references(path)
-
-    assert len(found) == len(scores) > 100
+        rows = [row for row in csv.DictReader(file) if row["score"]]
+    assert len(found) == len({(row["task"], row["metric"], row["framework"]) for row in rows}) > 100
     forest = next(one for one in found if (one.task, one.method) == ("kr-vs-kp", "randomforest"))
-    assert forest.score == pytest.approx(0.999, abs=0.001)
+    own = [row for row in rows if (row["task"], row["framework"]) == ("kr-vs-kp", "randomforest")]
+    scores = [float(row["score"]) for row in own]
+    assert (forest.score, forest.sd) == pytest.approx((fmean(scores), stdev(scores)))
+    assert forest.seconds == pytest.approx(fmean(float(row["duration"]) for row in own))
+    assert (forest.source, forest.folds) == ("amlb-2019-1h", "mean over 10 folds")
+    assert "columns are not known: openml_task" in remarks[0]
+
+
+def test_a_published_score_goes_before_a_converted_one(by_hand: list[Digest]) -> None:
+    alpha = LearnerResults("xgboost", by_hand).scores[0]
+    references = [Reference("alpha", "scaled_score", 1.9, "them"), Reference("alpha", "auc", 0.7, "us")]
+
+    published, converted = placed(references, alpha)
+
+    assert (published.score, published.label, published.is_converted) == (0.7, "us", False)
+    assert (converted.score, converted.label, converted.is_converted) == (
+        *(pytest.approx(0.5 + 1.9 * 0.25), "≈ them", True),
+    )
+    assert converted.note == "converted from a scaled score by our own constant and forest"
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("alph", ["alpha"]), ("ALPHA", []), ("alpha2", []), ("another", [])]
+)
+def test_a_misspelt_task_is_told_from_another_one(by_hand: list[Digest], name: str, ours: list[str]) -> None:
+    tasks = LearnerResults("xgboost", by_hand).scores
+
+    assert [near for _, near in misspelt([Reference(name, "auc", 0.7, "me")], tasks)] == ours

@@ -10,9 +10,10 @@ import pytest
 from cfo_bench.records import EndReason
 from cfo_bench.report.reading.digest import Digest, State, digest, digest_of
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.reading.shortening import as_if_ended
+from cfo_bench.report.reading.shortening import Shortened, as_if_ended
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of
+from tests.report.reading.test_consistency import change
 
 # The budget is 100 s. Each trial costs 4 s, and the method is asked and told for 0.25 s each.
 TRIALS = [(10.0, 0.5, 4.0), (20.0, 0.25, 4.0), (30.0, 0.125, 4.0)]
@@ -79,7 +80,7 @@ def test_a_run_that_failed_or_was_stopped_after_that_time_had_ended_well(
         write_run("t", "cfo", fold, TRIALS, reason=reason)
     write_run("t", "rs", 0, TRIALS[:1], reason=EndReason.ERROR, elapsed=12.0)
 
-    found, _ = as_if_ended(load(tmp_path / "results").digests, 25.0)
+    found = as_if_ended(load(tmp_path / "results").digests, 25.0).digests
 
     states = {(one.method, one.fold): (one.state, one.error) for one in found}
     assert states == {
@@ -90,8 +91,54 @@ def test_a_run_that_failed_or_was_stopped_after_that_time_had_ended_well(
     }
 
 
+def test_references_are_read_whole(write_run: Any, tmp_path: Path) -> None:
+    for method in ("constant", "tuned-rf", "rs"):
+        write_run("t", method, 0, TRIALS)
+    whole = load(tmp_path / "results").digests
+
+    found = as_if_ended(whole, 25.0)
+
+    assert [(one.method, len(one.steps.losses)) for one in found.digests] == [
+        ("constant", 3),
+        ("rs", 2),
+        ("tuned-rf", 3),
+    ]
+    assert found.notices == ["1 of 1 run had a longer budget and is read as if it had ended at 25 s"]
+
+
 def test_a_run_with_that_budget_is_as_it_is(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS)
     before = load(tmp_path / "results").digests
 
-    assert as_if_ended(before, 100.0) == (before, [])
+    assert as_if_ended(before, 100.0) == Shortened(before, [], [])
+
+
+def test_it_is_said_how_many_runs_are_read_as_if_they_had_ended_sooner(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for fold in range(3):
+        write_run("t", "cfo", fold, TRIALS)
+    change(write_run("t", "rs", 0, TRIALS[:1]), "spec", budget_seconds=25.0)
+
+    found = as_if_ended(load(tmp_path / "results").digests, 25.0)
+
+    assert found.notices == ["3 of 4 runs had longer budgets and are read as if they had ended at 25 s"]
+
+
+def test_runs_whose_method_plans_with_its_budget_are_left_out_in_one_line(
+    write_run: Any, tmp_path: Path
+) -> None:
+    write_run("t", "cfo", 0, TRIALS)
+    for task in "tuvwxyz":
+        path = write_run(task, "plans", 0, TRIALS)
+        path.write_bytes(path.read_bytes().replace(b'"problem":', b'"knows_budget":true,"problem":', 1))
+
+    found = as_if_ended(load(tmp_path / "results").digests, 25.0)
+
+    assert [one.method for one in found.digests] == ["cfo"]
+    assert found.notices == [
+        "1 of 8 runs had a longer budget and is read as if it had ended at 25 s",
+        "7 runs left out: the method plans with its budget, so a run of 100 s is not one of 25 s at its "
+        "beginning: t plans fold 0; u plans fold 0; v plans fold 0; w plans fold 0; x plans fold 0; and 2 "
+        "more",
+    ]

@@ -69,7 +69,7 @@ def crowded(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Pat
     if not index.exists():
         write_run = request.getfixturevalue("write_run")
         for task in range(7):
-            for place, method in enumerate(_KNOWN):
+            for place, method in enumerate(list(_KNOWN)[:14]):
                 loss = 0.1 + 0.02 * (place // 3) + 0.001 * task
                 write_run(f"task-{task}", method, 0, [(1, 0.45, 1), (5 + place, 0.3, 1), (40, loss, 2)])
         build(Request(tmp_path / "results", folder / "crowded", formats=("html", "csv", "png")))

@@ -32,3 +32,19 @@ def test_wide_intervals_don_t_squeeze_the_dots() -> None:
     assert right == pytest.approx(1.0 + 0.003)
     reversed_plot = Plot("t", "log-loss", plot.dots, reverse=True)
     assert reversed_plot.limits()[0] > reversed_plot.limits()[1]
+
+
+def test_the_mark_and_single_values_are_inside_the_limits() -> None:
+    differences = Plot("t", "difference", [Dot("a", -0.0015), Dot("b", -0.001)], mark=0.0)
+    folds = Plot("t", "AUC", [Dot("a", 0.8, each=(0.6, 0.9, 0.9)), Dot("b", 0.85)])
+
+    assert differences.limits()[0] < -0.0015 and differences.limits()[1] > 0
+    assert folds.limits()[0] < 0.6 and folds.limits()[1] > 0.9
+
+
+def test_a_value_alone_has_ticks_around_it_that_can_be_read() -> None:
+    left, right = Plot("t", "difference", [Dot("a", 0.000355)], mark=0.0).limits()
+
+    assert left < 0 < 0.000355 < right
+    left, right = Plot("t", "AUC", [Dot("a", 0.9)]).limits()
+    assert all(len(text) <= 5 for _, text in ticks(left, right))

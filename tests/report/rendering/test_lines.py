@@ -116,7 +116,7 @@ def test_with_many_methods_all_but_the_leaders_are_grey() -> None:
 
     assert muted(few, ["cfo"]) == set()
     assert muted(many, ["cfo", "rs"]) == set(many) - {"cfo", "rs"}
-    (axes,) = draw_lines(lines_of(many, [float(n) for n in range(14)]), RANKS, ["cfo"]).axes
+    (axes,) = draw_lines(lines_of(many, [float(n) for n in range(len(many))]), RANKS, ["cfo"]).axes
     own = {line.get_color() for line in axes.lines if line.get_drawstyle() == "steps-post"}
     assert own == {style.MUTED, look("cfo").colour}
 

@@ -126,24 +126,24 @@ def test_the_lines_of_a_figure_are_the_rows_of_its_table(by_hand: list[Digest]) 
     assert [[row["seconds"], row["mean_loss"]] for row in rows] == np.asarray(cfo.get_xydata()).tolist()
 
 
-def marked(axes: Any) -> list[tuple[str, str, float, float]]:
-    """The marker, colour and place of every point; lines without a marker are no points."""
+def marked(axes: Any) -> list[tuple[str, float | None, float, float]]:
+    """The marker, strength and place of every point; lines without a marker are no points."""
     return [
-        (line.get_marker(), line.get_color(), float(x), float(y))
+        (line.get_marker(), line.get_alpha(), float(x), float(y))
         for line in axes.lines
         if line.get_marker() != "None"
         for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
     ]
 
 
-def test_a_marker_is_coloured_where_the_best_is_reached_and_black_elsewhere(by_hand: list[Digest]) -> None:
+def test_a_marker_is_full_where_the_best_is_reached_and_pale_elsewhere(by_hand: list[Digest]) -> None:
     (scores,) = named(by_hand, "scores-by-task").draw().axes
     (times,) = named(by_hand, "time-to-best").draw().axes
 
-    dots = {(marker, round(y)): colour for marker, colour, _, y in marked(scores)}
+    dots = {(marker, round(y)): alpha for marker, alpha, _, y in marked(scores)}
     # Tasks 1, 2, 3; cfo reaches the best on the first and third, rs on the first and second, bohb on none.
     reached = {("o", 1), ("o", 3), ("x", 1), ("x", 2)}
-    assert {place for place, colour in dots.items() if colour != "black"} == reached
+    assert {place for place, alpha in dots.items() if alpha == 1} == reached
     assert len(dots) == 9
     timed = {(marker, round(y)): x for marker, _, x, y in marked(times)}
     assert timed == {("o", 1): 20, ("x", 1): 80, ("x", 2): 30, ("o", 3): 10}
@@ -295,3 +295,24 @@ def test_any_name_can_be_drawn(write_run: Any, tmp_path: Path, text: str) -> Non
     found = sections(LearnerResults("xgboost", [one for path in paths if (one := digest(path))]))
 
     assert png(figures(found)[0], tmp_path / "it.png").startswith(b"\x89PNG")
+
+
+def test_the_words_for_the_time_to_the_best_are_times(by_hand: list[Digest]) -> None:
+    figure = named(by_hand, "time-to-best")
+
+    # On alpha cfo and rs end alike, at 20 and at 80 s; on beta rs has the best score, on gamma cfo.
+    assert figure.alt == (
+        "Wall-clock seconds on each task. alpha: rs 80 s, cfo 20 s; beta: rs 30 s; gamma: cfo 10 s. "
+        "Tasks on which each method reaches it: rs 2, bohb 0, cfo 2."
+    )
+
+
+def test_hyperparameters_keep_their_names_in_tables(by_hand: list[Digest]) -> None:
+    best = next(
+        table
+        for section in sections(LearnerResults("xgboost", by_hand))
+        for table in section.tables
+        if table.name == "best-configurations"
+    )
+
+    assert best.heading("n_estimators") == "n_estimators" and best.heading("method_seconds") == "method (s)"

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from cfo_bench.report.contents import Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import style
-from cfo_bench.report.sections import final_scores, footprint, importance, targets, win_rates
+from cfo_bench.report.sections import final_scores, footprint, importance, optimality, targets, win_rates
+from cfo_bench.space import Int, Space
 
 MORE = (targets, win_rates, final_scores, footprint)
 
@@ -46,6 +48,9 @@ def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand:
         }
     )
     assert list(summary) == ["rs", "cfo", "bohb"]
+    # At 10 s exactly cfo finds what it ends with on alpha's fold 0 and on gamma; on alpha's fold 1 it has a
+    # gap of 5/6, so two targets.
+    assert summary["cfo"]["at 10 %"] == pytest.approx(((51 + 2) / 2 + 29 + 51) / 3 / 51)
     assert "51 targets" in found.intro and "constant predictor" in found.intro
     assert "3 tasks and 6 folds" in found.figures[0].caption
 
@@ -102,9 +107,67 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
     assert listed.keys() == {"alpha", "beta"} and "metric is scaled_score" in listed["beta"]["note"]
     assert any("no comparable reference" in line and "beta" in line for line in found.warnings)
     assert any("selected on" in line for line in found.warnings)
+    assert "1 of the 3 references are of other tasks or learners" in found.warnings
     canvas = found.figures[0].draw()
     texts = [text.get_text() for text in canvas.axes[0].texts]
-    assert "their method" in texts and "a paper" not in texts
+    # The source is named: a method of the same name may be among ours.
+    assert "their method, a paper" in texts and "AUC (validation)" in texts
+
+
+def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Digest]) -> None:
+    paper = Reference("alpha", "scaled_score", 1.9, "the paper", "cfo")
+
+    found = of(final_scores, by_hand, references=[paper])
+
+    printed = table(found, "scores")
+    assert printed.records()[0]["reference"] == "≈0.9750 (cfo, the paper)"
+    assert "≈: converted from a scaled score by our own constant and forest." in printed.note
+    assert [row["label"] for row in table(found, "references").records()] == ["≈ cfo, the paper"]
+    assert "≈ cfo, the paper" in [text.get_text() for text in found.figures[0].draw().axes[0].texts]
+
+
+def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Digest]) -> None:
+    references = [Reference(task, "auc", 0.9, "me") for task in ("alpha", "gama", "far", "away")]
+
+    found = of(final_scores, by_hand, references=references)
+
+    assert found.warnings[:2] == (
+        "references of tasks that are not here: 'gama' (did you mean 'gamma'?)",
+        "3 of the 4 references are of other tasks or learners",
+    )
+
+
+def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Digest]) -> None:
+    section = of(final_scores, by_hand)
+
+    rows = {row["task"]: row for row in table(section, "scores").records()}
+    # On gamma, fold 1 of bohb has no result: it counts as the constant predictor, a log-loss of 1.
+    assert rows["gamma"]["bohb"] == "0.6250 ± 0.5303*"
+    assert "A star: some of its runs have no result" in table(section, "scores").note
+    numbers = {(row["task"], row["method"]): row for row in table(section, "final-scores").records()}
+    assert numbers["gamma", "bohb"]["imputed_runs"] == 1 and numbers["gamma", "rs"]["imputed_runs"] == 0
+    whole = of(final_scores, [one for one in by_hand if one.task != "gamma"])
+    assert "A star" not in table(whole, "scores").note
+
+
+def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Digest], write_run: Any) -> None:
+    tested = [
+        digest(write_run("held", method, 0, [(1, 0.2, 1)], validation="holdout", test_scores=[0.7]))
+        for method in ("cfo", "rs")
+    ]
+    held = [one for one in tested if one is not None]
+
+    for module, name in ((final_scores, "scores"), (optimality, "optimality")):
+        of_fold, of_test, of_both = (
+            table(of(module, digests), name).note for digests in (by_hand, held, [*by_hand, *held])
+        )
+        assert "Scores are validation scores: the best trial was chosen by them" in of_fold
+        assert "Scores are test scores: on rows that no method has seen." in of_test
+        assert "test scores, on rows that no method has seen, for held. For the other tasks" in of_both
+    metrics = table(of(final_scores, [*by_hand, *held]), "scores").column("metric")
+    assert metrics == ["AUC (validation)", "r2 (validation)", "log-loss (validation)", "AUC (test)"]
+    cells = table(of(optimality, [*by_hand, *held]), "optimality-cells").records()
+    assert {row["score_is"] for row in cells if row["task"] == "held"} == {"test score"}
 
 
 def test_without_references_nothing_is_said_of_them(by_hand: list[Digest]) -> None:
@@ -165,3 +228,23 @@ def test_importance_is_computed_only_if_it_is_asked_for(by_hand: list[Digest]) -
     assert importance.section(LearnerResults("xgboost", by_hand)) is None
     asked = of(importance, by_hand, importance=True)
     assert not asked.figures and "alpha, beta, gamma" in asked.warnings[0]
+
+
+def test_importances_stand_with_their_spread(write_run: Any, tmp_path: Path) -> None:
+    space = Space([Int("n_estimators", 1, 200), Int("max_leaves", 1, 400)])
+    path: Path = write_run("t", "rs", 0, [(1 + at, 0.4 - 0.005 * at, 0.5) for at in range(40)])
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        orjson.dumps({**orjson.loads(header), "space": space.to_json()}) + b"\n" + b"".join(lines[:-1])
+    )
+
+    found = of(importance, load(tmp_path / "results").digests, importance=True)
+
+    means, spreads = found.tables
+    names = ("n_estimators", "max_leaves", "interactions")
+    assert means.columns[1:4] == spreads.columns[1:4] == names and means.heading("max_leaves") == "max_leaves"
+    (mean,), (spread,) = means.records(), spreads.records()
+    assert sum(mean[name] for name in names) == pytest.approx(100) and spread["n_estimators"] > 0
+    assert "5 forests" in means.note and "5 forests" in found.figures[0].caption
+    texts = [text.get_text() for text in found.figures[0].draw().axes[0].texts]
+    assert f"{mean['n_estimators']:.0f} ±{spread['n_estimators']:.0f}" in texts
