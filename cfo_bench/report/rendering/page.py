@@ -255,28 +255,29 @@ def _series(figure: Figure) -> str:
 
 def alternative(figure: Figure) -> str:
     """What a figure shows, for people who can't see it: its own words, or the numbers of a short table."""
-    if figure.alt:
-        return f"{figure.title}. {figure.alt}"
-    about = f"{figure.title}. {figure.caption}"
+    text, title = figure.alt or f"{figure.caption} {_numbers_in_words(figure)}", _series(figure)
+    if text.startswith(title):  # so that it isn't said twice
+        return figure.title + text.removeprefix(title)
+    return f"{figure.title}. {text}"
+
+
+def _numbers_in_words(figure: Figure) -> str:
     table = next((one for one in figure.tables if len(one.rows) <= MOST_SPOKEN_ROWS), None)
     if table is None:
         names = " and ".join(one.title for one in figure.tables)
-        return f"{about} The numbers are in the table: {names}."
-    return f"{about} {'; '.join(_row_in_words(table, row) for row in table.rows)}."
+        return f"The numbers are in the table: {names}."
+    return f"{'; '.join(_row_in_words(table, row) for row in table.rows)}."
 
 
 def _row_in_words(table: Table, row: Sequence[CellValue]) -> str:
-    """The words of a row, and the first of its numbers that is no count."""
+    """The words of a row, and its numbers that are no counts."""
     words = " ".join(value for value in row if isinstance(value, str))
-    number = next(
-        (
-            f" {table.heading(name)} {in_words(value)}"
-            for name, value in zip(table.columns, row, strict=True)
-            if isinstance(value, float)
-        ),
-        "",
+    numbers = ", ".join(
+        f"{table.heading(name)} {in_words(value)}"
+        for name, value in zip(table.columns, row, strict=True)
+        if isinstance(value, float)
     )
-    return words + number
+    return f"{words} {numbers}".strip()
 
 
 def _link(file: PurePosixPath, text: str, of: str) -> str:

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from cfo_bench.report.build import Request, build
-from cfo_bench.report.contents import Table
+from cfo_bench.report.contents import Figure, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.layout import href, table_file
-from cfo_bench.report.rendering.page import LearnerPart, Page
+from cfo_bench.report.rendering.page import LearnerPart, Page, alternative
 from cfo_bench.report.rendering.prose import prose
 from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
 from cfo_bench.report.sections import final_scores
@@ -201,6 +201,29 @@ def test_a_table_without_rows_has_no_place_on_the_page(write_run: Any, tmp_path:
 
 def test_a_number_stays_on_the_line_of_its_unit() -> None:
     assert prose("5 % of 2 s & 3 seconds, 4 MB") == "5\u00a0% of 2\u00a0s &amp; 3 seconds, 4\u00a0MB"
+
+
+def drawn_from(table: Table, **others: Any) -> Figure:
+    return Figure("f", "Elo ratings", "Higher is better.", (table,), canvas, **others)
+
+
+def canvas() -> Any:
+    raise AssertionError("it need not be drawn")
+
+
+def test_the_words_for_a_figure_don_t_begin_with_its_title_twice() -> None:
+    assert alternative(drawn_from(rows(1), alt="Elo ratings as dots: cfo 1000.")) == (
+        "Elo ratings as dots: cfo 1000."
+    )
+    assert alternative(drawn_from(rows(1), alt="Dots: cfo 1000.")) == "Elo ratings. Dots: cfo 1000."
+    sheet_2 = replace(drawn_from(rows(1), alt="Elo ratings as dots."), title="Elo ratings (2/2)")
+    assert alternative(sheet_2) == "Elo ratings (2/2) as dots."
+
+
+def test_a_figure_without_words_of_its_own_tells_all_numbers_of_its_table() -> None:
+    table = Table("t", "Title", "", ("method", "tasks", "fit", "idle"), [["cfo", 12, 0.5, 0.25]])
+
+    assert alternative(drawn_from(table)) == "Elo ratings. Higher is better. cfo fit 0.5, idle 0.25."
 
 
 def test_words_between_backticks_are_code() -> None:
