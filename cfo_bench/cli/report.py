@@ -124,10 +124,10 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from cfo_bench.terminal.tables import show_json, show_prose
-    from cfo_bench.terminal.text import one_line, say
+    from cfo_bench.terminal.text import one_line
 
     for line in built.warnings:
-        say(f"cfo-bench: {one_line(line)}")
+        show_prose(f"cfo-bench: {one_line(line)}", err=True)
     if as_json:
         show_json(
             {
@@ -160,13 +160,17 @@ def _show_standings(found: Overview, err: bool) -> None:
         ]
         for one in found.standings
     ]
+    slower = "Slower: in time to the best score; at least, if it was not always reached. "
     note = (
         f"By the {found.score_is}, mean over {found.over}. Won: first to reach the best score, shared where "
-        "methods tie. Gap: of scaled scores. Slower: in time to the best score; at least, if it was not "
-        "always reached. A scaled score is 0 for a predictor that always gives the same answer, and 1 for a "
+        f"methods tie. Gap: of scaled scores. {slower if any(row[-1] for row in rows) else ''}"
+        "A scaled score is 0 for a predictor that always gives the same answer, and 1 for a "
         "tuned random forest, or for a loss of 0 where none was run; in regression it is r2."
     )
-    show_table(columns, rows, right=(1, 2, 3, 4, 5), err=err)
+    # No method may have been slower by a known factor.
+    kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    cells = [[row[i] for i in kept] for row in rows]
+    show_table([columns[i] for i in kept], cells, right=range(1, len(kept)), err=err)
     show_prose(f"\n{note}", err=err)
 
 

@@ -12,15 +12,18 @@ import click
 from cfo_bench.metrics import METRICS
 from cfo_bench.records import RunLimits
 from cfo_bench.registry import label
+from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.results.round_trips import RoundTrips
 from cfo_bench.results.summary import SummaryRow, summarise
-from cfo_bench.terminal.tables import show_json, show_table
-from cfo_bench.terminal.text import say
+from cfo_bench.terminal.tables import show_json, show_prose, show_table
 
 _NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
 # The time is that to the test score, so it stands beside it.
 _TESTED_COLUMNS = (*_COLUMNS[:6], "time to it", "validation score", *_COLUMNS[8:])
+
+# What stands above the rows that share it, where all columns have no room.
+_GROUPS = ("learner", "task", "metric")
 
 
 def print_summary(
@@ -49,11 +52,12 @@ def print_summary(
         if len({row.learner for row in rows}) == 1:
             names.remove("learner")
         cells = [[row[name] for name in names] for row in table]
-        show_table(names, cells, [names.index(name) for name in _NUMBERS if name in names], err=as_json)
+        numbers, by = ([names.index(name) for name in some if name in names] for some in (_NUMBERS, _GROUPS))
+        show_table(names, cells, numbers, err=as_json, by=by)
     if rows and not quiet:
         methods = ", ".join(dict.fromkeys(path.parts[-2] for path in earlier))
         said = f"\nfrom earlier commands: {unquote(methods)}." if earlier else ""
-        say(f"\n{_explained(rows)}{said}\n\ntraces in {results}")
+        show_prose(f"\n{_explained(rows)}{said}\n\ntraces in {results}", err=True)
 
 
 def _scores(row: SummaryRow, rows: Sequence[SummaryRow]) -> dict[str, str]:
@@ -82,7 +86,7 @@ def _cells(row: SummaryRow) -> dict[str, str]:
         "task": row.task,
         "method": row.method,
         "folds": f"{row.folds} ({', '.join(remarks)})" if remarks else f"{row.folds}",
-        "metric": f"{row.metric} {'↑' if METRICS[row.metric].higher_is_better else '↓'}",
+        "metric": f"{METRIC_NAMES[row.metric]} {'↑' if METRICS[row.metric].higher_is_better else '↓'}",
         "time to it": "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
         "trials": f"{row.trials:.0f}",
         "overhead": "" if row.method_share is None else f"{row.method_share:.1%}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import sys
 import textwrap
@@ -13,6 +14,12 @@ import click
 
 from cfo_bench.registry import Registry, Row
 from cfo_bench.terminal.text import one_line, shown
+
+# Letters of an address or a path that stay together: it may be broken, as no other word.
+_ADDRESS_PIECE = 12
+
+# A blank at which no line is broken.
+_GLUE = "\u00a0"
 
 
 def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] = ()) -> None:
@@ -26,40 +33,86 @@ def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] 
 
 
 def show_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), err: bool = False
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int] = (),
+    err: bool = False,
+    by: Sequence[int] = (),
 ) -> None:
-    """A table that fits the terminal."""
-    click.echo(fitting_table(columns, rows, right, err), err=err)
+    """A table that fits the terminal; see `fitting_table`."""
+    click.echo(fitting_table(columns, rows, right, err, by), err=err)
 
 
 def fitting_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), err: bool = False
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int] = (),
+    err: bool = False,
+    by: Sequence[int] = (),
 ) -> str:
-    """If the terminal is too narrow: headings on several lines, then set closer, then cells on several."""
+    """If the terminal is too narrow: headings on several lines, then set closer, then cells on several.
+
+    With columns in `by`, before cells are broken: a table for each of their values, which stand above it. If
+    even the longest words have no room side by side: several tables, each with the first column.
+    """
     width = _width(err)
     text = text_table(columns, rows, right)
     if _breadth(text) > width:
         text = text_table(columns, rows, right, broken=True)
     if _breadth(text) > width:
         text = text_table(columns, rows, right, gap=" ", broken=True)
-    return text if _breadth(text) <= width else _wrapped_table(columns, rows, right, int(width))
+    if _breadth(text) <= width:
+        return text
+    if by:
+        rest = [i for i in range(len(columns)) if i not in by]
+        groups: dict[str, list[Sequence[str]]] = {}
+        for row in rows:
+            groups.setdefault(one_line(", ".join(row[i] for i in by)), []).append(row)
+        return "\n\n".join(
+            f"{head}\n{_part(columns, group, right, err, rest)}" for head, group in groups.items()
+        )
+    parts = _parts(columns, rows, int(width))
+    if len(parts) > 1:
+        return "\n\n".join(_part(columns, rows, right, err, part) for part in parts)
+    return _wrapped_table(columns, rows, right, int(width))
+
+
+def _part(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int],
+    err: bool,
+    part: Sequence[int],
+) -> str:
+    """A table of some of the columns."""
+    cells = [[row[i] for i in part] for row in rows]
+    return fitting_table([columns[i] for i in part], cells, [part.index(i) for i in right if i in part], err)
+
+
+def _parts(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
+    """The columns of each table, if so many fit side by side as their longest words need."""
+    least = _longest_words(columns, rows)
+    parts = [[0]]
+    for i in range(1, len(columns)):
+        taken = [*parts[-1], i]
+        if sum(least[j] for j in taken) + len(taken) - 1 > width and len(taken) > 2:
+            parts.append([0, i])
+        else:
+            parts[-1] = taken
+    return parts
 
 
 def _wrapped_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], width: int
 ) -> str:
     """The widest columns are made narrower: first to their longest word, then to what is left."""
-    rows = [[one_line(cell) for cell in row] for row in rows]
+    rows = [[_bound(one_line(cell)) for cell in row] for row in rows]
     names = [one_line(column) for column in columns]
     widths = [
         max([*map(len, name.split()), *(len(row[i]) for row in rows)], default=1)
         for i, name in enumerate(names)
     ]
-    words = [
-        max(map(len, " ".join([name, *(row[i] for row in rows)]).split()), default=1)
-        for i, name in enumerate(names)
-    ]
-    for least in (words, [4] * len(names)):
+    for least in (_longest_words(columns, rows), [4] * len(names)):
         while sum(widths) + len(widths) - 1 > width:
             wide = [i for i in range(len(widths)) if widths[i] > least[i]]
             if not wide:
@@ -67,12 +120,31 @@ def _wrapped_table(
             widths[max(wide, key=lambda i: widths[i])] -= 1
     lines: list[list[str]] = []
     for row in rows:
-        pieces = [textwrap.wrap(cell, widths[i]) or [""] for i, cell in enumerate(row)]
+        pieces = [
+            textwrap.wrap(cell, widths[i], break_on_hyphens=False) or [""] for i, cell in enumerate(row)
+        ]
         depth = max(map(len, pieces))
         filled = [piece + [""] * (depth - len(piece)) for piece in pieces]
-        lines += [[piece[at] for piece in filled] for at in range(depth)]
-    heads = [" ".join(textwrap.wrap(one_line(one), widths[i])) for i, one in enumerate(columns)]
+        lines += [[piece[at].replace(_GLUE, " ") for piece in filled] for at in range(depth)]
+    heads = [" ".join(textwrap.wrap(name, widths[i], break_on_hyphens=False)) for i, name in enumerate(names)]
     return text_table(heads, lines, right, gap=" ", broken=True)
+
+
+def _longest_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """For each column the letters of its longest word; a number and its unit are one."""
+    return [
+        max(
+            min(len(word), _ADDRESS_PIECE) if re.search("[:/]", word) else len(word)
+            for cell in (name, *(row[i] for row in rows))
+            for word in _bound(one_line(cell)).split(" ")
+        )
+        for i, name in enumerate(columns)
+    ]
+
+
+def _bound(cell: str) -> str:
+    """With glue in place of the blanks where no line may end: in a number with its deviation or unit."""
+    return re.sub(r" (?=[±↑↓])|(?<=±) |(?<=\d) (?=(s|%|MB)\b|%)", _GLUE, cell)
 
 
 def show_prose(text: str, err: bool = False) -> None:

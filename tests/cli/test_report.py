@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WriteRun
+from tests.helpers.terminals import on_a_terminal
+
 RUN = (
     "run --learner synthetic --clock virtual --task synthetic-1k --method cfo --method rs "
     "--budget 50 --max-trials 20 --folds 0-1 -q"
@@ -30,6 +33,25 @@ def test_a_report_prints_who_wins_and_where_to_look(program: Any, results: Path)
     assert answer.stderr.rstrip().endswith("results/report/index.html")
     assert "reading traces (4)" in answer.stderr
     assert (results / "report" / "index.html").is_file()
+
+
+@pytest.mark.parametrize(("leads", "is_told"), [("cfo", True), ("", False)])
+def test_on_a_terminal_a_report_keeps_to_the_width_and_has_no_empty_column(
+    write_run: WriteRun, tmp_path: Path, leads: str, is_told: bool
+) -> None:
+    methods = ("cfo", "rs", "bohb")
+    for task, winner in zip(("one", "two", "three"), methods, strict=True):
+        for method in methods:
+            write_run(task, method, 0, [(1, 0.4, 1), (5, 0.1 if method == (leads or winner) else 0.2, 1)])
+
+    lines = on_a_terminal(60, "-m", "cfo_bench", "report", tmp_path / "results", "--format", "csv")
+
+    lines = [line.rsplit("\x1b[K", 1)[-1] for line in lines]  # without what stood there before
+    assert max(map(len, lines[:-1])) <= 60  # the last is where the report is
+    said = " ".join(" ".join(lines).split())
+    assert "cfo-bench: xgboost: no statistics: 3 tasks with every method, and it takes two methods" in said
+    # Nobody reaches the best score on half of the tasks: then nobody is slower by a factor.
+    assert ("slower" in said) == ("Slower:" in said) == is_told
 
 
 def test_a_budget_on_the_command_line_is_a_time(program: Any, results: Path) -> None:

@@ -240,7 +240,7 @@ def test_the_table_says_what_is_unfinished_and_which_way_is_better(
 
     said = capsys.readouterr()
     cells = re.split(r"  +", said.out.splitlines()[2])
-    assert cells == ["task", "m", "2 (1 unfinished)", "auc ↑", "0.8000 ± 0.1414", "1.3 s", "1", "0.0%"]
+    assert cells == ["task", "m", "2 (1 unfinished)", "AUC ↑", "0.8000 ± 0.1414", "1.3 s", "1", "0.0%"]
     assert "validation score" in said.out.splitlines()[0]
     assert "validation score: the best trial was chosen by it, so it is a little too good." in said.err
     assert "±: standard deviation over folds" in said.err and "time to it: when the mean" in said.err
