@@ -51,7 +51,7 @@ def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], fold
         f'<table class="data" id="{anchor}" aria-describedby="{anchor}-note"{breadth}>'
         f'<caption class="sr">{escape(table.title)}</caption>\n'
         f"{_rows('thead', [head])}\n{_rows('tbody', body)}</table></div></div>"
-        + (f'\n<p class="note below">{prose(below)}</p>' if below else "")
+        + (f'\n<p class="note">{prose(below)}</p>' if below else "")
     )
     if not folded:
         return f'<div class="sheet"><div class="head">{title}{tools}</div>\n{content}</div>'

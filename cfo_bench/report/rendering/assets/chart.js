@@ -250,15 +250,14 @@ class CurveChart {
     });
   }
 
-  /** The lines of a text of which none is longer than `most`, unless a word is. */
+  /** The lines of a text of which none is longer than `most`, unless a word is; broken before a bracket first. */
   #wrapped(text, most) {
-    const trial = this.#text("", 0, 0, "start");
-    const lines = [];
-    for (const word of text.split(" ")) {
-      trial.textContent = lines.length ? `${lines.at(-1)} ${word}` : word;
-      if (lines.length && trial.getComputedTextLength() <= most) lines[lines.length - 1] = trial.textContent;
-      else lines.push(word);
-    }
+    const trial = this.#text(text, 0, 0, "start");
+    const fits = (line) => { trial.textContent = line; return trial.getComputedTextLength() <= most; };
+    const lines = fits(text) ? [text] : text.split(/ (?=\()/).flatMap((part) => part.split(" ").reduce((found, word) => {
+      const longer = `${found.at(-1)} ${word}`;
+      return found.length && fits(longer) ? [...found.slice(0, -1), longer] : [...found, word];
+    }, []));
     trial.remove();
     return lines;
   }
@@ -453,21 +452,21 @@ class CurveChart {
     }
   }
 
-  /** Powers of ten, with 2 and 5 between them when there is room; a short range is ticked like a linear one. */
+  /** Powers of ten, with 2 and 5 or with 3 between them when there is room; a short range is ticked like a linear one. */
   static #logTicks(from, to, n) {
     const decades = Math.log10(to / from);
     if (decades < 0.7) return CurveChart.#niceTicks(from, to, n);
-    const factors = decades * 3 <= n ? [1, 2, 5] : [1];
-    for (let every = Math.max(Math.ceil(decades / Math.max(n, 2)), 1); every > 0; every--) {
+    const every = Math.max(Math.ceil(decades / Math.max(n, 2)), 1);
+    for (const [factors, step] of [[[1, 2, 5], 1], [[1, 3], 1], ...Array.from({ length: every }, (_, at) => [[1], every - at])]) {
       const ticks = [];
       for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power++) {
-        if (power % every) continue;
+        if (power % step) continue;
         for (const factor of factors) {
           const tick = factor * 10 ** power;
           if (tick >= from * 0.999 && tick <= to * 1.001) ticks.push(tick);
         }
       }
-      if (ticks.length > 1) return ticks;
+      if (ticks.length > 1 && (factors.length === 1 || ticks.length <= n + 1)) return ticks;
     }
     return CurveChart.#niceTicks(from, to, n);
   }
