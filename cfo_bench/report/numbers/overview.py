@@ -86,7 +86,9 @@ class Overview:
         if self.tested == self.ranked:
             return f"Compared {by}."
         if self.tested:
-            return f"Compared {by} on {self.tested} of {plural(self.ranked, 'task')}, else by validation."
+            return (
+                f"{self.tested} of {plural(self.ranked, 'task')} are compared {by}, the others by validation."
+            )
         return ""
 
     def _answer(self, found: Lead) -> str:
