@@ -31,6 +31,7 @@ from cfo_bench.registry import label
 from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.load import Selection, load
 from cfo_bench.results.compared import NOT_COMPARED
+from cfo_bench.results.trial_digest import tested
 from cfo_bench.space import Config
 from cfo_bench.tasks import file_ref
 from cfo_bench.tasks.loading import load_data_set
@@ -53,7 +54,8 @@ class BestConfiguration:
     metric: str
     validation_score: float  # the configuration was selected by it
     test_score: float | None  # on rows that no method has seen; None without `--validation holdout`
-    mean_score: float  # of the method's best configurations over folds; test scores where there are any
+    mean_score: float  # of the method's best configurations over folds
+    is_mean_of_test: bool  # whether that is the mean of test scores: every run has one
     folds: int
     problem: str
     target: str | None
@@ -75,7 +77,7 @@ class BestConfiguration:
 
     @property
     def mean_in_words(self) -> str:
-        kind = "validation" if self.test_score is None else "test"
+        kind = "test" if self.is_mean_of_test else "validation"
         of = f"{self.method}'s best of each fold"
         return f"{kind} {self.metric} {self.mean_score:.4f}, mean over {self.folds} folds of {of}"
 
@@ -218,9 +220,9 @@ def _best(runs: Sequence[Digest], wanted: Sequence[Digest]) -> BestConfiguration
     steps, header = _steps(chosen), chosen.header
     spec, data, metric = header["spec"], header["data"], METRICS[chosen.metric]
     own = [one for one in runs if one.method == chosen.method]
-    tests = [_steps(one).test_scores[-1] for one in own]
-    tested = [score for score in tests if score is not None]
-    scores = tested if len(tested) == len(own) else [metric.to_score(_steps(one).losses[-1]) for one in own]
+    tests = [score for one in own for score in tested(_steps(one)).test_scores[-1:] if score is not None]
+    is_tested = len(tests) == len(own)
+    scores = tests if is_tested else [metric.to_score(_steps(one).losses[-1]) for one in own]
     return BestConfiguration(
         task=chosen.task,
         learner=label(chosen.learner),
@@ -233,6 +235,7 @@ def _best(runs: Sequence[Digest], wanted: Sequence[Digest]) -> BestConfiguration
         validation_score=metric.to_score(steps.losses[-1]),
         test_score=steps.test_scores[-1],
         mean_score=fmean(scores),
+        is_mean_of_test=is_tested,
         folds=len({one.fold for one in own}),
         problem=chosen.problem,
         target=data.get("target"),

@@ -28,6 +28,7 @@ from cfo_bench.records import Problem, Trial
 from cfo_bench.tasks import file_ref, load_fold
 from cfo_bench.tasks.folds import by_seed
 from cfo_bench.tasks.loading import load_data_set
+from tests.conftest import WriteRun
 
 N = 240
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -319,3 +320,24 @@ def test_the_command_fits_saves_and_says_how_to_load(results: Path, tmp_path: Pa
 )
 def test_what_does_not_fit_together_is_refused(results: Path, words: tuple[str, ...], message: str) -> None:
     assert message in refused(results, *words)
+
+
+@pytest.mark.parametrize(
+    ("of_second", "words"),
+    [
+        # The incumbent before the one without a test score counts: 0.8 and 0.7.
+        ([0.7, None], "test auc 0.7500, mean over 2 folds of cfo's best of each fold"),
+        # Losses of 0.1 and 0.3.
+        ([None, None], "validation auc 0.8000, mean over 2 folds of cfo's best of each fold"),
+    ],
+)
+def test_a_mean_is_called_by_the_scores_that_it_is_of(
+    write_run: WriteRun, tmp_path: Path, of_second: list[float | None], words: str
+) -> None:
+    trials = [[(1, 0.2, 1), (5, 0.1, 1)], [(1, 0.4, 1), (5, 0.3, 1)]]
+    for fold, scores in enumerate(([0.6, 0.8], of_second)):
+        write_run("t", "cfo", fold, trials[fold], validation="holdout", test_scores=scores)
+
+    [best] = best_configurations(tmp_path / "results")
+
+    assert best.mean_in_words == words

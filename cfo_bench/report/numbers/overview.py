@@ -70,9 +70,12 @@ class Overview:
     @property
     def sentence(self) -> str:
         """The answer in words."""
+        if not self.standings:
+            return "Only references have runs here: run two methods to compare."
         if len(self.standings) < 2:
-            only = self.standings[0].method if self.standings else "no method"
-            return f"Only {only} has results here: run a second method to compare it with."
+            return (
+                f"Only {self.standings[0].method} has results here: run a second method to compare it with."
+            )
         if not any(one.results for one in self.standings):
             return "No method has a result here, so nothing is compared."
         if self.lead is None and not self.contested:
@@ -86,7 +89,9 @@ class Overview:
         if self.tested == self.ranked:
             return f"Compared {by}."
         if self.tested:
-            return f"Compared {by} on {self.tested} of {plural(self.ranked, 'task')}, else by validation."
+            return (
+                f"{self.tested} of {plural(self.ranked, 'task')} are compared {by}, the others by validation."
+            )
         return ""
 
     def _answer(self, found: Lead) -> str:

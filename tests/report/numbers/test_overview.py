@@ -67,3 +67,11 @@ def test_one_method_alone_is_not_ranked(by_hand: list[Any]) -> None:
 
     assert found.standings[0].mean_rank is None
     assert found.sentence == "Only cfo has results here: run a second method to compare it with."
+
+
+def test_references_alone_are_no_comparison(by_hand: list[Any]) -> None:
+    only = [one for one in by_hand if one.method == "tuned-rf"]
+
+    found = overview("xgboost", score_tasks(only), "cfo")
+
+    assert found.sentence == "Only references have runs here: run two methods to compare."
