@@ -27,9 +27,11 @@ MOST_FIGURES = 6
 LONG_SHARE = 0.9
 # A picture with more pixels takes the whole width: half of it is too little for its text.
 BROAD_PIXELS = 900
-# The smallest text of a picture has 7 points, in a broad one 6: in these shares of the picture's pixels it is
-# 9 pixels high. A picture scrolls where there is less room, and is not made larger than the last share.
-LEAST_SHARE, LEAST_BROAD_SHARE, MOST_SHARE = 0.48, 0.54, 0.75
+# The smallest text of a picture has 7 points; where it has more pixels than a page of paper it has panels
+# with names of 6 points at the ends of lines. In these shares of its pixels such text is 9 pixels high: the
+# picture scrolls where there is less room. It is not made larger than the last share, which would blur it.
+PAPER_PIXELS = 1500
+LEAST_SHARE, LEAST_SHARE_OVER_PAPER, MOST_SHARE = 0.48, 0.54, 0.75
 # A table with more rows is too long for the text alternative of its figure.
 MOST_SPOKEN_ROWS = 40
 
@@ -211,7 +213,7 @@ class Page:
         if size is None:
             return ""
         link = escape(layout.href(layout.figure_file(part.learner, figure.name, "png")))
-        least = size[0] * (LEAST_BROAD_SHARE if _is_broad(size) else LEAST_SHARE)
+        least = size[0] * (LEAST_SHARE_OVER_PAPER if size[0] > PAPER_PIXELS else LEAST_SHARE)
         return (
             f'<div class="edges"><div {scroll_box(figure.title)}><a class="picture" href="{link}">'
             f'<img src="{link}" width="{size[0]}" height="{size[1]}" loading="lazy" '

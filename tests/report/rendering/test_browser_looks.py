@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.page import BROAD_PIXELS
+from cfo_bench.report.rendering.page import PAPER_PIXELS
 from tests.helpers.browser import Browser
 
 pytestmark = pytest.mark.timeout(240)
@@ -51,8 +51,8 @@ def test_the_text_of_a_picture_can_be_read_on_any_screen(crowd: Browser, width: 
     for name, wide, high, *pixels in pictures:
         own = [int(size) for size in pixels]
         share = wide / own[0]
-        # Names at the ends of lines are smaller than all other text, and stand in broad pictures.
-        points = style.SMALL - 1 if own[0] > BROAD_PIXELS else style.SMALL
+        # Names at the ends of lines are smaller than all other text.
+        points = style.SMALL - 1 if own[0] > PAPER_PIXELS else style.SMALL
         assert points / 72 * style.DOTS_PER_INCH * share > 8.9, name
         assert share < 0.76, name
         assert high / wide == pytest.approx(own[1] / own[0], rel=0.02), name
