@@ -148,13 +148,13 @@ def _show_standings(found: Overview, err: bool) -> None:
     def number(value: float | None, digits: int, unit: str = "") -> str:
         return "" if value is None else f"{value:.{digits}f}{unit}"
 
-    columns = ("method", "tasks won", "reaches the best", "mean rank", "gap to the best", "slower by")
+    columns = ("method", "mean rank", "tasks won", "reaches the best", "gap to the best", "slower by")
     rows = [
         [
             one.method,
+            number(one.mean_rank, 2),
             f"{one.wins} of {found.tasks}" + (f" ({one.ties} tied)" if one.ties else ""),
             f"{one.reached}",
-            number(one.mean_rank, 2),
             number(one.mean_gap_percent, 2, " %"),
             "" if one.slowdown is None else f"{'at least ' if one.never_reached else ''}×{one.slowdown:.1f}",
         ]

@@ -100,7 +100,9 @@ class Overview:
             few = "tasks" if self.ranked < FEWEST_TASKS else "folds"
             text = f"Too few {few} to name a winner: {plural(self.ranked, 'task')}, {self.over} each."
             return " ".join([text, *(self.seen if self.tasks < FEWEST_TASKS else [self._wins()])])
-        return " ".join(filter(None, [self._wins(), self._ranks(found), found.sentence]))
+        of_ranks = filter(None, [self._ranks(found), found.sentence])
+        is_first = not any(one.wins for one in self.standings)  # nobody beats the constant predictor
+        return " ".join([self._wins(), *of_ranks] if is_first else [*of_ranks, self._wins()])
 
     def _wins(self) -> str:
         most = max(one.wins for one in self.standings)
@@ -145,11 +147,11 @@ class Overview:
     def table(self) -> Table:
         columns = (
             "method",
+            "mean rank",
+            *(f"rank at {share:.0%}" for share in MOMENTS[:-1]),
             "tasks won",
             "of these tied",
             "reaches the best",
-            "mean rank",
-            *(f"rank at {share:.0%}" for share in MOMENTS[:-1]),
             "gap to the best %",
             "slower by ×",
             "never reached",
@@ -160,11 +162,11 @@ class Overview:
         rows = [
             [
                 one.method,
+                _rounded(one.mean_rank, 3),
+                *(_rounded(one.ranks_at[share], 3) for share in MOMENTS[:-1]),
                 one.wins,
                 one.ties,
                 one.reached,
-                _rounded(one.mean_rank, 3),
-                *(_rounded(one.ranks_at[share], 3) for share in MOMENTS[:-1]),
                 _rounded(one.mean_gap_percent, 3),
                 _rounded(one.slowdown, 3),
                 one.never_reached,
@@ -176,9 +178,9 @@ class Overview:
         ]
         note = (
             f"One row for each method, over {plural(self.tasks, 'task')}, {self.over} each, by the "
-            f"{self.score_is}. Tasks won: it was the first to reach the best score, or "
-            f"{100 * REACHES:g} % of it. Methods that need at most ×{TIE_FACTOR:g} the least time, or one "
-            "trial more, tie: they share the win. Mean rank: 1 is best, and equal scores share a rank. "
+            f"{self.score_is}. Mean rank: 1 is best, and equal scores share a rank. Tasks won: it was the "
+            f"first to reach the best score, or {100 * REACHES:g} % of it. Methods that need at most "
+            f"×{TIE_FACTOR:g} the least time, or one trial more, tie: they share the win. "
             "Gap: how far its final score is below the best. Ranks and gaps are means over the "
             f"{plural(self.ranked, 'task')} on which the methods can be ranked together. Slower by ×: how "
             "many times longer than the fastest method it took to the best score (geometric mean over "

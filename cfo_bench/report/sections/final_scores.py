@@ -65,7 +65,7 @@ def _printed(results: LearnerResults, beside: References) -> Table:
     for task in results.scores:
         cells = [_cell(task, task.methods.get(method)) for method in results.best_first]
         other = [_reference_cell(best[task.task])] if results.references else []
-        rows.append([task.task, f"{task.metric_name} ({part(task)})", task.over, *cells, *other])
+        rows.append([task.task, f"{task.metric_name} ({part(task)})", *cells, *other, task.over])
     note = [
         "One row for each task: mean ± standard deviation over folds. Bold: the best, and scores within "
         f"{100 * (1 - REACHES):.2g} % of it. Methods by mean rank. {measured_on(results.scores)}"
@@ -73,14 +73,14 @@ def _printed(results: LearnerResults, beside: References) -> Table:
     if any(found.imputed for task in results.scores for found in task.methods.values()):
         note.append(STAR)
     if results.references:
-        note.append("Last column: the best published score that can be compared.")
+        note.append("Reference: the best published score that can be compared.")
     if any(one.is_converted for one in best.values() if one):
         note.append("≈: converted from a scaled score by our own constant and forest.")
     return Table(
         "scores",
         "Final scores",
         " ".join(note),
-        ("task", "metric", "over", *labels, *(("reference",) if results.references else ())),
+        ("task", "metric", *labels, *(("reference",) if results.references else ()), "over"),
         rows,
         verbatim=tuple(labels),
     )

@@ -40,11 +40,11 @@ def section(results: LearnerResults) -> Section:
             )
         printed.append([task.task, *(texts[method] for method in results.best_first)])
     note = (
-        "Methods by mean rank. Bold: the first method to reach the best scaled score, or "
+        "Bold: the first method to reach the best scaled score, or "
         f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: they "
         f"need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best score "
         f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: it has too "
-        f"few of the task's runs. {measured_on(results.scores)}"
+        f"few of the task's runs. Methods by mean rank. {measured_on(results.scores)}"
     )
     return Section(
         "optimality",

@@ -54,9 +54,9 @@ def test_the_answer_in_words_names_winner_rank_and_early_leader(many_tasks: list
     # At 1 % of 100 s all have the start's loss, so nobody leads; at 10 % cfo's 0.4 at 3 s is everybody's.
     # Friedman's statistic is 24 with 3 degrees of freedom; Wilcoxon's p of cfo against each is 3 · 2 / 2^8.
     assert found.sentence == (
-        "cfo reaches the best score first on 8 of 8 tasks. cfo has the best mean rank, 1.00; at 1 % and 10 % "
-        "of the budget all shared it. The lead over each of the others is shown (Wilcoxon's p after Holm is "
-        "at most 0.023, over 8 tasks)."
+        "cfo has the best mean rank, 1.00; at 1 % and 10 % of the budget all shared it. The lead over each "
+        "of the others is shown (Wilcoxon's p after Holm is at most 0.023, over 8 tasks). cfo reaches the "
+        "best score first on 8 of 8 tasks."
     )
 
 

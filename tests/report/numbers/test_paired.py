@@ -114,7 +114,7 @@ def test_scores_are_a_table_of_latex_in_the_metric(write_run: Any) -> None:
 
     # AUC 0.9 and 0.88: mean 0.89, sd 0.01414.
     printed, numbers, _ = section.tables
-    assert printed.rows == [["t", "AUC (validation)", "2 folds", "**0.8900 ± 0.0141**", "0.7900 ± 0.0141"]]
+    assert printed.rows == [["t", "AUC (validation)", "**0.8900 ± 0.0141**", "0.7900 ± 0.0141", "2 folds"]]
     assert r"\textbf{0.8900 $\pm$ 0.0141}" in to_latex(printed)
     row = next(row for row in numbers.records() if row["method"] == "cfo")
     assert (row["score"], row["seconds_to_it"]) == (pytest.approx(0.89), 5)
