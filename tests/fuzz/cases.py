@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from cfo_bench.cli import merge as cli_merge
+from cfo_bench.report import build
 from tests.fuzz import damage, odd, texts
 from tests.fuzz.checks import Answer, Failure, call, failures_of, untouched
 
@@ -191,7 +192,8 @@ class Case:
 
     def report_it(self) -> Answer:
         words = ["report", str(self.results), "-o", str(self.report), "--format", "csv,html"]
-        answer = self.call(*words, writes=[self.report])
+        with every_refusal_named():
+            answer = self.call(*words, writes=[self.report])
         if answer.crash is None:
             counted = self._counted_by_report()
             if counted != WHOLE_RUNS:
@@ -207,7 +209,7 @@ class Case:
         return 0
 
     def merge(self) -> Answer:
-        with unlimited_conflicts():
+        with every_refusal_named():
             answer = self.call("merge", str(self.results), "-o", str(self.merged), writes=[self.merged])
         if answer.crash is None and answer.exit_code == 0:
             found = len(list((self.merged / "synthetic" / WHOLE_TASK).rglob("*.jsonl")))
@@ -244,17 +246,19 @@ class Case:
     def refuses(self, answer: Answer, path: Path) -> bool:
         """Whether the answer names the trace; but not as one of two whole ones of the same run."""
         name = os.path.relpath(path, self.results)
-        return any(name in line and "is there " not in line for line in answer.err.splitlines())
+        whole = (f"{name} and ", f" and {path}")
+        return any(name in line and not any(one in line for one in whole) for line in answer.err.splitlines())
 
 
 @contextmanager
-def unlimited_conflicts() -> Iterator[None]:
-    """`merge` names every file that it refuses, so that it can be compared with what others refuse."""
-    before, cli_merge._AT_MOST = cli_merge._AT_MOST, sys.maxsize
+def every_refusal_named() -> Iterator[None]:
+    """`merge` and `report` name every file that they refuse, so that they can be compared with `status`."""
+    before = cli_merge._AT_MOST, build._MOST_UNREADABLE
+    cli_merge._AT_MOST = build._MOST_UNREADABLE = sys.maxsize
     try:
         yield
     finally:
-        cli_merge._AT_MOST = before
+        cli_merge._AT_MOST, build._MOST_UNREADABLE = before
 
 
 # --- the kinds ------------------------------------------------------------------------------------
