@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.optimizers import METHODS
+from tests.helpers.terminals import shown, terminal
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -301,31 +302,23 @@ def test_a_terminal_shows_the_runs_under_way(tmp_path: Path, environment: dict[s
 
 def on_a_terminal(arguments: list[str], cwd: Path, environment: dict[str, str]) -> tuple[str, str]:
     """What the program draws on a terminal as stderr, and what it prints to a pipe as stdout."""
-    import os
-    import pty
-
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "cfo_bench", *arguments],
-        cwd=cwd,
-        env=environment,
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        text=True,
-    ) as process:
-        os.close(theirs)
-        drawn = b""
-        while True:
-            try:
-                drawn += os.read(ours, 65536)
-            except OSError:  # the other side is closed
-                break
+    with (
+        terminal() as (ours, theirs),
+        subprocess.Popen(
+            [sys.executable, "-m", "cfo_bench", *arguments],
+            cwd=cwd,
+            env=environment,
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            text=True,
+        ) as process,
+    ):
+        drawn = shown(ours, theirs)
         assert process.stdout is not None
         printed = process.stdout.read()
-    os.close(ours)
-    assert process.returncode == 0, drawn.decode()
-    return drawn.decode(), printed
+    assert process.returncode == 0, drawn
+    return drawn, printed
 
 
 def test_a_trace_of_an_older_version_is_resumed_and_read(program: Program, tmp_path: Path) -> None:
