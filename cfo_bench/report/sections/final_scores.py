@@ -124,7 +124,7 @@ def _scores(results: LearnerResults, beside: References) -> Table:
             rows.append(
                 [
                     *(task.task, method, task.metric_name, own.mean, own.sd, own.low, own.high, own.folds),
-                    *(found.imputed, found.seconds_to_final, found.final_score, task.score_is),
+                    *(found.imputed, found.seconds_to_final, found.final_score, part(task)),
                     *(reference if results.references else []),
                 ]
             )
@@ -134,7 +134,8 @@ def _scores(results: LearnerResults, beside: References) -> Table:
         "One row for each task and method: mean, standard deviation and 95 % interval (Student's t, cut "
         "off where the metric ends) over folds; how many of its runs have no result (imputed: they count as "
         "the constant predictor or the worst other method, whichever is worse); the seconds until the mean "
-        "over folds stays equal to its last value; and the scaled score, which the optimality table explains."
+        "over folds stays equal to its last value; and the scaled score, which the optimality table "
+        f"explains. {measured_on(results.scores)}"
         + (" Then the best comparable score of others." if results.references else ""),
         (
             *("task", "method", "metric", "score", "sd", "ci_low", "ci_high", "folds"),

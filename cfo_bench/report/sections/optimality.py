@@ -6,7 +6,7 @@ from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.optimality_cells import optimality
 from cfo_bench.report.numbers.scoring import TIE_FACTOR
-from cfo_bench.report.sections.notes import STAR, measured_on
+from cfo_bench.report.sections.notes import STAR, measured_on, part
 from cfo_bench.results.best_so_far import REACHES
 
 
@@ -22,7 +22,7 @@ def section(results: LearnerResults) -> Section:
                 texts[method] = "not run"
                 numbers.append(
                     [
-                        *(task.task, method, "not run", task.metric_name, task.score_is, *[None] * 6),
+                        *(task.task, method, "not run", task.metric_name, part(task), *[None] * 6),
                         *(task.scale.by, 0, 0),
                     ]
                 )
@@ -33,7 +33,7 @@ def section(results: LearnerResults) -> Section:
             native = None if found.final_loss is None else task.native(found.final_loss)
             numbers.append(
                 [
-                    *(task.task, method, cell.outcome, task.metric_name, task.score_is),
+                    *(task.task, method, cell.outcome, task.metric_name, part(task)),
                     *(native, found.final_loss, found.final_score, cell.seconds),
                     *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, found.imputed),
                 ]

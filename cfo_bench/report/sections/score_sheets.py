@@ -69,11 +69,6 @@ def _only(table: Table, tasks: Sequence[str], number: str) -> Table:
     return Table(f"{table.name}{number}", table.title, table.note, table.columns, rows)
 
 
-def _axis(row: Mapping[str, Any]) -> str:
-    """Such as `AUC (validation)`: the metric, and the first word of what the score is."""
-    return f"{row['metric']} ({row['score_is'].split()[0]})"
-
-
 def draw(means: Table, folds: Table, others: Table | None = None) -> Canvas:
     """One plot for each task."""
     column = folds.columns[-1]
@@ -98,7 +93,9 @@ def draw(means: Table, folds: Table, others: Table | None = None) -> Canvas:
     plots = [
         Plot(
             title=task,
-            axis=f"difference of {rows[0]['metric']}" if is_difference else _axis(rows[0]),
+            axis=f"difference of {rows[0]['metric']}"
+            if is_difference
+            else f"{rows[0]['metric']} ({rows[0]['score_is']})",
             dots=[dot(row) for row in rows],
             lines=lines.get(task, ()),
             mark=0.0 if is_difference else None,

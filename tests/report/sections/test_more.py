@@ -167,7 +167,7 @@ def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Digest],
     metrics = table(of(final_scores, [*by_hand, *held]), "scores").column("metric")
     assert metrics == ["AUC (validation)", "r2 (validation)", "log-loss (validation)", "AUC (test)"]
     cells = table(of(optimality, [*by_hand, *held]), "optimality-cells").records()
-    assert {row["score_is"] for row in cells if row["task"] == "held"} == {"test score"}
+    assert {row["score_is"] for row in cells if row["task"] == "held"} == {"test"}
 
 
 def test_without_references_nothing_is_said_of_them(by_hand: list[Digest]) -> None:
