@@ -57,7 +57,7 @@ class Overview:
     ranked: int  # tasks of the joint ranking
     baseline: str
     standings: list[Standing]
-    contested: int  # tasks that can be won: two methods are compared, and one beats the constant predictor
+    compared: int  # tasks on which two methods or more are compared
     folds: int  # the least number of folds of a ranked task
     over: str  # what the mean of a task is over, in words
     score_is: str  # what the methods are compared by
@@ -78,7 +78,7 @@ class Overview:
             )
         if not any(one.results for one in self.standings):
             return "No method has a result here, so nothing is compared."
-        if self.lead is None and not self.contested:
+        if self.lead is None and not self.compared:
             return "No two methods have runs in common here, so nothing is compared."
         if self.lead is None:
             return f"{self._wins()} The methods can't be ranked: too few tasks have runs of all of them."
@@ -231,7 +231,7 @@ def overview(learner: str, scores: Sequence[TaskScores], baseline: str) -> Overv
         ranked=len(both.tasks),
         baseline=baseline,
         standings=standings,
-        contested=sum(bool(task.winners) for task in scores),
+        compared=sum(len(task.compared) > 1 for task in scores),
         folds=min((task.n_folds for task in ranked), default=0),
         over=_over(ranked),
         score_is=in_words(sorted({task.score_is for task in ranked})) if ranked else "",

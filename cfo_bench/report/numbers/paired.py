@@ -19,7 +19,7 @@ from cfo_bench.report.contents import plural
 from cfo_bench.report.numbers.estimates import estimate
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import Run, TaskScores, over_folds
-from cfo_bench.report.numbers.significance import LEVEL, holm
+from cfo_bench.report.numbers.significance import LEVEL, holm, least_p
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
 
@@ -90,7 +90,7 @@ def paired(results: LearnerResults, task: TaskScores) -> list[Paired]:
                 high=mean.high,
                 p=plain,
                 p_holm=corrected,
-                least_p_holm=min(1.0, len(p) * 2.0 ** (1 - len(own))),
+                least_p_holm=least_p(len(own), len(p)),
                 by_fold=dict(zip(sorted({fold for fold, _ in shared[method]}), own, strict=True)),
                 is_tie=max(means) <= reaching_loss(min(means), task.scale.zero_loss),
             )

@@ -151,8 +151,8 @@ def _fold_scores(results: LearnerResults) -> Table:
         [task.task, method, fold, task.native(loss)]
         for task in results.scores
         for method in results.methods
-        if (found := task.methods.get(method)) is not None
-        for fold, loss in zip(sorted({fold for fold, _ in task.shared}), found.fold_losses, strict=False)
+        if (found := task.methods.get(method)) is not None and found.fold_losses
+        for fold, loss in zip(sorted({fold for fold, _ in task.shared}), found.fold_losses, strict=True)
     ]
     return Table(
         "fold-scores",

@@ -9,6 +9,7 @@ from cfo_bench.report.contents import CellValue, Section, Table, some
 from cfo_bench.report.numbers.learner_pairs import SideBySide, TaskOfLearners, by_task, pairs
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.metric_names import METRIC_NAMES
+from cfo_bench.report.sections.notes import measured_on
 
 
 def section(everyone: Sequence[LearnerResults]) -> Section | None:
@@ -17,6 +18,7 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
     found = both.tasks
     if not found and not both.short:
         return None
+    tasks = [task for results in everyone for task in results.scores]
     learners = sorted({learner for one in found for learner in one.losses})
     scores: list[list[CellValue]] = [
         [
@@ -35,34 +37,35 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
         ]
         for one in pairs(found)
     ]
+    tables = (
+        Table(
+            "learners",
+            "Final scores of learners",
+            "One row for each task and method, in the task's metric (AUC and r2: higher is better; "
+            "log-loss: lower): mean ± standard deviation over the folds that all these learners have. "
+            f"Bold: the best, and those that are equal to it within 0.05 %. {measured_on(tasks)}",
+            ("task", "method", "metric", "over", *learners),
+            scores,
+            verbatim=tuple(learners),
+        ),
+        Table(
+            "learner-pairs",
+            "Every pair of learners",
+            "One row for each method and pair of learners: on how many tasks the first is better, worse, "
+            "equal; p of the exact sign test over tasks; p after Holm's correction, since the "
+            f"table has {len(compared)} rows; and the least p that so many tasks can give.",
+            (
+                *("method", "learner", "other", "better", "worse", "equal"),
+                *("p", "p_holm", "least_p_holm", "verdict"),
+            ),
+            compared,
+        ),
+    )
     return Section(
         "learners",
         "Learners side by side",
         "The same task, folds, budget and method, tuning different learners.",
-        tables=(
-            Table(
-                "learners",
-                "Final scores of learners",
-                "One row for each task and method, in the task's metric (AUC and r2: higher is better; "
-                "log-loss: lower): mean ± standard deviation over the folds that all these learners have. "
-                f"Bold: the best, and those that are equal to it within 0.05 %. {_measured_on(everyone)}",
-                ("task", "method", "metric", "over", *learners),
-                scores,
-                verbatim=tuple(learners),
-            ),
-            Table(
-                "learner-pairs",
-                "Every pair of learners",
-                "One row for each method and pair of learners: on how many tasks the first is better, worse, "
-                "equal; p of the exact sign test over tasks; p after Holm's correction, since the "
-                f"table has {len(compared)} rows; and the least p that so many tasks can give.",
-                (
-                    *("method", "learner", "other", "better", "worse", "equal"),
-                    *("p", "p_holm", "least_p_holm", "verdict"),
-                ),
-                compared,
-            ),
-        ),
+        tables=tuple(table for table in tables if table.rows),
         warnings=tuple(_warnings(both)),
     )
 
@@ -85,18 +88,6 @@ def _warnings(both: SideBySide) -> list[str]:
     if both.differ:
         lines.append(f"not compared, as budget, data, folds or clock differ: {some(both.differ)}")
     return lines
-
-
-def _measured_on(everyone: Sequence[LearnerResults]) -> str:
-    tested = {task.by_test for results in everyone for task in results.scores}
-    if tested == {True}:
-        return "They are test scores."
-    those = (
-        "Those of tasks without a test part are validation scores"
-        if True in tested
-        else "They are validation scores"
-    )
-    return f"{those}, on which trials were also selected."
 
 
 def _cell(one: TaskOfLearners, learner: str) -> str | None:

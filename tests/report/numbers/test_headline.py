@@ -75,6 +75,23 @@ def test_methods_that_share_tasks_only_by_pairs_are_not_said_to_share_none(write
     )
 
 
+def test_pairs_of_methods_that_are_worse_than_the_constant_are_not_said_to_share_nothing(
+    write_run: Any,
+) -> None:
+    paths = [
+        write_run(task, method, fold, [(20, 0.6, 0.5)])
+        for task, methods in (("t", "ab"), ("u", "bc"), ("v", "ca"))
+        for method in methods
+        for fold in (0, 1)
+    ]
+    scores = score_tasks([one for path in paths if (one := digest(path)) is not None])
+
+    assert overview("xgboost", scores, "cfo").sentence == (
+        "No method beats the constant predictor on any of 3 tasks. The methods can't be ranked: too few "
+        "tasks have runs of all of them."
+    )
+
+
 def test_a_lead_on_few_tasks_is_not_shown(write_run: Any) -> None:
     found = made(write_run, 3, 2, {"cfo": [0.1], "rs": [0.2]})
 

@@ -247,6 +247,20 @@ def test_a_third_learner_with_few_runs_does_not_cut_those_of_the_others(
     )
 
 
+def test_learners_without_a_run_in_common_are_named_and_have_no_empty_tables(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for fold, learner in enumerate(("xgboost", "dnn")):
+        write_run("t", "cfo", fold, [(5, 0.1, 1)], learner=learner)
+    digests = load(tmp_path / "results").digests
+    everyone = [LearnerResults(one.learner, [one]) for one in digests]
+
+    section = learners.section(everyone)
+
+    assert section is not None and section.tables == ()
+    assert section.warnings[0].startswith("left out, as they share too few runs with the other learners: ")
+
+
 def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:
     one = digest(write_run("t", "cfo", 0, [(5, 0.1, 1)]))
 
