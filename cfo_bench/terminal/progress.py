@@ -13,6 +13,7 @@ from cfo_bench.metrics import METRICS
 from cfo_bench.quantities import duration
 from cfo_bench.records import RunSpec
 from cfo_bench.registry import label
+from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 from cfo_bench.run_id import method_label
@@ -102,7 +103,7 @@ class Quiet:
         if loss is None:
             return "no loss"
         metric = METRICS[self._metrics[job.spec.task]]
-        score = f" ({metric.name} {metric.to_score(loss):.5f})" if metric.higher_is_better else ""
+        score = f" ({METRIC_NAMES[metric.name]} {metric.to_score(loss):.5f})" if metric.higher_is_better else ""
         return f"best loss {loss:.5f}{score}"
 
 
