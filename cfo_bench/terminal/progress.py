@@ -103,7 +103,9 @@ class Quiet:
         if loss is None:
             return "no loss"
         metric = METRICS[self._metrics[job.spec.task]]
-        score = f" ({METRIC_NAMES[metric.name]} {metric.to_score(loss):.5f})" if metric.higher_is_better else ""
+        score = ""
+        if metric.higher_is_better:
+            score = f" ({METRIC_NAMES[metric.name]} {metric.to_score(loss):.5f})"
         return f"best loss {loss:.5f}{score}"
 
 
