@@ -5,11 +5,13 @@ The table that `cfo-bench run` prints and the report both use these functions, s
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from cfo_bench.metrics import Array
+from cfo_bench.results.digest import Incumbents, without_configs
 
 # "Reaches a score": at least this share of it. Scores that differ by less are equal.
 REACHES = 0.9995
@@ -21,7 +23,7 @@ Improvements = tuple[Sequence[float], Sequence[float]]
 def best_by_fold(folds: Mapping[int, Sequence[Improvements]]) -> tuple[Array, Array]:
     """Moments, and for each fold (row) the best loss so far at each moment.
 
-    Where a fold has several seeds, its row is the mean over them: seeds of a fold are not independent folds.
+    If a fold has several seeds, its row is the mean over them: seeds of a fold are not independent folds.
     The moments start when every run has a first loss, so no run may be without one.
     """
     runs = [run for fold in sorted(folds) for run in folds[fold]]
@@ -30,6 +32,12 @@ def best_by_fold(folds: Mapping[int, Sequence[Improvements]]) -> tuple[Array, Ar
     moments = moments[moments >= begin]
     rows = [np.mean([_at(run, moments) for run in folds[fold]], axis=0) for fold in sorted(folds)]
     return moments, np.array(rows)
+
+
+def _at(run: Improvements, moments: Array) -> Array:
+    seconds, losses = run
+    best: Array = np.asarray(losses)[np.searchsorted(seconds, moments, side="right") - 1]
+    return best
 
 
 def reaching_loss(best_loss: float, constant_loss: float) -> float:
@@ -51,7 +59,17 @@ def reached_at(moments: Array, losses: Array, target: float) -> float | None:
     return float(moments[first]) if first < len(moments) else None
 
 
-def _at(run: Improvements, moments: Array) -> Array:
-    seconds, losses = run
-    found: Array = np.asarray(losses)[np.searchsorted(seconds, moments, side="right") - 1]
-    return found
+def imputed(others: Sequence[Incumbents], constant_loss: float) -> Incumbents:
+    """What a run without a result counts as: the worse of the constant and the worst other method.
+
+    It counts from the moment at which all others have a result: a method never ends better by failing.
+    """
+    scored = [incumbents for incumbents in others if incumbents.seconds]
+    begin = max((incumbents.seconds[0] for incumbents in scored), default=0.0)
+    later = {second for incumbents in scored for second in incumbents.seconds if second > begin}
+    moments = sorted({begin, *later})
+    losses = [
+        max([constant_loss, *(run.losses[bisect_right(run.seconds, moment) - 1] for run in scored)])
+        for moment in moments
+    ]
+    return without_configs(moments, losses)

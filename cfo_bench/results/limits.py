@@ -1,103 +1,84 @@
-"""The limits of a run, its budget and its most trials, against those that a command asks for.
+"""The limits of a run, its budget and maximum number of trials, compared with those that a command asks for.
 
-A method does not know them, so a run of 60 s is the beginning of the run of 600 s: it is taken up where the
-old limits first had a part in it. And a run of 600 s holds the one of 60 s.
+A method does not know the limits, so a run of 60 s is the beginning of the run of 600 s: it is resumed where
+the old limits first affected it. And a run of 600 s contains the one of 60 s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 
-from cfo_bench.records import EndReason, RunLimits, RunSpec, Status
-from cfo_bench.results.other_lines import split_lines
-from cfo_bench.results.trace import Trace, whole_lines
-from cfo_bench.results.validation import Lines, check
-
-
-def limits_of(spec: RunSpec | Mapping[str, Any]) -> RunLimits:
-    """Of a run, or of the `spec` in the header of its trace."""
-    if isinstance(spec, RunSpec):
-        return RunLimits(spec.budget_seconds, spec.max_trials)
-    return RunLimits(spec["budget_seconds"], spec.get("max_trials"))
+from cfo_bench.errors import TraceError, UserError
+from cfo_bench.records import EndReason, RunLimits, RunSpec, TrialStatus, method_label, run_id
+from cfo_bench.results.run import Run, cached_run
+from cfo_bench.results.schema import EndRecord, Header, TrialRecord, with_limits
+from cfo_bench.results.trace import path_of
+from cfo_bench.values import duration
 
 
-def has_final_end(last: Mapping[str, Any]) -> bool:
-    """Whether the last line of a trace says that the run is over."""
-    return bool(last["kind"] == "end" and last["reason"] != EndReason.INTERRUPTED)
+def limits_of(spec: RunSpec) -> RunLimits:
+    return RunLimits(spec.budget_seconds, spec.max_trials)
 
 
-def is_done(header: Mapping[str, Any], last: Mapping[str, Any], asked: RunLimits) -> bool:
-    """Whether a trace, by its first and its last line, holds all that a run with these limits would have.
+def is_done(run: Run, asked: RunLimits) -> bool:
+    """Whether a trace contains everything that a run with these limits would have.
 
-    Where that takes a look at the trials, it is False: then the run is taken up, and ends at once.
+    False if that takes a look at the trials: the run is then resumed, and ends at once.
     """
-    spec = header["spec"]
-    now, at_once = limits_of(spec), spec.get("parallel", 1)
-    if not has_final_end(last):
-        is_trial = last["kind"] == "trial"
-        trials = (last["number"] + 1 if at_once == 1 else 0) if is_trial else last.get("trials", 0)
-        return now != asked and (asked.budget_seconds <= reached(last) or _is_met(asked, trials))
-    match EndReason(last["reason"]):
+    now, parallel, end = run.limits, run.spec.parallel, run.end
+    if end is None or not run.is_finished:
+        # With several trials at once, those with the first numbers need not be there yet.
+        n_trials = run.n_trials if parallel == 1 or run.end is not None else 0
+        return now != asked and (asked.budget_seconds <= run.reached or _is_met(asked, n_trials))
+    match end.reason:
         case EndReason.BUDGET:
-            # At the end of the budget, up to so many trials as were under way are cut off.
-            return asked.budget_seconds <= now.budget_seconds or _is_met(asked, last["trials"] - at_once)
+            # At the end of the budget, as many trials as were running are cut off.
+            return asked.budget_seconds <= now.budget_seconds or _is_met(asked, end.trials - parallel)
         case EndReason.MAX_TRIALS:
-            return asked.budget_seconds <= last["elapsed"] or _is_met(asked, last["trials"])
+            return asked.budget_seconds <= end.elapsed or _is_met(asked, end.trials)
         case EndReason.EXHAUSTED:
             return asked.budget_seconds <= now.budget_seconds
         case _:
             return True
 
 
-def reached(last: Mapping[str, Any]) -> float:
-    """Where the run's clock stood at the last line of its trace."""
-    return float(last["ended"] if last["kind"] == "trial" else last.get("elapsed", 0.0))
-
-
-def budget_left(header: Mapping[str, Any], last: Mapping[str, Any], asked: RunLimits) -> float:
-    """How much of the budget a run with these limits still has to spend.
-
-    It is about that: a trial that the old limits cut off gets its seconds back.
-    """
-    if is_done(header, last, asked) or last.get("reason") == EndReason.EXHAUSTED:
-        return 0.0
-    return max(asked.budget_seconds - reached(last), 0.0)
-
-
-def finished_before(path: Path) -> Lines | None:
-    """The run of a trace as it had ended, if it goes on with other limits since then and is not done."""
-    texts = split_lines(whole_lines(path) or b"")
-    for count in range(len(texts), 0, -1):
-        text = texts[count - 1]
-        if text.startswith(b'{"kind":"end"') and has_final_end(orjson.loads(text)):
-            return check(path, b"\n".join(texts[:count])) if count < len(texts) else None
-    return None
-
-
-def is_longer(end: Mapping[str, Any], asked: RunLimits) -> bool:
+def is_longer(end: EndRecord, asked: RunLimits) -> bool:
     """Whether a run with this end went on for longer than the limits allow."""
-    return end["elapsed"] > asked.budget_seconds or (
-        asked.max_trials is not None and end["trials"] > asked.max_trials
+    return end.elapsed > asked.budget_seconds or (
+        asked.max_trials is not None and end.trials > asked.max_trials
     )
 
 
-def _is_met(asked: RunLimits, trials: int) -> bool:
-    return asked.max_trials is not None and asked.max_trials <= trials
+def budget_left(run: Run, asked: RunLimits) -> float:
+    """About how much of the budget a run with these limits still has to spend.
+
+    It is not exact: a trial that the old limits cut off gets its seconds back.
+    """
+    if is_done(run, asked) or _is_exhausted(run):
+        return 0.0
+    return max(asked.budget_seconds - run.reached, 0.0)
 
 
-def why_not(
-    header: Mapping[str, Any], last: Mapping[str, Any], asked: RunLimits, replays: bool, knows_budget: bool
-) -> str | None:
-    """Why the run of this trace can't be brought to other limits; None where it can, or need not be.
+def _is_met(asked: RunLimits, n_trials: int) -> bool:
+    return asked.max_trials is not None and asked.max_trials <= n_trials
+
+
+def _is_exhausted(run: Run) -> bool:
+    return run.end is not None and run.end.reason is EndReason.EXHAUSTED
+
+
+def why_not_extended(run: Run, asked: RunLimits, replays: bool, knows_budget: bool) -> str | None:
+    """Why the run of this trace can't be brought to other limits; None if it can, or need not be.
 
     A method that `knows_budget` would have asked for other trials with another budget.
     """
-    now = limits_of(header["spec"])
+    now = run.limits
     if now == asked:
         return None
     if knows_budget and asked.budget_seconds != now.budget_seconds:
@@ -105,59 +86,220 @@ def why_not(
             f"its method plans with its budget, so a run of {now.budget_seconds:g} s is no part of one of "
             f"{asked.budget_seconds:g} s"
         )
-    is_exhausted = last.get("reason") == EndReason.EXHAUSTED  # it is as it would be
-    if not (replays or is_exhausted) and has_final_end(last) and not is_done(header, last, asked):
-        return f"it ended at {last['elapsed']:g} s, and its method says that it can't be resumed"
+    can_stay = replays or _is_exhausted(run)  # an exhausted run is as it would be
+    if not can_stay and run.end is not None and run.is_finished and not is_done(run, asked):
+        return f"it ended at {run.end.elapsed:g} s, and its method can't be resumed"
     return None
 
 
-def as_taken_up(past: Trace, asked: RunLimits) -> Trace:
+def why_ended(run: Run) -> str:
+    """Why the run of a trace had ended, for the record of its resumption."""
+    match run.end.reason if run.end else None:
+        case EndReason.BUDGET:
+            return f"its budget of {run.budget_seconds:g} s was over"
+        case EndReason.MAX_TRIALS:
+            return f"its {run.spec.max_trials} trials were done"
+        case EndReason.EXHAUSTED:
+            return "it had nothing new to ask for"
+        case _:
+            return "it was interrupted"
+
+
+# --- a longer run ---------------------------------------------------------------------------------
+
+
+def resumed_with(past: Run, asked: RunLimits) -> Run:
     """The part of a run that it would also have with other limits; the trials after it are `superseded`.
 
-    The old limits had a part in a trial that was cut off at the end of the budget, in one that the method
-    was being told of then, and in all that were told after the method was not asked any more.
+    The old limits affected a trial that was cut off at the end of the budget, one that the method was being
+    told of then, and all that were told after the method was not asked any more.
     """
-    if limits_of(past.header["spec"]) == asked:
+    if past.limits == asked:
         return past
-    count = _unaffected(past)
-    kept = past.trials[:count]
-    taken = replace(past, trials=kept, end=None, superseded=len(past.trials) - count)
-    # A pause after the moment from which the run goes on is not a part of it.
-    return replace(taken, pauses=tuple(one for one in past.pauses if one.at <= taken.elapsed))
+    count = _n_unaffected(past)
+    part = past.with_trials(list(past.trials[:count]), None, past.header)
+    # A pause after the moment from which the run continues is not a part of it.
+    pauses = tuple(pause for pause in past.pauses if pause.at <= part.told_seconds)
+    return replace(part, superseded=len(past.trials) - count, pauses=pauses)
 
 
-def _unaffected(past: Trace) -> int:
-    """How many trials, in the order in which they were told, the limits had no part in."""
-    spec = past.header["spec"]
-    now, timeout = limits_of(spec), spec.get("trial_timeout_seconds")
-    at_once = spec.get("parallel", 1)
+def _n_unaffected(past: Run) -> int:
+    """How many trials, in the order in which they were told, the limits did not affect."""
+    limits, timeout, parallel = past.limits, past.spec.trial_timeout_seconds, past.spec.parallel
     told_at = 0.0
     for count, trial in enumerate(past.trials):
-        is_due_at_end = timeout is None or trial.started + timeout > now.budget_seconds
-        if trial.status is Status.TIMEOUT and is_due_at_end:
+        is_due_at_end = timeout is None or trial.started + timeout > limits.budget_seconds
+        if trial.status is TrialStatus.TIMEOUT and is_due_at_end:
             return count
         is_tell_cut = past.end is not None and past.end.cut_tell_seconds > 0 and trial.tell_seconds is None
-        if is_tell_cut and all(one.status is Status.TIMEOUT for one in past.trials[count + 1 :]):
+        if is_tell_cut and all(later.status is TrialStatus.TIMEOUT for later in past.trials[count + 1 :]):
             return count
         told_at = max(told_at, trial.ended + (trial.tell_seconds or 0.0))
-        asked = trial.asked or min(count + at_once, now.max_trials or count + at_once)
-        is_last_ask = told_at >= now.budget_seconds or (
-            now.max_trials is not None and asked >= now.max_trials
+        asked = trial.asked or min(count + parallel, limits.max_trials or count + parallel)
+        is_last_ask = told_at >= limits.budget_seconds or (
+            limits.max_trials is not None and asked >= limits.max_trials
         )
         if is_last_ask:
             return count + 1
     return len(past.trials)
 
 
-def why_ended(header: Mapping[str, Any], last: Mapping[str, Any]) -> str:
-    """What had ended the run of a trace with these lines, for the line that says that it was resumed."""
-    limits = limits_of(header["spec"])
-    match last.get("reason"):
-        case EndReason.BUDGET:
-            return f"its budget of {limits.budget_seconds:g} s was over"
-        case EndReason.MAX_TRIALS:
-            return f"its {limits.max_trials} trials were done"
-        case EndReason.EXHAUSTED:
-            return "it had nothing new to ask for"
-        case _:
-            return "it was interrupted"
+# --- a shorter run --------------------------------------------------------------------------------
+
+
+def shortened(run: Run, seconds: float, max_trials: int | None = None) -> Run:
+    """The run as it would have been with a budget of `seconds`, and at most `max_trials` trials.
+
+    A trial that is running at the end of the budget is cut off and has no loss. The method's time counts up
+    to then. A run that did not get that far has the new limits, and is otherwise unchanged.
+    """
+    if max_trials is not None:
+        run = _with_first(run, max_trials)
+    header = with_limits(run.header, RunLimits(seconds, run.spec.max_trials))
+    trials = [_until(trial, seconds) for trial in run.trials if trial.started < seconds]
+    return run.with_trials(trials, _shortened_end(run, trials, seconds), header)
+
+
+def _with_first(run: Run, max_trials: int) -> Run:
+    """With the `max_trials` trials that were asked for first."""
+    header = with_limits(run.header, RunLimits(run.spec.budget_seconds, max_trials))
+    trials = [trial for trial in run.trials if trial.number < max_trials]
+    if len(run.trials) <= max_trials or len(trials) < max_trials:
+        return run.with_trials(run.trials, run.end, header)
+    elapsed = max(trial.ended + (trial.tell_seconds or 0.0) for trial in trials)
+    return run.with_trials(trials, _new_end(run.end, EndReason.MAX_TRIALS, elapsed, trials), header)
+
+
+def _until(trial: TrialRecord, seconds: float) -> TrialRecord:
+    tell_seconds = trial.tell_seconds or 0.0
+    if trial.ended <= seconds:
+        return _changed(trial, tell_seconds=min(tell_seconds, seconds - trial.ended))
+    fit_seconds = min(trial.fit_seconds, seconds - trial.started)
+    return _changed(
+        trial,
+        status=TrialStatus.TIMEOUT,
+        **dict.fromkeys(("loss", "score", "test_score", "tell_seconds")),
+        ended=seconds,
+        fit_seconds=fit_seconds,
+        validate_seconds=min(trial.validate_seconds, seconds - trial.started - fit_seconds),
+    )
+
+
+def _changed(record: Any, **changes: Any) -> Any:
+    return msgspec.structs.replace(record, **changes)
+
+
+def _shortened_end(run: Run, trials: Sequence[TrialRecord], seconds: float) -> EndRecord | None:
+    """The end, or None if the run was cut off before the new budget was over."""
+    old = run.end
+    reached = max((trial.ended for trial in run.trials), default=0.0)
+    if max(old.elapsed if old else 0.0, reached) < seconds:
+        return old
+    # The method may have been at an ask: one that led to a later trial, or one that was cut off anyway.
+    later = [trial for trial in run.trials if trial.started >= seconds]
+    asks = [seconds - (trial.started - trial.ask_seconds) for trial in later]
+    cut_ask, cut_tell = max([0.0, *asks]), 0.0
+    if old and not later and len(trials) == len(run.trials):
+        cut_ask = max(old.cut_ask_seconds - (old.elapsed - seconds), 0.0)
+        cut_tell = max(old.cut_tell_seconds - (old.elapsed - seconds), 0.0)
+    end = _new_end(old, EndReason.BUDGET, seconds, trials)
+    return msgspec.structs.replace(end, cut_ask_seconds=cut_ask, cut_tell_seconds=cut_tell)
+
+
+def _new_end(
+    old: EndRecord | None, reason: EndReason, elapsed: float, trials: Sequence[TrialRecord]
+) -> EndRecord:
+    scored = [trial for trial in trials if trial.loss is not None]
+    best = min(scored, key=lambda trial: trial.loss or 0.0, default=None)
+    return EndRecord(
+        reason=reason,
+        elapsed=elapsed,
+        trials=len(trials),
+        best_loss=best.loss if best else None,
+        best_score=best.score if best else None,
+        best_number=best.number if best else None,
+        load=old.load if old else None,
+        steal_percent=old.steal_percent if old else None,
+        pauses=tuple(pause for pause in (old.pauses if old else ()) if pause.at < elapsed),
+    )
+
+
+# --- the runs that a command asks for -------------------------------------------------------------
+
+
+def past_run(path: Path) -> Run | None:
+    """The run of a trace; None if there is none, or a damaged one: the run itself will report that."""
+    try:
+        return cached_run(path)
+    except TraceError:
+        return None
+
+
+def refuse_other_limits(
+    specs: Sequence[RunSpec],
+    past: Sequence[Run | None],
+    results: Path,
+    not_resumable: Container[str],
+    knows_budget: Container[str],
+) -> None:
+    """A UserError if a run exists with other limits, and can't be brought to the requested ones."""
+    refused = [
+        (spec, why)
+        for spec, run in zip(specs, past, strict=True)
+        if run is not None
+        and (
+            why := why_not_extended(
+                run,
+                limits_of(spec),
+                method_label(spec) not in not_resumable,
+                method_label(spec) in knows_budget,
+            )
+        )
+    ]
+    if refused:
+        spec, why = refused[0]
+        more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
+        raise UserError(
+            f"{path_of(results, spec)} can't be resumed with other limits{more}: {why}; leave method "
+            f"{method_label(spec)!r} out, use another --results, or --force to run it again"
+        )
+
+
+_NEW = "to be started"
+_DONE = "done"
+_LONGER = "done with a longer budget or more trials, of which only a part is read"
+_EXHAUSTED = "had nothing new to ask for, which more time does not change"
+_EXTENDED = "to be resumed with new limits"
+_RESUMED = "to be resumed"
+_PLANS = (_DONE, _LONGER, _EXHAUSTED, _EXTENDED, _RESUMED, _NEW)
+
+
+def in_words(specs: Sequence[RunSpec], past: Sequence[Run | None]) -> str:
+    """How many runs are done, resumed or new; "" if none had other limits."""
+    plans = Counter(_plan(run, spec) for spec, run in zip(specs, past, strict=True))
+    if not any(plans[plan] for plan in (_LONGER, _EXHAUSTED, _EXTENDED)):
+        return ""
+    left = sum(spec.budget_seconds for spec in specs) - sum(spent_seconds(specs, past).values())
+    budgets = f"; {duration(left)} of budget left" if left > 0 else ""
+    return f"of these runs: {', '.join(f'{plans[plan]} {plan}' for plan in _PLANS if plans[plan])}{budgets}"
+
+
+def spent_seconds(specs: Sequence[RunSpec], past: Sequence[Run | None]) -> dict[str, float]:
+    """The spent part of the budgets of runs that have started, by run id: all of it if the run is done."""
+    return {
+        run_id(spec): spec.budget_seconds - budget_left(run, limits_of(spec))
+        for spec, run in zip(specs, past, strict=True)
+        if run is not None
+    }
+
+
+def _plan(run: Run | None, spec: RunSpec) -> str:
+    if run is None:
+        return _NEW
+    asked = limits_of(spec)
+    if is_done(run, asked):
+        is_whole = run.end is not None and run.is_finished and not is_longer(run.end, asked)
+        return _DONE if is_whole else _LONGER
+    if not run.is_finished:
+        return _RESUMED
+    return _EXHAUSTED if _is_exhausted(run) else _EXTENDED

@@ -1,63 +1,170 @@
-"""How far the runs of a results folder are: by its plan, and by its traces."""
+"""The status of the runs of a results folder, by its plan and by its traces.
+
+The plan lists the runs that were asked for, so that those which have not started are known.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 from urllib.parse import unquote
 
+import msgspec
+
 from cfo_bench.clock import unix_now
-from cfo_bench.errors import TraceError, UserError
-from cfo_bench.records import EndReason, RunLimits
+from cfo_bench.errors import NoLocksError, TraceError, UserError
+from cfo_bench.files.locks import lock
+from cfo_bench.files.writing import open_file, read_regular
+from cfo_bench.records import RunLimits, RunSpec, RunStatus, method_label, run_id
 from cfo_bench.registry import label
-from cfo_bench.results import plan
-from cfo_bench.results.doubles import doubled
-from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, stamp
-from cfo_bench.results.folder import is_held, run_files
-from cfo_bench.results.limits import has_final_end, is_done, reached
-from cfo_bench.results.outline import Outline
-from cfo_bench.results.trace import outline_or_lines
-from cfo_bench.results.validation import Lines
-from cfo_bench.run_id import method_label
-
-
-class RunState(StrEnum):
-    DONE = "done"
-    RUNNING = "running"
-    WAITING = "waiting"  # it was asked for, and has not started
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    MISSING = "missing"  # it was not asked for, but another method of its task has that fold
-
-
-# The order of how far a run is, the farthest first.
-_FARTHEST = (
-    RunState.DONE,
-    RunState.RUNNING,
-    RunState.INTERRUPTED,
-    RunState.FAILED,
-    RunState.WAITING,
-    RunState.MISSING,
+from cfo_bench.results.folder import (
+    PAGE_SUFFIX,
+    TRACE_SUFFIX,
+    Names,
+    copies_in_words,
+    is_held,
+    run_files,
+    stamp,
 )
-# What a running cfo-bench, or the same command again, will do or resume.
-TO_BE_DONE = (RunState.RUNNING, RunState.WAITING, RunState.INTERRUPTED)
+from cfo_bench.results.limits import is_done
+from cfo_bench.results.run import Run, read_run
+
+# --- the plan -------------------------------------------------------------------------------------
+
+# Without the suffix of a trace: every file that has it is taken for one.
+PLAN_NAME = "runs.plan"
+# The maximum number of trials of a run in a plan of an older version, which did not contain it.
+NOT_STATED = 0
+
+
+class PlannedRun(msgspec.Struct, frozen=True):
+    """One run that was asked for."""
+
+    id: str  # see run_id
+    learner: str
+    task: str
+    method: str
+    fold: int
+    seed: int
+    budget_seconds: float
+    clock: str
+    max_trials: int | None = NOT_STATED
+    error: str | None = None  # why it failed, if it failed before it had a trace
+
+
+def record_plan(results: Path, specs: Sequence[RunSpec]) -> None:
+    """Adds runs to the plan, unless it has them already; several commands may do so at once."""
+    add_to_plan(results, [_planned(spec) for spec in specs])
+
+
+def record_failure(results: Path, spec: RunSpec, error: str) -> None:
+    """Adds to the plan why a run failed before its first line. If it is asked for again, it waits again."""
+    with suppress(OSError, NoLocksError), _locked(results) as file:
+        _append(file, [_planned(spec, error)])
+
+
+def add_to_plan(results: Path, runs: Sequence[PlannedRun]) -> None:
+    """Adds runs to the plan; NoLocksError if the file system has no locks.
+
+    A folder that can't be written to is no error here: the first run reports it.
+    """
+    if not runs:
+        return
+    with suppress(OSError), _locked(results) as file:
+        file.seek(0)
+        known = _parsed_plan(file.read())
+        _append(file, [run for run in runs if known.get(run.id) != run])
+
+
+def read_plan(results: Path) -> list[PlannedRun]:
+    """Every run that was asked for, each by its last line; empty without a plan."""
+    try:
+        return list(_parsed_plan(read_regular(results / PLAN_NAME)).values())
+    except OSError:
+        return []
+
+
+def _planned(spec: RunSpec, error: str | None = None) -> PlannedRun:
+    return PlannedRun(
+        id=run_id(spec),
+        learner=label(spec.learner),
+        task=label(spec.task),
+        method=method_label(spec),
+        fold=spec.fold,
+        seed=spec.seed,
+        budget_seconds=float(spec.budget_seconds),
+        clock=spec.clock,
+        max_trials=spec.max_trials,
+        error=error,
+    )
+
+
+@contextmanager
+def _locked(results: Path) -> Iterator[BinaryIO]:
+    results.mkdir(parents=True, exist_ok=True)
+    path = results / PLAN_NAME
+    if path.is_symlink():
+        raise UserError(f"{path} is a link, and links are not followed: remove it")
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no regular file")  # a pipe would never end
+    with open(open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab+") as file:
+        lock(file.fileno(), path, patience_seconds=math.inf)
+        yield file
+
+
+def _append(file: BinaryIO, runs: Sequence[PlannedRun]) -> None:
+    # What a killed writer left of a line becomes a line of its own, which readers ignore.
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    torn = b"\n" if file.read() not in (b"", b"\n") else b""
+    if runs:
+        file.write(torn + b"".join(msgspec.json.encode(run) + b"\n" for run in runs))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _parsed_plan(data: bytes) -> dict[str, PlannedRun]:
+    runs: dict[str, PlannedRun] = {}
+    for line in data.splitlines():
+        with suppress(msgspec.MsgspecError, RecursionError):  # a torn line, or not one of ours
+            run = msgspec.json.decode(line, type=PlannedRun)
+            runs[run.id] = run
+    return runs
+
+
+# --- the status -----------------------------------------------------------------------------------
+
+# How far a run is, the farthest first.
+_FARTHEST = (
+    RunStatus.DONE,
+    RunStatus.RUNNING,
+    RunStatus.INTERRUPTED,
+    RunStatus.FAILED,
+    RunStatus.WAITING,
+    RunStatus.MISSING,
+)
+# A running cfo-bench, or the same command again, will start or resume these.
+TO_BE_DONE = (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.INTERRUPTED)
+
+_KILLED = "cut off: its process was killed, or the machine went down"
 
 
 @dataclass(frozen=True, slots=True)
-class RunStatus:
-    """One run, and how far it is; None where that is not known (yet)."""
+class RunProgress:
+    """One run, and how far it is; None: not known (yet)."""
 
     learner: str
     task: str
     method: str
     fold: int
     seed: int
-    progress: RunState
-    elapsed: float | None = None  # where the run's clock stands
+    status: RunStatus
+    elapsed: float | None = None  # the reading of the run's clock
     budget_seconds: float | None = None
     trials: int | None = None
     reason: str | None = None  # why it failed or was interrupted
@@ -66,12 +173,16 @@ class RunStatus:
     is_imported: bool = False
     max_trials: int | None = None  # None also means that there is no such limit
 
+    @property
+    def names(self) -> Names:
+        return self.learner, self.task, self.method, self.fold, self.seed
+
 
 @dataclass(frozen=True, slots=True)
 class FolderStatus:
     """Every run of a results folder, and those that it should have."""
 
-    runs: list[RunStatus]
+    runs: list[RunProgress]
     unreadable: list[str]  # a message for each file that is no trace
 
 
@@ -80,25 +191,25 @@ class Remaining:
     """How much is left to do."""
 
     budget_seconds: float  # of all runs together
-    running: int  # how many runs are running now
-    # How long it takes with as many runs at once as now; None while nothing runs, and on the virtual clock.
+    running: int  # number of runs that are running now
+    # Time left with as many runs at once as now; None while nothing runs, and on the virtual clock.
     eta_seconds: float | None
 
 
 def status(*results: Path) -> FolderStatus:
-    """Of one results folder, or of several as if they were one."""
+    """The status of one results folder, or of several as if they were one."""
     return Watch(*results).look()
 
 
-def remaining(runs: Sequence[RunStatus]) -> Remaining:
-    """The time to go is at least what is left of the longest run's budget."""
+def remaining(runs: Sequence[RunProgress]) -> Remaining:
+    """The time left is at least what is left of the longest run's budget."""
     left = [
         max(run.budget_seconds - (run.elapsed or 0.0), 0.0)
         for run in runs
-        if run.progress in TO_BE_DONE and run.budget_seconds is not None
+        if run.status in TO_BE_DONE and run.budget_seconds is not None
     ]
-    running = sum(run.progress is RunState.RUNNING for run in runs)
-    is_virtual = any(run.clock == "virtual" for run in runs if run.progress in TO_BE_DONE)
+    running = sum(run.status is RunStatus.RUNNING for run in runs)
+    is_virtual = any(run.clock == "virtual" for run in runs if run.status in TO_BE_DONE)
     eta = max(sum(left) / running, *left) if running and left and not is_virtual else None
     return Remaining(sum(left), running, eta)
 
@@ -108,175 +219,135 @@ class Watch:
 
     def __init__(self, *results: Path) -> None:
         self._folders = list({os.path.abspath(folder): folder for folder in results}.values())
-        self._known: dict[str, _InTrace] = {}
+        self._known: dict[str, tuple[tuple[int, int], Run]] = {}
 
     def look(self) -> FolderStatus:
         """A run that several folders have is as far as where it is farthest."""
-        found = [self._look_at(folder) for folder in self._folders]
-        farthest: dict[tuple[str, str, str, int, int], RunStatus] = {}
-        for run in (run for folder in found for run in folder.runs):
-            known = farthest.setdefault((run.learner, run.task, run.method, run.fold, run.seed), run)
-            if _FARTHEST.index(run.progress) < _FARTHEST.index(known.progress):
-                farthest[run.learner, run.task, run.method, run.fold, run.seed] = run
-        runs = list(farthest.values()) if len(found) > 1 else found[0].runs
-        return FolderStatus(runs + _missing(runs), [line for folder in found for line in folder.unreadable])
+        folders = [self._look_at(folder) for folder in self._folders]
+        farthest: dict[Names, RunProgress] = {}
+        for run in (run for folder in folders for run in folder.runs):
+            known = farthest.setdefault(run.names, run)
+            if _FARTHEST.index(run.status) < _FARTHEST.index(known.status):
+                farthest[run.names] = run
+        runs = list(farthest.values()) if len(folders) > 1 else folders[0].runs
+        unreadable = [line for folder in folders for line in folder.unreadable]
+        return FolderStatus(runs + _missing(runs), unreadable)
 
     def _look_at(self, results: Path) -> FolderStatus:
         """The runs of one folder, those that it has or should have."""
-        listed = run_files(results)
-        planned = {run.id: run for run in plan.read(results)}
-        if not listed.runs and not planned and not listed.unreadable:
+        files = run_files(results)
+        planned = {run.id: run for run in read_plan(results)}
+        if not files.runs and not planned and not files.unreadable:
             raise UserError(
                 f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
             )
-        runs: list[RunStatus] = []
-        unreadable = list(listed.unreadable)
-        for run_id, suffixes in sorted(listed.runs.items()):
-            path = results / f"{run_id}{TRACE_SUFFIX}"
+        runs: list[RunProgress] = []
+        unreadable = list(files.unreadable)
+        for id, suffixes in sorted(files.runs.items()):
+            path = results / f"{id}{TRACE_SUFFIX}"
             try:
-                found = self._of_trace(path) if TRACE_SUFFIX in suffixes else None
+                known = self._run_at(path) if TRACE_SUFFIX in suffixes else None
             except TraceError as error:
                 unreadable.append(str(error))
                 continue
-            is_over = found is not None and found.run.progress is not RunState.INTERRUPTED
+            is_over = known is not None and known[1].is_finished
             is_running = (PAGE_SUFFIX in suffixes or not is_over) and is_held(path)
-            asked = planned.get(run_id)
-            if found is not None:
-                run = _asked(found, asked)
-                runs.append(_running(run, found) if is_running else run)
-            elif (is_running or TRACE_SUFFIX in suffixes) and (begun := _of_path(path, is_running)):
+            asked = planned.get(id)
+            if known is not None:
+                progress = _as_asked(known[1], asked)
+                runs.append(_running(progress, *known) if is_running else progress)
+            elif (is_running or TRACE_SUFFIX in suffixes) and (begun := _by_path(path, is_running)):
                 runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
             else:
                 continue
-            planned.pop(run_id, None)
-        runs += map(_of_plan, planned.values())
-        return FolderStatus(runs, unreadable + _doubled(runs))
+            planned.pop(id, None)
+        runs += map(_by_plan, planned.values())
+        paths = [(run.names, run.path) for run in runs if run.path is not None]
+        return FolderStatus(runs, unreadable + copies_in_words(paths))
 
-    def _of_trace(self, path: Path) -> _InTrace | None:
-        """The run of a trace, as if no process were working on it; None without a whole header."""
+    def _run_at(self, path: Path) -> tuple[tuple[int, int], Run] | None:
+        """The run of a trace with the stamp of its file; None without a whole header."""
+        try:
+            stamp_now = stamp(path)
+        except OSError:  # a full reading reports what is wrong
+            stamp_now = None
         known = self._known.get(str(path))
-        stamp_now = _stamp_if_there(path)
-        if known is not None and stamp_now is not None and known.stamp == stamp_now:
+        if known is not None and known[0] == stamp_now:
             return known
-        found = outline_or_lines(path)
-        if found is None or stamp_now is None:
+        run = read_run(path)
+        if run is None or stamp_now is None:
             return None
-        self._known[str(path)] = _of_trace(path, stamp_now, found)
+        self._known[str(path)] = stamp_now, run.without_trials()
         return self._known[str(path)]
 
 
-@dataclass(frozen=True, slots=True)
-class _InTrace:
-    """A run by its trace, and what of the trace tells whether it is done with other limits, too."""
-
-    stamp: tuple[int, int]  # of the file: its size, and when it was written in nanoseconds
-    run: RunStatus
-    header: Mapping[str, Any]
-    last: Mapping[str, Any]
-
-
-def _stamp_if_there(path: Path) -> tuple[int, int] | None:
-    try:
-        return stamp(path)
-    except OSError:  # a full reading says what is wrong
-        return None
-
-
-def _of_trace(path: Path, stamp: tuple[int, int], found: Outline | Lines) -> _InTrace:
-    spec = found.header["spec"]
-    last, trials = (
-        (found.end, found.end["trials"]) if isinstance(found, Outline) else (found.last, len(found.trials))
+def _progress(run: Run) -> RunProgress:
+    """A run by its trace, as if no process were working on it."""
+    is_cut_off = run.status is RunStatus.UNFINISHED
+    return RunProgress(
+        *run.names,
+        RunStatus.INTERRUPTED if is_cut_off else run.status,
+        elapsed=run.reached,
+        budget_seconds=run.spec.budget_seconds,
+        trials=run.n_trials,
+        reason=_KILLED if is_cut_off else None if run.status is RunStatus.DONE else run.error,
+        path=str(run.path),
+        clock=run.spec.clock,
+        is_imported=run.is_imported,
+        max_trials=run.spec.max_trials,
     )
-    progress, reason = _progress(last)
-    run = RunStatus(
-        learner=label(spec["learner"]),
-        task=label(spec["task"]),
-        method=method_label(spec),
-        fold=spec["fold"],
-        seed=spec["seed"],
-        progress=progress,
-        elapsed=reached(last),
-        budget_seconds=spec["budget_seconds"],
-        trials=trials,
-        reason=reason,
-        path=str(path),
-        clock=spec.get("clock", "wall"),
-        is_imported="imported" in found.header,
-        max_trials=spec.get("max_trials"),
-    )
-    # Thousands of runs are kept in memory: without what is large.
-    limits = {key: spec.get(key, default) for key, default in _LIMITS.items()}
-    return _InTrace(stamp, run, {"spec": limits}, {key: last[key] for key in _OF_LAST if key in last})
 
 
-# What `is_done` reads of a header and of a last line.
-_LIMITS = {"budget_seconds": None, "max_trials": None, "parallel": 1}
-_OF_LAST = ("kind", "reason", "elapsed", "trials", "number", "ended")
+def _running(progress: RunProgress, stamp: tuple[int, int], run: Run) -> RunProgress:
+    """The run while a process works on it: its clock has advanced since the trace was last written.
 
-
-def _progress(last: Mapping[str, Any]) -> tuple[RunState, str | None]:
-    if last["kind"] != "end":
-        return RunState.INTERRUPTED, "cut off: its process was killed, or the machine went down"
-    match EndReason(last["reason"]):
-        case EndReason.ERROR:
-            return RunState.FAILED, last.get("error")
-        case EndReason.INTERRUPTED:
-            return RunState.INTERRUPTED, last.get("error")
-        case _:
-            return RunState.DONE, None
-
-
-def _running(run: RunStatus, found: _InTrace) -> RunStatus:
-    """The run while a process works on it: its clock has gone on since the trace was last written.
-
-    If the trace ends with an end, the run is about to go on with other limits, and its clock stands.
+    If the trace ends with an end record, the run is about to be resumed with other limits, and its clock
+    stands still.
     """
-    elapsed = run.elapsed
-    is_clock_running = run.clock == "wall" and not has_final_end(found.last)
-    if elapsed is not None and run.budget_seconds is not None and is_clock_running:
-        since = max(unix_now() - found.stamp[1] / 1e9, 0.0)
-        elapsed = max(elapsed, min(elapsed + since, run.budget_seconds))
-    return replace(run, progress=RunState.RUNNING, reason=None, elapsed=elapsed)
+    elapsed = progress.elapsed
+    is_clock_running = progress.clock == "wall" and not run.is_finished
+    if elapsed is not None and progress.budget_seconds is not None and is_clock_running:
+        since = max(unix_now() - stamp[1] / 1e9, 0.0)
+        elapsed = max(elapsed, min(elapsed + since, progress.budget_seconds))
+    return replace(progress, status=RunStatus.RUNNING, reason=None, elapsed=elapsed)
 
 
-def _asked(found: _InTrace, planned: plan.Planned | None) -> RunStatus:
-    """The run as it was last asked for: one that is done may have been given a longer budget since, or more
-    trials.
-    """
-    run = found.run
-    if planned is None or run.progress is not RunState.DONE:
-        return run
-    max_trials = run.max_trials if planned.max_trials == plan.NOT_SAID else planned.max_trials
-    if is_done(found.header, found.last, RunLimits(planned.budget_seconds, max_trials)):
-        return run
+def _as_asked(run: Run, planned: PlannedRun | None) -> RunProgress:
+    """The run as it was last asked for: a finished one may have been given a longer budget, or more trials."""
+    progress = _progress(run)
+    if planned is None or progress.status is not RunStatus.DONE:
+        return progress
+    max_trials = progress.max_trials if planned.max_trials == NOT_STATED else planned.max_trials
+    if is_done(run, RunLimits(planned.budget_seconds, max_trials)):
+        return progress
     return replace(
-        run,
-        progress=RunState.WAITING if planned.error is None else RunState.FAILED,
+        progress,
+        status=RunStatus.WAITING if planned.error is None else RunStatus.FAILED,
         reason=planned.error,
         budget_seconds=planned.budget_seconds,
         max_trials=max_trials,
     )
 
 
-def _of_path(path: Path, is_running: bool) -> RunStatus | None:
+def _by_path(path: Path, is_running: bool) -> RunProgress | None:
     """A run that has no header yet, by the names of its folders."""
     try:
         learner, task, method = path.parts[-4:-1]
         fold, seed = (int(part.partition("-")[2]) for part in path.stem.split("_"))
     except ValueError:
         return None
-    progress = RunState.RUNNING if is_running else RunState.INTERRUPTED
-    return RunStatus(unquote(learner), unquote(task), unquote(method), fold, seed, progress, path=str(path))
+    status = RunStatus.RUNNING if is_running else RunStatus.INTERRUPTED
+    return RunProgress(unquote(learner), unquote(task), unquote(method), fold, seed, status, path=str(path))
 
 
-def _of_plan(run: plan.Planned) -> RunStatus:
-    return RunStatus(
+def _by_plan(run: PlannedRun) -> RunProgress:
+    return RunProgress(
         run.learner,
         run.task,
         run.method,
         run.fold,
         run.seed,
-        RunState.WAITING if run.error is None else RunState.FAILED,
+        RunStatus.WAITING if run.error is None else RunStatus.FAILED,
         budget_seconds=run.budget_seconds,
         reason=run.error,
         clock=run.clock,
@@ -284,21 +355,13 @@ def _of_plan(run: plan.Planned) -> RunStatus:
     )
 
 
-def _doubled(runs: Sequence[RunStatus]) -> list[str]:
-    return doubled(
-        ((run.learner, run.task, run.method, run.fold, run.seed), run.path)
-        for run in runs
-        if run.path is not None
-    )
-
-
-def _missing(runs: Sequence[RunStatus]) -> list[RunStatus]:
+def _missing(runs: Sequence[RunProgress]) -> list[RunProgress]:
     """For each task the folds that one method of its learner has and another one lacks.
 
-    An imported run is as it is: it lacks nothing, and asks nothing of others.
+    An imported run is as it is: it lacks nothing, and requires nothing of others.
     """
     runs = [run for run in runs if not run.is_imported]
-    there = {(run.learner, run.task, run.method, run.fold, run.seed) for run in runs}
+    existing = {run.names for run in runs}
     methods: dict[str, set[str]] = {}
     folds: dict[tuple[str, str], set[tuple[int, int]]] = {}
     for run in runs:
@@ -306,8 +369,8 @@ def _missing(runs: Sequence[RunStatus]) -> list[RunStatus]:
         folds.setdefault((run.learner, run.task), set()).add((run.fold, run.seed))
     wanted = [
         (learner, task, method, fold, seed)
-        for (learner, task), ran in sorted(folds.items())
+        for (learner, task), pairs in sorted(folds.items())
         for method in sorted(methods[learner])
-        for fold, seed in sorted(ran)
+        for fold, seed in sorted(pairs)
     ]
-    return [RunStatus(*names, RunState.MISSING) for names in wanted if names not in there]
+    return [RunProgress(*names, RunStatus.MISSING) for names in wanted if names not in existing]

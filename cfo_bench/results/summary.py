@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
+
+from cfo_bench.errors import CfoBenchError
 from cfo_bench.metrics import METRICS
-from cfo_bench.records import EndReason, Problem, RunLimits
-from cfo_bench.results.best_so_far import best_by_fold, reached_at, reaching_loss
-from cfo_bench.results.compared import NOT_COMPARED, stand_in
-from cfo_bench.results.digest_in_trace import from_outline
-from cfo_bench.results.limits import is_longer, limits_of
-from cfo_bench.results.outline import Outline
-from cfo_bench.results.round_trips import round_trips
-from cfo_bench.results.shortening import shortened
-from cfo_bench.results.trace import lines_of, outline_or_lines
-from cfo_bench.results.trial_digest import Steps, TrialDigest, digest_of_trials, tested
-from cfo_bench.results.validation import Lines
-from cfo_bench.run_id import method_label
+from cfo_bench.records import Problem, RunLimits, RunStatus
+from cfo_bench.results.best_so_far import best_by_fold, imputed, reached_at, reaching_loss
+from cfo_bench.results.comparability import comparable
+from cfo_bench.results.digest import NO_INCUMBENTS, Incumbents
+from cfo_bench.results.folder import run_files
+from cfo_bench.results.limits import is_done, is_longer, shortened
+from cfo_bench.results.run import NOT_COMPARED, Run, cached_run, read_run
+
+# A trial of a method that is a separate program takes two round trips: one to ask and one to tell.
+ROUND_TRIPS_PER_TRIAL = 2
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """Means over folds of the best trials; None where no fold has one. Seeds of a fold are averaged first.
+    """Means over folds of the best trials; None if no fold has one. Seeds of a fold are averaged first.
 
-    A run that ended without a result counts as in the report: see `stand_in`.
+    A run that ended without a result counts as in the report: see `imputed`.
     """
 
     learner: str
@@ -42,164 +42,224 @@ class SummaryRow:
     score_sd: float | None  # None also for a single fold
     test_score_mean: float | None  # with `validation: holdout` only, as the next
     test_score_sd: float | None
-    seconds_to_best: float | None  # until the mean over folds, of the test score if there is one, stays there
+    seconds_to_best: float | None  # until the mean over folds, of the test score if available, stays there
     trials: float
-    method_share: float | None  # of the elapsed time: what trials waited for the method to ask and be told
-    # Of a method that is a program of its own: what a bare round trip takes, and what all take of the time.
+    method_share: float | None  # share of the elapsed time in which trials waited for the method
+    # Of a method that is a separate program: the time of a bare round trip, and the share of all of them.
     round_trip_seconds: float | None = None
     round_trip_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """What a row needs of one trace. Not the trace itself: thousands would not fit into memory."""
+class _Scored:
+    """A run with what counts of it."""
 
-    method: str
-    fold: int
-    seed: int
-    metric: str
-    constant_loss: float
-    zero_loss: float  # what a score of 0 is
-    steps: Steps  # of all its trials; none if it failed
-    trials: int
-    available: float  # seconds of all trials at once
-    method_seconds: float
-    is_unfinished: bool
-    has_no_result: bool  # it was not stopped, and yet has none
-    header: Mapping[str, Any]  # of the trace
+    run: Run
+    incumbents: Incumbents  # none if it failed
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.run.status is not RunStatus.DONE
+
+    @property
+    def has_no_result(self) -> bool:
+        """It was not stopped, and yet has no result."""
+        return self.run.is_finished and not self.incumbents.losses
+
+    @property
+    def available_seconds(self) -> float:
+        """Of all trials at once."""
+        return self.run.elapsed * self.run.spec.parallel
+
+    @property
+    def zero_loss(self) -> float:
+        """The loss at a score of 0, as in a report: r2 is measured from 0, whatever the constant's score is."""
+        return 1.0 if self.run.header.problem is Problem.REGRESSION else self.run.header.constant_loss
+
+    def counting(self, by_test: bool) -> Incumbents:
+        """The incumbents; if `by_test`, those with a test score, and their losses on the test part."""
+        if not by_test:
+            return self.incumbents
+        tested = self.incumbents.tested
+        to_loss = METRICS[self.run.header.metric].to_loss
+        losses = [to_loss(score) for score in tested.test_scores if score is not None]
+        return msgspec.structs.replace(tested, losses=losses)
+
+
+def comparable_traces(results: Path, traces: Sequence[Path], limits: RunLimits) -> list[Path]:
+    """Traces of other methods on the folds and seeds of these `traces`, under the same conditions.
+
+    Only runs that are done within the limits.
+    """
+    if not traces:  # nothing was run; the results folder may not exist
+        return []
+    requested = {_place(path): path for path in traces}
+    by_fold = {(learner, task, run): path for (learner, task, _, run), path in requested.items()}
+    accepted = []
+    for path in run_files(results).traces:
+        if len(path.relative_to(results).parts) != 4 or _place(path) in requested:
+            continue
+        learner, task, _, run_name = _place(path)
+        twin = by_fold.get((learner, task, run_name))
+        if twin is None:
+            continue
+        try:
+            run, other = cached_run(twin), cached_run(path)
+        except CfoBenchError:  # a report says what is wrong with it
+            continue
+        if run and other and is_done(other, limits) and not comparable(run, other, ("budget_seconds",)):
+            accepted.append(path)
+    return accepted
+
+
+def _place(path: Path) -> tuple[str, str, str, str]:
+    learner, task, method, run_name = path.parts[-4:]
+    return learner, task, method, run_name
 
 
 def summarise(paths: Iterable[Path], limits: RunLimits | None = None) -> list[SummaryRow]:
     """A run that went on for longer than the `limits` is read as if it had ended there."""
-    groups: dict[tuple[str, str], list[_Run]] = {}
+    groups: dict[tuple[str, str], list[_Scored]] = {}
     for path in paths:
-        found = outline_or_lines(path)
-        if found is not None and limits is not None and _is_longer(found, limits):
-            lines = lines_of(path)
-            found = lines and shortened(lines, limits.budget_seconds, limits.max_trials)
-        trials = from_outline(found) if isinstance(found, Outline) else None
-        if isinstance(found, Outline) and trials is None:
-            found = lines_of(path)
-        if found is None:
+        run = read_run(path)
+        if run is None:
             continue
-        if isinstance(found, Lines):
-            trials = digest_of_trials(found)
-        assert trials is not None
-        spec = found.header["spec"]
-        groups.setdefault((spec["learner"], spec["task"]), []).append(_run(found, trials))
+        if limits is not None and _is_longer(run, limits):
+            run = shortened(run, limits.budget_seconds, limits.max_trials)
+        has_failed = run.status is RunStatus.FAILED
+        scored = _Scored(run, NO_INCUMBENTS if has_failed else run.incumbents)
+        groups.setdefault((run.learner, run.task), []).append(scored)
     return [
         _row(*names, method, runs)
         for names, runs in groups.items()
-        for method in dict.fromkeys(run.method for run in runs)
+        for method in dict.fromkeys(scored.run.method for scored in runs)
     ]
 
 
-def _is_longer(found: Outline | Lines, limits: RunLimits) -> bool:
-    return limits_of(found.header["spec"]) != limits and (found.end is None or is_longer(found.end, limits))
+def _is_longer(run: Run, limits: RunLimits) -> bool:
+    return run.limits != limits and (run.end is None or is_longer(run.end, limits))
 
 
-def _run(found: Outline | Lines, trials: TrialDigest) -> _Run:
-    header, end = found.header, found.end
-    spec, reason = header["spec"], end["reason"] if end else None
-    steps = Steps([], [], [], [], [], {}) if reason == EndReason.ERROR else trials.steps
-    return _Run(
-        method=method_label(spec),
-        fold=spec["fold"],
-        seed=spec["seed"],
-        metric=header["metric"],
-        constant_loss=header["constant_loss"],
-        # As in the scores of a report: r2 is measured from 0, whatever the constant predictor has.
-        zero_loss=1.0 if header["problem"] == Problem.REGRESSION else header["constant_loss"],
-        steps=steps,
-        is_unfinished=reason in (None, EndReason.INTERRUPTED, EndReason.ERROR),
-        has_no_result=reason not in (None, EndReason.INTERRUPTED) and not steps.losses,
-        trials=trials.trials,
-        available=_elapsed(found) * spec.get("parallel", 1),
-        method_seconds=trials.method_seconds,
-        header={key: header[key] for key in ("spec", "program") if key in header},
-    )
-
-
-def _elapsed(found: Outline | Lines) -> float:
-    """Where the run's clock stood at the end or, without one, when the method had been told the last time."""
-    if isinstance(found, Outline) or found.end is not None:
-        assert found.end is not None
-        return float(found.end["elapsed"])
-    told = zip(found.columns["ended"], found.columns["tell_seconds"], strict=True)
-    return float(max((ended + (seconds or 0.0) for ended, seconds in told), default=0.0))
-
-
-def _row(learner: str, task: str, method: str, everyone: Sequence[_Run]) -> SummaryRow:
+def _row(learner: str, task: str, method: str, everyone: Sequence[_Scored]) -> SummaryRow:
     """The row of a method; `everyone` are the runs of all methods on the task."""
-    runs = [run for run in everyone if run.method == method]
-    others = [run for run in everyone if run.method not in (method, *NOT_COMPARED) and not run.is_unfinished]
-    scored = [run for run in runs if run.steps.losses]
-    validated = _counted(runs, others, by_test=False) if scored else {}
-    is_tested = any(tested(run.steps).seconds for run in scored)
+    runs = [scored for scored in everyone if scored.run.method == method]
+    others = [
+        scored
+        for scored in everyone
+        if scored.run.method not in (method, *NOT_COMPARED) and not scored.is_unfinished
+    ]
+    has_result = any(scored.incumbents.losses for scored in runs)
+    validated = _counted(runs, others, by_test=False) if has_result else {}
+    is_tested = any(scored.incumbents.tested.seconds for scored in runs)
     on_test = _counted(runs, others, by_test=True) if is_tested else {}
-    score_mean, score_sd = _over_folds(validated, runs[0].metric)
-    test_mean, test_sd = _over_folds(on_test, runs[0].metric)
-    available = sum(run.available for run in runs)
-    trips = round_trips((run.header, run.trials, run.available) for run in runs)
+    metric = runs[0].run.header.metric
+    score_mean, score_sd = _over_folds(validated, metric)
+    test_mean, test_sd = _over_folds(on_test, metric)
+    available = sum(scored.available_seconds for scored in runs)
+    trips = round_trips([scored.run for scored in runs])
     return SummaryRow(
         learner=learner,
         task=task,
         method=method,
-        folds=len({run.fold for run in runs}),
+        folds=len({scored.run.fold for scored in runs}),
         runs=len(runs),
-        unfinished=sum(run.is_unfinished for run in runs),
-        without_result=sum(run.has_no_result for run in runs),
-        metric=runs[0].metric,
+        unfinished=sum(scored.is_unfinished for scored in runs),
+        without_result=sum(scored.has_no_result for scored in runs),
+        metric=metric,
         score_mean=score_mean,
         score_sd=score_sd,
         test_score_mean=test_mean,
         test_score_sd=test_sd,
-        seconds_to_best=_seconds_to_best(on_test or validated, runs) if scored else None,
-        trials=statistics.fmean(run.trials for run in runs),
-        method_share=sum(run.method_seconds for run in runs) / available if available else None,
+        seconds_to_best=_seconds_to_best(on_test or validated, runs) if has_result else None,
+        trials=statistics.fmean(scored.run.n_trials for scored in runs),
+        method_share=(
+            sum(scored.run.digest.method_seconds for scored in runs) / available if available else None
+        ),
         round_trip_seconds=trips.seconds if trips else None,
         round_trip_share=trips.share if trips else None,
     )
 
 
-def _counted(runs: Sequence[_Run], others: Sequence[_Run], by_test: bool) -> dict[int, list[Steps]]:
-    """What counts of each run, by fold: its incumbents, or what stands in for a run without a result."""
-    found: dict[int, list[Steps]] = {}
-    for run in runs:
-        own = _steps(run, by_test)
-        if own.losses:
-            found.setdefault(run.fold, []).append(own)
-        elif run.has_no_result or run.steps.losses:
-            same = [one for one in others if (one.fold, one.seed) == (run.fold, run.seed)]
-            beside = [_steps(one, by_test) for one in same]
-            found.setdefault(run.fold, []).append(stand_in(beside, run.constant_loss))
-    return found
+def _counted(
+    runs: Sequence[_Scored], others: Sequence[_Scored], by_test: bool
+) -> dict[int, list[Incumbents]]:
+    """What counts of each run, by fold: its incumbents, or what is imputed for a run without a result."""
+    counted: dict[int, list[Incumbents]] = {}
+    for scored in runs:
+        run, incumbents = scored.run, scored.counting(by_test)
+        if not incumbents.losses and (scored.has_no_result or scored.incumbents.losses):
+            same_fold = [other for other in others if (other.run.fold, other.run.seed) == (run.fold, run.seed)]
+            beside = [other.counting(by_test) for other in same_fold]
+            incumbents = imputed(beside, run.header.constant_loss)
+        if incumbents.losses:
+            counted.setdefault(run.fold, []).append(incumbents)
+    return counted
 
 
-def _steps(run: _Run, by_test: bool) -> Steps:
-    """The incumbents of a run; if `by_test`, those with a test score, and their losses on the test part."""
-    if not by_test:
-        return run.steps
-    to_loss, steps = METRICS[run.metric].to_loss, tested(run.steps)
-    return replace(steps, losses=[to_loss(score) for score in steps.test_scores if score is not None])
-
-
-def _over_folds(folds: Mapping[int, Sequence[Steps]], metric: str) -> tuple[float | None, float | None]:
+def _over_folds(folds: Mapping[int, Sequence[Incumbents]], metric: str) -> tuple[float | None, float | None]:
     """Mean and standard deviation over folds of the mean final score over the seeds of each fold."""
     to_score = METRICS[metric].to_score
-    means = [statistics.fmean(to_score(steps.losses[-1]) for steps in own) for own in folds.values()]
+    means = [
+        statistics.fmean(to_score(incumbents.losses[-1]) for incumbents in seeds) for seeds in folds.values()
+    ]
     return (
         statistics.fmean(means) if means else None,
         statistics.stdev(means) if len(means) > 1 else None,
     )
 
 
-def _seconds_to_best(folds: Mapping[int, Sequence[Steps]], runs: Sequence[_Run]) -> float | None:
-    """When the mean over folds comes to stay within 0.05 % of where it ends, as the report has it."""
-    zeros = {run.fold: run.zero_loss for run in runs if run.fold in folds}
+def _seconds_to_best(folds: Mapping[int, Sequence[Incumbents]], runs: Sequence[_Scored]) -> float | None:
+    """When the mean over folds comes to stay within 0.05 % of its final value, as in the report."""
+    zeros = {scored.run.fold: scored.zero_loss for scored in runs if scored.run.fold in folds}
     moments, best = best_by_fold(
-        {fold: [(steps.seconds, steps.losses) for steps in own] for fold, own in folds.items()}
+        {fold: [(run.seconds, run.losses) for run in seeds] for fold, seeds in folds.items()}
     )
     means = best.mean(axis=0)
     target = reaching_loss(float(means[-1]), statistics.fmean(zeros.values()))
     return reached_at(moments, means, target)
+
+
+# --- methods that are separate programs -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrips:
+    """The bare round trips of a method that is a separate program. They are part of its overhead."""
+
+    command: str
+    seconds: float  # of one: the median over runs
+    share: float | None  # of the time: the mean over runs; None on the virtual clock, where they take no time
+
+    def in_words(self, method: str) -> str:
+        trips = f"{ROUND_TRIPS_PER_TRIAL} bare round trips per trial of {_milliseconds(self.seconds)} each"
+        if self.share is None:
+            return f"{method} is a separate program: the virtual clock does not count its {trips}."
+        return (
+            f"{method} is a separate program, and {trips} are part of its overhead: "
+            f"{self.share:.2%} of the time."
+        )
+
+
+def round_trips(runs: Iterable[Run]) -> RoundTrips | None:
+    """The round trips of a method's runs; None if it is no separate program."""
+    measured = [
+        (run, run.header.program, run.header.program.round_trip_seconds)
+        for run in runs
+        if run.header.program is not None and run.header.program.round_trip_seconds is not None
+    ]
+    if not measured:
+        return None
+    shares = [
+        min(ROUND_TRIPS_PER_TRIAL * run.n_trials * seconds / available, 1.0)
+        for run, _, seconds in measured
+        if run.spec.clock != "virtual" and (available := run.elapsed * run.spec.parallel) > 0
+    ]
+    return RoundTrips(
+        command=measured[0][1].command,
+        seconds=statistics.median(seconds for _, _, seconds in measured),
+        share=statistics.fmean(shares) if shares else None,
+    )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.{0 if seconds >= 0.01 else 2}f} ms"

@@ -1,0 +1,239 @@
+"""May two runs be compared? May a run be resumed? The only place that decides it.
+
+Each setting declares what it affects (`settings.setting(affects=…)`), and so does each fact in the header of
+a trace (`schema.described(…, affects=…)`). `comparable` and `resumable` follow from these declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from cfo_bench.errors import TraceError
+from cfo_bench.records import RunSpec, TaskFacts
+from cfo_bench.registry import label
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import Data, DataIdentity, Header
+from cfo_bench.settings import Affects
+
+# Limits of a run: how long it goes on. Only `extended` runs differ in them.
+LIMITS = ("budget_seconds", "max_trials")
+
+# Options that do not change the result of a run. The content of a surrogate's file is compared as its data.
+_OPTIONS_WITHOUT_EFFECT = ("answer_timeout_seconds", "surrogate_file")
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """Something that two runs may have to have in common."""
+
+    name: str  # the setting, or the fact of the header
+    plural: str  # its name in a warning about runs that differ in it
+    affects: Affects
+    of: Callable[[Header], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An aspect in which two runs differ, with both values as text."""
+
+    name: str
+    first: str
+    second: str
+
+
+def aspects(spec_type: type = RunSpec) -> list[Aspect]:
+    """Everything that affects comparison or resumption, in the order in which it is declared."""
+    settings = [
+        Aspect(one.name, one.metadata["plural"] or one.name, one.metadata["affects"], _of_spec(one.name))
+        for one in fields(spec_type)
+        if one.metadata.get("affects")
+    ]
+    return [*settings, *_facts(Header, ""), *_facts(Data, "data.")]
+
+
+def _of_spec(name: str) -> Callable[[Header], Any]:
+    special = {"holdout_share": _holdout_share, "clock": _clock, "learner_options": _learner_options}
+    return special.get(name, lambda header: getattr(header.spec, name))
+
+
+def _facts(record: type[msgspec.Struct], prefix: str) -> list[Aspect]:
+    """The facts of a header, or of its data, that affect anything."""
+    hints = get_type_hints(record, include_extras=True)
+    found = []
+    for name in record.__struct_fields__:
+        for meta in getattr(hints[name], "__metadata__", ()):
+            extra = meta.extra or {}
+            if extra.get("affects"):
+                of = _of_data(name) if prefix else _of_header(name)
+                found.append(Aspect(f"{prefix}{name}", extra["plural"] or name, extra["affects"], of))
+    return found
+
+
+def _of_header(name: str) -> Callable[[Header], Any]:
+    return lambda header: getattr(header, name)
+
+
+def _of_data(name: str) -> Callable[[Header], Any]:
+    return lambda header: getattr(header.data, name)
+
+
+def _holdout_share(header: Header) -> float | None:
+    return header.spec.holdout_share if header.spec.validation == "holdout" else None
+
+
+def _clock(header: Header) -> str:
+    """Times of an imported run that are not known to be real seconds are on a clock of their own."""
+    if header.imported is None or header.spec.clock == "wall":
+        return header.spec.clock
+    return f"imported ({header.imported.clock})"
+
+
+def _learner_options(header: Header) -> str:
+    return _as_text(header.spec.learner_options)
+
+
+def method_options(header: Header) -> str:
+    """The method with its options: two variants of one name may be of different methods."""
+    spec = header.spec
+    options = _as_text(spec.options)
+    return f"{label(spec.method)} {options}" if spec.variant else options
+
+
+def _as_text(options: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(dict(options), order="sorted").decode()
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+def comparison_aspects(spec_type: type = RunSpec) -> list[Aspect]:
+    """What all runs of a learner on a task must have in common to be compared."""
+    return [aspect for aspect in aspects(spec_type) if Affects.COMPARISON in aspect.affects]
+
+
+def comparable(first: Run, second: Run, ignoring: Collection[str] = ()) -> list[Difference]:
+    """Why two runs of a learner on a task may not be compared; empty if they may be.
+
+    The budget of a reference does not matter. Options of a method matter between its own runs only.
+
+    ignoring  names of settings that may differ
+    """
+    skipped = {*ignoring, *(("budget_seconds",) if first.is_reference or second.is_reference else ())}
+    found = [
+        Difference(aspect.name, shown(aspect.of(first.header)), shown(aspect.of(second.header)))
+        for aspect in comparison_aspects(type(first.spec))
+        if aspect.name not in skipped and aspect.of(first.header) != aspect.of(second.header)
+    ]
+    options = method_options(first.header), method_options(second.header)
+    if first.method == second.method and options[0] != options[1]:
+        found.append(Difference(f"options of {first.method}", *options))
+    return found
+
+
+def shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# --- resumption -----------------------------------------------------------------------------------
+
+
+def data_identity(facts: TaskFacts) -> DataIdentity:
+    """The facts that identify the data of a task."""
+    return DataIdentity(
+        sha256=facts.sha256,
+        target=facts.target,
+        problem=facts.problem,
+        dropped_columns=list(facts.dropped),
+        dropped_rows=facts.dropped_rows,
+    )
+
+
+def resumable(past: Header, spec: RunSpec, data: DataIdentity | None = None) -> list[Difference]:
+    """Why the run of a trace is not the requested one; empty if the trace may be resumed.
+
+    Limits are no reason: a run may be resumed with others. `data` is None if it is not known yet.
+    """
+    return _spec_differences(past.spec, spec) or ([] if data is None else data_differences(past.data, data))
+
+
+def same_run(first: Header, second: Header) -> list[Difference]:
+    """Why two traces are not copies of one run; empty if they are."""
+    found = _spec_differences(first.spec, second.spec, also=LIMITS)
+    origins = [
+        "a run" if header.imported is None else f"imported {header.imported.sha256[:12]}…"
+        for header in (first, second)
+    ]
+    if origins[0] != origins[1]:
+        found.append(Difference("origin", *origins))
+    return found or data_differences(first.data, second.data)
+
+
+def check_resumable(path: Path, past: Header, spec: RunSpec, data: DataIdentity | None = None) -> None:
+    """A TraceError if the trace belongs to another run."""
+    if differences := resumable(past, spec, data):
+        raise of_another_run(path, differences)
+
+
+def of_another_run(path: Path, differences: Sequence[Difference], remark: str = "") -> TraceError:
+    """The error for a trace that belongs to another run; the `remark` follows the differences."""
+    listed = "; ".join(f"{one.name} {one.first} there, {one.second} here" for one in differences)
+    return TraceError(
+        f"{path} belongs to another run ({listed}){remark}: use another --results, or --force to run it again"
+    )
+
+
+def _spec_differences(first: RunSpec, second: RunSpec, also: Sequence[str] = ()) -> list[Difference]:
+    """A setting that an older version did not know has its default."""
+    names = [
+        one.name
+        for one in fields(second)
+        if Affects.RESUME in one.metadata.get("affects", Affects.NOTHING) or one.name in also
+    ]
+    defaults = {one.name: one.default for one in fields(second) if one.default is not MISSING}
+    old, new = (
+        {name: getattr(spec, name, defaults.get(name)) for name in names} | _options(spec)
+        for spec in (first, second)
+    )
+    return [
+        Difference(name, repr(old.get(name)), repr(new.get(name)))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _options(spec: RunSpec) -> dict[str, Any]:
+    """Each option of the method and the learner by its own name."""
+    return {
+        f"option {key}": value
+        for options in (spec.options, spec.learner_options)
+        for key, value in options.items()
+        if key not in _OPTIONS_WITHOUT_EFFECT
+    }
+
+
+def data_differences(first: DataIdentity, second: DataIdentity) -> list[Difference]:
+    """The facts in which the data of two runs differs. A fact that one of them does not state is the same.
+
+    The hash depends on the target, the problem and what was dropped, and is named only if these are the same.
+    """
+    names = [one.name.removeprefix("data.") for one in aspects() if one.name.startswith("data.")]
+    found = [
+        Difference(name, repr(old), repr(new))
+        for name in names
+        if name not in ("sha256", "recording")
+        and (old := _plain(getattr(first, name, None))) is not None
+        and (new := _plain(getattr(second, name, None))) is not None
+        and old != new
+    ]
+    if not found and first.sha256 and second.sha256 and first.sha256 != second.sha256:
+        found = [Difference("data", f"{first.sha256[:12]}…", f"{second.sha256[:12]}…")]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, str) else value
