@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from cfo_bench import quantities
 from cfo_bench.errors import UnknownNameError, UserError, told_at
-from cfo_bench.yaml_file import Marked
+from cfo_bench.marked import Marked
 
 Schema = dict[str, Any]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
+from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, Fold, Learner, RecordedFold, TaskFacts
 
 # Predicted seconds can be 0 or less. A trial that took none would keep the virtual clock from moving, and a
@@ -63,3 +64,24 @@ class RecordedLearner(Learner, Protocol):
 
 def is_recorded(learner: Learner) -> TypeGuard[RecordedLearner]:
     return getattr(learner, "recording", None) is not None
+
+
+def check_recording(learner: str, recording: str | None, ref: DataRef) -> None:
+    """Whether a task is for a learner: a recording only for its own, data only for those that train.
+
+    `recording` is the learner's, None if it has none.
+    """
+    if recording is not None and not (ref.recorded_folds and ref.source == recording):
+        remedy = (
+            "give --surrogate FILE"
+            if recording == "surrogate"
+            else f"give --task '{recording}:*' or one of these (see cfo-bench tasks)"
+        )
+        raise UserError(
+            f"learner {learner!r} answers from a recording, and has none of task {ref.task!r}: {remedy}"
+        )
+    if recording is None and ref.recorded_folds:
+        raise UserError(
+            f"task {ref.task!r} is a recording, and learner {learner!r} does not answer from it: "
+            f"give the --learner that cfo-bench tasks show {ref.task} names"
+        )

@@ -10,9 +10,10 @@ from cfo_bench.errors import CfoBenchError, RunError, TraceError, UserError, des
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import RunSpec
-from cfo_bench.report.reading.digest import Digest, digest_of
 from cfo_bench.results import trace
 from cfo_bench.results.shortening import shortened
+from cfo_bench.results.trial_digest import digest_of_trials
+from cfo_bench.results.validation import Lines
 from cfo_bench.run.resume import replay
 from cfo_bench.run.search import Limits, Referee
 from cfo_bench.space import Space
@@ -58,8 +59,8 @@ def replay_trace(path: Path, budgets: tuple[float, ...] = ()) -> Replayed:
     _check(path, found, spec)
     lines = trace.lines_of(path)
     assert lines is not None
-    digests = [digest_of(path, lines), *(digest_of(path, shortened(lines, budget)) for budget in budgets)]
-    return Replayed(spec, header["metric"], [_standing(one) for one in digests])
+    cut = [lines, *(shortened(lines, budget) for budget in budgets)]
+    return Replayed(spec, header["metric"], [_standing(one) for one in cut])
 
 
 def _check(path: Path, found: trace.Trace, spec: RunSpec) -> None:
@@ -96,9 +97,10 @@ def _check(path: Path, found: trace.Trace, spec: RunSpec) -> None:
         raise RunError(f"{path} does not follow from its method and seed: {describe(error)}") from None
 
 
-def _standing(one: Digest) -> AtBudget:
-    steps = one.steps
+def _standing(lines: Lines) -> AtBudget:
+    digest = digest_of_trials(lines)
+    budget, steps = float(lines.header["spec"]["budget_seconds"]), digest.steps
     if not steps.losses:
-        return AtBudget(one.budget_seconds, one.trials, None, None, None)
-    score = METRICS[one.metric].to_score(steps.losses[-1])
-    return AtBudget(one.budget_seconds, one.trials, steps.losses[-1], score, steps.seconds[-1])
+        return AtBudget(budget, digest.trials, None, None, None)
+    score = METRICS[lines.header["metric"]].to_score(steps.losses[-1])
+    return AtBudget(budget, digest.trials, steps.losses[-1], score, steps.seconds[-1])

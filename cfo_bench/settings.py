@@ -13,6 +13,7 @@ from typing import Any
 
 from cfo_bench.kinds import Count, Duration, Flag, Kind, Memory, OneOf, Schema, Share
 
+DEFAULT_LEARNER, DEFAULT_SEED = "xgboost", 0
 DEFAULT_N_FOLDS = 10  # where a task has no official folds
 CLOCKS = ("wall", "virtual")
 VALIDATIONS = ("fold", "holdout")

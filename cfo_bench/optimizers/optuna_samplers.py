@@ -17,8 +17,6 @@ from cfo_bench.space import Categorical, Int, Param, Space
 
 # The largest loss that a sampler with a model is told: its square is still a finite number.
 LARGEST_LOSS = 1e100
-# The versions of optuna whose TPE was compared with our fast one; of another, its own is taken.
-COMPARED_VERSIONS = ("5.0.",)
 
 
 class OptunaMethod(Packaged[Any]):
@@ -93,7 +91,9 @@ class OptunaTPE(OptunaMethod):
         check_flag("multivariate", multivariate)
 
         def sampler(_: Mapping[str, Any]) -> Any:
-            return _tpe_class(parallel)(
+            from optuna.samplers import TPESampler
+
+            return TPESampler(
                 n_startup_trials=n_startup_trials,
                 n_ei_candidates=n_ei_candidates,
                 multivariate=multivariate,
@@ -226,20 +226,6 @@ def no_announcements() -> Iterator[None]:
         yield
     finally:
         optuna.logging.set_verbosity(level)
-
-
-def _tpe_class(parallel: int) -> type[Any]:
-    """optuna's TPE, or the fast one where that suggests the same.
-
-    With several trials at once, the model also has those under way, which the fast one does not know of.
-    """
-    import optuna
-
-    if parallel > 1 or not optuna.__version__.startswith(COMPARED_VERSIONS):
-        return optuna.samplers.TPESampler
-    from cfo_bench.optimizers.fast_tpe import FastTPESampler
-
-    return FastTPESampler
 
 
 def _distribution(param: Param) -> Any:

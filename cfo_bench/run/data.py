@@ -6,7 +6,7 @@ from cfo_bench import tasks
 from cfo_bench.errors import UserError
 from cfo_bench.recording import RecordedLearner, RecordedTask, is_recorded
 from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
-from cfo_bench.suite.checks import check_recording
+from cfo_bench.recording import check_recording
 from cfo_bench.tasks.folds import check_choice
 
 

@@ -6,7 +6,7 @@ from cfo_bench.errors import UserError
 from cfo_bench.learners import LEARNERS, REFERENCES
 from cfo_bench.optimizers import METHODS
 from cfo_bench.recording import is_recorded
-from cfo_bench.records import DataRef, Learner, RunSpec, TaskFacts
+from cfo_bench.records import Learner, RunSpec, TaskFacts
 
 # Methods prepare something for each trial at once.
 MOST_PARALLEL = 1_000
@@ -52,27 +52,6 @@ def check_clock(spec: RunSpec, learner: Learner) -> None:
         raise UserError(
             f"--validation holdout: learner {spec.learner!r} answers from a recording, which has no rows to "
             "hold out: leave --validation at fold"
-        )
-
-
-def check_recording(learner: str, recording: str | None, ref: DataRef) -> None:
-    """Whether a task is for a learner: a recording only for its own, data only for those that train.
-
-    `recording` is the learner's, None if it has none.
-    """
-    if recording is not None and not (ref.recorded_folds and ref.source == recording):
-        remedy = (
-            "give --surrogate FILE"
-            if recording == "surrogate"
-            else f"give --task '{recording}:*' or one of these (see cfo-bench tasks)"
-        )
-        raise UserError(
-            f"learner {learner!r} answers from a recording, and has none of task {ref.task!r}: {remedy}"
-        )
-    if recording is None and ref.recorded_folds:
-        raise UserError(
-            f"task {ref.task!r} is a recording, and learner {learner!r} does not answer from it: "
-            f"give the --learner that cfo-bench tasks show {ref.task} names"
         )
 
 

@@ -11,7 +11,7 @@ from cfo_bench.errors import UserError, told_at
 from cfo_bench.kinds import Kind, Schema, Several, Text, is_text
 from cfo_bench.registry import Registry, label
 from cfo_bench.suite.key_values import as_option, parse_options, split_list
-from cfo_bench.yaml_file import Marked
+from cfo_bench.marked import Marked
 
 # The tags that an editor offers; a task table may have others.
 _TAGS = ("paper", "binary", "multiclass", "classification", "regression", "small", "large", "bundled")

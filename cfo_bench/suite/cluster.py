@@ -10,7 +10,7 @@ from cfo_bench.errors import UnknownNameError, told_at
 from cfo_bench.kinds import Count, Kind, OneOf, Schema, Text
 from cfo_bench.settings import setting, settings_of
 from cfo_bench.suite.choices import Options
-from cfo_bench.yaml_file import Marked, mark
+from cfo_bench.marked import Marked, mark
 
 BATCH_SYSTEMS = ("slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab")
 CLUSTER_KINDS = ("local", "join", *BATCH_SYSTEMS)

@@ -8,8 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from cfo_bench.records import DataRef, RunSpec
-from cfo_bench.settings import Settings, settings_of
-from cfo_bench.suite.model import DEFAULTS
+from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, settings_of
 
 _DEFAULTS = {one.name: one.default for one in fields(RunSpec)}
 
@@ -26,9 +25,9 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
         words += ["--task", spec.task]
     words += ["--method", spec.method, *(["--name", spec.variant] if spec.variant else [])]
     words += ["--budget", _word(spec.budget_seconds), "--folds", str(spec.fold)]
-    if spec.learner != DEFAULTS.learners[0].name:
+    if spec.learner != DEFAULT_LEARNER:
         words += ["--learner", spec.learner]
-    if (spec.seed,) != DEFAULTS.seeds:
+    if spec.seed != DEFAULT_SEED:
         words += ["--seed", str(spec.seed)]
     for one in settings_of(Settings):
         value = getattr(spec, one.name)

@@ -14,7 +14,7 @@ from cfo_bench.records import DataRef, Problem, RunSpec
 from cfo_bench.registry import is_in_file
 from cfo_bench.run_id import run_id
 from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
-from cfo_bench.suite.checks import check_recording
+from cfo_bench.recording import check_recording
 from cfo_bench.suite.folds import parse_folds
 from cfo_bench.suite.model import Choice, Pick, Suite
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cfo_bench.errors import UserError
 from cfo_bench.kinds import Kind, Parsed, Schema, Several, UpTo
-from cfo_bench.yaml_file import Marked
+from cfo_bench.marked import Marked
 
 _SOME = "[0-9]{1,18}(-[0-9]{1,18})?"
 # More make no sense, and a list of all runs would not fit into memory.

@@ -9,13 +9,11 @@ from typing import Any
 
 from cfo_bench.kinds import Count, FilePath, Flag, OneOf, Several, Text, UpTo
 from cfo_bench.records import Problem
-from cfo_bench.settings import Settings, setting, settings_of
+from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, setting, settings_of
 from cfo_bench.suite.choices import Choice, Named, Options, Pick, Tasks
 from cfo_bench.suite.cluster import CLUSTER_KINDS, Cluster, ClusterKeys
 from cfo_bench.suite.folds import Folds
-from cfo_bench.yaml_file import mark
-
-__all__ = ["CLUSTER_KINDS", "DEFAULTS", "OF_OWN_DATA", "Choice", "Cluster", "Pick", "Suite"]
+from cfo_bench.marked import mark
 
 # The fields that say what a file of one's own is, besides its path.
 OF_OWN_DATA = ("data_file", "target", "problem", "drop", "drop_missing_target")
@@ -28,7 +26,7 @@ class Grid:
 
     # fmt: off
     learners: tuple[Choice, ...] = setting(
-        (Choice("xgboost"),), Several(Named("learner")),
+        (Choice(DEFAULT_LEARNER),), Several(Named("learner")),
         "A model to tune (see `cfo-bench learners`); can be repeated.", flag="--learner",
         in_file="Models to tune: one or several of `cfo-bench learners`.",
     )
@@ -53,7 +51,7 @@ class Grid:
         in_file="Folds to run: all, 0, 0-4 or 0,3, or a list of numbers.",
     )
     seeds: tuple[int, ...] = setting(
-        (0,), Several(UpTo("seed", 2**32 - 1)),
+        (DEFAULT_SEED,), Several(UpTo("seed", 2**32 - 1)),
         "Seed of folds, methods and models; can be repeated.", flag="--seed",
         in_file="Seeds of folds, methods and models.",
     )

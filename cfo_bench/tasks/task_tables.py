@@ -17,7 +17,7 @@ from cfo_bench import yaml_file
 from cfo_bench.errors import DataError, UnknownNameError, did_you_mean, told_at
 from cfo_bench.records import Problem
 from cfo_bench.tasks.sources.origins import Origin, parse_origin
-from cfo_bench.yaml_file import Marked
+from cfo_bench.marked import Marked
 
 # A task with this many rows is large; about half of the paper's tasks are.
 LARGE_ROWS = 30_000
