@@ -2,27 +2,142 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, get_type_hints
 from urllib.parse import unquote
 
+import orjson
+
 from cfo_bench.clock import unix_now
-from cfo_bench.errors import TraceError, UserError
-from cfo_bench.records import EndReason, RunLimits
-from cfo_bench.registry import label
-from cfo_bench.results import plan
-from cfo_bench.results.doubles import doubled
-from cfo_bench.results.files import PAGE_SUFFIX, TRACE_SUFFIX, stamp
-from cfo_bench.results.folder import is_held, run_files
+from cfo_bench.errors import NoLocksError, TraceError, UserError
+from cfo_bench.files.locks import lock
+from cfo_bench.files.writing import open_file, read_regular
+from cfo_bench.records import EndReason, RunLimits, RunSpec, method_label, run_id
+from cfo_bench.registry import fits, label
+from cfo_bench.results.folder import PAGE_SUFFIX, TRACE_SUFFIX, doubled, is_held, run_files, stamp
 from cfo_bench.results.limits import has_final_end, is_done, reached
 from cfo_bench.results.outline import Outline
 from cfo_bench.results.trace import outline_or_lines
 from cfo_bench.results.validation import Lines
-from cfo_bench.run_id import method_label
+
+# --- plan ------------------------------------------------------------------------------------------
+# The plan of a results folder: which runs were asked for. It shows which of them have not started.
+
+
+# Without the suffix of a trace: every file that has it is taken for one.
+FILE_NAME = "runs.plan"
+# The most trials of a run in a plan by an older version, which did not write them down.
+NOT_SAID = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run that was asked for."""
+
+    id: str  # see trace.run_id
+    learner: str
+    task: str
+    method: str
+    fold: int
+    seed: int
+    budget_seconds: float
+    clock: str
+    max_trials: int | None = NOT_SAID
+    error: str | None = None  # why it failed, if it failed before it had a trace
+
+
+def record_plan(results: Path, specs: Sequence[RunSpec]) -> None:
+    """Adds runs to the plan, unless they are in it as they are; several commands may do so at once."""
+    plan_note(results, [_planned(spec) for spec in specs])
+
+
+def record_failure(results: Path, spec: RunSpec, error: str) -> None:
+    """Adds to the plan why a run failed before its first line. If it is asked for again, it waits again."""
+    with suppress(OSError, NoLocksError), _locked(results) as file:
+        _append(file, [_planned(spec, error)])
+
+
+def plan_note(results: Path, runs: Sequence[Planned]) -> None:
+    """Adds runs to the plan; NoLocksError where the file system has no locks.
+
+    A folder that can't be written to is no error here: the first run reports it.
+    """
+    if not runs:
+        return
+    with suppress(OSError), _locked(results) as file:
+        file.seek(0)
+        known = _parse(file.read())
+        _append(file, [run for run in runs if known.get(run.id) != run])
+
+
+def _planned(spec: RunSpec, error: str | None = None) -> Planned:
+    return Planned(
+        id=run_id(spec),
+        learner=label(spec.learner),
+        task=label(spec.task),
+        method=method_label(spec),
+        fold=spec.fold,
+        seed=spec.seed,
+        budget_seconds=float(spec.budget_seconds),
+        clock=spec.clock,
+        max_trials=spec.max_trials,
+        error=error,
+    )
+
+
+@contextmanager
+def _locked(results: Path) -> Iterator[BinaryIO]:
+    results.mkdir(parents=True, exist_ok=True)
+    path = results / FILE_NAME
+    if path.is_symlink():
+        raise UserError(f"{path} is a link, and links are not followed: remove it")
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no regular file")  # a pipe would never end
+    with open(open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab+") as file:
+        lock(file.fileno(), path, patience_seconds=math.inf)
+        yield file
+
+
+def _append(file: BinaryIO, runs: Sequence[Planned]) -> None:
+    # What a killed writer left of a line becomes a line of its own, which readers ignore.
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    torn = b"\n" if file.read() not in (b"", b"\n") else b""
+    if runs:
+        file.write(torn + b"".join(orjson.dumps(run, option=orjson.OPT_APPEND_NEWLINE) for run in runs))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_plan(results: Path) -> list[Planned]:
+    """Every run that was asked for, each by its last line; empty where there is no plan."""
+    try:
+        return list(_parse(read_regular(results / FILE_NAME)).values())
+    except OSError:
+        return []
+
+
+def _parse(data: bytes) -> dict[str, Planned]:
+    found: dict[str, Planned] = {}
+    for line in data.splitlines():
+        with suppress(ValueError, KeyError, TypeError):  # a torn line, or not one of ours
+            row = orjson.loads(line)
+            run = Planned(**{name: row[name] for name in _TYPES if name in row})
+            if all(fits(getattr(run, name), kind) for name, kind in _TYPES.items()):
+                found[run.id] = run
+    return found
+
+
+_TYPES = get_type_hints(Planned)
+
+
+# --- status ----------------------------------------------------------------------------------------
 
 
 class RunState(StrEnum):
@@ -124,15 +239,15 @@ class Watch:
     def _look_at(self, results: Path) -> FolderStatus:
         """The runs of one folder, those that it has or should have."""
         listed = run_files(results)
-        planned = {run.id: run for run in plan.read(results)}
+        planned = {run.id: run for run in read_plan(results)}
         if not listed.runs and not planned and not listed.unreadable:
             raise UserError(
                 f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
             )
         runs: list[RunStatus] = []
         unreadable = list(listed.unreadable)
-        for run_id, suffixes in sorted(listed.runs.items()):
-            path = results / f"{run_id}{TRACE_SUFFIX}"
+        for name, suffixes in sorted(listed.runs.items()):
+            path = results / f"{name}{TRACE_SUFFIX}"
             try:
                 found = self._of_trace(path) if TRACE_SUFFIX in suffixes else None
             except TraceError as error:
@@ -140,7 +255,7 @@ class Watch:
                 continue
             is_over = found is not None and found.run.progress is not RunState.INTERRUPTED
             is_running = (PAGE_SUFFIX in suffixes or not is_over) and is_held(path)
-            asked = planned.get(run_id)
+            asked = planned.get(name)
             if found is not None:
                 run = _asked(found, asked)
                 runs.append(_running(run, found) if is_running else run)
@@ -148,7 +263,7 @@ class Watch:
                 runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
             else:
                 continue
-            planned.pop(run_id, None)
+            planned.pop(name, None)
         runs += map(_of_plan, planned.values())
         return FolderStatus(runs, unreadable + _doubled(runs))
 
@@ -239,14 +354,14 @@ def _running(run: RunStatus, found: _InTrace) -> RunStatus:
     return replace(run, progress=RunState.RUNNING, reason=None, elapsed=elapsed)
 
 
-def _asked(found: _InTrace, planned: plan.Planned | None) -> RunStatus:
+def _asked(found: _InTrace, planned: Planned | None) -> RunStatus:
     """The run as it was last asked for: one that is done may have been given a longer budget since, or more
     trials.
     """
     run = found.run
     if planned is None or run.progress is not RunState.DONE:
         return run
-    max_trials = run.max_trials if planned.max_trials == plan.NOT_SAID else planned.max_trials
+    max_trials = run.max_trials if planned.max_trials == NOT_SAID else planned.max_trials
     if is_done(found.header, found.last, RunLimits(planned.budget_seconds, max_trials)):
         return run
     return replace(
@@ -269,7 +384,7 @@ def _of_path(path: Path, is_running: bool) -> RunStatus | None:
     return RunStatus(unquote(learner), unquote(task), unquote(method), fold, seed, progress, path=str(path))
 
 
-def _of_plan(run: plan.Planned) -> RunStatus:
+def _of_plan(run: Planned) -> RunStatus:
     return RunStatus(
         run.learner,
         run.task,

@@ -17,16 +17,15 @@ from typing import Any, Self
 import orjson
 
 from cfo_bench.errors import RunError, SpaceError, TraceError
-from cfo_bench.locks import lock
-from cfo_bench.records import EndReason, EndRecord, Pause, ResumeRecord, RunSpec, Status, TrialRecord
+from cfo_bench.files.locks import lock
+from cfo_bench.files.writing import open_file, read_regular, write_whole
+from cfo_bench.records import EndReason, EndRecord, Pause, ResumeRecord, RunSpec, Status, TrialRecord, run_id
 from cfo_bench.results.digest_in_trace import sealed
-from cfo_bench.results.files import INTERRUPTED_SUFFIX, REPLACED_SUFFIX, TRACE_SUFFIX, kept_path, stamp
+from cfo_bench.results.folder import INTERRUPTED_SUFFIX, REPLACED_SUFFIX, TRACE_SUFFIX, kept_path, stamp
 from cfo_bench.results.line_types import BadLineError, check_trial
 from cfo_bench.results.other_lines import SCHEMA_VERSION as SCHEMA_VERSION
 from cfo_bench.results.outline import Outline, outline
 from cfo_bench.results.validation import Lines, check, check_ends
-from cfo_bench.run_id import run_id
-from cfo_bench.safe_writing import open_file, read_regular, write_whole
 from cfo_bench.space import Config, Space
 
 # How long a writer waits for the lock: the last one may be a killed process that takes a moment to die.
