@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.figures import figure
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
+from cfo_bench.optimizers.baselines import RandomSearch
 from cfo_bench.optimizers.cfo import CFO
-from cfo_bench.optimizers.random_search import RandomSearch
 from cfo_bench.records import Optimizer, Result
 from cfo_bench.space import Categorical, Config, Int
 

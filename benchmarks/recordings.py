@@ -21,19 +21,19 @@ from typing import Any
 
 from benchmarks.figures import figure
 from cfo_bench.clock import Deadline, VirtualClock, process_seconds
-from cfo_bench.learners.recorded.tables import HPOBenchMLP
+from cfo_bench.engines.suite_runs import run_suite
+from cfo_bench.learners.recorded import HPOBenchMLP
+from cfo_bench.machine.fork_server import running_server
 from cfo_bench.optimizers import METHODS
 from cfo_bench.recordings import yahpo_folder
 from cfo_bench.records import RunSpec
-from cfo_bench.results.files import page_path
+from cfo_bench.results.folder import page_path
 from cfo_bench.results.trace import TraceWriter
 from cfo_bench.run import runner
-from cfo_bench.run.fork_server import running_server
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from cfo_bench.run.process import Output
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite_execution import run_suite
 from cfo_bench.tasks import resolve
 
 TRIALS = 5_000

@@ -82,7 +82,7 @@ def smac(name: str, checkpoints: Sequence[int]) -> list[float]:
     """A training of the forest and the eight configurations that come of it."""
     from smac.runhistory import TrialInfo, TrialValue
 
-    from cfo_bench.optimizers.config_space import configuration
+    from cfo_bench.optimizers.packaged import configuration
 
     found = []
     for n in checkpoints:
@@ -134,7 +134,7 @@ def gaussian_variances() -> tuple[float, float]:
 
 def smac_forest(option: str, value: int | None) -> tuple[float, float]:
     """40 trials of SMAC with an option of its forest as smac has it, and as we do."""
-    from cfo_bench.optimizers.smac_forest import SMAC
+    from cfo_bench.optimizers.smac import SMAC
 
     class Theirs(dict[str, Any]):
         """smac's options, with one that nobody can set."""
@@ -157,7 +157,7 @@ def bohb_draws() -> tuple[float, float]:
     import scipy.stats
     from hpbandster.optimizers.config_generators import bohb
 
-    from cfo_bench.optimizers.bandster import BOHB
+    from cfo_bench.optimizers.bohb import BOHB
 
     def once(ours: bool) -> float:
         method = BOHB(SPACE, START, 0)

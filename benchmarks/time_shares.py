@@ -30,7 +30,7 @@ from cfo_bench.report.reading.load import load
 from cfo_bench.results import trace
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from cfo_bench.run.process import Output
 
 METHODS = ("cfo", "rs", "smac", "gpei", "gpeips", "bohb")

@@ -45,20 +45,19 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from cfo_bench.best_models import best_configurations, fit_best, load_model, python_script
-    from cfo_bench.comparing import compare
+    from cfo_bench.comparison.compare import compare
+    from cfo_bench.engines.suite_runs import run_suite, runs_of
     from cfo_bench.exchange.exporting import export_to_deepcave, export_to_optuna, export_trials
     from cfo_bench.exchange.importing import import_trials
     from cfo_bench.minimization import minimize
+    from cfo_bench.models.best import best_configurations, fit_best, load_model, python_script
     from cfo_bench.optimizers.cfo import CFO
     from cfo_bench.records import Result, Status, Trial
-    from cfo_bench.reports import write_report
-    from cfo_bench.result_frames import load_results
+    from cfo_bench.report.library import write_report
+    from cfo_bench.results.frames import load_results
     from cfo_bench.space import Categorical, Float, Int, Space
     from cfo_bench.suite.model import Choice, Suite
-    from cfo_bench.suite_execution import run_suite
-    from cfo_bench.suite_runs import runs_of
-    from cfo_bench.surrogate_fits import fit_surrogate
+    from cfo_bench.surrogates.library import fit_surrogate
 
 # Where each public name lives: loaded at first use, so that `cfo-bench --help` stays light.
 _HOME = {
@@ -72,21 +71,21 @@ _HOME = {
     "Status": "cfo_bench.records",
     "Suite": "cfo_bench.suite.model",
     "Trial": "cfo_bench.records",
-    "best_configurations": "cfo_bench.best_models",
-    "compare": "cfo_bench.comparing",
+    "best_configurations": "cfo_bench.models.best",
+    "compare": "cfo_bench.comparison.compare",
     "export_to_deepcave": "cfo_bench.exchange.exporting",
     "export_to_optuna": "cfo_bench.exchange.exporting",
     "export_trials": "cfo_bench.exchange.exporting",
-    "fit_best": "cfo_bench.best_models",
-    "fit_surrogate": "cfo_bench.surrogate_fits",
+    "fit_best": "cfo_bench.models.best",
+    "fit_surrogate": "cfo_bench.surrogates.library",
     "import_trials": "cfo_bench.exchange.importing",
-    "load_model": "cfo_bench.best_models",
-    "load_results": "cfo_bench.result_frames",
+    "load_model": "cfo_bench.models.best",
+    "load_results": "cfo_bench.results.frames",
     "minimize": "cfo_bench.minimization",
-    "python_script": "cfo_bench.best_models",
-    "run_suite": "cfo_bench.suite_execution",
-    "runs_of": "cfo_bench.suite_runs",
-    "write_report": "cfo_bench.reports",
+    "python_script": "cfo_bench.models.best",
+    "run_suite": "cfo_bench.engines.suite_runs",
+    "runs_of": "cfo_bench.engines.suite_runs",
+    "write_report": "cfo_bench.report.library",
 }
 
 

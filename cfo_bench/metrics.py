@@ -14,6 +14,9 @@ import numpy as np
 
 from cfo_bench.records import Problem
 
+# --- metrics ---------------------------------------------------------------------------------------
+
+
 Array = np.ndarray[Any, Any]
 
 
@@ -111,3 +114,26 @@ def constant_loss(problem: Problem, train_y: Array, valid_y: Array, n_classes: i
         prior = np.bincount(train_y, minlength=n_classes) / len(train_y)
         return metric.loss(valid_y, np.tile(prior, (len(valid_y), 1)))
     return metric.loss(valid_y, np.full(len(valid_y), float(np.mean(train_y, dtype=np.float64))))
+
+
+# --- metric names ----------------------------------------------------------------------------------
+# Metrics as people write them, the losses made of them, and the lowest and the highest score possible.
+
+
+METRIC_NAMES = {
+    "auc": "AUC",
+    "log_loss": "log-loss",
+    "r2": "r2",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "mse": "mean squared error",
+}
+LOSS_NAMES = {
+    "auc": "1 − AUC",
+    "log_loss": "log-loss",
+    "r2": "1 − r2",
+    "accuracy": "1 − accuracy",
+    "balanced_accuracy": "1 − balanced accuracy",
+    "mse": "mean squared error",
+}
+METRIC_BOUNDS = {name: metric.bounds for name, metric in METRICS.items()}

@@ -11,7 +11,7 @@ from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import OptionError, RunError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Result, Trial
-from cfo_bench.run.search import Limits, Referee, search
+from cfo_bench.run.loop import Limits, Referee, search
 from cfo_bench.space import Config, Space
 
 

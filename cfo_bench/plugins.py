@@ -26,10 +26,8 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench.clock import Deadline
 from cfo_bench.engines import Engine
 from cfo_bench.errors import DataError, Exhausted, OptionError, SpaceError, UserError
-from cfo_bench.learners.attempt import FitAndPredict, OutOfTime, attempt
-from cfo_bench.learners.attempt import check as check_deadline
 from cfo_bench.learners.dense import DenseObjective, DenseRows, dense_levels
-from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.learners.evaluation import FitAndPredict, OutOfTime, attempt, check_deadline, shuffled_order
 from cfo_bench.metrics import METRICS, Array, Metric
 from cfo_bench.records import (
     Fold,
@@ -46,23 +44,22 @@ from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
 from cfo_bench.tasks.sources.plugins import TaskSource
 
 if TYPE_CHECKING:
-    from cfo_bench.engines.interrupts import signals_into
-    from cfo_bench.engines.listener import Active, Listener
+    from cfo_bench.engines.loop import Active, Listener, signals_into
     from cfo_bench.errors import Interrupted
     from cfo_bench.run.job import Job
     from cfo_bench.run.supervisor import Outcome, Stop, Verdict, already_done, supervise
 
 # Where the names for engines are, as "module:name": these modules load everything that a run needs.
 _LOADED_AT_FIRST_USE = {
-    "Active": "cfo_bench.engines.listener:Active",
+    "Active": "cfo_bench.engines.loop:Active",
     "Interrupted": "cfo_bench.errors:Interrupted",
     "Job": "cfo_bench.run.job:Job",
-    "Listener": "cfo_bench.engines.listener:Listener",
+    "Listener": "cfo_bench.engines.loop:Listener",
     "Outcome": "cfo_bench.run.supervisor:Outcome",
     "Stop": "cfo_bench.run.supervisor:Stop",
     "Verdict": "cfo_bench.run.supervisor:Verdict",
     "already_done": "cfo_bench.run.supervisor:already_done",
-    "signals_into": "cfo_bench.engines.interrupts:signals_into",
+    "signals_into": "cfo_bench.engines.loop:signals_into",
     "supervise": "cfo_bench.run.supervisor:supervise",
 }
 

@@ -13,13 +13,15 @@ import importlib
 import importlib.util
 import inspect
 import re
+import shlex
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from cfo_bench.annotations import constructors, documented_parameters, fits, in_words, parameter_types
 from cfo_bench.errors import (
     MissingPackageError,
     OptionError,
@@ -28,7 +30,176 @@ from cfo_bench.errors import (
     describe,
     did_you_mean,
 )
-from cfo_bench.program_names import beside, existing_program, is_program, program_label
+
+# --- annotations -----------------------------------------------------------------------------------
+# The parameters of a class's constructor: which there are, and whether a value fits its annotation.
+#
+# The values come from a command line or a file.
+
+
+_PARAMETER = re.compile(r"(?P<name>[a-z_][a-z0-9_]*) {2,}(?P<text>\S.*)")
+
+_WORDS: dict[Any, str] = {
+    bool: "true or false",
+    float: "a number",
+    int: "a whole number",
+    str: "text",
+    NoneType: "null",
+    list: "a list",
+    Any: "anything",
+}
+
+
+def parameter_types(cls: type[Any]) -> dict[str, Any]:
+    """The annotations of a constructor; none if one of them names a type that only type checkers import."""
+    types: dict[str, Any] = {}
+    try:
+        for constructor in constructors(cls):
+            types |= get_type_hints(constructor)
+    except NameError:
+        return {}
+    return types
+
+
+def constructors(cls: type[Any]) -> list[Callable[..., None]]:
+    """What a class takes options by: its constructor, after that of the class it extends if it passes
+    `**options` on to that one.
+    """
+    found: list[Callable[..., None]] = []
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            found.insert(0, vars(base)["__init__"])
+            parameters = inspect.signature(found[0]).parameters.values()
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+                break
+    return found
+
+
+def documented_parameters(cls: type[Any]) -> dict[str, str]:
+    """What the docstrings of a class, and of those that it extends, say about each parameter."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        found |= split_docstring(vars(base).get("__doc__"))[1]
+    return found
+
+
+def split_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
+    """The prose of a docstring, and what it says about each parameter.
+
+    A parameter has a line of its own: its name, two spaces or more, and what it does. Lines that are
+    indented further continue it. What a function returns is called `returns`.
+    """
+    prose, found, name = [], dict[str, str](), ""
+    for line in inspect.cleandoc(docstring or "").splitlines():
+        if start := _PARAMETER.match(line):
+            name = start["name"]
+            found[name] = start["text"]
+        elif name and line.startswith("  "):
+            found[name] += f" {line.strip()}"
+        else:
+            name = ""
+            prose.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).strip(), found
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Whether a value fits a type. A whole number is a number, and true is neither.
+
+    A type that can't be checked, such as a Protocol, fits anything.
+    """
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in get_args(hint))
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
+    if hint is float or hint is int:
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    kind = origin or hint
+    try:
+        return not isinstance(kind, type) or isinstance(value, kind)
+    except TypeError:  # Any, a Protocol: these can't be checked
+        return True
+
+
+def in_words(hint: Any) -> str:
+    """A type for people: `float | None` is "a number or null"."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(in_words(one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " or ".join(str(choice) for choice in get_args(hint))
+    return _WORDS.get(get_origin(hint) or hint, getattr(hint, "__name__", str(hint)))
+
+
+# --- program names ---------------------------------------------------------------------------------
+# Methods that are programs of their own, `exec:venv/bin/python mine.py`: their names, and nothing that runs.
+#
+# The command is split into words as a shell would, by quotes and spaces, and no shell takes part.
+
+
+PREFIX = "exec:"
+
+# How the file ends that a program such as python, Rscript or julia is given to run.
+_SCRIPTS = frozenset({".jar", ".jl", ".js", ".lua", ".mjs", ".php", ".pl", ".py", ".r", ".rb", ".sh", ".ts"})
+
+
+def is_program(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of the command; a UserError where there is none, or a quote is not closed."""
+    command = name.removeprefix(PREFIX)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UserError(f"method {name!r} can't be split into words ({error}): mend its quotes") from None
+    if not words:
+        raise UserError(f"method {name!r} names no program: write one, as in exec:'venv/bin/python mine.py'")
+    return words
+
+
+def existing_program(name: str) -> list[str]:
+    """The words of the command; a UserError if there is no such program. It is not started."""
+    words = words_of(name)
+    if shutil.which(words[0]) is None:
+        raise UserError(
+            f"method {name!r}: no program {words[0]!r}: give the path of one that can be executed, "
+            "or a name that is on the PATH"
+        )
+    return words
+
+
+def program_label(name: str) -> str:
+    """What the program is called in tables and folders: `mine` for `exec:venv/bin/python mine.py --fast`.
+
+    It is the name of the script, or of the module after `-m`, or of the program itself.
+    """
+    try:
+        words = words_of(name)
+    except UserError:  # in somebody's trace: a reader has to call it something
+        return name
+    paths = [Path(word) for word in words]
+    script = next((path.stem for path in paths if path.suffix.lower() in _SCRIPTS), "")
+    module = words[words.index("-m") + 1 :][:1] if "-m" in words else []
+    return script or (module[0].rpartition(".")[2] if module else "") or paths[0].name or name
+
+
+def beside(folder: Path, name: str) -> str:
+    """The name with the paths that are relative to `folder` made relative to where we are.
+
+    A path is a word that names something in the folder. The first word has to have a slash for that: else it
+    is looked for on the PATH.
+    """
+    words = words_of(name)
+    moved = [
+        str(folder / word) if (folder / word).exists() and (at > 0 or "/" in word) else word
+        for at, word in enumerate(words)
+    ]
+    return name if folder == Path() or moved == words else PREFIX + shlex.join(moved)
+
+
+# --- registry --------------------------------------------------------------------------------------
+
 
 # The families whose names are of local folders, which are imported only for a run.
 LOCAL_FAMILIES = frozenset({"optunahub"})

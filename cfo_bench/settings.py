@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from cfo_bench.kinds import Count, Duration, Flag, Kind, Memory, OneOf, Schema, Share
+from cfo_bench.values import Count, Duration, Flag, Kind, Memory, OneOf, Schema, Share
 
+DEFAULT_LEARNER, DEFAULT_SEED = "xgboost", 0
 DEFAULT_N_FOLDS = 10  # where a task has no official folds
 CLOCKS = ("wall", "virtual")
 VALIDATIONS = ("fold", "holdout")

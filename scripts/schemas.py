@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from cfo_bench.suite.schemas import suite_schema, table_of_keys, trace_schema
+from cfo_bench.suite.file import suite_schema, table_of_keys, trace_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "cfo_bench" / "schema"

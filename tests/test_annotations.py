@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, Protocol
 
 import pytest
 
-from cfo_bench.annotations import fits, in_words, parameter_types
+from cfo_bench.registry import fits, in_words, parameter_types
 
 if TYPE_CHECKING:
     from decimal import Decimal

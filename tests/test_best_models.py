@@ -15,15 +15,15 @@ import pytest
 from click.testing import CliRunner
 
 from cfo_bench import Suite, run_suite
-from cfo_bench.best_models import best_configurations, fit_best, load_model, python_script
 from cfo_bench.cli.main import cli
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.metrics import METRICS
 from cfo_bench.models import ModelRecipe, kind_of, script
+from cfo_bench.models.best import best_configurations, fit_best, load_model, python_script
+from cfo_bench.models.recipe import on_all_rows, train
 from cfo_bench.models.saving import encoded, save
-from cfo_bench.models.training import on_all_rows, train
 from cfo_bench.records import Problem, Trial
 from cfo_bench.tasks import file_ref, load_fold
 from cfo_bench.tasks.folds import by_seed

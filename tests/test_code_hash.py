@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cfo_bench.code_hash import code_hash
+from cfo_bench.files.cache import code_hash
 
 
 def test_the_hash_changes_with_any_python_file_and_with_no_other(tmp_path: Path) -> None:

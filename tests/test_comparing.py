@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from cfo_bench import Suite, run_suite
 from cfo_bench.cli.main import cli
 from cfo_bench.clock import monotonic
-from cfo_bench.comparing import _compared, _runs, _TimeIsUpError, _until, compare
-from cfo_bench.comparison_answer import Candidate, Comparison
-from cfo_bench.comparison_plan import ComparisonPlan, keep, planned, recall
+from cfo_bench.comparison.answer import Candidate, Comparison
+from cfo_bench.comparison.compare import _compared, _runs, _TimeIsUpError, _until, compare
+from cfo_bench.comparison.plan import ComparisonPlan, keep, planned, recall
+from cfo_bench.engines.suite_runs import Event, Note, RunsUnderWay
 from cfo_bench.errors import UserError
-from cfo_bench.report.numbers.estimates import Estimate
-from cfo_bench.suite_events import Event, Note, RunsUnderWay
+from cfo_bench.report.numbers.significance import Estimate
 
 LEARNERS, METHODS = ("xgboost", "lightgbm", "random-forest"), ("cfo", "tpe", "rs")
 

@@ -96,7 +96,7 @@ def extras() -> dict[str, set[str]]:
     that only such modules import.
     """
     found = {module: {"testing"} for module in sources() if module.startswith("cfo_bench.testing")}
-    found["cfo_bench.report.numbers.fanova"] = {"baselines"}  # it says so when it is asked for
+    found["cfo_bench.report.numbers.hyperparameters"] = {"baselines"}  # it says so when it is asked for
     found["cfo_bench.optuna"] = {"baselines"}  # it says so when it is imported
     for module in ("optuna_export", "optuna_import", "optuna_storage"):
         found[f"cfo_bench.exchange.{module}"] = {"baselines"}

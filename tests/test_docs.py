@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cfo_bench import annotations
+from cfo_bench import registry
 from cfo_bench.cli.main import cli
 from scripts.docs import cfo_figure, command_line, python_api, trace_keys
 from tests.helpers import pages
@@ -146,7 +146,7 @@ PUBLIC = python_api.public()
 
 @pytest.mark.parametrize("name", [name for name, one in PUBLIC.items() if inspect.isfunction(one)])
 def test_every_parameter_of_a_public_function_is_explained(name: str) -> None:
-    prose, described = annotations.split_docstring(PUBLIC[name].__doc__)
+    prose, described = registry.split_docstring(PUBLIC[name].__doc__)
 
     assert prose
     assert set(described) == {*inspect.signature(PUBLIC[name]).parameters, "returns"}

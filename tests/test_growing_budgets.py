@@ -14,24 +14,23 @@ import orjson
 import pytest
 
 from cfo_bench import Suite, load_results, run_suite, write_report
+from cfo_bench.engines.suite_runs import Event, Note, RunsStarted, runs_of
 from cfo_bench.errors import UserError
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import EndReason, RunLimits, Status
+from cfo_bench.records import EndReason, RunLimits, Status, run_id
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.digest import Digest, digest, digest_of
+from cfo_bench.report.reading.imported import as_if_ended
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.reading.shortening import as_if_ended
-from cfo_bench.results import plan, trace
-from cfo_bench.results.files import PAGE_SUFFIX
+from cfo_bench.results import status as plan
+from cfo_bench.results import trace
+from cfo_bench.results.folder import PAGE_SUFFIX
 from cfo_bench.results.merge import merge
 from cfo_bench.results.status import RunState, remaining, status
 from cfo_bench.results.summary import summarise
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from cfo_bench.run.supervisor import Outcome
-from cfo_bench.run_id import run_id
 from cfo_bench.suite.model import Choice
-from cfo_bench.suite_events import Event, Note, RunsStarted
-from cfo_bench.suite_runs import runs_of
 from tests.helpers.program import ROOT
 
 
@@ -196,7 +195,7 @@ def test_fewer_trials_are_the_first_of_those_that_are_there(tmp_path: Path, para
 
 
 METHOD = """
-from cfo_bench.optimizers.random_search import RandomSearch
+from cfo_bench.optimizers.baselines import RandomSearch
 
 
 class Forgets(RandomSearch):
@@ -275,7 +274,7 @@ def test_an_exhausted_run_is_as_it_was_and_has_the_new_budget(tmp_path: Path) ->
 
 def test_a_failed_run_stays_failed_with_any_budget(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(
-        "from cfo_bench.optimizers.random_search import RandomSearch\n"
+        "from cfo_bench.optimizers.baselines import RandomSearch\n"
         "class Bad(RandomSearch):\n"
         "    def tell(self, trial, result):\n"
         "        raise RuntimeError('no')\n"
@@ -322,7 +321,7 @@ def test_a_merge_takes_the_run_that_has_grown(tmp_path: Path) -> None:
 def test_status_says_that_a_done_run_waits_for_its_longer_budget(tmp_path: Path) -> None:
     asked = suite(tmp_path, ["rs"])
     run_suite(asked)
-    plan.record(tmp_path, runs_of(replace(asked, budget_seconds=9.0)).specs)
+    plan.record_plan(tmp_path, runs_of(replace(asked, budget_seconds=9.0)).specs)
 
     (run,) = status(tmp_path).runs
 
@@ -335,7 +334,7 @@ def test_status_says_that_a_done_run_waits_for_more_trials(tmp_path: Path) -> No
     run_suite(asked)
     found = []
     for max_trials in (5, 12, None, 3):
-        plan.record(tmp_path, runs_of(replace(asked, max_trials=max_trials)).specs)
+        plan.record_plan(tmp_path, runs_of(replace(asked, max_trials=max_trials)).specs)
         (run,) = status(tmp_path).runs
         found.append((run.progress, run.trials, run.max_trials))
 
@@ -360,7 +359,7 @@ def test_a_run_that_is_about_to_go_on_stands_where_it_ended(tmp_path: Path) -> N
     header, *lines = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([header.replace(b'"clock":"virtual"', b'"clock":"wall"'), *lines, b""]))
     os.utime(path, (0, 0))  # it ended long ago
-    plan.record(tmp_path, runs_of(replace(asked, budget_seconds=9.0)).specs)
+    plan.record_plan(tmp_path, runs_of(replace(asked, budget_seconds=9.0)).specs)
 
     page = LivePage.own(path.with_suffix(PAGE_SUFFIX))
     (run,) = status(tmp_path).runs

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench import locks
 from cfo_bench.errors import NoLocksError
+from cfo_bench.files import locks
 
 fork = multiprocessing.get_context("fork")
 

@@ -34,8 +34,7 @@ from cfo_bench import CFO, Categorical, Float, Int, Result, Space  # noqa: E402
 from cfo_bench.errors import OptionError, SpaceError  # noqa: E402
 from cfo_bench.optimizers.cfo_tuned import CFOTuned  # noqa: E402
 from cfo_bench.optuna import CFOSampler  # noqa: E402
-from cfo_bench.optuna_search import PLACE  # noqa: E402
-from cfo_bench.optuna_space import Dimension  # noqa: E402
+from cfo_bench.optuna.search import PLACE, Dimension  # noqa: E402
 from cfo_bench.records import Status  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -522,7 +521,8 @@ def test_processes_on_one_storage_search_side_by_side(url: str) -> None:
 def test_cfo_bench_does_not_import_optuna_and_its_module_gets_the_real_one() -> None:
     code = (
         "import sys, cfo_bench; assert 'optuna' not in sys.modules; "
-        "import cfo_bench.optuna, optuna; assert optuna is cfo_bench.optuna.optuna; print(optuna.__version__)"
+        "import cfo_bench.optuna, optuna; "
+        "assert optuna is cfo_bench.optuna.sampler.optuna; print(optuna.__version__)"
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from cfo_bench.processes import ForkServerContext
-from cfo_bench.run.fork_server import fork_server
+from cfo_bench.machine.fork_server import fork_server
+from cfo_bench.machine.processes import ForkServerContext
 
 NAMES = ("CFO_BENCH_OLD", "CFO_BENCH_NEW")
 

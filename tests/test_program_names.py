@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import UserError
-from cfo_bench.program_names import beside, existing_program, is_program, program_label, words_of
-from cfo_bench.registry import is_in_file, is_users_code, label
+from cfo_bench.registry import (
+    beside,
+    existing_program,
+    is_in_file,
+    is_program,
+    is_users_code,
+    label,
+    program_label,
+    words_of,
+)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cfo_bench import result_frames
+from cfo_bench.results import frames
 from tests.helpers.program import ROOT, clean_environment
 
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
@@ -34,6 +34,6 @@ def test_the_code_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def test_every_column_of_the_frame_of_runs_is_explained() -> None:
-    columns = [*result_frames.RUN_KEYS, *result_frames._RUN_COLUMNS, *result_frames._END_COLUMNS]
+    columns = [*frames.RUN_KEYS, *frames._RUN_COLUMNS, *frames._END_COLUMNS]
 
     assert [name for name in columns if f"`{name}`" not in PAGE] == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfo_bench.quantities import megabytes, plain_number, seconds, whole_number
+from cfo_bench.values import megabytes, plain_number, seconds, whole_number
 
 
 @pytest.mark.parametrize(

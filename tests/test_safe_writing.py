@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.errors import UserError
-from cfo_bench.safe_writing import open_file, read_regular, refuse_linked_folders, write_whole
+from cfo_bench.files.writing import open_file, read_regular, refuse_linked_folders, write_whole
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from cfo_bench.errors import UserError
-from cfo_bench.kinds import Count, OneOf
 from cfo_bench.settings import Setting, Settings, setting, settings_of
-from cfo_bench.yaml_file import mark
+from cfo_bench.values import Count, OneOf, mark
 
 ROOT = Path(__file__).resolve().parents[1]
 LAST_LINE = "    charge_method: bool = setting("

@@ -12,12 +12,19 @@ from pathlib import Path
 import pytest
 
 from cfo_bench import Suite, load_results, run_suite
+from cfo_bench.engines.suite_runs import (
+    Event,
+    Prepared,
+    Preparing,
+    RunFinished,
+    RunsStarted,
+    SuiteRuns,
+    runs_of,
+)
 from cfo_bench.errors import OptionError, TraceError, UnknownNameError, UserError
 from cfo_bench.results import trace
 from cfo_bench.run.supervisor import Outcome
 from cfo_bench.suite.model import Choice
-from cfo_bench.suite_events import Event, Prepared, Preparing, RunFinished, RunsStarted
-from cfo_bench.suite_runs import SuiteRuns, runs_of
 from tests.helpers.program import ROOT
 
 

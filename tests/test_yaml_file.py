@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import UserError
-from cfo_bench.yaml_file import MOST_BYTES, parse, read
+from cfo_bench.files.yaml_file import MOST_BYTES, parse, read
 
 
 def test_every_value_knows_its_line_and_that_of_its_key() -> None:

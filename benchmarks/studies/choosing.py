@@ -20,11 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cfo_bench.records import method_label
 from cfo_bench.results import trace
-from cfo_bench.results.files import TRACE_SUFFIX
-from cfo_bench.results.folder import run_files
+from cfo_bench.results.folder import TRACE_SUFFIX, run_files
 from cfo_bench.results.trace import Trace
-from cfo_bench.run_id import method_label
 
 BUDGETS = (60.0, 360.0, 3600.0)
 # Random configurations tell what trials cost.

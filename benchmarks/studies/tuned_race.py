@@ -40,7 +40,7 @@ from cfo_bench.metrics import Array
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Objective, Optimizer, Status
 from cfo_bench.report.numbers.significance import against, tied_ranks
-from cfo_bench.result_frames import RUN_KEYS, load_results
+from cfo_bench.results.frames import RUN_KEYS, load_results
 from cfo_bench.space import Config, Space
 from cfo_bench.tasks import resolve
 

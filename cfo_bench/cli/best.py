@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.terminal import completion
+from cfo_bench.terminal import options
 
 if TYPE_CHECKING:
-    from cfo_bench.best_models import BestConfiguration
+    from cfo_bench.models.best import BestConfiguration
 
 
 @click.command(short_help="The best configuration: as a table, Python, or a model.")
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Only this task.",
-    shell_complete=completion.task_names,
+    shell_complete=options.task_names,
 )
 @click.option(
     "--learner",
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Only this learner.",
-    shell_complete=completion.learner_names,
+    shell_complete=options.learner_names,
 )
 @click.option(
     "--method",
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Only what this method found.",
-    shell_complete=completion.method_names,
+    shell_complete=options.method_names,
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
@@ -80,10 +80,9 @@ def best(
     dict). scikit-learn has none but pickle, which runs code when it is loaded: forests and neighbours become
     arrays in .npz. Beside it, FILE.json has columns, classes and provenance; `load_model` reads both.
     """
-    from cfo_bench.best_models import best_configurations, fit_best, python_script
-    from cfo_bench.safe_writing import write_whole
-    from cfo_bench.terminal.tables import show_json
-    from cfo_bench.terminal.text import say
+    from cfo_bench.files.writing import write_whole
+    from cfo_bench.models.best import best_configurations, fit_best, python_script
+    from cfo_bench.terminal.tables import say, show_json
 
     if as_json + as_python + (data is not None) > 1:
         raise click.UsageError("--json, --python and --fit are three answers: choose one")
@@ -122,7 +121,7 @@ def best(
 
 def _one(found: Sequence[BestConfiguration]) -> BestConfiguration:
     """The best learner of the one task that there is."""
-    from cfo_bench.terminal.text import say
+    from cfo_bench.terminal.tables import say
 
     names = list(dict.fromkeys(one.task for one in found))
     if len(names) > 1:

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cfo_bench.settings import VALIDATIONS
-from cfo_bench.terminal import completion
-from cfo_bench.terminal.run_options import own_data
+from cfo_bench.terminal import options
+from cfo_bench.terminal.options import own_data
 
 
 @click.command(short_help="Which method and learner are best on your data?")
@@ -23,7 +23,7 @@ from cfo_bench.terminal.run_options import own_data
     multiple=True,
     metavar="NAME",
     help="A learner to compare.  [default: chosen]",
-    shell_complete=completion.learner_names,
+    shell_complete=options.learner_names,
 )
 @click.option(
     "--method",
@@ -31,7 +31,7 @@ from cfo_bench.terminal.run_options import own_data
     multiple=True,
     metavar="NAME",
     help="A method to compare.  [default: chosen]",
-    shell_complete=completion.method_names,
+    shell_complete=options.method_names,
 )
 @click.option(
     "--validation",
@@ -76,9 +76,9 @@ def compare(
     loading of the data included. The last sentence says which method tuning which learner is best, its score
     with its interval, whether its lead is shown, and the command that trains the model.
     """
-    from cfo_bench.comparing import compare as compared
-    from cfo_bench.engines import interrupts
-    from cfo_bench.machine.proc import age_seconds
+    from cfo_bench.comparison.compare import compare as compared
+    from cfo_bench.engines import loop
+    from cfo_bench.machine.processes import age_seconds
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.tables import show_json, show_prose, show_table
 
@@ -88,7 +88,7 @@ def compare(
         raise click.UsageError(
             f"missing option '--target': cfo-bench tasks show --data {data_file} lists the columns"
         )
-    interrupts.exits_at_once = True
+    loop.exits_at_once = True
     with progress(quiet) as show:
         found = compared(
             data_file,

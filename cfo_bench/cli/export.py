@@ -43,7 +43,7 @@ def export(
     docs/exchange.md describes the columns of the table, and what Optuna and DeepCAVE are told.
     """
     from cfo_bench.exchange import exporting
-    from cfo_bench.terminal.text import one_line, say
+    from cfo_bench.terminal.tables import one_line, say
 
     if (out is None) == (to is None):
         raise click.UsageError("give one of -o FILE and --to PROGRAM WHERE")

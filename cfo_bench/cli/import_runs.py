@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from cfo_bench.kinds import Duration
-from cfo_bench.terminal.run_options import AsInSuite
+from cfo_bench.terminal.options import AsInSuite
+from cfo_bench.values import Duration
 
 FORMATS = ("optuna", "smac", "flaml", "csv")
 CLOCKS = ("wall", "durations")
@@ -73,7 +73,7 @@ def import_runs(source: str, columns: Sequence[str], budget: float | None, **opt
     source does not tell.
     """
     from cfo_bench.exchange.importing import import_trials
-    from cfo_bench.terminal.text import one_line, say
+    from cfo_bench.terminal.tables import one_line, say
 
     named = {}
     for word in columns:

@@ -16,20 +16,18 @@ from cfo_bench.cli.best import best
 from cfo_bench.cli.compare import compare
 from cfo_bench.cli.export import export
 from cfo_bench.cli.import_runs import import_runs
-from cfo_bench.cli.learners import learners
+from cfo_bench.cli.listings import learners, methods, schema
 from cfo_bench.cli.merge import merge
-from cfo_bench.cli.methods import methods
 from cfo_bench.cli.prepare import prepare
 from cfo_bench.cli.replay import replay
 from cfo_bench.cli.report import report
 from cfo_bench.cli.run import run
-from cfo_bench.cli.schema import schema
 from cfo_bench.cli.status import status
 from cfo_bench.cli.study import study
 from cfo_bench.cli.surrogate import surrogate
 from cfo_bench.cli.tasks import tasks
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.terminal.text import one_line, say
+from cfo_bench.terminal.tables import one_line, say
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -28,8 +28,8 @@ def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:
     """
     from cfo_bench.results.merge import MergeConflict
     from cfo_bench.results.merge import merge as put_together
-    from cfo_bench.run.live_page import LivePage
-    from cfo_bench.terminal.text import one_line, say
+    from cfo_bench.run.page import LivePage
+    from cfo_bench.terminal.tables import one_line, say
 
     try:
         merged = put_together(folders, out, lambda page: LivePage.left_behind(page).evaluated, skip_running)

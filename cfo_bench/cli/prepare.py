@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cfo_bench.cli.tasks import places
-from cfo_bench.terminal import completion
+from cfo_bench.terminal import options
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef
 
 
 @click.command(short_help="Fetch the data of tasks in advance.")
-@click.argument("files", nargs=-1, metavar="[FILE.yaml]...", shell_complete=completion.suites)
+@click.argument("files", nargs=-1, metavar="[FILE.yaml]...", shell_complete=options.suites)
 @click.option(
     "--task",
     "task_names",
     multiple=True,
     metavar="NAME",
-    shell_complete=completion.task_names,
+    shell_complete=options.task_names,
     help="A task, or openml-suite:ID for all of a suite; can be repeated.",
 )
 @click.option(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from cfo_bench.kinds import Duration
-from cfo_bench.terminal.run_options import AsInSuite
+from cfo_bench.terminal.options import AsInSuite
+from cfo_bench.values import Duration
 
 
 @click.command(short_help="Check that a trace follows from its method and seed.")
@@ -30,7 +30,7 @@ def replay(trace: Path, budgets: Sequence[float], as_json: bool) -> None:
     than the trace has.
     """
     from cfo_bench.metrics import METRICS
-    from cfo_bench.replays import replay_trace
+    from cfo_bench.run.replay import replay_trace
     from cfo_bench.terminal.tables import show, show_json
 
     found = replay_trace(trace, tuple(budgets))

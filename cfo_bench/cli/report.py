@@ -87,9 +87,9 @@ def report(
     The page, OUT/index.html, works from disk. Only runs that finished are counted; what is missing is
     said. A second report of the same folder reads only traces that have changed.
     """
+    from cfo_bench.report.library import write_report
     from cfo_bench.report.rendering.layout import FORMATS, INDEX
-    from cfo_bench.reports import write_report
-    from cfo_bench.terminal.text import say
+    from cfo_bench.terminal.tables import say
 
     chosen = None if formats is None else [name.strip() for name in formats.split(",") if name.strip()]
     if chosen == []:
@@ -123,8 +123,7 @@ def _print(built: Built, out: Path, as_json: bool) -> None:
     """The standings on stdout; or JSON there, and the standings on stderr."""
     from dataclasses import asdict
 
-    from cfo_bench.terminal.tables import show_json, show_prose
-    from cfo_bench.terminal.text import one_line
+    from cfo_bench.terminal.tables import one_line, show_json, show_prose
 
     for line in built.warnings:
         show_prose(f"cfo-bench: {one_line(line)}", err=True)

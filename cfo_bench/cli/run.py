@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.terminal import completion
-from cfo_bench.terminal.run_options import GroupedCommand, what_to_run
+from cfo_bench.terminal import options as completion
+from cfo_bench.terminal.options import GroupedCommand, what_to_run
 
 if TYPE_CHECKING:
-    from cfo_bench.suite_runs import SuiteRuns
+    from cfo_bench.engines.suite_runs import SuiteRuns
 
 
 @click.command(cls=GroupedCommand, short_help="Run methods on tasks and record every trial.")
@@ -57,19 +57,18 @@ def run(
     A finished run is skipped, and an interrupted one is resumed. A run that had a shorter budget, or fewer
     trials, goes on from where it ended.
     """
-    from cfo_bench.engines import interrupts
+    from cfo_bench.engines import loop
+    from cfo_bench.engines.suite_runs import run_suite, runs_of
+    from cfo_bench.records import run_id
     from cfo_bench.results.beside import beside
     from cfo_bench.results.limits import limits_of
-    from cfo_bench.run_id import run_id
     from cfo_bench.suite.expansion import parse_shard
-    from cfo_bench.suite.key_values import parse_options
-    from cfo_bench.suite_execution import run_suite
-    from cfo_bench.suite_runs import runs_of
+    from cfo_bench.suite.model import parse_options
     from cfo_bench.terminal.overrides import suite_of
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary
 
-    interrupts.exits_at_once = True
+    loop.exits_at_once = True
     part = parse_shard(shard) if shard is not None else None
     asked = suite_of(suite, keys)
     with progress(quiet or dry_run or list_runs) as show:

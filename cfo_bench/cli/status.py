@@ -47,8 +47,7 @@ def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) 
     from dataclasses import asdict
 
     from cfo_bench.results.status import Watch
-    from cfo_bench.terminal.tables import show_json
-    from cfo_bench.terminal.text import one_line, say
+    from cfo_bench.terminal.tables import one_line, say, show_json
 
     if watch and as_json:
         raise click.UsageError("--json prints once: leave out --watch")
@@ -72,7 +71,7 @@ def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
     from rich.text import Text
 
     from cfo_bench.clock import sleep
-    from cfo_bench.terminal.text import shown
+    from cfo_bench.terminal.tables import shown
 
     found = looking.look()
     try:
@@ -91,7 +90,7 @@ def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
 def _watch_lines(looking: Watch, every: float) -> FolderStatus:
     """A line whenever a number has changed, and one for each new failure."""
     from cfo_bench.clock import sleep
-    from cfo_bench.terminal.text import say
+    from cfo_bench.terminal.tables import say
 
     said: Counter[str] | None = None
     failures: set[RunStatus] = set()
@@ -148,8 +147,8 @@ def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
 
 def _to_go(runs: Sequence[RunStatus]) -> str:
     """The time to go, and how it was reckoned."""
-    from cfo_bench.quantities import duration
     from cfo_bench.results.status import RunState, remaining
+    from cfo_bench.values import duration
 
     if not _goes_on(runs):
         counts = Counter(run.progress for run in runs)
@@ -201,7 +200,7 @@ def _cell(counts: Counter[str]) -> str:
 
 def _reasons(runs: Sequence[RunStatus]) -> Iterator[str]:
     """Each reason once, the most frequent first, with the runs that have it."""
-    from cfo_bench.terminal.text import one_line
+    from cfo_bench.terminal.tables import one_line
 
     by_reason: dict[str, list[RunStatus]] = {}
     for run in runs:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cfo_bench.cli.run import run
-from cfo_bench.terminal.completion import task_names
+from cfo_bench.terminal.options import task_names
 
 
 @click.group(short_help="Try every value of a hyperparameter.")
@@ -68,7 +68,7 @@ def knn(
     The trace is an ordinary one, of the method `study`; the figure is written beside it.
     """
     from cfo_bench.records import RunSpec
-    from cfo_bench.report.numbers.knn_study import findings
+    from cfo_bench.report.numbers.paper_tables import findings
     from cfo_bench.report.sections.neighbours import save_beside
     from cfo_bench.results import trace
 

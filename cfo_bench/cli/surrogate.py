@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cfo_bench.surrogate_fits import TaskFit
+    from cfo_bench.surrogates.library import TaskFit
 
 PATH = click.Path(path_type=Path)
 
@@ -36,7 +36,7 @@ def fit(results: Sequence[Path], out: Path, force: bool) -> None:
     space that is far from every trial. Below a rank correlation of 0.3 for losses or 0.5 for seconds nothing
     is written, unless with --force.
     """
-    from cfo_bench.surrogate_fits import fit_surrogate
+    from cfo_bench.surrogates.library import fit_surrogate
 
     click.echo(_HEAD)
     done = fit_surrogate(results, out, force=force, on_fit=_show)
@@ -61,7 +61,7 @@ def show(file: Path, results: Sequence[Path]) -> None:
     With RESULTS, folders of runs on it, also print which share of each method's trials was far from every
     recorded configuration: there the surrogate extrapolated.
     """
-    from cfo_bench.surrogate_fits import extrapolation, surrogates_in
+    from cfo_bench.surrogates.library import extrapolation, surrogates_in
 
     found = surrogates_in(file)
     click.echo(

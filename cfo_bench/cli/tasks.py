@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from cfo_bench.terminal import completion
-from cfo_bench.terminal.run_options import own_data
+from cfo_bench.terminal import options
+from cfo_bench.terminal.options import own_data
 
 
 def places(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,7 +90,7 @@ def tasks(
 
 
 @tasks.command("show", short_help="Show one task's data, or what is understood of a file.")
-@click.argument("name", required=False, shell_complete=completion.task_names)
+@click.argument("name", required=False, shell_complete=options.task_names)
 @own_data
 @places
 @click.option(

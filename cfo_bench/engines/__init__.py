@@ -14,8 +14,8 @@ from cfo_bench.errors import told_at
 from cfo_bench.registry import Registry, Row
 
 if TYPE_CHECKING:
-    from cfo_bench.engines.listener import Listener
-    from cfo_bench.processes import ForkServerContext
+    from cfo_bench.engines.loop import Listener
+    from cfo_bench.machine.processes import ForkServerContext
     from cfo_bench.records import RunSpec
     from cfo_bench.run.job import Job
     from cfo_bench.run.supervisor import Verdict

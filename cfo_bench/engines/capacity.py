@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from cfo_bench import machine
 from cfo_bench.errors import UserError
-from cfo_bench.quantities import duration
 from cfo_bench.records import RunSpec
+from cfo_bench.values import duration
 
 # The rest is for the system, and for what a run holds besides its trials.
 _MEMORY_FOR_RUNS = 0.9

@@ -7,13 +7,11 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from cfo_bench.engines import capacity
-from cfo_bench.engines.listener import Listener
-from cfo_bench.engines.loop import Attempt, run_all
-from cfo_bench.engines.runs import Runs
-from cfo_bench.processes import ForkServerContext
+from cfo_bench.engines.loop import Attempt, Listener, Runs, run_all
+from cfo_bench.machine.processes import ForkServerContext
 from cfo_bench.records import RunSpec
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from cfo_bench.run.supervisor import Stop, Verdict, supervise
 
 

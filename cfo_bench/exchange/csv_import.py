@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import UnknownNameError, UserError, did_you_mean
-from cfo_bench.exchange.cells import text_of, value_of
-from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock, read_text
-from cfo_bench.exchange.trial_table import CONFIG_PREFIX, RUN_COLUMNS, TRIAL_COLUMNS
+from cfo_bench.exchange.imported_trace import FoundRun, FoundTrial, Meaning, SourceClock, read_text
+from cfo_bench.exchange.trial_table import CONFIG_PREFIX, RUN_COLUMNS, TRIAL_COLUMNS, text_of, value_of
 from cfo_bench.records import Status, TrialRecord
 
 # What a trial may have that the exported table has not: how long it took.

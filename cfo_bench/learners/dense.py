@@ -15,8 +15,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from cfo_bench.learners.attempt import FitAndPredict
-from cfo_bench.learners.rows import RowLevels, shuffled_order, training_part
+from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, shuffled_order, training_part
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold
 

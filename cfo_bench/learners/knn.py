@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from cfo_bench.clock import Deadline
-from cfo_bench.learners.attempt import check
 from cfo_bench.learners.dense import DenseObjective, DenseRows
+from cfo_bench.learners.evaluation import check_deadline
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Int, Space
@@ -62,7 +62,7 @@ class KNNObjective(DenseObjective[_Model]):
     def _fit(self, trial: Trial, deadline: Deadline) -> _Model:
         from sklearn.neighbors import NearestNeighbors
 
-        check(deadline)
+        check_deadline(deadline)
         rows = self._dense.on(trial.rows)
         k = min(trial.config["k"], len(rows.train_y))
         index = NearestNeighbors(n_neighbors=k, algorithm=self._algorithm, n_jobs=self._threads)
@@ -71,7 +71,7 @@ class KNNObjective(DenseObjective[_Model]):
     def _predict(self, model: _Model, x: Array, deadline: Deadline) -> Array:
         parts = []
         for first in range(0, len(x), _CHUNK_ROWS):
-            check(deadline)
+            check_deadline(deadline)
             neighbours = model.index.kneighbors(x[first : first + _CHUNK_ROWS], return_distance=False)
             parts.append(self._vote(model.rows.train_y[neighbours]))
         return np.concatenate(parts)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.clock import Deadline
-from cfo_bench.learners.attempt import FitAndPredict, check
-from cfo_bench.learners.rows import RowLevels, training_part
+from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, check_deadline, training_part
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
@@ -71,12 +70,12 @@ class LightGBMObjective(FitAndPredict["lightgbm.Booster"]):
         settings = {**self._fixed, **parameters(trial.config)}
         booster = lightgbm.Booster(settings, self._train.on(trial.rows))
         for _ in range(trial.config["n_estimators"]):
-            check(deadline)
+            check_deadline(deadline)
             booster.update()
         return booster
 
     def _predict(self, booster: lightgbm.Booster, x: Array, deadline: Deadline) -> Array:
-        check(deadline)
+        check_deadline(deadline)
         return np.asarray(booster.predict(x))
 
     def _binned(self, rows: Array | None) -> lightgbm.Dataset:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.clock import Deadline
-from cfo_bench.learners.attempt import FitAndPredict, check
-from cfo_bench.learners.rows import RowLevels, training_part
+from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, check_deadline, training_part
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
@@ -69,7 +68,7 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
         )
         grown, batch = 0, _FIRST_TREES
         while grown < config["n_estimators"]:
-            check(deadline)
+            check_deadline(deadline)
             began = deadline.now()
             grown = min(grown + batch, config["n_estimators"])
             forest.set_params(n_estimators=grown).fit(x, y)
@@ -82,7 +81,7 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
     ) -> Array:
         parts = []
         for first in range(0, len(x), _CHUNK_ROWS):
-            check(deadline)
+            check_deadline(deadline)
             parts.append(self._predict_chunk(forest, x[first : first + _CHUNK_ROWS]))
         return np.concatenate(parts)
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.clock import Deadline
-from cfo_bench.learners.attempt import OutOfTime, check
-from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.learners.evaluation import OutOfTime, check_deadline, shuffled_order
 from cfo_bench.metrics import METRICS, Array, constant_loss
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
 from cfo_bench.space import Config, Space
@@ -190,7 +189,7 @@ class ForestObjective:
             began = deadline.now()
             if grown >= size.least_trees and began + _MARGIN * longest > deadline.at:
                 break
-            check(deadline)
+            check_deadline(deadline)
             batch = min(at_once, size.trees - grown)
             forest = self._forest(batch, max_features, random_state, size, len(fold.train_x))
             forest.fit(fold.train_x, fold.train_y)

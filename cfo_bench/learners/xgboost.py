@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cfo_bench.clock import Deadline
 from cfo_bench.errors import OptionError
-from cfo_bench.learners.attempt import FitAndPredict, check
-from cfo_bench.learners.rows import RowLevels, training_part
+from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, check_deadline, training_part
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
@@ -99,7 +98,7 @@ class XGBoostObjective(FitAndPredict["xgboost.Booster"]):
         train = self._train.on(trial.rows)
         booster = self._booster(trial.config, train)
         for iteration in range(trial.config["n_estimators"]):
-            check(deadline)
+            check_deadline(deadline)
             booster.update(train, iteration)
         return booster
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.models import dense_facts
-from cfo_bench.models.common_code import DENSE
 from cfo_bench.models.recipe import ModelRecipe, constants
+from cfo_bench.models.script import DENSE, dense_facts_from_json, dense_facts_to_json
 from cfo_bench.records import Problem
 
 _CODE = """
@@ -55,14 +54,14 @@ class NeighboursModel:
         return file.getvalue()
 
     def facts(self, model: Any) -> dict[str, Any]:
-        return {"dense": dense_facts.to_json(model.rows.encoder)}
+        return {"dense": dense_facts_to_json(model.rows.encoder)}
 
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             x, y = found["x"], found["y"]
-        encoder = dense_facts.from_json(about["model_facts"]["dense"])
+        encoder = dense_facts_from_json(about["model_facts"]["dense"])
         is_regression = recipe.problem is Problem.REGRESSION
         k = min(recipe.config["k"], len(y))
         model = (KNeighborsRegressor if is_regression else KNeighborsClassifier)(

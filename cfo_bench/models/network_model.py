@@ -14,9 +14,8 @@ import numpy as np
 from cfo_bench.errors import UserError
 from cfo_bench.learners.dnn import DNN
 from cfo_bench.metrics import Array
-from cfo_bench.models import dense_facts
-from cfo_bench.models.common_code import DENSE
 from cfo_bench.models.recipe import ModelRecipe, constants
+from cfo_bench.models.script import DENSE, dense_facts_from_json, dense_facts_to_json
 from cfo_bench.records import Problem
 
 _CODE = """
@@ -123,7 +122,7 @@ class NetworkModel:
 
     def facts(self, model: Any) -> dict[str, Any]:
         return {
-            "dense": dense_facts.to_json(model.rows.encoder),
+            "dense": dense_facts_to_json(model.rows.encoder),
             "target_mean": model.mean,
             "target_deviation": model.deviation,
         }
@@ -138,7 +137,7 @@ class NetworkModel:
             raise UserError(
                 f"this is no state dict of a network of cfo-bench: {' '.join(str(error).split())[:200]}"
             ) from None
-        encoder = dense_facts.from_json(about["model_facts"]["dense"])
+        encoder = dense_facts_from_json(about["model_facts"]["dense"])
 
         def predict(x: Array) -> Array:
             (w1, b1), (w2, b2), (w3, b3) = layers

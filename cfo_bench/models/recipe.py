@@ -7,10 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from cfo_bench.errors import UserError
+import numpy as np
+
+from cfo_bench.errors import CfoBenchError, RunError, UserError, describe
+from cfo_bench.learners import LEARNERS
 from cfo_bench.metrics import Array
-from cfo_bench.records import Problem
+from cfo_bench.records import Fold, Problem
 from cfo_bench.space import Config
+from cfo_bench.tasks.data_set import DataSet, encode
+from cfo_bench.tasks.folds import Split
+
+# --- recipe ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +83,29 @@ def constants(name: str, found: Mapping[str, Any], fixed: Mapping[str, Any]) -> 
             lines.append(f"    # {remark}")
             lines += [f"    {key!r}: {value!r}," for key, value in values.items()]
     return "\n".join([*lines, "}"]).replace("'", '"') + "\n"
+
+
+# --- training --------------------------------------------------------------------------------------
+# Training on all rows of a data set, by the learner that searched.
+
+
+# A fold has a validation part; nothing is measured on it here.
+_VALIDATION_ROWS = 100
+
+
+def on_all_rows(data: DataSet) -> Fold:
+    """A fold whose training part is the whole data set."""
+    n_rows = len(data.y)
+    some = np.unique(np.linspace(0, n_rows - 1, _VALIDATION_ROWS).astype(int))
+    return encode(data, Split(np.arange(n_rows), some, "all rows"))
+
+
+def train(recipe: ModelRecipe, fold: Fold, threads: int) -> Any:
+    """The model of a recipe, on all training rows of the fold."""
+    learner = LEARNERS.load(recipe.learner)(**recipe.options)
+    try:
+        return learner.prepare(fold, threads, recipe.seed).fitted(recipe.config)
+    except CfoBenchError:
+        raise
+    except Exception as error:
+        raise RunError(f"{recipe.learner} could not be trained on all rows: {describe(error)}") from error

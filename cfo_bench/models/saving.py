@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.errors import UserError
+from cfo_bench.files.writing import read_regular, write_whole
 from cfo_bench.metrics import Array
 from cfo_bench.models.recipe import ModelRecipe, kind_of
 from cfo_bench.records import Problem
-from cfo_bench.safe_writing import read_regular, write_whole
-from cfo_bench.tasks.arrays import LARGEST
-from cfo_bench.tasks.data_set import ColumnKind, DataSet
+from cfo_bench.tasks.data_set import LARGEST, ColumnKind, DataSet
 
 if TYPE_CHECKING:
     import pandas as pd

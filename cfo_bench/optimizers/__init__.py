@@ -27,7 +27,7 @@ METHODS = Registry(
     "cfo_bench.methods",
     {
         "bohb": Row(
-            "cfo_bench.optimizers.bandster:BOHB",
+            "cfo_bench.optimizers.bohb:BOHB",
             "hpbandster's BOHB: Hyperband over training rows, kernel density estimates",
             extra="baselines",
             needs=("hpbandster", "ConfigSpace"),
@@ -69,13 +69,13 @@ METHODS = Registry(
             source=f"{_ARXIV}1206.2944",
         ),
         "rs": Row(
-            "cfo_bench.optimizers.random_search:RandomSearch",
+            "cfo_bench.optimizers.baselines:RandomSearch",
             "random search",
             group=PAPER,
             source="https://jmlr.org/papers/v13/bergstra12a.html",
         ),
         "smac": Row(
-            "cfo_bench.optimizers.smac_forest:SMAC",
+            "cfo_bench.optimizers.smac:SMAC",
             "SMAC 2, a random forest with expected improvement",
             extra="baselines",
             needs=("smac", "ConfigSpace"),
@@ -83,7 +83,7 @@ METHODS = Registry(
             source=f"{_ARXIV}2109.09831",
         ),
         "blendsearch": Row(
-            "cfo_bench.optimizers.flaml_peers:BlendSearch",
+            "cfo_bench.optimizers.flaml:BlendSearch",
             "FLAML's BlendSearch: its local searches, started where optuna's TPE points",
             extra="baselines",
             needs=("flaml", "optuna"),
@@ -105,7 +105,7 @@ METHODS = Registry(
             source=f"{_ARXIV}1604.00772",
         ),
         "flaml-cfo": Row(
-            "cfo_bench.optimizers.flaml_peers:FlamlCFO",
+            "cfo_bench.optimizers.flaml:FlamlCFO",
             "FLAML's own CFO",
             extra="baselines",
             needs=("flaml", "optuna"),  # optuna: to silence what FLAML has it announce
@@ -121,7 +121,7 @@ METHODS = Registry(
             source=f"{_ARXIV}2003.10870",
         ),
         "hyperopt-tpe": Row(
-            "cfo_bench.optimizers.hyperopt_tpe:HyperoptTPE",
+            "cfo_bench.optimizers.hyperopt:HyperoptTPE",
             "hyperopt's tree-structured Parzen estimator",
             extra="baselines",
             needs=("hyperopt",),
@@ -153,7 +153,7 @@ METHODS = Registry(
             source=f"{_ARXIV}2304.11127",
         ),
         "dehb": Row(
-            "cfo_bench.optimizers.dehb_peer:DEHB",
+            "cfo_bench.optimizers.dehb:DEHB",
             "DEHB: Hyperband over training rows, differential evolution",
             extra="baselines",
             needs=("dehb",),
@@ -161,7 +161,7 @@ METHODS = Registry(
             source=f"{_ARXIV}2105.09821",
         ),
         "hyperband": Row(
-            "cfo_bench.optimizers.bandster:Hyperband",
+            "cfo_bench.optimizers.bohb:Hyperband",
             "hpbandster's Hyperband over training rows, random configurations",
             extra="baselines",
             needs=("hpbandster", "ConfigSpace"),
@@ -169,7 +169,7 @@ METHODS = Registry(
             source=f"{_ARXIV}1603.06560",
         ),
         "smac-mf": Row(
-            "cfo_bench.optimizers.smac_fidelity:SMACFidelity",
+            "cfo_bench.optimizers.smac:SMACFidelity",
             "SMAC 2's multi-fidelity facade: Hyperband over training rows, a random forest",
             extra="baselines",
             needs=("smac", "ConfigSpace"),
@@ -177,20 +177,20 @@ METHODS = Registry(
             source=f"{_ARXIV}2109.09831",
         ),
         "constant": Row(
-            "cfo_bench.optimizers.reference_methods:ConstantReference",
+            "cfo_bench.optimizers.baselines:ConstantReference",
             "a reference, scaled score 0: class priors, or the mean of the target",
             learner="constant",
             group=REFERENCES,
             source=f"{_ARXIV}1907.00909",
         ),
         "study": Row(
-            "cfo_bench.optimizers.study:Study",
+            "cfo_bench.optimizers.baselines:Study",
             "no search: every value of the first hyperparameter in turn, the others as at the start",
             group=REFERENCES,
             source=f"{_ARXIV}2005.01571",
         ),
         "tuned-rf": Row(
-            "cfo_bench.optimizers.reference_methods:TunedForestReference",
+            "cfo_bench.optimizers.baselines:TunedForestReference",
             "a reference, scaled score 1: a random forest, its max_features tuned by cross-validation",
             learner="tuned-rf",
             group=REFERENCES,
@@ -207,7 +207,7 @@ METHODS = Registry(
             takes_all=True,
         ),
         "nevergrad": Row(
-            "cfo_bench.optimizers.nevergrad_peers:optimizer_called",
+            "cfo_bench.optimizers.nevergrad:optimizer_called",
             "any optimizer of nevergrad's registry, such as nevergrad:NGOpt or nevergrad:NgIohTuned",
             extra="baselines",
             needs=("nevergrad",),
@@ -215,7 +215,7 @@ METHODS = Registry(
             source="https://github.com/facebookresearch/nevergrad",
         ),
         "optuna": Row(
-            "cfo_bench.optimizers.optuna_families:sampler_called",
+            "cfo_bench.optimizers.optuna_samplers:sampler_called",
             "any sampler of the installed optuna, such as optuna:GPSampler or optuna:QMCSampler",
             extra="baselines",
             needs=("optuna",),
@@ -223,7 +223,7 @@ METHODS = Registry(
             source=f"{_ARXIV}1907.10902",
         ),
         "optunahub": Row(
-            "cfo_bench.optimizers.optuna_hub:hub_sampler_called",
+            "cfo_bench.optimizers.optuna_samplers:hub_sampler_called",
             "a sampler of an OptunaHub package in a local folder",
             extra="baselines,optunahub",
             needs=("optuna", "optunahub"),

@@ -15,7 +15,7 @@ from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.flow2 import FLOW2Thread
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry, Point, Scale
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals
-from cfo_bench.optimizers.option_checks import check_choice, check_flag, check_length
+from cfo_bench.optimizers.options import check_choice, check_flag, check_length
 from cfo_bench.space import Space
 
 Threshold = Literal["2^(d-1)", "d", "2d"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from cfo_bench.optimizers.cfo import CFO, CFOThread, StepSettings
 from cfo_bench.optimizers.geometry import Point
-from cfo_bench.optimizers.option_checks import check_choice
+from cfo_bench.optimizers.options import check_choice
 from cfo_bench.space import Space
 
 Step = Literal["rms", "literal", "sign"]

@@ -10,7 +10,7 @@ from typing import Any
 from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry, Point, Scale
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals, SearchThread
-from cfo_bench.optimizers.option_checks import check_length
+from cfo_bench.optimizers.options import check_length
 from cfo_bench.space import Space
 
 

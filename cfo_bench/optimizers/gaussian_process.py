@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from cfo_bench.optimizers.option_checks import check_choice, check_counts, check_number
+from cfo_bench.optimizers.options import check_choice, check_counts, check_number
 from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.optimizers.option_checks import check_choice, check_length
+from cfo_bench.optimizers.options import check_choice, check_length
 from cfo_bench.space import Categorical, Config, Int, Param, Space, Value, is_fixed
 
 Vector = list[float]

@@ -14,7 +14,7 @@ import numpy as np
 
 from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.geometry import Geometry, Point, Vector
-from cfo_bench.optimizers.option_checks import check_count
+from cfo_bench.optimizers.options import check_count
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Config, Space, Value
 

@@ -11,16 +11,19 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from cfo_bench.errors import Exhausted
-from cfo_bench.optimizers.option_checks import check_count
+from cfo_bench.optimizers.options import check_count, check_counts, check_number
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Categorical, Config, Int, Param, Space, is_fixed
+
+# --- packaged --------------------------------------------------------------------------------------
+
 
 Token = TypeVar("Token")
 
@@ -155,3 +158,75 @@ def silence() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+# --- config space ----------------------------------------------------------------------------------
+# A space as the ConfigSpace package describes it, for SMAC and hpbandster.
+
+
+def configuration_space(params: Sequence[Param], seed: int) -> Any:
+    """The value of a categorical is the index of its choice. An ordered one is a range of integers:
+    hpbandster needs that, and SMAC takes it too.
+    """
+    from ConfigSpace import ConfigurationSpace
+
+    space = ConfigurationSpace(seed=seed)
+    space.add([_hyperparameter(param) for param in params])
+    return space
+
+
+def configuration(space: Any, params: Sequence[Param], config: Mapping[str, Any]) -> Any:
+    from ConfigSpace import Configuration
+
+    return Configuration(space, values={param.name: encoded(param, config[param.name]) for param in params})
+
+
+def _hyperparameter(param: Param) -> Any:
+    from ConfigSpace import (
+        CategoricalHyperparameter,
+        UniformFloatHyperparameter,
+        UniformIntegerHyperparameter,
+    )
+
+    if isinstance(param, Categorical):
+        last = len(param.choices) - 1
+        if param.ordered:
+            return UniformIntegerHyperparameter(param.name, lower=0, upper=last)
+        return CategoricalHyperparameter(param.name, choices=list(range(last + 1)))
+    kind = UniformIntegerHyperparameter if isinstance(param, Int) else UniformFloatHyperparameter
+    return kind(param.name, lower=param.low, upper=param.high, log=param.log)
+
+
+# --- row levels ------------------------------------------------------------------------------------
+# The levels of methods that train on part of the rows: all rows, an `eta`-th of them, and so on.
+
+
+def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
+    """The rows of each level, down to `min_rows`, all of them last; plain floats, as packages want them.
+
+    If the number of rows isn't known, the only level is all of them. An OptionError for wrong options.
+    """
+    check_counts(min_rows=min_rows, eta=eta)
+    check_number("eta", eta, 2)
+    if n_rows is None:
+        return [math.inf]
+    found = [float(n_rows)]
+    while found[0] / eta >= min_rows:
+        found.insert(0, found[0] / eta)
+    return found
+
+
+def budget_range(found: list[float]) -> tuple[float, float]:
+    """The least and the largest budget for a package that counts the levels between them by a logarithm.
+
+    The least is a little below the lowest level: a rounding error must not cost one. A single level of
+    unknown size is 1.
+    """
+    most = found[-1] if math.isfinite(found[-1]) else 1.0
+    return (found[0] if len(found) > 1 else most) * 0.999, most
+
+
+def rows_at(budget: float, found: list[float]) -> int | None:
+    """The rows of the level that a package calls `budget`; None is all of them."""
+    _, most = budget_range(found)
+    return None if round(budget) >= round(most) else max(round(budget), 1)

@@ -23,10 +23,162 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.recordings.encoding import Encoding
-from cfo_bench.recordings.trees import Trees
 from cfo_bench.records import Answer
-from cfo_bench.space import Config, Space
+from cfo_bench.space import Categorical, Config, Param, Space
+
+# --- encoding --------------------------------------------------------------------------------------
+# A configuration and its training rows as the numbers that a surrogate's models are given.
+#
+# A number is its place on its scale, from 0 to 1: on the logarithm of a positive one, as CFO searches it. An
+# ordered choice is its place among the choices. Of choices without an order each has a number of its own, 1
+# for the one that was taken. The last number is the share of the training rows, as a logarithm to the base 2:
+# 0 for all of them.
+
+
+# The smallest share of the training rows that is told from smaller ones: 2 to the power of this.
+LEAST_ROWS_LOG2 = -20.0
+
+
+class Encoding:
+    """How the configurations of one space become vectors."""
+
+    def __init__(self, space: Space, train_rows: int) -> None:
+        self.names = [name for param in space for name in _names(param)] + ["rows"]
+        self._train_rows = train_rows
+        self._steps = [_step(param) for param in space]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def encode(self, config: Mapping[str, Any], rows: int | None) -> list[float]:
+        """The vector of a configuration. A value past the bounds counts as the bound."""
+        found: list[float] = []
+        for name, places, is_log, low, span in self._steps:
+            value = config[name]
+            if places is not None:
+                found += places[_key(value)]
+            else:
+                at = math.log(value) if is_log else value
+                share = (at - low) / span
+                found.append(0.0 if share < 0.0 else 1.0 if share > 1.0 else share)
+        share_of_rows = 1.0 if rows is None else rows / self._train_rows
+        found.append(0.0 if share_of_rows >= 1.0 else max(math.log2(share_of_rows), LEAST_ROWS_LOG2))
+        return found
+
+    def encode_all(self, configs: list[dict[str, Any]], rows: list[int | None]) -> Array:
+        """One row a configuration."""
+        vectors = [self.encode(config, own) for config, own in zip(configs, rows, strict=True)]
+        return np.array(vectors, dtype=np.float32).reshape(len(vectors), len(self))
+
+
+_Step = tuple[str, dict[Any, list[float]] | None, bool, float, float]
+
+
+def _step(param: Param) -> _Step:
+    """What `encode` needs of a hyperparameter, so that a look-up decides nothing again."""
+    if isinstance(param, Categorical):
+        last = len(param.choices) - 1
+        if param.ordered:
+            places = {_key(choice): [i / last if last else 0.0] for i, choice in enumerate(param.choices)}
+        else:
+            places = {
+                _key(choice): [float(i == j) for j in range(last + 1)]
+                for i, choice in enumerate(param.choices)
+            }
+        return param.name, places, False, 0.0, 1.0
+    is_log = param.low > 0
+    low = math.log(param.low) if is_log else float(param.low)
+    high = math.log(param.high) if is_log else float(param.high)
+    return param.name, None, is_log, low, (high - low) or 1.0
+
+
+def _key(value: Any) -> tuple[type, Any]:
+    return type(value), value  # 1 is not True
+
+
+def _names(param: Param) -> list[str]:
+    if isinstance(param, Categorical) and not param.ordered:
+        return [f"{param.name}={choice}" for choice in param.choices]
+    return [param.name]
+
+
+# --- trees -----------------------------------------------------------------------------------------
+# Boosted trees as plain arrays: a prediction needs no package but numpy.
+#
+# The nodes of all trees stand one after the other. An inner node sends a vector whose number `feature` is
+# below `threshold` to `child`, and any other to the node behind it. A leaf is its own child, and adds
+# `value`.
+
+
+MOST_DEPTH = 64
+# A leaf of a larger value is not one that was fitted.
+MOST_VALUE = 1e6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trees:
+    """The sum over trees of the leaf that a vector comes to, plus the intercept."""
+
+    intercept: float
+    depth: int  # so many steps bring every vector to a leaf
+    roots: Array  # the first node of each tree
+    feature: Array
+    threshold: Array  # infinite at a leaf
+    child: Array
+    value: Array  # 0 at an inner node
+
+    def predict(self, vector: Array) -> float:
+        """The prediction for one float32 vector: exact sums, so that every machine finds the same."""
+        node = self.roots
+        feature, threshold, child = self.feature, self.threshold, self.child
+        for _ in range(self.depth):
+            node = child.take(node) + (vector.take(feature.take(node)) >= threshold.take(node))
+        return self.intercept + math.fsum(self.value.take(node).tolist())
+
+    def predict_all(self, vectors: Array) -> Array:
+        """The same for one vector a row, tree by tree."""
+        found = np.full(len(vectors), self.intercept)
+        rows = np.arange(len(vectors))
+        for root in self.roots:
+            node = np.full(len(vectors), root)
+            for _ in range(self.depth):
+                node = self.child[node] + (vectors[rows, self.feature[node]] >= self.threshold[node])
+            found += self.value[node]
+        return found
+
+
+def constant(value: float) -> Trees:
+    """No tree: the same prediction for all."""
+    nothing = np.empty(0, dtype=np.int32)
+    numbers = np.empty(0, dtype=np.float32)
+    return Trees(value, 0, nothing, nothing, numbers, nothing, np.empty(0, dtype=np.float64))
+
+
+def problem_with(trees: Trees, n_features: int) -> str | None:
+    """Why trees from a file can't be used; None if they can."""
+    n_nodes = len(trees.feature)
+    if not math.isfinite(trees.intercept) or not 0 <= trees.depth <= MOST_DEPTH:
+        return "intercept or depth is out of range"
+    if not len(trees.threshold) == len(trees.child) == len(trees.value) == n_nodes:
+        return "the arrays of nodes have different lengths"
+    at = np.arange(n_nodes)
+    is_leaf = trees.child == at
+    # A child stands behind its parent, so that no path is a circle.
+    if np.any(~is_leaf & ((trees.child <= at) | (trees.child >= n_nodes - 1))):
+        return "a node has a child that is not there"
+    if np.any(~is_leaf & ~np.isfinite(trees.threshold)) or np.any(is_leaf & (trees.threshold != np.inf)):
+        return "a threshold is no number"
+    if np.any((trees.feature < 0) | (trees.feature >= n_features)):
+        return "a node asks for a number that no configuration has"
+    if np.any((trees.roots < 0) | (trees.roots >= n_nodes)):
+        return "a tree starts at a node that is not there"
+    if not np.all(np.abs(trees.value) <= MOST_VALUE):
+        return "a leaf has a value out of range"
+    return None
+
+
+# --- surrogate -------------------------------------------------------------------------------------
+
 
 # No prediction is longer than so many times the longest trial that was recorded.
 SECONDS_BEYOND = 10.0

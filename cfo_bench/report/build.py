@@ -9,29 +9,25 @@ from itertools import chain
 from pathlib import Path
 
 from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.files.writing import refuse_linked_folders
 from cfo_bench.registry import label
 from cfo_bench.report.contents import Section, Table
-from cfo_bench.report.drawing import Drawing
-from cfo_bench.report.folder import NO_LINK, Folder
+from cfo_bench.report.folder import NO_LINK, Drawing, Folder
 from cfo_bench.report.looks import in_order, look
-from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_trials
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.scores import TaskScores
-from cfo_bench.report.numbers.uncounted_trials import uncounted_trials
-from cfo_bench.report.reading.conditions import unequal_conditions
-from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.consistency import comparable, unequal_conditions
 from cfo_bench.report.reading.digest import Digest
-from cfo_bench.report.reading.imported import completed, is_imported, origin
+from cfo_bench.report.reading.imported import as_if_ended, completed, is_imported, origin
 from cfo_bench.report.reading.load import Selection, is_reference, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
-from cfo_bench.report.reading.shortening import as_if_ended
 from cfo_bench.report.rendering import assets, layout
 from cfo_bench.report.rendering.explorer import curves_script
 from cfo_bench.report.rendering.page import LearnerPart, Page
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
 from cfo_bench.report.sections import each_section, learners
 from cfo_bench.report.sections.performance import curves_name
-from cfo_bench.safe_writing import refuse_linked_folders
 
 _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
     "csv": to_csv,

@@ -8,8 +8,7 @@ from typing import Any
 
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.records import RunLimits
-from cfo_bench.results.files import TRACE_SUFFIX
-from cfo_bench.results.folder import run_files
+from cfo_bench.results.folder import TRACE_SUFFIX, run_files
 from cfo_bench.results.limits import is_done
 from cfo_bench.results.trace import ends
 

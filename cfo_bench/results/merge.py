@@ -12,21 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import NoLocksError, RunError, TraceError, UserError
+from cfo_bench.files.writing import read_regular, refuse_linked_folders, write_whole
 from cfo_bench.records import TrialRecord
 from cfo_bench.registry import label
-from cfo_bench.results import plan, trace
-from cfo_bench.results.doubles import doubled, names_of
-from cfo_bench.results.files import (
+from cfo_bench.results import status, trace
+from cfo_bench.results.folder import (
     INTERRUPTED_SUFFIX,
     REPLACED_SUFFIX,
     TRACE_SUFFIX,
+    doubled,
+    is_held,
     kept_path,
+    names_of,
     page_path,
+    run_files,
     stamp,
 )
-from cfo_bench.results.folder import is_held, run_files
 from cfo_bench.results.identity import differences
-from cfo_bench.safe_writing import read_regular, refuse_linked_folders, write_whole
 
 # What to do about a folder in the results that is a link.
 _NO_LINK = "remove it, or merge into another folder"
@@ -85,7 +87,7 @@ def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: boo
     sources = _sources(folders, out)
     listed = {folder: run_files(folder) for folder in sources}
     for folder, found in listed.items():
-        if folder != out and not found.runs and not found.unreadable and not plan.read(folder):
+        if folder != out and not found.runs and not found.unreadable and not status.read_plan(folder):
             raise UserError(f"no traces in {str(folder)!r}: give folders that cfo-bench run has written to")
     merged = Merged()
     conflicts = [line for found in listed.values() for line in found.unreadable]
@@ -268,7 +270,7 @@ def _write(
         refuse_linked_folders(out, out / run_id, _NO_LINK)
     out.mkdir(parents=True, exist_ok=True)
     with suppress(NoLocksError):  # the plan is no more than a help, and the runs are all here
-        plan.note(out, _plans(sources))
+        status.plan_note(out, _plans(sources))
     for run_id, copy in chosen.items():
         target = out / f"{run_id}{TRACE_SUFFIX}"
         is_own = copy.path == target
@@ -291,10 +293,10 @@ def _write(
         _keep_others(sources, out, suffix)
 
 
-def _plans(sources: Sequence[Path]) -> list[plan.Planned]:
+def _plans(sources: Sequence[Path]) -> list[status.Planned]:
     """Each run of all plans once; where plans differ, the one with the largest budget."""
-    found: dict[str, plan.Planned] = {}
-    for run in [run for folder in sources for run in plan.read(folder)]:
+    found: dict[str, status.Planned] = {}
+    for run in [run for folder in sources for run in status.read_plan(folder)]:
         known = found.setdefault(run.id, run)
         if (run.budget_seconds, run.error or "") > (known.budget_seconds, known.error or ""):
             found[run.id] = run

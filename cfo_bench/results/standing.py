@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import TraceError, UserError
-from cfo_bench.quantities import duration
-from cfo_bench.records import EndReason, RunSpec
+from cfo_bench.records import EndReason, RunSpec, method_label, run_id
 from cfo_bench.results import trace
 from cfo_bench.results.limits import budget_left, has_final_end, is_done, is_longer, limits_of, why_not
-from cfo_bench.run_id import method_label, run_id
+from cfo_bench.values import duration
 
 
 @dataclass(frozen=True, slots=True)

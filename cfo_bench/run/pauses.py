@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfo_bench.clock import WallClock, monotonic, process_seconds, sleep
-from cfo_bench.machine import proc
-from cfo_bench.machine.continuations import times_continued
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.machine import processes
+from cfo_bench.machine.processes import times_continued
+from cfo_bench.run.page import LivePage
 
 # A shorter stop is not worth a record: it stays on the clock.
 LEAST_SECONDS = 1.0
@@ -109,7 +109,7 @@ class PauseWatch:
 
     def __init__(self, pid: int, page: LivePage, has_evaluators: bool = False) -> None:
         self._pid, self._page, self._has_evaluators = pid, page, has_evaluators
-        self._last = self._before = self._look(proc.stat(pid))
+        self._last = self._before = self._look(processes.process_stat(pid))
         self._was_stopped = False
         self._n_pauses = len(page.pauses())  # that the run's process has taken off
         self._wait_until: float | None = None  # how long the run may take to answer
@@ -117,8 +117,8 @@ class PauseWatch:
     def is_paused(self) -> bool:
         """Whether the run's process is stopped, or was until now: then no deadline counts."""
         now = monotonic()
-        fields = proc.stat(self._pid)
-        if proc.is_stopped(fields) and not self._is_evaluating():
+        fields = processes.process_stat(self._pid)
+        if processes.is_stopped(fields) and not self._is_evaluating():
             self._was_stopped = True
             self._note(now)
             return True
@@ -141,11 +141,11 @@ class PauseWatch:
 
     def start_again(self) -> None:
         """We did something that took a while: that was no pause."""
-        self._last = self._look(proc.stat(self._pid))
+        self._last = self._look(processes.process_stat(self._pid))
 
     def _is_evaluating(self) -> bool:
-        pids = proc.children(self._pid) if self._has_evaluators else []
-        return not all(proc.is_stopped(proc.stat(pid)) for pid in pids)
+        pids = processes.children_of(self._pid) if self._has_evaluators else []
+        return not all(processes.is_stopped(processes.process_stat(pid)) for pid in pids)
 
     def _note(self, now: float) -> None:
         """Writes to the page how long the pause is by now, unless the run's process has taken it off."""
@@ -157,7 +157,7 @@ class PauseWatch:
 
     def _were_both_frozen(self) -> bool:
         """Whether neither we nor the run's process ran since the last look, though both could have."""
-        now, last = self._look(proc.stat(self._pid)), self._last
+        now, last = self._look(processes.process_stat(self._pid)), self._last
         if now.continued != last.continued:  # the run heard of that as well, if it was stopped
             return False
         missing = now.at - last.at - (now.ours - last.ours) - LOOK_SECONDS - ANSWER_SECONDS
@@ -168,8 +168,8 @@ class PauseWatch:
     def _look(self, fields: list[bytes]) -> _Look:
         return _Look(
             at=monotonic(),
-            ours=process_seconds() + proc.seconds_waited(),
-            run=proc.seconds_run(fields),
+            ours=process_seconds() + processes.seconds_waited(),
+            run=processes.seconds_run(fields),
             trials=self._page.snapshot().trials,
             continued=times_continued(),
         )

@@ -2,23 +2,63 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
+import sys
+import warnings
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from cfo_bench.errors import CfoBenchError, RunError, TraceError, describe
-from cfo_bench.machine.children import adopt_orphans
-from cfo_bench.machine.signals import die_with_parent, leave_stopping_to_others
+from cfo_bench.files.writing import open_file
+from cfo_bench.learners import LEARNERS
+from cfo_bench.machine.processes import adopt_orphans, die_with_parent, end_children, leave_stopping_to_others
+from cfo_bench.optimizers import METHODS
 from cfo_bench.records import TrialRecord
 from cfo_bench.results import trace
 from cfo_bench.results.limits import as_taken_up, limits_of
 from cfo_bench.results.trace import Record, Trace, TraceWriter
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
-from cfo_bench.safe_writing import open_file
+from cfo_bench.run.page import LivePage
+from cfo_bench.tasks import cache, data_set, folds  # noqa: F401
+from cfo_bench.tasks.sources import built_in  # noqa: F401
+
+# --- preloaded -------------------------------------------------------------------------------------
+# Imported by the fork server, so that no run has to load it: modules, and the plug-ins' registries.
+
+
+# This looks for plug-ins in all installed packages: 20 ms where there are some hundred packages.
+for registry in (LEARNERS, METHODS):
+    registry.rows()
+
+
+# --- adoption --------------------------------------------------------------------------------------
+# Imported by the fork server: it adopts what dead runs leave behind, and takes it along when it ends.
+
+
+def _adopt() -> None:
+    server = os.getpid()
+    adopt_orphans()
+    # multiprocessing wonders about the children that it has not forked.
+    warnings.filterwarnings("ignore", "forkserver: waitpid returned unexpected pid")
+
+    def end() -> None:
+        if os.getpid() == server:  # a process that was forked from it may end in the same way
+            end_children(server)
+
+    atexit.register(end)
+
+
+# Only there: another process has children of its own, which are none of our business.
+if any("multiprocessing.forkserver" in word for word in sys.orig_argv):
+    _adopt()
+
+
+# --- process ---------------------------------------------------------------------------------------
+
 
 # Trials that end within so long of each other are written at once: a write takes a quarter of all that is
 # done for a trial of a millisecond.

@@ -13,19 +13,17 @@ from enum import StrEnum
 from pathlib import Path
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.machine.contention import Ticks
-from cfo_bench.machine.signals import signal_name
+from cfo_bench.machine.facts import Ticks
+from cfo_bench.machine.processes import signal_name
 from cfo_bench.records import EndReason, EndRecord, Result, StartedTrial, Status, TrialRecord, record_of
 from cfo_bench.results import trace
-from cfo_bench.results.files import log_path
+from cfo_bench.results.folder import log_path
 from cfo_bench.results.identity import check_same_run, spec_header
 from cfo_bench.results.limits import as_taken_up, has_final_end, is_done, is_longer, limits_of, why_ended
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import Trace, TraceWriter
-from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
-from cfo_bench.run.page_trials import TrialsOnPage
+from cfo_bench.run.page import LivePage, TrialsOnPage, end_record
 
 # What others end a process with: the kernel short of memory, a batch system, a person.
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)

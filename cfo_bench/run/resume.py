@@ -5,7 +5,7 @@ from __future__ import annotations
 from cfo_bench.errors import Exhausted, TraceError
 from cfo_bench.records import Optimizer, RunSpec, Trial
 from cfo_bench.results.trace import Trace
-from cfo_bench.run.search import Referee
+from cfo_bench.run.loop import Referee
 
 
 def replay(optimizer: Optimizer, past: Trace, spec: RunSpec, referee: Referee) -> list[tuple[Trial, float]]:

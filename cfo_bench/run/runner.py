@@ -12,8 +12,8 @@ from typing import Any
 
 from cfo_bench.clock import Clock, SharedWallClock, VirtualClock, WallClock, utc_now
 from cfo_bench.errors import DataError, RunError
-from cfo_bench.machine import contention
-from cfo_bench.machine.memory import PeakMemory, cap_memory
+from cfo_bench.machine import facts as contention
+from cfo_bench.machine.facts import PeakMemory, cap_memory
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.optimizers.program import ProgramMethod
@@ -21,18 +21,23 @@ from cfo_bench.records import EndReason, Fold, Learner, Objective, Optimizer, Re
 from cfo_bench.results.identity import check_same_run, data_differences, data_identity
 from cfo_bench.results.limits import limits_of
 from cfo_bench.results.trace import Record, Trace
-from cfo_bench.run.charging import Charged
-from cfo_bench.run.data import load_fold
-from cfo_bench.run.ending import end_record
+from cfo_bench.run.checks import check_clock, check_problem, learner_of, load_fold
 from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
-from cfo_bench.run.parallel import Pool, ProcessPool, VirtualPool, search_parallel
+from cfo_bench.run.loop import (
+    Charged,
+    Limits,
+    Pool,
+    ProcessPool,
+    Referee,
+    VirtualPool,
+    search,
+    search_parallel,
+)
+from cfo_bench.run.page import LivePage, end_record
 from cfo_bench.run.pauses import take_off_pauses
 from cfo_bench.run.plugin_checks import number_of
 from cfo_bench.run.resume import replay
-from cfo_bench.run.search import Limits, Referee, search
-from cfo_bench.suite.checks import check_clock, check_problem, learner_of
 
 
 def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generator[Record, None, None]:

@@ -19,18 +19,34 @@ from typing import Any
 
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.machine import contention
-from cfo_bench.processes import ForkServerContext
+from cfo_bench.machine import facts
+from cfo_bench.machine.fork_server import end_orphans, is_gone, running_server
+from cfo_bench.machine.fork_server import fork_server as fork_server  # who starts runs finds all for it here
+from cfo_bench.machine.processes import ForkServerContext
 from cfo_bench.records import EndReason, EndRecord
-from cfo_bench.results.files import log_path, page_path, stamp
+from cfo_bench.results.folder import log_path, page_path, stamp
 from cfo_bench.run import recovery
-from cfo_bench.run.entry import run_job
-from cfo_bench.run.fork_server import end_orphans, is_gone, running_server
-from cfo_bench.run.fork_server import fork_server as fork_server  # who starts runs finds all for it here
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import BusyError, LivePage
+from cfo_bench.run.page import BusyError, LivePage
 from cfo_bench.run.pauses import LEAST_SECONDS, LOOK_SECONDS, STOPPED_LOOK_SECONDS, PauseWatch
 from cfo_bench.run.recovery import Death, Fate, KilledError
+
+# --- entry -----------------------------------------------------------------------------------------
+# Where a run's process starts.
+#
+# The supervisor names this function. It does not import the loop, the learners or the methods into the
+# process that supervises: they are imported here, in the run's process or the one it is forked from.
+
+
+def run_job(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
+    """See process.main."""
+    from cfo_bench.run import process
+
+    process.main(job, page_path, log_path, answer, fresh, why)
+
+
+# --- supervisor ------------------------------------------------------------------------------------
+
 
 # How long past the deadline a process may take to end by itself, before it is killed.
 GRACE_SECONDS = 0.05
@@ -203,7 +219,7 @@ class _Supervisor:
     def _one_process(self, fresh: bool, why: str) -> tuple[Death, tuple[int, str] | None]:
         """How the process died, and its (exit code, message) if it could not do the job."""
         self._page.clear()
-        began = contention.ticks() if self._job.spec.clock == "wall" else None
+        began = facts.ticks() if self._job.spec.clock == "wall" else None
         ours, theirs = self._context.Pipe(duplex=False)
         child = self._context.Process(
             target=run_job,

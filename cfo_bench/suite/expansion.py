@@ -10,13 +10,10 @@ from typing import Any
 from cfo_bench import tasks
 from cfo_bench.errors import UnknownNameError, UserError, told_at
 from cfo_bench.learners import LEARNERS
-from cfo_bench.records import DataRef, Problem, RunSpec
+from cfo_bench.records import DataRef, Problem, RunSpec, check_recording, run_id
 from cfo_bench.registry import is_in_file
-from cfo_bench.run_id import run_id
 from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
-from cfo_bench.suite.checks import check_recording
-from cfo_bench.suite.folds import parse_folds
-from cfo_bench.suite.model import Choice, Pick, Suite
+from cfo_bench.suite.model import Choice, Pick, Suite, parse_folds
 
 # --- the tasks, and where their data is -----------------------------------------------------------
 

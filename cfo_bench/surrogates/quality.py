@@ -18,8 +18,7 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.surrogate import Cover
-from cfo_bench.surrogates.cover import cover_of
-from cfo_bench.surrogates.fitting import FEWEST_TRIALS, thinned
+from cfo_bench.surrogates.fitting import FEWEST_TRIALS, cover_of, thinned
 from cfo_bench.surrogates.models import Models, fit_models
 from cfo_bench.surrogates.trials import Trials
 

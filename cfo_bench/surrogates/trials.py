@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.errors import SpaceError, TraceError, UserError
+from cfo_bench.files.writing import read_regular
 from cfo_bench.metrics import Array
-from cfo_bench.recordings.encoding import Encoding
+from cfo_bench.recordings.surrogate import Encoding
 from cfo_bench.records import Status
 from cfo_bench.registry import label
-from cfo_bench.results.files import TRACE_SUFFIX
-from cfo_bench.results.folder import run_files
+from cfo_bench.results.folder import TRACE_SUFFIX, run_files
 from cfo_bench.results.trace import split_torn
 from cfo_bench.results.validation import Lines, check
-from cfo_bench.safe_writing import read_regular
 from cfo_bench.space import Categorical, Space
 
 # What has to be the same in all runs of a learner on a task, so that losses and seconds are of one kind.

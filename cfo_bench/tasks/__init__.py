@@ -18,10 +18,18 @@ package loads nothing heavy: pandas, pyarrow and scikit-learn are imported with 
 
 from __future__ import annotations
 
-from cfo_bench.tasks.catalogue import DATA_SUFFIXES, TaskRow, file_ref, listing, resolve, resolve_all
+from cfo_bench.tasks.catalogue import (
+    DATA_SUFFIXES,
+    TaskRow,
+    file_ref,
+    listing,
+    resolve,
+    resolve_all,
+    select,
+    tagged,
+)
 from cfo_bench.tasks.fetching import obtain
 from cfo_bench.tasks.loading import facts_if_known, inspect, is_stored, load_fold, official_folds
-from cfo_bench.tasks.selection import select, tagged
 
 __all__ = [
     "DATA_SUFFIXES",

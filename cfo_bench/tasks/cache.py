@@ -27,15 +27,17 @@ from typing import IO, Any
 
 import numpy as np
 
-from cfo_bench.cache_folder import FOLDER as FOLDER
-from cfo_bench.cache_folder import LIMIT as LIMIT
-from cfo_bench.cache_folder import folder, limit_bytes
-from cfo_bench.code_hash import code_hash
 from cfo_bench.errors import NoLocksError
-from cfo_bench.locks import has_name, open_locked
+from cfo_bench.files.cache import FOLDER as FOLDER
+from cfo_bench.files.cache import LIMIT as LIMIT
+from cfo_bench.files.cache import cache_folder, code_hash, limit_bytes
+from cfo_bench.files.locks import has_name, open_locked
 from cfo_bench.metrics import Array
 from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
 from cfo_bench.tasks.store import sha256
+
+# --- cache -----------------------------------------------------------------------------------------
+
 
 # A smaller file is read so quickly that it needs no entry.
 SMALL_BYTES = 2**16
@@ -139,7 +141,7 @@ def _facts_of(entry: CacheEntry) -> TaskFacts:
 
 
 def _fetch(wanted: CacheKey | None, build: Callable[[], CacheEntry]) -> CacheEntry:
-    entries, limit = folder("folds"), limit_bytes()
+    entries, limit = cache_folder("folds"), limit_bytes()
     if wanted is None or entries is None:
         return build()
     path = entries / f"{wanted.key}.fold"
@@ -272,3 +274,68 @@ def _code() -> str:
 @cache
 def _packages() -> list[str]:
     return [f"{name} {metadata.version(name)}" for name in READ_WITH]
+
+
+# --- known facts -----------------------------------------------------------------------------------
+# Facts of tasks that were looked at before, recognised without reading their data again.
+#
+# A small file for each task, `facts` beside the folder of the prepared arrays, says what the data looked
+# like: the file's identity, size and times, this package's code and the packages that read the data. If any
+# of these is another now, the facts are not known.
+
+
+# A file that is changed twice at about the same time may have the same size and times. So what was kept
+# so soon after a change does not count.
+SETTLED_NS = 2 * 10**9
+
+
+def state_of(ref: DataRef) -> list[int] | None:
+    """What recognises the data's file; empty for data that comes with a package; None: it can't be told."""
+    if ref.source == "bundled":
+        return []
+    if ref.path is None:
+        return None
+    try:
+        about = Path(ref.path).stat()
+    except (OSError, ValueError):  # whoever reads the data will say what is wrong
+        return None
+    return [about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns]
+
+
+def recall_facts(ref: DataRef, n_folds: int, about: object) -> TaskFacts | None:
+    """The facts that were kept, if the data is still the same."""
+    path, state = _path_of(ref, n_folds, about), state_of(ref)
+    if path is None or state is None:
+        return None
+    try:
+        kept_at, kept = path.stat().st_mtime_ns, json.loads(path.read_bytes())
+        if kept["made_with"] != made_with() or kept["state"] != state:
+            return None
+        if state and kept_at - max(state[2:]) < SETTLED_NS:
+            return None
+        return TaskFacts.from_json(kept["facts"])
+    except (OSError, ValueError, TypeError, KeyError):  # not there, or damaged
+        return None
+
+
+def keep_facts(ref: DataRef, n_folds: int, about: object, before: list[int] | None, facts: TaskFacts) -> None:
+    """Keeps the facts, unless the data has changed since its state was `before`."""
+    path = _path_of(ref, n_folds, about)
+    if path is None or before is None or state_of(ref) != before:
+        return
+    content = {"state": before, "made_with": made_with(), "facts": asdict(facts)}
+    new = path.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):  # then the data is looked at once more
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(json.dumps(content), encoding="utf-8")
+        new.replace(path)
+
+
+def _path_of(ref: DataRef, n_folds: int, about: object) -> Path | None:
+    """Where the facts are kept; None: nowhere."""
+    folder = cache_folder("facts")
+    if folder is None:
+        return None
+    parts = [ref.path, ref.task, ref.source, ref.target, ref.problem, n_folds, about]
+    parts += [ref.drop, ref.drop_missing_target]
+    return folder / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"

@@ -9,16 +9,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.data_set import Column, ColumnKind, categories, dates, numbers
+from cfo_bench.metrics import Array
+from cfo_bench.tasks.data_set import (
+    Column,
+    ColumnKind,
+    DataSet,
+    are_numbers,
+    categories,
+    check_names,
+    dates,
+    named,
+    numbers,
+    odd_example,
+)
 
-if TYPE_CHECKING:
-    from cfo_bench.metrics import Array
+# --- columns ---------------------------------------------------------------------------------------
+
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 
@@ -108,3 +121,107 @@ def _days(series: pd.Series[Any]) -> Array:
     microseconds = series.to_numpy(dtype="datetime64[us]")
     days: Array = (microseconds - np.datetime64(0, "us")) / np.timedelta64(1, "D")
     return days
+
+
+# --- column remarks --------------------------------------------------------------------------------
+# Columns that may not be what their owner thinks: empty, constant, identifiers, numbers as text.
+
+
+# Fewer rows than this may all differ in a column by chance.
+_FEW_ROWS = 20
+# So many names are written out; of the others, only the number is.
+_MOST_NAMES = 5
+
+
+class Remark(StrEnum):
+    """What is odd about a column, in words that `cfo-bench tasks show` prints."""
+
+    EMPTY = "empty"
+    CONSTANT = "constant"
+    IDENTIFIER = "different in every row"
+    NUMBERS_AS_TEXT = "numbers written as text"
+
+
+def remark(column: Column) -> Remark | None:
+    """What is odd about a column; None: nothing."""
+    values, missing = column.values, column.missing
+    is_category = column.kind is ColumnKind.CATEGORY
+    present = values[~missing]
+    if not len(present):
+        return Remark.EMPTY
+    n_different = len(np.unique(present))
+    if n_different == 1:
+        return None if missing.any() else Remark.CONSTANT
+    if is_category and are_numbers(column.labels):
+        return Remark.NUMBERS_AS_TEXT
+    is_whole = column.kind is ColumnKind.NUMBER and bool((present == np.round(present)).all())
+    if (is_category or is_whole) and n_different == len(values) >= _FEW_ROWS:
+        return Remark.IDENTIFIER
+    return None
+
+
+def in_words(data: DataSet) -> list[str]:
+    """A line for each kind of remark, with the columns that it is on and what to do."""
+    found: dict[Remark, list[Column]] = {}
+    for column in data.features:
+        if (about := remark(column)) is not None:
+            found.setdefault(about, []).append(column)
+    return [_line(about, found[about]) for about in Remark if about in found]
+
+
+def _line(about: Remark, columns: Sequence[Column]) -> str:
+    names = ", ".join(repr(column.name) for column in columns[:_MOST_NAMES])
+    more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
+    which, has, them, are = (
+        (f"columns {names}{more}", "have", "them", "they are identifiers")
+        if len(columns) > 1
+        else (f"column {names}", "has", "it", "it is an identifier")
+    )
+    drop = f"leave {them} out with --drop"
+    match about:
+        case Remark.EMPTY:
+            return f"{which} {has} no value in any row: {drop}"
+        case Remark.CONSTANT:
+            return f"{which} {has} the same value in every row: {drop}"
+        case Remark.IDENTIFIER:
+            return f"{which} {has} another value in every row: if {are}, {drop}"
+        case Remark.NUMBERS_AS_TEXT:
+            example = odd_example(columns[0].labels)
+            return (
+                f"{which} {has} numbers written as text, such as {example!r}, taken as categories: "
+                f"write {them} as in 37684.09, or {drop}"
+            )
+
+
+# --- dropping --------------------------------------------------------------------------------------
+# What a user leaves out of a file: columns, and rows without a target.
+
+
+def without_columns(
+    columns: Sequence[Column], drop: Sequence[str], target: str | None, where: str
+) -> list[Column]:
+    """The columns but those that `drop` names; the target can't be among them."""
+    check_names([column.name for column in columns], where)
+    for name in drop:
+        named(columns, name, "to drop", where)
+        if name == target:
+            raise DataError(f"--drop {name}: it is the target; name another column, or another --target")
+    return [column for column in columns if column.name not in drop]
+
+
+def with_target(columns: Sequence[Column], target: str, where: str) -> tuple[list[Column], int]:
+    """The rows that have a target, and how many have none. A label that no row has any more is left out."""
+    missing = named(columns, target, "for the target", where).missing
+    n_missing = int(missing.sum())
+    if not n_missing:
+        return list(columns), 0
+    if n_missing == len(missing):
+        raise DataError(f"{where}: target {target!r} has no value in any row: name another --target")
+    return [_rows(column, ~missing) for column in columns], n_missing
+
+
+def _rows(column: Column, kept: Array) -> Column:
+    values = column.values[kept]
+    if column.kind is ColumnKind.CATEGORY:
+        return categories(column.name, values, column.labels)
+    return Column(column.name, column.kind, values)

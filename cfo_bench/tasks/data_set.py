@@ -10,17 +10,58 @@ import difflib
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cfo_bench.errors import DataError
-from cfo_bench.metrics import Array
-from cfo_bench.records import Problem
-from cfo_bench.tasks.number_texts import are_numbers, odd_example
+from cfo_bench.metrics import METRIC_OF, Array, constant_loss
+from cfo_bench.records import Fold, Problem
+
+if TYPE_CHECKING:
+    from cfo_bench.tasks.folds import Split
+
+
+# --- number texts ----------------------------------------------------------------------------------
+# Numbers written as text, such as "37,684.09": told from labels, so that their owner can be told.
+
+
+# 1,234.5 and 1.234,5 (with or without a currency or a percent sign), and numbers that float() reads.
+_GROUPED = re.compile(r"[-+]?\s*[$€£¥]?\s*\d{1,3}(([,' ]\d{3})*(\.\d+)?|(\.\d{3})*(,\d+)?)\s*[%$€£¥]?")
+# Of this many different texts in a column, such a share may be numbers: the others stand for "missing".
+_ENOUGH_TEXTS, _NEARLY_ALL = 10, 0.9
+
+
+def are_numbers(labels: Sequence[str]) -> bool:
+    """Whether the texts of a column are numbers in a form that is not read as such, or nearly all are."""
+    n_plain = sum(map(_is_plain, labels))
+    n_numbers = sum(_is_plain(label) or _GROUPED.fullmatch(label.strip()) is not None for label in labels)
+    if n_numbers == len(labels):
+        # Plain numbers alone are read as numbers, unless the file says that they are categories.
+        return n_plain < n_numbers
+    return n_numbers >= _ENOUGH_TEXTS and n_numbers >= _NEARLY_ALL * len(labels)
+
+
+def _is_plain(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
+
+
+def odd_example(labels: Sequence[str]) -> str:
+    """One of them that is not read as a number."""
+    return next((label for label in labels if not _is_plain(label)), labels[0])
+
+
+# --- data set --------------------------------------------------------------------------------------
+
 
 # A target of whole numbers is taken as classes when there are two of them, or at most MAX_CLASSES
 # with at least ROWS_PER_CLASS rows each on average; otherwise as a quantity.
@@ -227,3 +268,56 @@ def _as_categories(column: Column) -> Column:
 
 def _number_label(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+# --- arrays ----------------------------------------------------------------------------------------
+# Makes a learner's arrays from a data set and a split. Whatever is fitted is fitted on training rows only.
+#
+# A category becomes its rank among the categories of the training part, or NaN if it is missing or isn't one
+# of these. A number becomes float32: ±inf counts as missing, since XGBoost refuses it, and a number too large
+# for float32 becomes the largest that float32 has.
+
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def encode(data: DataSet, split: Split) -> Fold:
+    parts = [split.train, split.valid] if split.test is None else [split.train, split.valid, split.test]
+    matrices = [np.empty((len(rows), len(data.features)), dtype=np.float32) for rows in parts]
+    for i, column in enumerate(data.features):
+        values = (
+            _category_ranks(column, split.train) if column.kind is ColumnKind.CATEGORY else _numbers(column)
+        )
+        for matrix, rows in zip(matrices, parts, strict=True):
+            matrix[:, i] = values[rows]
+    train_y, valid_y = data.y[split.train], data.y[split.valid]
+    return Fold(
+        problem=data.problem,
+        metric=METRIC_OF[data.problem],
+        n_classes=len(data.classes),
+        categorical=tuple(column.kind is ColumnKind.CATEGORY for column in data.features),
+        train_x=matrices[0],
+        train_y=train_y,
+        valid_x=matrices[1],
+        valid_y=valid_y,
+        constant_loss=constant_loss(data.problem, train_y, valid_y, len(data.classes)),
+        test_x=None if split.test is None else matrices[2],
+        test_y=None if split.test is None else data.y[split.test],
+    )
+
+
+def _category_ranks(column: Column, train: Array) -> Array:
+    seen = np.zeros(len(column.labels), dtype=bool)
+    codes = column.values[train]
+    seen[codes[codes >= 0]] = True
+    # One more entry at the end: the code -1 of a missing value is its index.
+    rank_of = np.full(len(column.labels) + 1, np.nan, dtype=np.float32)
+    rank_of[:-1][seen] = np.arange(seen.sum())
+    ranks: Array = rank_of[column.values]
+    return ranks
+
+
+def _numbers(column: Column) -> Array:
+    values = np.where(np.isinf(column.values), np.nan, column.values)
+    clipped: Array = np.clip(values, -LARGEST, LARGEST).astype(np.float32)
+    return clipped

@@ -10,11 +10,10 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks.column_remarks import remark
+from cfo_bench.tasks.columns import remark, without_columns
 from cfo_bench.tasks.data_set import Column, ColumnKind
-from cfo_bench.tasks.dropping import without_columns
 from cfo_bench.tasks.loading import inspect, load_data_set
-from cfo_bench.tasks.sources import recorded, synthetic
+from cfo_bench.tasks.sources import built_in
 from cfo_bench.tasks.sources.files import read_columns
 
 COLUMNS = "columns"  # of a file of one's own: a row for each of its columns
@@ -23,19 +22,19 @@ COLUMNS = "columns"  # of a file of one's own: a row for each of its columns
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
     """Facts by name, in the order to show them in; None if the source doesn't say."""
     if ref.source == "synthetic":
-        facts = synthetic.facts(ref.task)
+        facts = built_in.synthetic_facts(ref.task)
         return {"task": ref.task, "problem": facts.problem, "rows": facts.n_rows, "source": facts.source}
     if ref.recorded_folds:
-        rows, features = recorded.sizes(ref)
+        rows, features = built_in.recorded_sizes(ref)
         return {
             "task": ref.task,
             "problem": ref.problem,
-            "metric": recorded.metric(ref),
+            "metric": built_in.recorded_metric(ref),
             "rows": rows,
             "features": features,
             "folds": f"{ref.recorded_folds} recorded",
             "source": ref.source,
-            "note": recorded.note(ref),
+            "note": built_in.recording_note(ref),
         }
     data, stored = load_data_set(ref)
     n_folds = n_folds or (stored.n_folds if stored else None) or 10

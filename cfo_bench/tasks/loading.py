@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
     """The facts of a task. Loads the data, fetching it if needed, and checks that it allows so many folds."""
-    from cfo_bench.tasks import cache, folds, known_facts
-    from cfo_bench.tasks.sources import synthetic
+    from cfo_bench.tasks import cache, folds
+    from cfo_bench.tasks.sources import built_in
 
     if ref.source == "synthetic":
-        folds.check_number(n_folds, synthetic.ROWS[ref.task])
-        return synthetic.facts(ref.task)
+        folds.check_number(n_folds, built_in.ROWS[ref.task])
+        return built_in.synthetic_facts(ref.task)
     found, stored = _located(ref)
 
     def look() -> TaskFacts:
@@ -31,25 +31,25 @@ def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
         folds.check(data, n_folds)
         return _facts(found, data, folds.describe(data.problem, n_folds), stored)
 
-    about, before = _about(stored), known_facts.state_of(found)
+    about, before = _about(stored), cache.state_of(found)
     facts = cache.facts(cache.cache_key(found, n_folds=n_folds, about=about), look)
-    known_facts.keep(found, n_folds, about, before, facts)
+    cache.keep_facts(found, n_folds, about, before, facts)
     return facts
 
 
 def facts_if_known(ref: DataRef, n_folds: int) -> TaskFacts | None:
     """The facts of a task that was inspected before and whose data has not changed: no data is read."""
-    from cfo_bench.tasks import known_facts
-    from cfo_bench.tasks.sources import synthetic
+    from cfo_bench.tasks import cache
+    from cfo_bench.tasks.sources import built_in
 
     if ref.source == "synthetic":
-        return synthetic.facts(ref.task)
+        return built_in.synthetic_facts(ref.task)
     if ref.recorded_folds:
         return None  # its learner knows
     if ref.origins and not is_stored(ref):
         return None
     found, stored = _located(ref)
-    return known_facts.recall(found, n_folds, _about(stored))
+    return cache.recall_facts(found, n_folds, _about(stored))
 
 
 def load_fold(
@@ -61,15 +61,15 @@ def load_fold(
     `holdout_share`, that share of the training rows validates, and the held-out part is for testing.
     """
     from cfo_bench.tasks import cache, folds
-    from cfo_bench.tasks.arrays import encode
-    from cfo_bench.tasks.sources import synthetic
+    from cfo_bench.tasks.data_set import encode
+    from cfo_bench.tasks.sources import built_in
 
     folds.check_choice(fold, n_folds, seed)
     if ref.source == "synthetic":
-        folds.check_number(n_folds, synthetic.ROWS[ref.task])
+        folds.check_number(n_folds, built_in.ROWS[ref.task])
         if holdout_share is not None:
             raise UserError(f"task {ref.task!r} has no rows to hold out: leave --validation at fold")
-        return synthetic.load(ref.task, n_folds), synthetic.facts(ref.task)
+        return built_in.load_synthetic(ref.task, n_folds), built_in.synthetic_facts(ref.task)
     found, stored = _located(ref)
 
     def prepare() -> tuple[Fold, TaskFacts]:
@@ -111,7 +111,7 @@ def is_stored(ref: DataRef) -> bool:
 def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
     """The same ref naming a file, and the folder in the store that has it, for data with an origin."""
     if ref.recorded_folds:
-        from cfo_bench.tasks.sources.recorded import no_rows
+        from cfo_bench.tasks.sources.built_in import no_rows
 
         raise no_rows(ref)
     if not ref.origins:
@@ -149,15 +149,15 @@ def _about(stored: Stored | None) -> list[object] | None:
 
 def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
     if ref.source == "bundled":
-        from cfo_bench.tasks.sources import bundled
+        from cfo_bench.tasks.sources import built_in
 
-        return bundled.load(ref.task)
+        return built_in.load_bundled(ref.task)
     if ref.source.startswith("plug-in "):
         from cfo_bench.tasks.sources import plugins
 
         return plugins.load(ref)
+    from cfo_bench.tasks.columns import with_target, without_columns
     from cfo_bench.tasks.data_set import DataSet
-    from cfo_bench.tasks.dropping import with_target, without_columns
     from cfo_bench.tasks.sources.files import read_columns
 
     assert ref.path is not None and ref.target is not None  # true of every ref to a file
@@ -171,7 +171,7 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
 
 def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None) -> TaskFacts:
     from cfo_bench.metrics import METRIC_OF
-    from cfo_bench.tasks.column_remarks import in_words
+    from cfo_bench.tasks.columns import in_words
 
     if stored is not None:
         source = f"{stored.about['source']}, prepared from {stored.about['obtained']}"

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from cfo_bench.clock import sleep
 from cfo_bench.errors import DataError
-from cfo_bench.locks import lock
+from cfo_bench.files.locks import lock
+from cfo_bench.files.writing import open_file, write_whole
 from cfo_bench.records import Problem
-from cfo_bench.safe_writing import open_file, write_whole
-from cfo_bench.tasks.sources.openml_cache import openml_home
+from cfo_bench.tasks.sources.caches import openml_home
 from cfo_bench.tasks.sources.origins import SUITE, Origin
 
 if TYPE_CHECKING:

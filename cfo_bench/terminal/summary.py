@@ -9,12 +9,10 @@ from urllib.parse import unquote
 
 import click
 
-from cfo_bench.metrics import METRICS
+from cfo_bench.metrics import METRIC_NAMES, METRICS
 from cfo_bench.records import RunLimits
 from cfo_bench.registry import label
-from cfo_bench.report.numbers.metric_names import METRIC_NAMES
-from cfo_bench.results.round_trips import RoundTrips
-from cfo_bench.results.summary import SummaryRow, summarise
+from cfo_bench.results.summary import RoundTrips, SummaryRow, summarise
 from cfo_bench.terminal.tables import show_json, show_prose, show_table
 
 _NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")

@@ -22,9 +22,8 @@ from cfo_bench.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from cfo_bench.testing.engines import EngineContract
-    from cfo_bench.testing.learners import LearnerContract
+    from cfo_bench.testing.learners import LearnerContract, RecordedLearnerContract
     from cfo_bench.testing.methods import MethodContract
-    from cfo_bench.testing.recorded_learners import RecordedLearnerContract
     from cfo_bench.testing.task_sources import TaskSourceContract
 
 __all__ = [
@@ -40,7 +39,7 @@ _HOME = {
     "EngineContract": "cfo_bench.testing.engines",
     "LearnerContract": "cfo_bench.testing.learners",
     "MethodContract": "cfo_bench.testing.methods",
-    "RecordedLearnerContract": "cfo_bench.testing.recorded_learners",
+    "RecordedLearnerContract": "cfo_bench.testing.learners",
     "TaskSourceContract": "cfo_bench.testing.task_sources",
 }
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.engines import ENGINES, Engine
-from cfo_bench.engines.listener import Active
+from cfo_bench.engines.loop import Active
 from cfo_bench.errors import Interrupted
+from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.results.trace import path_of
-from cfo_bench.run.fork_server import fork_server
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
 

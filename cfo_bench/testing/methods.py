@@ -19,11 +19,10 @@ import numpy as np
 import orjson
 import pytest
 
-from cfo_bench.annotations import parameter_types
 from cfo_bench.errors import Exhausted, OptionError, SpaceError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Optimizer, Result, Status, Trial
-from cfo_bench.registry import default_options
+from cfo_bench.registry import default_options, parameter_types
 from cfo_bench.space import Categorical, Float, Int
 from cfo_bench.testing.searches import SPACES, build, loss, search
 

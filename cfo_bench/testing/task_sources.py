@@ -13,7 +13,7 @@ import pytest
 
 from cfo_bench.registry import Registry
 from cfo_bench.tasks import folds
-from cfo_bench.tasks.arrays import encode
+from cfo_bench.tasks.data_set import encode
 from cfo_bench.tasks.sources.plugins import GROUP, TaskSource, read
 
 SOURCES = Registry("task source", GROUP, {})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from cfo_bench.cli.main import cli
-from cfo_bench.terminal.run_options import GROUPS, GroupedCommand
+from cfo_bench.terminal.options import GROUPS, GroupedCommand
 from scripts.docs import markdown
 
 

@@ -16,21 +16,20 @@ from functools import cached_property
 from typing import Any, ForwardRef
 
 import cfo_bench
-from cfo_bench import annotations, errors, plugins, testing
+from cfo_bench import errors, plugins, registry, testing
 from cfo_bench.settings import settings_of
 from scripts.docs import markdown
 
 # What the functions of `cfo_bench` return, and what `run_suite` tells its callback.
 RETURNED = {
     "cfo_bench.minimization": ["Best"],
-    "cfo_bench.suite_runs": ["SuiteRuns"],
-    "cfo_bench.suite_execution": ["SuiteOutcome"],
-    "cfo_bench.suite_events": [
+    "cfo_bench.engines.suite_runs": [
+        "SuiteRuns", "SuiteOutcome",
         "Preparing", "Prepared", "RunsStarted", "RunsUnderWay", "Note", "RunFinished",
     ],
-    "cfo_bench.result_frames": ["ResultFrames"],
+    "cfo_bench.results.frames": ["ResultFrames"],
     "cfo_bench.report.build": ["Built"],
-    "cfo_bench.surrogate_fits": ["SurrogateFit", "TaskFit"],
+    "cfo_bench.surrogates.library": ["SurrogateFit", "TaskFit"],
 }  # fmt: skip
 INTRO = (
     "Everything that a Python program may use. [Use it from Python](../python.md) shows how the parts work "
@@ -99,14 +98,14 @@ def _prose(one: Any) -> str:
 
 
 def _prose_of(docstring: str | None) -> str:
-    return annotations.split_docstring(docstring)[0].split("\n\n")[0].replace("<", "&lt;")
+    return registry.split_docstring(docstring)[0].split("\n\n")[0].replace("<", "&lt;")
 
 
 # --- functions ------------------------------------------------------------------------------------
 
 
 def function_entry(name: str, function: Callable[..., Any]) -> str:
-    prose, described = annotations.split_docstring(function.__doc__)
+    prose, described = registry.split_docstring(function.__doc__)
     signature = inspect.signature(function)
     returned = markdown.code(_type(signature.return_annotation))
     parts = [
@@ -163,7 +162,7 @@ def _with_examples(prose: str) -> str:
 
 
 def class_entry(name: str, cls: type[Any]) -> str:
-    prose, described = annotations.split_docstring(vars(cls).get("__doc__"))
+    prose, described = registry.split_docstring(vars(cls).get("__doc__"))
     parts = [
         f"### {markdown.code(name)}",
         "" if prose.startswith(f"{cls.__name__}(") else _with_examples(prose),
@@ -182,7 +181,7 @@ def class_entry(name: str, cls: type[Any]) -> str:
 
 def fields_of(cls: type[Any]) -> list[tuple[str, str, str, str]]:
     """Name, type, default and meaning of each field of a record."""
-    described = {"name": "its name", **comments_of(cls), **annotations.documented_parameters(cls)}
+    described = {"name": "its name", **comments_of(cls), **registry.documented_parameters(cls)}
     settings = {}
     if dataclasses.is_dataclass(cls):
         settings = {

@@ -17,7 +17,7 @@ from tests.helpers.commands import ROOT, Commands, no_stack_trace, virtual
 EVIL = """
 from pathlib import Path
 Path("executed").write_text("")
-from cfo_bench.optimizers.random_search import RandomSearch as Evil
+from cfo_bench.optimizers.baselines import RandomSearch as Evil
 """
 
 SUITE = """

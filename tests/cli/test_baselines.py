@@ -66,7 +66,7 @@ def test_two_workers_are_refused_before_a_run_starts(program: Program, tmp_path:
 
 BROKEN = """
 import math
-from cfo_bench.optimizers.bandster import BOHB
+from cfo_bench.optimizers.bohb import BOHB
 
 class Broken(BOHB):
     def ask(self):

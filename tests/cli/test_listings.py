@@ -17,7 +17,7 @@ from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.registry import Registry, Row
 from cfo_bench.tasks import listing
-from cfo_bench.terminal.run_options import GROUPS
+from cfo_bench.terminal.options import GROUPS
 from cfo_bench.terminal.tables import text_table
 
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from cfo_bench import run_suite, runs_of
 from cfo_bench.cli.main import cli
+from cfo_bench.engines.suite_runs import Event, Note
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.suite.file import read
-from cfo_bench.suite_events import Event, Note
 from cfo_bench.terminal.overrides import suite_of
 
 N = 40

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.records import EndReason, EndRecord, RunSpec
-from cfo_bench.results import plan
+from cfo_bench.results import status
 from cfo_bench.results.trace import encode, path_of
 from tests.helpers.traces import header_of
 
@@ -48,7 +48,7 @@ def a_suite(results: Path, tasks: int, folds: int) -> list[RunSpec]:
         for method in METHODS
         for fold in range(folds)
     ]
-    plan.record(results, specs)
+    status.record_plan(results, specs)
     return specs
 
 
@@ -116,7 +116,7 @@ def test_without_a_terminal_there_is_a_line_for_each_change(
     program: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     specs = [RunSpec("synthetic", "synthetic-1k", "rs", fold, budget_seconds=9.0) for fold in range(2)]
-    plan.record(tmp_path / "results", specs)
+    status.record_plan(tmp_path / "results", specs)
     watching = subprocess.Popen(
         [sys.executable, "-m", "cfo_bench", "status", "results", "--watch", "--every", "0.2"],
         cwd=tmp_path,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfo_bench.exchange.cells import cell, text_cell, text_of, value_of
+from cfo_bench.exchange.trial_table import cell, text_cell, text_of, value_of
+from cfo_bench.files.writing import no_formula
 from cfo_bench.space import LEAST_INT, MOST_INT, Value
-from cfo_bench.spreadsheets import no_formula
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     [

@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 from cfo_bench import export_trials, import_trials, load_results
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.exchange.importing import Imported
-from cfo_bench.replays import replay_trace
 from cfo_bench.report.build import Built, Request, build
 from cfo_bench.results import trace
 from cfo_bench.results.identity import check_same_run, differences, spec_header
 from cfo_bench.results.status import status
+from cfo_bench.run.replay import replay_trace
 from cfo_bench.surrogates.trials import read_trials
 from tests.helpers.traces import write_run
 

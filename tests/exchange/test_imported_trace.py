@@ -7,8 +7,15 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfo_bench.exchange.found_runs import FoundRun, FoundTrial, Meaning, SourceClock
-from cfo_bench.exchange.imported_trace import Source, Told, trace_of
+from cfo_bench.exchange.imported_trace import (
+    FoundRun,
+    FoundTrial,
+    Meaning,
+    Source,
+    SourceClock,
+    Told,
+    trace_of,
+)
 from cfo_bench.records import Status
 from cfo_bench.results.validation import check
 

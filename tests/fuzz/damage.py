@@ -13,7 +13,7 @@ from copy import deepcopy
 from typing import Any
 
 from cfo_bench.records import TrialRecord
-from cfo_bench.run import page_layout
+from cfo_bench.run import page as page_layout
 from tests.fuzz import odd
 
 Damaged = tuple[str, bytes]

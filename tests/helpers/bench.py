@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.results import trace
-from cfo_bench.results.files import LOG_SUFFIX, PAGE_SUFFIX
+from cfo_bench.results.folder import LOG_SUFFIX, PAGE_SUFFIX
 from cfo_bench.results.trace import Trace
 from tests.helpers.processes import processes_with, run_processes_with, wait_until
 from tests.helpers.program import ROOT

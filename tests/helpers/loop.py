@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfo_bench.records import EndReason, TrialRecord
-from cfo_bench.run.search import Records
+from cfo_bench.run.loop import Records
 
 
 def drain(records: Records) -> tuple[list[TrialRecord], EndReason]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.recordings.encoding import Encoding
-from cfo_bench.recordings.surrogate import Surrogate
+from cfo_bench.recordings.surrogate import Encoding, Surrogate
 from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
 from cfo_bench.results.digest_in_trace import sealed
 from cfo_bench.results.identity import spec_header

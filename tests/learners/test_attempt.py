@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cfo_bench.clock import Deadline, VirtualClock
-from cfo_bench.learners.attempt import OutOfTime, attempt, check
+from cfo_bench.learners.evaluation import OutOfTime, attempt, check_deadline
 from cfo_bench.records import Result, Status
 
 
@@ -25,8 +25,8 @@ def test_a_training_that_ends_well_is_its_own_result() -> None:
 
 def test_a_passed_deadline_is_a_timeout_with_the_seconds_it_took() -> None:
     with pytest.raises(OutOfTime):
-        check(Deadline(VirtualClock(1.0), at=1.0))
-    check(Deadline(VirtualClock(0.9), at=1.0))
+        check_deadline(Deadline(VirtualClock(1.0), at=1.0))
+    check_deadline(Deadline(VirtualClock(0.9), at=1.0))
     assert outcome(OutOfTime()) == Result(Status.TIMEOUT, fit_seconds=2.0)
 
 

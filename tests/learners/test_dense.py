@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.learners.dense import FURTHEST, MOST_COLUMNS, MOST_COLUMNS_IN_ALL, Encoder, dense_levels
-from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.learners.evaluation import shuffled_order
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem
 

@@ -12,9 +12,8 @@ torch = pytest.importorskip("torch")
 
 from cfo_bench.clock import Deadline  # noqa: E402
 from cfo_bench.errors import OptionError  # noqa: E402
-from cfo_bench.learners.attempt import OutOfTime  # noqa: E402
-from cfo_bench.learners.dnn import DNN, network_start  # noqa: E402
-from cfo_bench.learners.network import (  # noqa: E402
+from cfo_bench.learners.dnn import (  # noqa: E402
+    DNN,
     Examples,
     Head,
     Logistic,
@@ -24,8 +23,10 @@ from cfo_bench.learners.network import (  # noqa: E402
     SquaredError,
     _kept_neurons,
     _Stepper,
+    network_start,
     train,
 )
+from cfo_bench.learners.evaluation import OutOfTime  # noqa: E402
 from cfo_bench.records import Fold, Problem, Status, Trial  # noqa: E402
 from tests.helpers.clocks import CountingClock, forever  # noqa: E402
 from tests.helpers.folds import make_fold  # noqa: E402
@@ -238,7 +239,7 @@ def test_a_trial_without_enough_memory_ends_as_memory_and_the_next_one_is_as_eve
 import numpy as np
 from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.learners.dnn import DNN, network_start
-from cfo_bench.machine.memory import cap_memory
+from cfo_bench.machine.facts import cap_memory
 from cfo_bench.records import Fold, Problem, Trial
 
 rng = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import pytest
 lightgbm = pytest.importorskip("lightgbm")
 
 from cfo_bench.clock import Deadline  # noqa: E402
+from cfo_bench.learners.evaluation import shuffled_order  # noqa: E402
 from cfo_bench.learners.lightgbm import LightGBM, LightGBMObjective  # noqa: E402
-from cfo_bench.learners.rows import shuffled_order  # noqa: E402
 from cfo_bench.records import Fold, Problem, Status, Trial  # noqa: E402
 from cfo_bench.space import Config  # noqa: E402
 from tests.helpers.clocks import CountingClock, forever  # noqa: E402

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cfo_bench.learners.rows import KEPT_LEVELS, RowLevels, shuffled_order
+from cfo_bench.learners.evaluation import KEPT_LEVELS, RowLevels, shuffled_order
 from cfo_bench.records import Fold, Problem
 
 EMPTY = np.empty((0, 0), dtype=np.float32)

@@ -10,7 +10,7 @@ import xgboost
 
 from cfo_bench.clock import Deadline
 from cfo_bench.errors import OptionError
-from cfo_bench.learners.rows import shuffled_order
+from cfo_bench.learners.evaluation import shuffled_order
 from cfo_bench.learners.xgboost import XGBoost, XGBoostObjective
 from cfo_bench.records import Fold, Problem, Status, Trial
 from cfo_bench.space import Config

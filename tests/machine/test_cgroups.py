@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.machine import cgroups
+from cfo_bench.machine import facts
 
 NO_LIMIT = "9223372036854771712\n"
 
@@ -48,15 +48,15 @@ def test_the_tightest_limit_of_all_ancestors_counts_as_under_slurm(tmp_path: Pat
         },
     )
 
-    assert cgroups.cpu_limit(proc) == 3.5
-    assert cgroups.memory_limit_mb(proc) == 4096
+    assert facts.cpu_limit(proc) == 3.5
+    assert facts.memory_limit_mb(proc) == 4096
 
 
 def test_a_container_sees_its_own_group_as_the_root_as_under_kubernetes(tmp_path: Path) -> None:
     proc = system(tmp_path, "0::/\n", V2, {"cpu.max": "50000 100000\n", "memory.max": f"{512 * 2**20}\n"})
 
-    assert cgroups.cpu_limit(proc) == 0.5
-    assert cgroups.memory_limit_mb(proc) == 512
+    assert facts.cpu_limit(proc) == 0.5
+    assert facts.memory_limit_mb(proc) == 512
 
 
 def test_version_1_has_a_tree_for_each_controller(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_version_1_has_a_tree_for_each_controller(tmp_path: Path) -> None:
         },
     )
 
-    assert cgroups.cpu_limit(proc) == 2.0
-    assert cgroups.memory_limit_mb(proc) == 3072
+    assert facts.cpu_limit(proc) == 2.0
+    assert facts.memory_limit_mb(proc) == 3072
 
 
 @pytest.mark.parametrize("root", ["/docker/1f", "/"])
@@ -84,8 +84,8 @@ def test_a_name_of_outside_the_container_is_found_where_the_mount_shows_it(tmp_p
     mounts = [f"{root} {{fs}}/memory ro - cgroup cgroup rw,memory"]
     proc = system(tmp_path, "9:memory:/docker/1f\n", mounts, {"memory/memory.limit_in_bytes": f"{2**30}\n"})
 
-    assert cgroups.memory_limit_mb(proc) == 1024
-    assert cgroups.cpu_limit(proc) is None
+    assert facts.memory_limit_mb(proc) == 1024
+    assert facts.cpu_limit(proc) is None
 
 
 def test_version_1_beside_version_2_as_systemd_mixes_them(tmp_path: Path) -> None:
@@ -96,12 +96,12 @@ def test_version_1_beside_version_2_as_systemd_mixes_them(tmp_path: Path) -> Non
         {"memory/job/memory.limit_in_bytes": f"{2**31}\n", "unified/job/cpu.max": "100000 50000\n"},
     )
 
-    assert (cgroups.cpu_limit(proc), cgroups.memory_limit_mb(proc)) == (2.0, 2048)
+    assert (facts.cpu_limit(proc), facts.memory_limit_mb(proc)) == (2.0, 2048)
 
 
 def test_without_control_groups_or_without_proc_there_is_no_limit(tmp_path: Path) -> None:
     empty = system(tmp_path, "", [], {})
 
     for proc in (empty, tmp_path / "nowhere"):
-        assert cgroups.cpu_limit(proc) is None
-        assert cgroups.memory_limit_mb(proc) is None
+        assert facts.cpu_limit(proc) is None
+        assert facts.memory_limit_mb(proc) is None

@@ -7,7 +7,7 @@ import sys
 
 CODE = """
 import os, subprocess, sys, time
-from cfo_bench.machine.children import adopt_orphans, end_children
+from cfo_bench.machine.processes import adopt_orphans, end_children
 
 adopt_orphans()
 subprocess.Popen(["sleep", "60"])

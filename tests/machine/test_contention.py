@@ -7,12 +7,12 @@ import platform
 
 import pytest
 
-from cfo_bench.machine import contention
-from cfo_bench.machine.contention import Ticks
+from cfo_bench.machine import facts
+from cfo_bench.machine.facts import Ticks
 
 
 def test_a_header_gets_the_figures_of_its_own_moment() -> None:
-    found = contention.at_start()
+    found = facts.at_start()
 
     assert found["node"] == platform.node() and found["cpus"] == os.cpu_count()
     assert found["load"] == pytest.approx(os.getloadavg()[0], abs=0.5)
@@ -20,10 +20,10 @@ def test_a_header_gets_the_figures_of_its_own_moment() -> None:
 
 
 def test_steal_is_a_share_of_the_time_since() -> None:
-    now = contention.ticks()
+    now = facts.ticks()
     assert now is not None and 0 <= now.stolen <= now.total
 
     # A fifth of the last thousand ticks, and of the few that have passed while we look.
-    assert contention.steal_percent(Ticks(now.total - 1000, now.stolen - 200)) == pytest.approx(20, abs=5)
-    assert contention.steal_percent(None) is None
-    assert contention.steal_percent(Ticks(now.total + 10**9, now.stolen)) is None
+    assert facts.steal_percent(Ticks(now.total - 1000, now.stolen - 200)) == pytest.approx(20, abs=5)
+    assert facts.steal_percent(None) is None
+    assert facts.steal_percent(Ticks(now.total + 10**9, now.stolen)) is None

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable
 
-from cfo_bench.machine.continuations import counting_continuations, times_continued
+from cfo_bench.machine.processes import counting_continuations, times_continued
 
 
 def counted(action: Callable[[], None]) -> int:

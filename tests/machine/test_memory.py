@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from cfo_bench import machine
-from cfo_bench.machine.memory import PeakMemory, cap_memory
-from cfo_bench.machine.subprocess_call import call_in_subprocess
-from cfo_bench.processes import SpawnContext
+from cfo_bench.machine.facts import PeakMemory, cap_memory
+from cfo_bench.machine.processes import SpawnContext, call_in_subprocess
 
 
 def test_the_peak_is_that_of_this_process() -> None:

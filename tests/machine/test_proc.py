@@ -7,23 +7,23 @@ import signal
 import subprocess
 import time
 
-from cfo_bench.machine import proc
+from cfo_bench.machine import processes
 
 
 def test_a_stopped_process_is_told_from_a_sleeping_one() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
-        assert not proc.is_stopped(proc.stat(process.pid))
+        assert not processes.is_stopped(processes.process_stat(process.pid))
         process.send_signal(signal.SIGSTOP)
-        while not proc.is_stopped(proc.stat(process.pid)):
+        while not processes.is_stopped(processes.process_stat(process.pid)):
             time.sleep(0.005)
         process.kill()
-    assert proc.stat(process.pid) == [] and not proc.is_stopped([])
+    assert processes.process_stat(process.pid) == [] and not processes.is_stopped([])
 
 
 def test_a_process_that_works_has_run_for_that_long() -> None:
-    before, waited = proc.seconds_run(proc.stat(os.getpid())), proc.seconds_waited()
+    before, waited = processes.seconds_run(processes.process_stat(os.getpid())), processes.seconds_waited()
     began = time.process_time()
     while time.process_time() < began + 0.2:
         pass
-    assert 0.15 < proc.seconds_run(proc.stat(os.getpid())) - before < 1.0
-    assert proc.seconds_waited() >= waited
+    assert 0.15 < processes.seconds_run(processes.process_stat(os.getpid())) - before < 1.0
+    assert processes.seconds_waited() >= waited

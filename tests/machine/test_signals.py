@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.machine import signals
-from cfo_bench.machine.subprocess_call import call_in_subprocess
+from cfo_bench.machine import processes
+from cfo_bench.machine.processes import call_in_subprocess
 
 fork = multiprocessing.get_context("fork")
 
@@ -24,7 +24,7 @@ def _two_generations(pipe: Any) -> None:
 
 
 def _child(pipe: Any) -> None:
-    signals.die_with_parent()
+    processes.die_with_parent()
     pipe.send(os.getpid())
     time.sleep(60)
 
@@ -46,7 +46,7 @@ def test_a_child_dies_with_its_parent() -> None:
 
 
 def _survive_signals() -> str:
-    signals.leave_stopping_to_others()
+    processes.leave_stopping_to_others()
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(os.getpid(), number)
     return os.popen("kill -TERM $$; echo not killed").read()  # a program started from here is not deaf
@@ -60,4 +60,4 @@ def test_a_process_that_leaves_stopping_to_others_hears_neither_signal_but_its_p
     ("exit_code", "name"), [(-9, "SIGKILL"), (-11, "SIGSEGV"), (3, "exit code 3"), (-999, "exit code -999")]
 )
 def test_an_exit_code_is_named(exit_code: int, name: str) -> None:
-    assert signals.signal_name(exit_code) == name
+    assert processes.signal_name(exit_code) == name

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.errors import DataError, RunError, UserError
-from cfo_bench.machine.subprocess_call import call_in_subprocess
+from cfo_bench.machine.processes import call_in_subprocess
 
 
 def _pid_and(*args: Any) -> tuple[int, Any]:

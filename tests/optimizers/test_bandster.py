@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.errors import RunError
-from cfo_bench.optimizers.bandster import BOHB, Hyperband, truncated_normal
+from cfo_bench.optimizers.bohb import BOHB, Hyperband, truncated_normal
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Float, Int, Space
 

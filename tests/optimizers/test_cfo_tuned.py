@@ -14,9 +14,8 @@ from cfo_bench.errors import Exhausted, OptionError, TraceError
 from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
 from cfo_bench.learners.xgboost import XGBoost, boosting_space, boosting_start
 from cfo_bench.optimizers.cfo import CFO
-from cfo_bench.optimizers.cfo_tuned import CFOTuned, price_seconds
+from cfo_bench.optimizers.cfo_tuned import MOST_RESULTS, CFOTuned, History, price_seconds
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
-from cfo_bench.optimizers.search_history import MOST_RESULTS, History
 from cfo_bench.records import Optimizer, Result, Status
 from cfo_bench.results.identity import check_same_run
 from cfo_bench.space import Categorical, Config, Float, Int, Space

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cfo_bench.errors import Exhausted, OptionError
-from cfo_bench.optimizers.flaml_peers import BlendSearch, FlamlCFO
+from cfo_bench.optimizers.flaml import BlendSearch, FlamlCFO
 from cfo_bench.records import Result
 from cfo_bench.space import Float, Int, Space
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from cfo_bench.optimizers.hyperopt_tpe import HyperoptTPE
+from cfo_bench.optimizers.hyperopt import HyperoptTPE
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Categorical, Float, Int, Space
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from cfo_bench.optimizers.random_search import RandomSearch
+from cfo_bench.optimizers.baselines import RandomSearch
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Float, Int, Space
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cfo_bench.optimizers.row_levels import budget_range, levels, rows_at
+from cfo_bench.optimizers.packaged import budget_range, levels, rows_at
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfo_bench.optimizers.smac_forest import SMAC
+from cfo_bench.optimizers.smac import SMAC
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Float, Int, Space
 

@@ -4,7 +4,7 @@ import pytest
 
 from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers import METHODS
-from cfo_bench.optimizers.study import Study, parse_values
+from cfo_bench.optimizers.baselines import Study, parse_values
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Float, Int, Space
 

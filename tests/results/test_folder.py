@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.errors import UserError
-from cfo_bench.locks import open_locked
-from cfo_bench.results.files import INTERRUPTED_SUFFIX, kept_path, log_path, page_path, stamp
-from cfo_bench.results.folder import RunFiles, is_held, run_files
+from cfo_bench.files.locks import open_locked
+from cfo_bench.results.folder import (
+    INTERRUPTED_SUFFIX,
+    RunFiles,
+    is_held,
+    kept_path,
+    log_path,
+    page_path,
+    run_files,
+    stamp,
+)
 
 NAME = "xgboost/iris/cfo/fold-0_seed-0"
 

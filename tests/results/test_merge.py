@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from cfo_bench.errors import RunError, UserError
 from cfo_bench.records import DataRef, RunSpec
-from cfo_bench.results import plan
+from cfo_bench.results import status
 from cfo_bench.results.merge import MergeConflict, Merged
 from cfo_bench.results.merge import merge as merge_folders
 from cfo_bench.results.trace import encode, path_of, split_torn
 from cfo_bench.results.trace import run_id as id_of
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from cfo_bench.run.runner import run
 
 SPECS = [
@@ -110,8 +110,8 @@ def test_shards_and_older_copies_give_the_same_folder_in_any_order(traces: Any, 
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(whole[:length])
                 best[run_id] = max(best.get(run_id, b""), split_torn(whole[:length])[0], key=len)
-        plan.record(folders[0], SPECS[:3])
-        plan.record(folders[2], SPECS[1:])
+        status.record_plan(folders[0], SPECS[:3])
+        status.record_plan(folders[2], SPECS[1:])
         order = data.draw(st.permutations(folders))
 
         merge(folders, root / "merged")
@@ -119,12 +119,12 @@ def test_shards_and_older_copies_give_the_same_folder_in_any_order(traces: Any, 
         merge(order[1:], order[0])
 
         found = files(root / "merged")
-        assert found.pop(plan.FILE_NAME)
+        assert found.pop(status.FILE_NAME)
         assert found == {f"{run_id}.jsonl": lines for run_id, lines in best.items() if lines}
         assert files(root / "again") == files(root / "merged")
         in_place = {name: content for name, content in files(order[0]).items() if split_torn(content)[0]}
-        assert {**in_place, plan.FILE_NAME: b""} == {**found, plan.FILE_NAME: b""}
-        assert {one.id for one in plan.read(order[0])} == set(traces)
+        assert {**in_place, status.FILE_NAME: b""} == {**found, status.FILE_NAME: b""}
+        assert {one.id for one in status.read_plan(order[0])} == set(traces)
 
 
 def test_merging_again_changes_nothing(traces: Any, put: Put, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.results.round_trips import round_trips
+from cfo_bench.results.summary import round_trips
 
 
 def header(seconds: float | None, clock: str = "wall") -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 from cfo_bench.errors import UserError
 from cfo_bench.records import EndReason, RunSpec
-from cfo_bench.results import plan
+from cfo_bench.results import status as plan
 from cfo_bench.results.status import RunState, RunStatus, Watch, remaining, status
 from tests.helpers.traces import BUDGET
 
@@ -123,7 +123,7 @@ def test_what_was_asked_for_and_has_not_begun_is_waiting(write_run: Any, tmp_pat
     write_run("t", "cfo", 0, TRIALS)
     write_run("t", "rs", 1, TRIALS)
     specs = [RunSpec("xgboost", "t", "cfo", fold, budget_seconds=BUDGET) for fold in range(3)]
-    plan.record(tmp_path / "results", specs)
+    plan.record_plan(tmp_path / "results", specs)
 
     runs = status(tmp_path / "results").runs
 

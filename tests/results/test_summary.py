@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
-from cfo_bench.report.numbers.scoring import score_tasks
+from cfo_bench.report.numbers.scores import score_tasks
 from cfo_bench.report.reading.digest import digest
 from cfo_bench.results.summary import SummaryRow, summarise
 from cfo_bench.results.trace import TraceWriter, path_of

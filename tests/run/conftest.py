@@ -12,7 +12,7 @@ from cfo_bench.records import DataRef, RunSpec, TrialRecord
 from cfo_bench.results.trace import Trace
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from tests.helpers.runs import Run
 
 

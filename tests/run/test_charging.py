@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from cfo_bench.clock import VirtualClock, sleep
+from cfo_bench.engines.suite_runs import run_suite
 from cfo_bench.records import Result, Trial
 from cfo_bench.results import trace
-from cfo_bench.run.charging import Charged
+from cfo_bench.run.loop import Charged
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite_execution import run_suite
 
 
 class Slow:

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
 from cfo_bench.results.trace import encode
-from cfo_bench.run import page_layout
-from cfo_bench.run.live_page import BusyError, LivePage, Snapshot
-from cfo_bench.run.page_trials import TrialsOnPage
+from cfo_bench.run import page as page_layout
+from cfo_bench.run.page import BusyError, LivePage, Snapshot, TrialsOnPage
 
 fork = multiprocessing.get_context("fork")
 NOTHING = TrialsOnPage([], [])

@@ -15,9 +15,8 @@ from cfo_bench.clock import Deadline, SharedWallClock, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.records import EndReason, Result, RunSpec, Status, Trial, TrialRecord
 from cfo_bench.results.trace import Trace
-from cfo_bench.run.parallel import ProcessPool, VirtualPool, search_parallel
+from cfo_bench.run.loop import Limits, ProcessPool, Referee, VirtualPool, search_parallel
 from cfo_bench.run.resume import replay
-from cfo_bench.run.search import Limits, Referee
 from cfo_bench.space import Int, Space
 from tests.helpers.loop import drain
 

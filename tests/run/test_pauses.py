@@ -14,7 +14,7 @@ import pytest
 
 from cfo_bench.clock import SharedWallClock, WallClock, monotonic
 from cfo_bench.records import Pause
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from cfo_bench.run.pauses import ANSWER_SECONDS, LEAST_SECONDS, PauseWatch, take_off_pauses
 
 

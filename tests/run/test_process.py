@@ -23,7 +23,7 @@ from cfo_bench.records import (
 from cfo_bench.results import trace
 from cfo_bench.results.outline import trials_crc32
 from cfo_bench.results.trace import Trace, TraceWriter
-from cfo_bench.run.live_page import LivePage, Snapshot
+from cfo_bench.run.page import LivePage, Snapshot
 from cfo_bench.run.process import TOGETHER_SECONDS, Output
 from tests.helpers.traces import header_of
 

@@ -23,9 +23,8 @@ from cfo_bench.records import (
     record_of,
 )
 from cfo_bench.results import trace
-from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage, end_record
 from cfo_bench.run.recovery import (
     Death,
     Fate,

@@ -11,7 +11,7 @@ from cfo_bench.records import DataRef, EndReason, EndRecord, Status, TrialRecord
 from cfo_bench.results import trace
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage
+from cfo_bench.run.page import LivePage
 from tests.helpers.runs import Run, spec
 
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"

@@ -10,19 +10,21 @@ import pytest
 
 from cfo_bench.records import DataRef, EndReason, RunSpec
 from cfo_bench.results.trace import encode
-from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
+from cfo_bench.run.page import end_record
 from cfo_bench.run.supervisor import Outcome, already_done
 from tests.helpers.traces import header_of
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0)
 
 
-@pytest.mark.parametrize("module", ["supervisor", "recovery", "job", "live_page", "fork_server", "entry"])
+@pytest.mark.parametrize(
+    "module", ["run.supervisor", "run.recovery", "run.job", "run.page", "machine.fork_server"]
+)
 def test_neither_the_loop_nor_learners_nor_methods_are_imported_to_supervise(module: str) -> None:
-    rooms = ("learners", "optimizers", "tasks", "suite", "run.search", "run.parallel", "run.runner")
+    rooms = ("learners", "optimizers", "tasks", "suite", "run.loop", "run.runner", "run.process")
     unwanted = tuple(f"cfo_bench.{room}" for room in rooms)
-    code = f"import sys, cfo_bench.run.{module}; print(*[n for n in sys.modules if n.startswith({unwanted})])"
+    code = f"import sys, cfo_bench.{module}; print(*[n for n in sys.modules if n.startswith({unwanted})])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == []
 

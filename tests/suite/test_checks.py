@@ -10,7 +10,7 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.learners import LEARNERS, REFERENCES
 from cfo_bench.records import Problem, RunSpec, TaskFacts
-from cfo_bench.suite.checks import check_clock, check_problem, learner_of
+from cfo_bench.run.checks import check_clock, check_problem, learner_of
 
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
 RECORDED = RunSpec("hpolib", "hpolib:naval_propulsion", "cfo", 0, clock="virtual")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cfo_bench.cli.run import run
 from cfo_bench.records import DataRef, Problem, RunSpec
-from cfo_bench.suite.command import command_line
+from cfo_bench.run.header import command_line
 
 IRIS = DataRef("iris", "bundled")
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import UnknownNameError, UserError
-from cfo_bench.records import DataRef, RunSpec
-from cfo_bench.run_id import run_id
+from cfo_bench.records import DataRef, RunSpec, run_id
 from cfo_bench.suite.expansion import narrowed, parse_shard, selected, specs_of
 from cfo_bench.suite.model import Choice, Suite
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from cfo_bench import yaml_file
 from cfo_bench.errors import UserError
+from cfo_bench.files import yaml_file
 from cfo_bench.settings import settings_of
 from cfo_bench.suite.file import find, read, read_tasks, shipped
 from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import UserError
-from cfo_bench.suite.folds import parse_folds
+from cfo_bench.suite.model import parse_folds
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cfo_bench.errors import OptionError
-from cfo_bench.suite.key_values import parse_options
+from cfo_bench.suite.model import parse_options
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 
 from cfo_bench.errors import UserError
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import RunSpec
+from cfo_bench.records import RunSpec, method_label, run_id
 from cfo_bench.registry import Registry, Row
-from cfo_bench.run_id import method_label, run_id
 from cfo_bench.suite.file import read
 from cfo_bench.suite.model import Choice, Suite
 from cfo_bench.suite.options import method_options

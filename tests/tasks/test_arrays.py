@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from cfo_bench.metrics import constant_loss
 from cfo_bench.records import Problem
-from cfo_bench.tasks.arrays import encode
-from cfo_bench.tasks.data_set import Column, DataSet, categories, numbers
+from cfo_bench.tasks.data_set import Column, DataSet, categories, encode, numbers
 from cfo_bench.tasks.folds import Split, by_seed
 
 LARGEST = np.finfo(np.float32).max

@@ -11,10 +11,8 @@ import pytest
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks import file_ref, inspect, load_fold
-from cfo_bench.tasks.column_remarks import Remark, remark
-from cfo_bench.tasks.columns import from_pandas
-from cfo_bench.tasks.data_set import DataSet
-from cfo_bench.tasks.number_texts import are_numbers
+from cfo_bench.tasks.columns import Remark, from_pandas, remark
+from cfo_bench.tasks.data_set import DataSet, are_numbers
 
 N = 60
 

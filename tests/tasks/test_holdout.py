@@ -13,8 +13,7 @@ from cfo_bench.errors import DataError, UserError
 from cfo_bench.metrics import constant_loss
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import load_fold
-from cfo_bench.tasks.arrays import encode
-from cfo_bench.tasks.data_set import Column, DataSet, categories, numbers
+from cfo_bench.tasks.data_set import Column, DataSet, categories, encode, numbers
 from cfo_bench.tasks.folds import by_seed, hold_out
 
 SEEDS = st.integers(0, 2**32 - 1)

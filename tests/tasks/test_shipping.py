@@ -11,7 +11,7 @@ import pytest
 from cfo_bench.errors import DataError
 from cfo_bench.records import DataRef
 from cfo_bench.tasks import load_fold, store
-from cfo_bench.tasks.shipping import Item, Parcel, at_hand, pack, unpack
+from cfo_bench.tasks.fetching import Item, Parcel, at_hand, pack, unpack
 
 
 @pytest.fixture

@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.clock import monotonic
-from cfo_bench.engines.listener import Active
-from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec
+from cfo_bench.engines.loop import Active
+from cfo_bench.engines.suite_runs import RunsStarted
+from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec, run_id
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import Snapshot
+from cfo_bench.run.page import Snapshot
 from cfo_bench.run.supervisor import Outcome, Verdict
-from cfo_bench.run_id import run_id
-from cfo_bench.suite_events import RunsStarted
-from cfo_bench.terminal.forecast import Forecast
-from cfo_bench.terminal.progress import Plain, Terminal, naming
+from cfo_bench.terminal.progress import Forecast, Plain, Terminal, naming
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0, budget_seconds=100.0)
 DONE = Verdict(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfo_bench.terminal.text import one_line, shown
+from cfo_bench.terminal.tables import one_line, shown
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.engines.dask.worker import Assignment, Message
 from cfo_bench.engines.loop import Attempt
 from cfo_bench.records import Pause
-from cfo_bench.run.live_page import BusyError, Snapshot
+from cfo_bench.run.page import BusyError, Snapshot
 from cfo_bench.run.supervisor import Outcome, Verdict, already_done
-from cfo_bench.tasks.shipping import Parcel, pack
+from cfo_bench.tasks.fetching import Parcel, pack
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -22,8 +22,7 @@ from cfo_bench.engines.capacity import Capacity
 from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.worker import Message
 from cfo_bench.errors import MissingPackageError, UserError
-from cfo_bench.machine.signals import STOP_SIGNALS
-from cfo_bench.processes import signals_blocked
+from cfo_bench.machine.processes import STOP_SIGNALS, signals_blocked
 from cfo_bench.suite.model import Cluster
 
 if TYPE_CHECKING:

@@ -4,30 +4,77 @@ from __future__ import annotations
 
 import resource
 from bisect import insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from cfo_bench import __version__
 from cfo_bench.clock import monotonic
 from cfo_bench.engines import capacity
 from cfo_bench.engines.capacity import Capacity
-from cfo_bench.engines.dask import placing
 from cfo_bench.engines.dask.attempt import DaskAttempt
 from cfo_bench.engines.dask.clusters import Link, linked, need_packages
 from cfo_bench.engines.dask.trace_copy import interrupt
 from cfo_bench.engines.dask.worker import Message
-from cfo_bench.engines.listener import Listener
-from cfo_bench.engines.loop import Attempt, run_all
-from cfo_bench.engines.runs import Runs
+from cfo_bench.engines.loop import Attempt, Listener, Runs, run_all
 from cfo_bench.errors import RunError
-from cfo_bench.processes import ForkServerContext
+from cfo_bench.machine.processes import ForkServerContext
 from cfo_bench.records import RunSpec
-from cfo_bench.run.inspection import packages
+from cfo_bench.run.checks import packages
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Outcome, Verdict
 from cfo_bench.suite.model import Cluster
+
+# --- placing ---------------------------------------------------------------------------------------
+# Which worker takes the next run, given what each offers and what our runs take of it.
+
+
+class Placed(NamedTuple):
+    worker: str  # its address
+    spec: RunSpec  # with the memory that the run gets there
+
+
+def free(rooms: Mapping[str, Capacity], taken: Iterable[tuple[str, Capacity]]) -> dict[str, Capacity]:
+    """What is left of each worker, by its address."""
+    left = dict(rooms)
+    for address, room in taken:
+        if address in left:
+            left[address] -= room
+    return left
+
+
+def place(spec: RunSpec, rooms: Mapping[str, Capacity], left: Mapping[str, Capacity]) -> Placed | None:
+    """The run on the worker with the most free cores that has room for it."""
+    fitted = {address: with_memory(spec, rooms[address]) for address in left}
+    fitting = [address for address, one in fitted.items() if left[address].holds(capacity.needs(one))]
+    if not fitting:
+        return None
+    chosen = max(fitting, key=lambda address: left[address].cores)
+    return Placed(chosen, fitted[chosen])
+
+
+def lack_of_room(spec: RunSpec, rooms: Iterable[Capacity]) -> str | None:
+    """Why none of these workers can ever take the run; None if one can, or if there is no worker."""
+    by_size = sorted(rooms, key=lambda room: (room.cores, room.memory_mb))
+    if not by_size or any(room.holds(capacity.needs(with_memory(spec, room))) for room in by_size):
+        return None
+    largest = by_size[-1]
+    return (
+        f"it takes {capacity.needs(with_memory(spec, largest))}, and the largest worker has {largest}: "
+        "start larger workers, or ask for less with --threads, --parallel or --memory"
+    )
+
+
+def with_memory(spec: RunSpec, room: Capacity) -> RunSpec:
+    """A run that asks for no memory gets the same share of the worker's memory as of its threads."""
+    side_by_side = room.cores // capacity.needs(spec).cores
+    [fitted] = capacity.with_memory([spec], room, side_by_side)
+    return fitted
+
+
+# --- driver ----------------------------------------------------------------------------------------
+
 
 POLL_SECONDS, REFILL_SECONDS = 1.0, 30.0
 # How long larger workers are waited for when a run has room on none.
@@ -120,7 +167,7 @@ class _Workers:
         if not self._link.is_up:
             return None  # the next refresh looks for the scheduler
         rooms = {address: room for address, room in self._rooms.items() if address not in self._silent}
-        left = placing.free(rooms, ((one.worker, one.room) for one in self._attempts.values()))
+        left = free(rooms, ((one.worker, one.room) for one in self._attempts.values()))
         may_grow = monotonic() - self._joined_at < UNFIT_SECONDS  # others may join right after the first
         too_large: set[Capacity] = set()
         for waiting in list(self._waiting):
@@ -128,7 +175,7 @@ class _Workers:
             needed = capacity.needs(job.spec)
             if needed in too_large:
                 continue
-            placed = placing.place(job.spec, rooms, left)
+            placed = place(job.spec, rooms, left)
             if placed is not None:
                 self._waiting.remove(waiting)
                 attempt = DaskAttempt(
@@ -141,7 +188,7 @@ class _Workers:
                 )
                 self._attempts[attempt.token] = attempt
                 return attempt
-            if not may_grow and (why := placing.lack_of_room(job.spec, self._rooms.values())) is not None:
+            if not may_grow and (why := lack_of_room(job.spec, self._rooms.values())) is not None:
                 self._waiting.remove(waiting)
                 self._runs.finish(waiting[1], Verdict(Outcome.FAILED, 2, why))
             else:

@@ -11,15 +11,15 @@ from contextlib import closing, suppress
 
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
+from cfo_bench.files.writing import write_whole
 from cfo_bench.records import EndRecord, Pause
 from cfo_bench.results import trace
-from cfo_bench.results.files import log_path, page_path
+from cfo_bench.results.folder import log_path, page_path
 from cfo_bench.run import recovery
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage, Snapshot
+from cfo_bench.run.page import LivePage, Snapshot
 from cfo_bench.run.recovery import Death, Fate
 from cfo_bench.run.supervisor import SYNC_SECONDS
-from cfo_bench.safe_writing import write_whole
 
 
 def interrupt(job: Job) -> None:

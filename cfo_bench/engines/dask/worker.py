@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines.loop import failed
-from cfo_bench.machine.continuations import counting_continuations
-from cfo_bench.processes import ForkServerContext
+from cfo_bench.machine.processes import ForkServerContext, counting_continuations
 from cfo_bench.records import DataRef, Pause
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import LivePage, Snapshot
+from cfo_bench.run.page import LivePage, Snapshot
 from cfo_bench.run.supervisor import Outcome, Stop, Verdict, fork_server, supervise
-from cfo_bench.tasks.shipping import Item, Parcel, at_hand, unpack
+from cfo_bench.tasks.fetching import Item, Parcel, at_hand, unpack
 
 if TYPE_CHECKING:
     from distributed import Queue, Worker, WorkerPlugin
@@ -69,7 +68,6 @@ def plugin() -> WorkerPlugin:
         async def setup(self, worker: Any) -> None:
             try:
                 from cfo_bench import __version__ as found
-                from cfo_bench.engines.dask.worker import offer
             except ImportError as error:
                 why = f"can't import cfo-bench ({error})"
             else:
@@ -86,7 +84,6 @@ def task() -> Callable[[bytes], None]:
     """What a worker calls for a pickled Assignment."""
 
     def cfo_bench_run(assignment: bytes) -> None:
-        from cfo_bench.engines.dask.worker import attempt
 
         attempt(assignment)
 

@@ -16,10 +16,9 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.contents import plural
-from cfo_bench.report.numbers.estimates import estimate
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import Run, TaskScores, over_folds
-from cfo_bench.report.numbers.significance import LEVEL, holm, least_p
+from cfo_bench.report.numbers.significance import LEVEL, estimate, holm, least_p
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
 

@@ -9,10 +9,21 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.resources import files
+from statistics import median
 
-from cfo_bench.report.numbers.optimality_cells import Cell
+from cfo_bench.errors import TraceError
+from cfo_bench.metrics import METRICS
+from cfo_bench.report.numbers.running_time import Cell
+from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.reading.references import SCALED, Reference
+from cfo_bench.results.trace import Trace
+
+# --- paper tables ----------------------------------------------------------------------------------
+
 
 # Seconds that the paper gave a run, by learner.
 BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}
@@ -80,3 +91,164 @@ def _cell(row: Mapping[str, str]) -> Cell:
     if row["outcome"] == "best":
         gap, ratio = 0.0, 1.0
     return Cell(row["task"], row["method"], row["outcome"], score, seconds, ratio, gap)
+
+
+# --- comparable references -------------------------------------------------------------------------
+# Which published scores can be compared with ours, and where they lie in the metric of our task.
+
+
+# What a scaled score of 1 must be for the paper's scaled scores to mean the same as ours.
+_FOREST_SCALE = "tuned random forest"
+
+# Names of tasks that are so much alike (1: the same) may be one task with a mistake in its name.
+_ALIKE = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedReference:
+    """A reference beside a task of ours."""
+
+    reference: Reference
+    score: float | None  # in the metric of the task; None if it can't be compared
+    note: str  # what it is the mean of, how it became that score, or why it can't be compared
+    is_converted: bool = False  # from a scaled score, by our own constant predictor and forest
+
+    @property
+    def label(self) -> str:
+        """What it is called in a figure; a converted score is only about right."""
+        return f"{'≈ ' * self.is_converted}{self.reference.label}"
+
+
+def placed(references: Sequence[Reference], task: TaskScores) -> list[PlacedReference]:
+    """The references of a task, the best comparable one first, and before those that had to be converted.
+
+    Different names of one task are the same, such as `bank` and `bank_marketing`. A reference of another
+    learner is not taken.
+    """
+    found = [_placed(one, task) for one in references if _is_of(one, task)]
+    to_loss = METRICS[task.metric].to_loss
+    return sorted(
+        found,
+        key=lambda one: (
+            *(one.score is None, one.is_converted, to_loss(one.score or 0.0), one.reference.label),
+        ),
+    )
+
+
+def _is_of(one: Reference, task: TaskScores) -> bool:
+    return key(one.task) == key(task.task) and one.learner in ("", task.learner)
+
+
+def _placed(one: Reference, task: TaskScores) -> PlacedReference:
+    score, note, is_converted = None, f"its metric is {one.metric}, ours {task.metric}", False
+    if one.metric == task.metric:
+        score, note = one.score, ""
+    elif one.metric == SCALED and task.problem != "regression":
+        is_converted = task.scale.by == _FOREST_SCALE
+        score = METRICS[task.metric].to_score(task.scale.loss(one.score)) if is_converted else None
+        note = (
+            "converted from a scaled score by our own constant and forest"
+            if is_converted
+            else "a scaled score, and our tuned-rf has no result on all folds, or does not beat the constant "
+            "predictor"
+        )
+    return PlacedReference(one, score, "; ".join(filter(None, (one.folds, note))), is_converted)
+
+
+def misspelt(references: Sequence[Reference], tasks: Sequence[TaskScores]) -> list[tuple[str, str]]:
+    """Tasks of references that are none of ours, each with that of ours that may be meant."""
+    ours = {key(task.task): task.task for task in tasks}
+    found = {}
+    for name in dict.fromkeys(one.task for one in references):
+        near = get_close_matches(key(name), ours, n=1, cutoff=_ALIKE) if key(name) not in ours else []
+        # `house_8L` and `house_16H` are two tasks, and no mistake.
+        if near and _digits(key(name)) == _digits(near[0]):
+            found[name] = ours[near[0]]
+    return list(found.items())
+
+
+def _digits(name: str) -> list[str]:
+    return re.findall(r"\d", name)
+
+
+# --- knn study -------------------------------------------------------------------------------------
+# What a study of the number of neighbours K says of the paper's Condition 2.
+#
+# The condition says that near an optimum, where the cost is above the optimum's, the loss does not decrease
+# while the cost increases.
+
+
+# From this rank correlation of loss and seconds on, the text says that they rise together.
+MODERATE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a study says of Condition 2.
+
+    `rises_from` is the smallest K, from `best_k` on, after which the loss never decreases; None if it
+    decreases up to the end. The loss is smoothed for this, by the median of five neighbours.
+    `rank_correlation` is Spearman's, of loss and seconds from `rises_from` on. It says little on a busy
+    machine.
+    """
+
+    best_k: int
+    best_loss: float
+    best_seconds: float
+    last_k: int
+    rises_from: int | None
+    rank_correlation: float | None
+
+    def __str__(self) -> str:
+        lowest = (
+            f"the loss is lowest at K = {self.best_k}: {self.best_loss:.5f}, for {self.best_seconds:.3g} s"
+        )
+        if self.best_k == self.last_k:
+            return f"{lowest}, the largest K of the study: go further to see it rise"
+        if self.rises_from is None:
+            return f"{lowest}; up to K = {self.last_k} it does not rise for good"
+        rises = f"{lowest}; from K = {self.rises_from} on it rises"
+        if self.rank_correlation is None:
+            return rises
+        together = "with the cost" if self.rank_correlation > MODERATE else "while the cost goes its own way"
+        return f"{rises} {together} (rank correlation {self.rank_correlation:.2f})"
+
+
+def points(trace: Trace) -> list[tuple[int, float, float]]:
+    """(K, loss, cost) of the trials that have a loss, by K; the cost is the paper's, fit and validation."""
+    found = sorted(
+        (trial.config["k"], trial.loss, trial.fit_seconds + trial.validate_seconds)
+        for trial in trace.trials
+        if trial.loss is not None
+    )
+    if not found:
+        raise TraceError("no trial of the study has a loss: its trace says why; use --force to run it again")
+    return found
+
+
+def findings(trace: Trace) -> Findings:
+    ks, losses, costs = (list(values) for values in zip(*points(trace), strict=True))
+    best = losses.index(min(losses))
+    smooth = [median(losses[max(0, i - 2) : i + 3]) for i in range(len(losses))]
+    start: int | None = len(smooth) - 1
+    while start and start > best and smooth[start - 1] <= smooth[start]:
+        start -= 1
+    if start == len(smooth) - 1:
+        start = None
+    return Findings(
+        best_k=ks[best],
+        best_loss=losses[best],
+        best_seconds=costs[best],
+        last_k=ks[-1],
+        rises_from=None if start is None else ks[start],
+        rank_correlation=None if start is None else _rank_correlation(losses[start:], costs[start:]),
+    )
+
+
+def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's; None where one of them is constant."""
+    from scipy.stats import spearmanr
+
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    return float(spearmanr(first, second).statistic)

@@ -11,12 +11,18 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import TIE_FACTOR
+from cfo_bench.report.numbers.significance import FEWEST_TASKS
 from cfo_bench.report.reading.digest import Digest, Steps
+
+# --- target times ----------------------------------------------------------------------------------
+
 
 # The gaps that count as targets: from the constant's loss, 1, to 0.001, evenly on a log scale.
 GAPS = np.logspace(0, -3, 51)
@@ -158,3 +164,102 @@ def reached(found: TargetFolds, method: str, moments: Array) -> Array:
 
     shares: Array = found.by_task(of_fold).mean(axis=0)
     return shares
+
+
+# --- profiles --------------------------------------------------------------------------------------
+# Performance profiles (Dolan and Moré 2002): how often is a method within a factor of the fastest one?
+#
+# A problem is a fold of a task with a target. The time of a method is the expected one over its seeds: the
+# seconds spent until the target, or the budget of a run that never reaches it, divided by the number of runs
+# that reach it.
+
+
+# The gap that is to be reached.
+PROFILE_GAP = 0.01
+
+# A shorter time counts as this share of the budget, so that the jitter of a first trial decides nothing.
+LEAST_SHARE = 1e-3
+
+_FACTORS = 80
+_HIGHEST_FACTOR = 1000.0
+
+
+def ratios(fold: TargetFold, gap: float) -> dict[str, float]:
+    """Each method's time over the least of all on one fold; infinite where it never gets there."""
+    times = {}
+    for method, runs in fold.runs.items():
+        spent = np.array([times_to(fold, run, np.array([gap]))[0] for run in runs])
+        there = np.isfinite(spent)
+        expected = np.where(there, spent, 1.0).sum() / there.sum() if there.any() else np.inf
+        times[method] = max(float(expected), LEAST_SHARE)
+    least = min(times.values())
+    found = {method: time / least for method, time in times.items()}
+    return {method: 1.0 if ratio <= TIE_FACTOR else ratio for method, ratio in found.items()}
+
+
+def profiles(found: TargetFolds, gap: float) -> tuple[Array, dict[str, Array]]:
+    """Factors, and for each method the share of problems on which it is within each factor of the fastest.
+
+    Every task counts the same, and so does every fold of a task.
+    """
+    methods = list(found.folds[0].runs)
+
+    folds = {}
+    for fold in found.folds:
+        own = ratios(fold, gap)
+        folds[fold.task, fold.fold] = np.array([own[method] for method in methods])
+    factors_of_all = np.array(list(folds.values()))
+    top = np.max(factors_of_all, where=np.isfinite(factors_of_all), initial=2.0)
+    # Some room to the right of the last step.
+    factors = np.geomspace(1.0, min(1.2 * float(top), _HIGHEST_FACTOR), _FACTORS)
+    shares = found.by_task(lambda fold: folds[fold.task, fold.fold][:, None] <= factors).mean(axis=0)
+    return factors, dict(zip(methods, shares, strict=True))
+
+
+# --- regret ----------------------------------------------------------------------------------------
+# Normalised regret: the mean gap at each moment, where 1 is the constant predictor and 0 the best loss.
+
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regret:
+    """A method's mean regret over tasks at each moment.
+
+    `low` and `high` bound a 95 % bootstrap interval over tasks. They are None if there are fewer than
+    FEWEST_TASKS tasks: resampling so few gives an interval that is too narrow.
+    """
+
+    mean: Array
+    low: Array | None
+    high: Array | None
+
+
+def regret(found: TargetFolds, method: str, moments: Array) -> Regret:
+    def of_fold(fold: TargetFold) -> Array:
+        runs: Array = np.mean([gaps_at(fold, run, moments) for run in fold.runs[method]], axis=0)
+        return runs
+
+    tasks = found.by_task(of_fold)
+    mean = tasks.mean(axis=0)
+    if len(tasks) < FEWEST_TASKS:
+        return Regret(mean, None, None)
+    low, high = np.quantile(_resampled(len(tasks)) @ tasks, (0.025, 0.975), axis=0)
+    return Regret(mean, low, high)
+
+
+@lru_cache(maxsize=1)
+def _resampled(tasks: int) -> Array:
+    """The weight of each task in each resample: the same for every method, so that bands can be compared."""
+    draws = np.random.default_rng(tasks).integers(tasks, size=(RESAMPLES, tasks))
+    weights: Array = np.array([np.bincount(draw, minlength=tasks) for draw in draws]) / tasks
+    return weights
+
+
+def gaps_at(fold: TargetFold, run: Track, moments: Array) -> Array:
+    """A run's gap at each moment: 1 before its first loss, and while it is worse than the constant."""
+    losses = run.losses[np.searchsorted(run.seconds, moments * fold.budget_seconds, side="right")]
+    within = np.minimum(np.maximum(losses, fold.best_loss), fold.constant_loss)
+    gaps: Array = (within - fold.best_loss) / (fold.constant_loss - fold.best_loss)
+    return gaps

@@ -15,19 +15,238 @@ from typing import Any
 import orjson
 
 from cfo_bench.registry import label
-from cfo_bench.report.contents import plural, some
-from cfo_bench.report.reading.digest import Digest, State, Steps
-from cfo_bench.report.reading.exclusions import (
-    BUDGETS,
-    Copies,
-    Difference,
-    copies_in_words,
-    differences_in_words,
-    short_budgets_in_words,
-    states_in_words,
-)
+from cfo_bench.report.contents import MOST_NAMES, plural, some
+from cfo_bench.report.reading.digest import Digest, State, Steps, run_names
 from cfo_bench.report.reading.imported import imported_clock, is_imported
 from cfo_bench.report.reading.load import is_reference
+
+# --- exclusions ------------------------------------------------------------------------------------
+# Runs that are left out of a comparison, in words: one line for each reason, on however many tasks.
+
+
+BUDGETS = "budgets (seconds)"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting in which the runs of a task differ."""
+
+    what: str  # the setting
+    group: str  # under this name, it is the same setting on several tasks
+    sides: Sequence[str]  # its values, each with the number of its runs
+    runs: Sequence[Digest]  # all that differ
+    gone: Sequence[Digest]  # those that are left out
+    is_tied: bool  # no value has most runs, so all are left out
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """A run that is there more than once."""
+
+    runs: Sequence[Digest]
+    are_same: bool  # then one of them counts; else none
+
+
+def differences_in_words(found: Sequence[Difference]) -> list[str]:
+    groups: dict[tuple[str, bool], list[Difference]] = {}
+    for one in found:
+        groups.setdefault((one.group, one.is_tied), []).append(one)
+    return [_excluding_difference(own) if len(own) == 1 else _differences(own) for own in groups.values()]
+
+
+def _excluding_difference(own: Sequence[Difference]) -> str:
+    [one] = own
+    names = some([f"{run.method} fold {run.fold} seed {run.seed}" for run in one.gone])
+    return f"{_task(one.gone[0])}: its runs have different {one.what}, {_sides(one)}: {_outcome(own, names)}"
+
+
+def _differences(own: Sequence[Difference]) -> str:
+    first, gone = own[0], [run for one in own for run in one.gone]
+    n_tasks = len({(run.learner, run.task) for run in gone})
+    have = "has" if n_tasks == 1 else "have"
+    return (
+        f"{plural(n_tasks, 'task')} {have} runs with different {first.group}, such as {_task(gone[0])}, "
+        f"{_sides(first)}: {_outcome(own, run_names(gone))}"
+    )
+
+
+def _sides(one: Difference) -> str:
+    return " and ".join(one.sides) if len(one.sides) < 3 else some(one.sides)
+
+
+def _outcome(own: Sequence[Difference], names: str) -> str:
+    is_budget = own[0].group == BUDGETS
+    if own[0].is_tied:
+        hint = "choose one with --budget" if is_budget else "give each its own --results"
+        return f"all are left out, as no side has more; {hint}"
+    least = min(run.budget_seconds for one in own for run in one.runs)
+    hint = f"; --budget {least:g}s reads all as if they had ended then" if is_budget else ""
+    return f"{plural(sum(len(one.gone) for one in own), 'run')} left out, {names}{hint}"
+
+
+def copies_in_words(found: Sequence[Copies]) -> list[str]:
+    lines = []
+    for are_same, what in ((True, "counted once"), (False, "left out")):
+        own = [one.runs for one in found if one.are_same is are_same]
+        if not own:
+            continue
+        first, second, *_ = own[0]
+        where = f"in {first.path} and {second.path}"
+        if len(own) == 1:
+            run = f"{first.method}, fold {first.fold}, seed {first.seed}"
+            times = "twice" if len(own[0]) == 2 else f"{len(own[0])} times"
+            lines.append(f"{_task(first)}: {run} is there {times}, {where}: it is {what}")
+        else:
+            names = run_names([runs[0] for runs in own])
+            lines.append(
+                f"{len(own)} runs are there more than once, the first {where}, and each is {what}: {names}"
+            )
+    return lines
+
+
+def states_in_words(runs: Sequence[Digest]) -> list[str]:
+    """A line for each way in which runs did not end well."""
+    lines = []
+    for state, what in (
+        (State.FAILED, "failed run{s} {count} as without a result"),
+        (State.INTERRUPTED, "interrupted run{s} left out"),
+        (State.UNFINISHED, "unfinished run{s} left out"),
+    ):
+        found = [one for one in runs if one.state is state]
+        if found:
+            first = found[0]
+            reason = f": {first.error}" if first.error else ""
+            one = len(found) == 1
+            told = what.format(s="" if one else "s", count="counts" if one else "count")
+            lines.append(f"{len(found)} {told}, the first {_run(first)}{reason}; see cfo-bench status")
+    going_on = [one for one in runs if one.goes_on]
+    if going_on:
+        first = going_on[0]
+        lines.append(
+            f"{plural(len(going_on), 'run')} not done with a longer budget or more trials: counted as "
+            f"before, with {first.budget_seconds:g} s, the first {_run(first)}; see cfo-bench status"
+        )
+    return lines
+
+
+def short_budgets_in_words(short: Sequence[Digest], n_runs: int, budget_seconds: float) -> list[str]:
+    """Of the runs with a shorter budget than was asked for."""
+    if not short:
+        return []
+    first = short[0]
+    return [
+        f"{len(short)} of {plural(n_runs, 'run')} left out, as their budget is below {budget_seconds:g} s: "
+        f"the first is {_run(first)}, with {first.budget_seconds:g} s"
+    ]
+
+
+def _task(one: Digest) -> str:
+    return f"task {one.task!r} with {one.learner}"
+
+
+def _run(one: Digest) -> str:
+    return f"{one.task} {one.method} fold {one.fold}"
+
+
+# --- conditions ------------------------------------------------------------------------------------
+# Warnings if the runs that are compared had different machines, or shared one with other work.
+
+
+# Our runs side by side may fill the machine. A load this much above is other work, or too many runs.
+SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0
+# Any virtual machine loses less than this now and then.
+STEAL_PERCENT = 5.0
+
+
+def unequal_conditions(digests: Sequence[Digest]) -> list[str]:
+    """One line for each difference.
+
+    Runs on the virtual clock are left out where machines are compared: these don't matter to them.
+    """
+    real = [one for one in digests if one.header["spec"].get("clock", "wall") == "wall"]
+    lines = [*_paused(digests), *_crowded(real), *_stolen(real)]
+    cpus = _mixed(real, "processors", lambda one: [_machine(one, "cpu")])
+    return lines + (cpus or _mixed(real, "machines of one kind", lambda one: one.nodes))
+
+
+def _paused(digests: Sequence[Digest]) -> list[str]:
+    paused = [one for one in digests if one.paused_seconds > 0.0]
+    if not paused:
+        return []
+    return [
+        f"{len(paused)} of {len(digests)} runs were paused (for up to "
+        f"{max(one.paused_seconds for one in paused):.0f} s, which are not on their clocks): "
+        f"{run_names(paused)}"
+    ]
+
+
+def _crowded(digests: Sequence[Digest]) -> list[str]:
+    crowded = [
+        one for one in digests if _load(one) > _cpus(one) + max(SPARE_LOAD, SPARE_LOAD_SHARE * _cpus(one))
+    ]
+    if not crowded:
+        return []
+    worst = max(crowded, key=lambda one: _load(one) / _cpus(one))
+    return [
+        f"{len(crowded)} of {len(digests)} runs shared a busy machine, where processes waited for each other "
+        f"(load up to {_load(worst):.1f} on {_cpus(worst)} processors): {run_names(crowded)}"
+    ]
+
+
+def _stolen(digests: Sequence[Digest]) -> list[str]:
+    stolen = [one for one in digests if _steal(one) > STEAL_PERCENT]
+    if not stolen:
+        return []
+    return [
+        f"{len(stolen)} of {len(digests)} runs lost time to other virtual machines of their host "
+        f"(up to {max(map(_steal, stolen)):.0f} % of it): {run_names(stolen)}"
+    ]
+
+
+def _mixed(digests: Sequence[Digest], what: str, of: Callable[[Digest], list[Any]]) -> list[str]:
+    """A line if runs on the same task, which are compared, were on different machines or processors."""
+    by_task: dict[tuple[str, str], list[Digest]] = {}
+    for one in digests:
+        by_task.setdefault((one.learner, one.task), []).append(one)
+    counts: Counter[str] = Counter()
+    tasks = []
+    for (_, task), runs in by_task.items():
+        different = {str(value) for one in runs for value in of(one) if value}
+        if len(different) > 1:
+            tasks.append(task)
+            counts.update(str(value) for one in runs for value in of(one) if value)
+    if not tasks:
+        return []
+    sides = ", ".join(f"{value} ({n})" for value, n in counts.most_common(MOST_NAMES))
+    others = f" and {len(counts) - MOST_NAMES} more" if len(counts) > MOST_NAMES else ""
+    return [
+        f"{len(tasks)} of {len(by_task)} tasks have runs on different {what}, which may differ in speed: "
+        f"{sides}{others}, the first on {tasks[0]}"
+    ]
+
+
+def _cpus(one: Digest) -> int:
+    """All processors of the machine, not only those that the run may use: the load counts all."""
+    return int(_machine(one, "cpus") or _machine(one, "cores") or 1)
+
+
+def _load(one: Digest) -> float:
+    """The higher of the loads at the start and at the end."""
+    return max(float(_machine(one, "load") or 0.0), one.load or 0.0)
+
+
+def _steal(one: Digest) -> float:
+    """The share of stolen time during the run if it is known, else before the run."""
+    return float(
+        one.steal_percent if one.steal_percent is not None else _machine(one, "steal_percent") or 0.0
+    )
+
+
+def _machine(one: Digest, key: str) -> Any:
+    return one.header.get("machine", {}).get(key)
+
+
+# --- consistency -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.records import EndReason
+from cfo_bench.records import EndReason, method_label
+from cfo_bench.report.contents import MOST_NAMES, some
 from cfo_bench.results.digest_in_trace import from_outline
 from cfo_bench.results.late_trials import late_in_lines, late_in_outline
 from cfo_bench.results.limits import finished_before, has_final_end
@@ -19,7 +20,9 @@ from cfo_bench.results.trial_digest import Configs as Configs
 from cfo_bench.results.trial_digest import Steps as Steps
 from cfo_bench.results.trial_digest import TrialDigest, digest_of_trials
 from cfo_bench.results.validation import Lines
-from cfo_bench.run_id import method_label
+
+# --- digest ----------------------------------------------------------------------------------------
+
 
 # A larger loss counts as this one: sums and squares of larger numbers overflow.
 LARGEST_LOSS = 1e100
@@ -172,3 +175,19 @@ def _spent(
     cut = sum((end or {}).get(name, 0.0) for name in ("cut_ask_seconds", "cut_tell_seconds"))
     idle = min(left, max(elapsed - trials.last_ended - cut, 0.0))
     return {**spent, "harness": left - idle, "idle": idle}
+
+
+# --- run names -------------------------------------------------------------------------------------
+# Runs by name, in the lines that tell of them.
+
+
+def run_names(runs: Sequence[Digest]) -> str:
+    """Such as `iris cfo fold 0, 1; iris rs fold 1; and 3 more`."""
+    folds: dict[tuple[str, str], list[str]] = {}
+    for one in runs:
+        folds.setdefault((one.task, one.method), []).append(str(one.fold))
+    names = [
+        f"{task} {method} fold {some(list(dict.fromkeys(own)))}" for (task, method), own in folds.items()
+    ]
+    more = sum(len(own) for own in list(folds.values())[MOST_NAMES:])
+    return "; ".join(names[:MOST_NAMES]) + (f"; and {more} more" if more else "")

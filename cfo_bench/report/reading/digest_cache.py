@@ -20,11 +20,11 @@ import numpy as np
 import orjson
 
 from cfo_bench import __version__, results
-from cfo_bench.code_hash import code_hash
+from cfo_bench.files.cache import code_hash
+from cfo_bench.files.writing import open_file, read_regular, write_whole
 from cfo_bench.metrics import Array
 from cfo_bench.report.reading.digest import Digest, State
 from cfo_bench.report.reading.packed_steps import NUMBER, packed, unpacked
-from cfo_bench.safe_writing import open_file, read_regular, write_whole
 
 Stamp = list[int]
 

@@ -14,8 +14,7 @@ from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.reading.digest_cache import DigestCache, stamp
 from cfo_bench.results.compared import CONSTANT, FOREST
-from cfo_bench.results.files import TRACE_SUFFIX
-from cfo_bench.results.folder import run_files
+from cfo_bench.results.folder import TRACE_SUFFIX, run_files
 
 
 def is_reference(one: Digest) -> bool:

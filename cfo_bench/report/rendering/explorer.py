@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from cfo_bench.metrics import Array
+from cfo_bench.metrics import LOSS_NAMES, Array
 from cfo_bench.report.contents import LinePlot, Table
 from cfo_bench.report.looks import Look, in_order, look
-from cfo_bench.report.numbers.metric_names import LOSS_NAMES
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
-from cfo_bench.report.rendering.lines import is_wide
+from cfo_bench.report.rendering.charts import is_wide
 
 # Tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import zlib
+from html import escape
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from cfo_bench.report.rendering import assets
+
+# --- layout ----------------------------------------------------------------------------------------
+
 
 INDEX = PurePosixPath("index.html")
 CACHE = PurePosixPath(".cache")
@@ -64,3 +68,13 @@ _NAME = r"(?!\.+/)[\w.~ @+,=%-]+"
 _MADE = re.compile(
     rf"{_NAME}/(tables/{_NAME}\.(csv|md|tex)|figures/{_NAME}\.(png|pdf)|curves/\d+\.js)", re.ASCII
 )
+
+
+# --- prose -----------------------------------------------------------------------------------------
+# Text for the page.
+
+
+def prose(text: str) -> str:
+    """Escaped, with words between backticks as code, and no line break between a number and its unit."""
+    whole = re.sub(r"(?<=\d) (?=(%|s|MB)(?!\w))", "\u00a0", escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", whole)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from cfo_bench.safe_writing import write_whole
+from cfo_bench.files.writing import write_whole
 
 _FAMILY = "DejaVu Sans without layout tables"
 _NOT_NEEDED = (b"GSUB", b"GPOS", b"GDEF", b"MATH", b"FFTM")

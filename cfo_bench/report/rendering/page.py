@@ -15,9 +15,9 @@ from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
+from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND
 from cfo_bench.report.rendering.explorer import chart, explorer, html_id, swatch_lines
-from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND
-from cfo_bench.report.rendering.prose import prose
+from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.sheet import scroll_box, sheet
 from cfo_bench.report.rendering.table_files import in_words
 

@@ -10,7 +10,7 @@ from html import escape, unescape
 from cfo_bench.report.contents import CellValue, Table, plural
 from cfo_bench.report.looks import Look
 from cfo_bench.report.rendering.explorer import swatch
-from cfo_bench.report.rendering.prose import prose
+from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
 # The most rows of a table on the page; its files have all.

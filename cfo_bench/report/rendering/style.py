@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cfo_bench.files.writing import write_whole
 from cfo_bench.report.looks import look
 from cfo_bench.report.rendering.lean_font import families
-from cfo_bench.safe_writing import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from cfo_bench.files.writing import no_formula
 from cfo_bench.report.contents import CellValue, Table
-from cfo_bench.spreadsheets import no_formula
 
 # A table with more rows is broken over several pages.
 _ROWS_OF_A_PAGE = 36

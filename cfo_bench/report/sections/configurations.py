@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfo_bench.metrics import METRICS, Array
+from cfo_bench.metrics import METRIC_NAMES, METRICS, Array
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.metric_names import METRIC_NAMES
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import (
+from cfo_bench.report.rendering.charts import (
     BOX_COLUMNS,
     FEWEST_FOR_A_BOX,
     box,
+    muted,
     paint_boxes,
     values_in_words,
 )
-from cfo_bench.report.rendering.lines import muted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.looks import look
-from cfo_bench.report.numbers.comparable_references import PlacedReference, misspelt, placed
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import Paired, paired
+from cfo_bench.report.numbers.paper_tables import PlacedReference, misspelt, placed
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
-from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND
+from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND
 from cfo_bench.report.sections.notes import STAR, measured_on, part
 from cfo_bench.report.sections.score_sheets import MOST_REFERENCES, sheets
 from cfo_bench.results.best_so_far import REACHES, reaching_loss

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
-from cfo_bench.report.numbers.incumbent_hyperparameters import MOMENTS, footprint, numeric_names
+from cfo_bench.report.numbers.hyperparameters import MOMENTS, footprint, numeric_names
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.lines import ends_in_words, is_wide, paint_lines
+from cfo_bench.report.rendering.charts import ends_in_words, is_wide, paint_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -14,9 +14,15 @@ from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import COST_BIN_EDGES
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, paint_boxes, values_in_words
-from cfo_bench.report.rendering.lines import draw_lines, ends_in_words
-from cfo_bench.results.round_trips import PER_TRIAL, RoundTrips, round_trips
+from cfo_bench.report.rendering.charts import (
+    BOX_COLUMNS,
+    box,
+    draw_lines,
+    ends_in_words,
+    paint_boxes,
+    values_in_words,
+)
+from cfo_bench.results.summary import PER_TRIAL, RoundTrips, round_trips
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

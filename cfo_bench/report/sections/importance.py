@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.numbers.fanova import (
+from cfo_bench.report.numbers.hyperparameters import (
     FEWEST_TRIALS,
     FORESTS,
     MOST_TRIALS,
@@ -17,7 +17,7 @@ from cfo_bench.report.numbers.fanova import (
     importance,
 )
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.rendering.heat_map import heat_map
+from cfo_bench.report.rendering.charts import heat_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
+from cfo_bench.metrics import METRIC_NAMES
 from cfo_bench.report.contents import CellValue, Section, Table, some
-from cfo_bench.report.numbers.learner_pairs import SideBySide, TaskOfLearners, by_task, pairs
-from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.metric_names import METRIC_NAMES
+from cfo_bench.report.numbers.learner_results import (
+    LearnerResults,
+    SideBySide,
+    TaskOfLearners,
+    by_task,
+    pairs,
+)
 from cfo_bench.report.sections.notes import measured_on
 
 

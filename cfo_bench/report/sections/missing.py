@@ -6,8 +6,7 @@ from collections import Counter
 
 from cfo_bench.report.contents import CellValue, Section, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.run_losses import incumbents
-from cfo_bench.report.numbers.scores import MethodScores, Run
+from cfo_bench.report.numbers.scores import MethodScores, Run, incumbents
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.results.compared import NOT_COMPARED
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench.errors import TraceError
+from cfo_bench.metrics import LOSS_NAMES
 from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
-from cfo_bench.report.numbers.knn_study import findings, points
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.metric_names import LOSS_NAMES
+from cfo_bench.report.numbers.paper_tables import findings, points
 from cfo_bench.report.rendering import style
 from cfo_bench.results import trace
 from cfo_bench.results.compared import STUDY

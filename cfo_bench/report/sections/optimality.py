@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality_cells import optimality
-from cfo_bench.report.numbers.scoring import TIE_FACTOR
+from cfo_bench.report.numbers.running_time import optimality
+from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.sections.notes import STAR, measured_on, part
 from cfo_bench.results.best_so_far import REACHES
 

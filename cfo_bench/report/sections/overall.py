@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality_cells import normalised
+from cfo_bench.report.numbers.running_time import normalised
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import (
+from cfo_bench.report.rendering.charts import (
     BOX_COLUMNS,
     FEWEST_FOR_A_BOX,
     box,
+    lanes,
     paint_boxes,
     values_in_words,
 )
-from cfo_bench.report.rendering.dots import lanes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

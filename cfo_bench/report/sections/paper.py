@@ -7,8 +7,8 @@ from itertools import combinations
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality_cells import Cell, optimality
 from cfo_bench.report.numbers.paper_tables import BUDGETS, in_the_paper, key, order, printed
+from cfo_bench.report.numbers.running_time import Cell, optimality
 
 _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 

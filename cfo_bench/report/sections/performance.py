@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cfo_bench.metrics import LOSS_NAMES
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, some
-from cfo_bench.report.numbers.leaders import MOST_LEADERS
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.metric_names import LOSS_NAMES
+from cfo_bench.report.numbers.ranking import MOST_LEADERS
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND, is_wide, paint_lines
+from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND, is_wide, paint_lines
 from cfo_bench.report.sections.notes import measured_on
 
 if TYPE_CHECKING:

@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cfo_bench.metrics import METRICS
+from cfo_bench.metrics import METRIC_BOUNDS, METRIC_NAMES, METRICS
 from cfo_bench.report.contents import Figure, Table
 from cfo_bench.report.looks import in_order
-from cfo_bench.report.numbers.metric_names import METRIC_BOUNDS, METRIC_NAMES
 from cfo_bench.report.numbers.significance import in_words
-from cfo_bench.report.rendering.dot_sheet import Dot, Plot, dot_sheet
-from cfo_bench.report.rendering.lines import FEWEST_FOR_A_BAND
+from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND, Dot, Plot, dot_sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

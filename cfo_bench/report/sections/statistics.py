@@ -11,21 +11,22 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, plural
 from cfo_bench.report.looks import look
-from cfo_bench.report.numbers.joint_ranking import Joint
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.nemenyi import cliques, critical_difference
-from cfo_bench.report.numbers.scoring import TIE_FACTOR
+from cfo_bench.report.numbers.ranking import Joint
+from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
     Pair,
     against,
+    cliques,
+    critical_difference,
     friedman,
     least_p,
     pairwise,
 )
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.lines import draw_lines, ends_in_words
+from cfo_bench.report.rendering.charts import draw_lines, ends_in_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -8,12 +8,20 @@ import numpy as np
 
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.profiles import LEAST_SHARE, PROFILE_GAP, profiles
-from cfo_bench.report.numbers.regret import RESAMPLES, regret
-from cfo_bench.report.numbers.scoring import TIE_FACTOR
+from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.numbers.significance import FEWEST_TASKS
-from cfo_bench.report.numbers.target_times import GAPS, TargetFolds, reached, target_folds
-from cfo_bench.report.rendering.lines import draw_lines, ends_in_words
+from cfo_bench.report.numbers.target_times import (
+    GAPS,
+    LEAST_SHARE,
+    PROFILE_GAP,
+    RESAMPLES,
+    TargetFolds,
+    profiles,
+    reached,
+    regret,
+    target_folds,
+)
+from cfo_bench.report.rendering.charts import draw_lines, ends_in_words
 
 _TITLE = "How soon methods come near the best loss"
 _BEST_FOUND = "the best loss that any method has on that fold"

@@ -21,7 +21,7 @@ from cfo_bench.report.numbers.elo import (
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.significance import FEWEST_TASKS
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.heat_map import heat_map
+from cfo_bench.report.rendering.charts import heat_map
 from cfo_bench.results.best_so_far import REACHES
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from cfo_bench.errors import DataError
-from cfo_bench.safe_writing import open_regular
+from cfo_bench.files.writing import open_regular
 from cfo_bench.tasks.columns import from_pandas, joined, labelled
 from cfo_bench.tasks.data_set import Column, check_names
 

@@ -13,8 +13,8 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from cfo_bench.errors import DataError
+from cfo_bench.files.writing import open_regular
 from cfo_bench.records import Problem
-from cfo_bench.safe_writing import open_regular
 
 NEEDED = ("name", "file", "target", "problem")
 

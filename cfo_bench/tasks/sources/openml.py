@@ -25,10 +25,9 @@ from cfo_bench.errors import DataError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
 from cfo_bench.tasks.data_set import Column, ColumnKind, categories
+from cfo_bench.tasks.sources.caches import OpenMLHome, bring, data_file, give_back, look_up
 from cfo_bench.tasks.sources.files import read_columns
-from cfo_bench.tasks.sources.openml_cache import OpenMLHome, bring, data_file, give_back, look_up
-from cfo_bench.tasks.sources.origins import Origin
-from cfo_bench.tasks.sources.unavailable import Unavailable, patient
+from cfo_bench.tasks.sources.origins import Origin, Unavailable, patient
 from cfo_bench.tasks.store import Fetched
 
 TRUE_FALSE = {"true": 1.0, "false": 0.0}

@@ -15,9 +15,8 @@ from pmlb import dataset_lists
 from cfo_bench.errors import DataError, UnknownNameError
 from cfo_bench.records import Problem
 from cfo_bench.tasks.columns import from_pandas
-from cfo_bench.tasks.sources.origins import Origin
-from cfo_bench.tasks.sources.pmlb_cache import cached
-from cfo_bench.tasks.sources.unavailable import Unavailable, patient
+from cfo_bench.tasks.sources.caches import cached_pmlb
+from cfo_bench.tasks.sources.origins import Origin, Unavailable, patient
 from cfo_bench.tasks.store import Fetched
 
 TARGET = "target"
@@ -27,7 +26,7 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
     name = origin.key
     if name not in pmlb.dataset_names:
         raise UnknownNameError("PMLB data set", name, pmlb.dataset_names)
-    here = cached(name)
+    here = cached_pmlb(name)
     if here is None and offline:
         raise Unavailable(f"no {name}/{name}.tsv.gz")
     if here is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfo_bench.engines.capacity import Capacity
-from cfo_bench.engines.dask.placing import free, lack_of_room, place, with_memory
+from cfo_bench.engines.dask.driver import free, lack_of_room, place, with_memory
 from cfo_bench.records import RunSpec
 
 ROOMS = {"small": Capacity(2, 1000), "large": Capacity(8, 4000)}

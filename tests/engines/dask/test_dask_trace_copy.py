@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.records import DataRef, EndReason, RunSpec, Status, TrialRecord
 from cfo_bench.results import trace
-from cfo_bench.run.ending import end_record
 from cfo_bench.run.job import Job
-from cfo_bench.run.live_page import BusyError
+from cfo_bench.run.page import BusyError, end_record
 from cfo_bench.run.supervisor import already_done
 from tests.helpers.traces import header_of
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from cfo_bench.report.numbers.curves import Curve, curve
-from cfo_bench.report.numbers.scoring import score_task
+from cfo_bench.report.numbers.scores import Curve, curve, score_task
 from cfo_bench.report.reading.digest import Digest, Steps
 
 # Student's t at 97.5 % with one degree of freedom, from a printed table.

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from cfo_bench.report.numbers.distributions import chi_squared_above, normal_cdf, student_t_bound
-from cfo_bench.report.numbers.nemenyi import critical_difference
-from cfo_bench.report.numbers.wilcoxon import MOST_EXACT, signed_rank
+from cfo_bench.report.numbers.significance import (
+    MOST_EXACT,
+    chi_squared_above,
+    critical_difference,
+    normal_cdf,
+    signed_rank,
+    student_t_bound,
+)
 
 
 def test_the_normal_distribution_is_scipy_s() -> None:

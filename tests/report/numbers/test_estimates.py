@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.report.numbers.estimates import estimate
 from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.significance import estimate
 from cfo_bench.report.reading.digest import Digest, digest
 
 

@@ -11,7 +11,7 @@ from cfo_bench.records import Problem
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.scoring import score_task, score_tasks
+from cfo_bench.report.numbers.scores import score_task, score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import missing, optimality, statistics

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from cfo_bench.report.numbers.fanova import importance
+from cfo_bench.report.numbers.hyperparameters import importance
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.space import Categorical, Float, Int, Space
 

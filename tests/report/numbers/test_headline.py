@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfo_bench.report.numbers.lead import Lead, lead
 from cfo_bench.report.numbers.overview import Overview, overview
-from cfo_bench.report.numbers.scoring import score_tasks
+from cfo_bench.report.numbers.ranking import Lead, lead
+from cfo_bench.report.numbers.scores import score_tasks
 from cfo_bench.report.numbers.significance import least_p, pairwise, tied_ranks
 from cfo_bench.report.reading.digest import digest
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from cfo_bench.report.build import Request, build
-from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_trials
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.uncounted_trials import uncounted_trials
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import configurations, holdout, missing, performance

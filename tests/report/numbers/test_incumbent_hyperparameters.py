@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.report.numbers.incumbent_hyperparameters import MOMENTS, footprint, numeric_names
+from cfo_bench.report.numbers.hyperparameters import MOMENTS, footprint, numeric_names
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import load
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.report.numbers.joint import keep_most
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.paired import paired
-from cfo_bench.report.numbers.scoring import score_task, score_tasks
+from cfo_bench.report.numbers.scores import keep_most, score_task, score_tasks
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import missing, optimality
 

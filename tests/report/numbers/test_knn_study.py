@@ -7,7 +7,7 @@ import pytest
 
 from cfo_bench.errors import TraceError
 from cfo_bench.records import Status, TrialRecord
-from cfo_bench.report.numbers.knn_study import findings
+from cfo_bench.report.numbers.paper_tables import findings
 from cfo_bench.report.sections.neighbours import figure_of, save_beside
 from cfo_bench.results.trace import Trace
 

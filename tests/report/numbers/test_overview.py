@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.scoring import score_tasks
+from cfo_bench.report.numbers.scores import score_tasks
 
 
 def test_the_standings_are_those_worked_out_by_hand(by_hand: list[Any]) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from cfo_bench.records import Problem
-from cfo_bench.report.numbers.learner_pairs import by_task as learners_by_task
-from cfo_bench.report.numbers.learner_pairs import pairs
-from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.learner_results import LearnerResults, pairs
+from cfo_bench.report.numbers.learner_results import by_task as learners_by_task
 from cfo_bench.report.numbers.paired import paired, sign_flip
 from cfo_bench.report.reading.digest import digest
 from cfo_bench.report.reading.load import load

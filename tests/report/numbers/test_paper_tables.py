@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality_cells import Cell
 from cfo_bench.report.numbers.paper_tables import key, order, printed
+from cfo_bench.report.numbers.running_time import Cell
 from cfo_bench.report.reading.digest import digest
 from cfo_bench.report.sections import paper
 

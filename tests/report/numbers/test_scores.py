@@ -8,8 +8,8 @@ import pytest
 
 from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality_cells import Cell, normalised, optimality
-from cfo_bench.report.numbers.scoring import score_task, score_tasks
+from cfo_bench.report.numbers.running_time import Cell, normalised, optimality
+from cfo_bench.report.numbers.scores import score_task, score_tasks
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import missing, overall
 from cfo_bench.report.sections import optimality as optimality_section

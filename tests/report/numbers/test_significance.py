@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.nemenyi import cliques, critical_difference
 from cfo_bench.report.numbers.significance import (
+    cliques,
+    critical_difference,
     friedman,
     holm,
     pairwise,

@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.profiles import profiles, ratios
-from cfo_bench.report.numbers.regret import gaps_at, regret
 from cfo_bench.report.numbers.target_times import (
     GAPS,
     TargetFold,
     TargetFolds,
     Track,
+    gaps_at,
+    profiles,
+    ratios,
     reached,
+    regret,
     target_folds,
     times_to,
 )

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.optimality_cells import optimality
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.scoring import score_task, score_tasks
+from cfo_bench.report.numbers.running_time import optimality
+from cfo_bench.report.numbers.scores import score_task, score_tasks
 from cfo_bench.report.numbers.significance import pairwise, tied_ranks
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import final_scores

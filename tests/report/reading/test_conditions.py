@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from cfo_bench.report.reading.conditions import unequal_conditions
+from cfo_bench.report.reading.consistency import unequal_conditions
 from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.results.trace import encode
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from cfo_bench.records import EndReason
-from cfo_bench.report.numbers.scoring import score_task
+from cfo_bench.report.numbers.scores import score_task
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.load import load
 

@@ -9,9 +9,8 @@ from statistics import fmean, stdev
 import pytest
 
 from cfo_bench.errors import UserError
-from cfo_bench.report.numbers.comparable_references import misspelt, placed
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.paper_tables import printed
+from cfo_bench.report.numbers.paper_tables import misspelt, placed, printed
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.references import Reference, read_references
 

@@ -9,8 +9,8 @@ import pytest
 
 from cfo_bench.records import EndReason
 from cfo_bench.report.reading.digest import Digest, State, digest, digest_of
+from cfo_bench.report.reading.imported import Shortened, as_if_ended
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.reading.shortening import Shortened, as_if_ended
 from cfo_bench.results.shortening import shortened
 from cfo_bench.results.trace import lines_of
 from tests.report.reading.test_consistency import change

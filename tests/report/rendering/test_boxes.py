@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, box, is_outlier
+from cfo_bench.report.rendering.charts import BOX_COLUMNS, box, is_outlier
 
 
 def test_no_whisker_ends_inside_the_box() -> None:

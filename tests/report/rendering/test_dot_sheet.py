@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfo_bench.report.rendering.dot_sheet import Dot, Plot, ticks
+from cfo_bench.report.rendering.charts import Dot, Plot, ticks
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,23 @@ from matplotlib.collections import PolyCollection
 
 from cfo_bench.report.contents import Figure, LinePlot, Table
 from cfo_bench.report.looks import _KNOWN, look
-from cfo_bench.report.numbers.leaders import MOST_LEADERS, leaders
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
+from cfo_bench.report.numbers.ranking import MOST_LEADERS, leaders
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.boxes import BOX_COLUMNS, FEWEST_FOR_A_BOX, box, paint_boxes, values_in_words
-from cfo_bench.report.rendering.dots import lanes
-from cfo_bench.report.rendering.lines import draw_lines, ends_in_words, muted
+from cfo_bench.report.rendering.charts import (
+    BOX_COLUMNS,
+    FEWEST_FOR_A_BOX,
+    box,
+    draw_lines,
+    ends_in_words,
+    lanes,
+    muted,
+    paint_boxes,
+    values_in_words,
+)
 from cfo_bench.report.rendering.page import alternative
 from cfo_bench.report.sections import sections
 

@@ -17,9 +17,8 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.rendering import layout
-from cfo_bench.report.rendering.layout import href, table_file
+from cfo_bench.report.rendering.layout import href, prose, table_file
 from cfo_bench.report.rendering.page import LearnerPart, Page, alternative
-from cfo_bench.report.rendering.prose import prose
 from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
 from cfo_bench.report.sections import final_scores
 

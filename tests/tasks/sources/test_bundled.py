@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from cfo_bench.tasks import inspect, load_fold, resolve
-from cfo_bench.tasks.sources import bundled
+from cfo_bench.tasks.sources import built_in
 
 
-@pytest.mark.parametrize("name", bundled.SETS)
+@pytest.mark.parametrize("name", built_in.SETS)
 def test_a_bundled_set_is_what_the_table_says(name: str) -> None:
-    expected = bundled.SETS[name]
+    expected = built_in.SETS[name]
     facts = inspect(resolve(name), n_folds=10)
     assert (facts.n_rows, facts.n_features, facts.problem) == (
         expected.rows,
@@ -21,7 +21,7 @@ def test_a_bundled_set_is_what_the_table_says(name: str) -> None:
     assert facts.source == "bundled"
 
 
-@pytest.mark.parametrize("name", bundled.SETS)
+@pytest.mark.parametrize("name", built_in.SETS)
 def test_a_fold_of_a_bundled_set_is_ready_to_learn_from(name: str) -> None:
     fold, facts = load_fold(resolve(name), fold=3, n_folds=10, seed=7)
     assert fold.train_x.dtype == fold.valid_x.dtype == np.float32

@@ -15,8 +15,8 @@ from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks import inspect, load_fold, official_folds, resolve, store
 from cfo_bench.tasks.loading import load_data_set
+from cfo_bench.tasks.sources.caches import openml_home
 from cfo_bench.tasks.sources.openml import read_splits
-from cfo_bench.tasks.sources.openml_cache import openml_home
 from cfo_bench.tasks.sources.origins import Origin
 from tests.tasks.conftest import bytes_below, configure
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from cfo_bench.cli.main import cli
 from cfo_bench.errors import DataError
 from cfo_bench.tasks import inspect, is_stored, obtain, resolve, resolve_all
-from cfo_bench.tasks.sources import unavailable
-from cfo_bench.tasks.sources.openml_cache import openml_home
+from cfo_bench.tasks.sources import origins
+from cfo_bench.tasks.sources.caches import openml_home
 from tests.tasks.conftest import Server, bytes_below
 
 TASK = "/api/v1/xml/task/19"
@@ -96,7 +96,7 @@ def test_a_lasting_fault_is_one_line_and_leaves_no_half_file(
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(unavailable, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(origins, "TIMEOUT_SECONDS", 0.5)
     server.fail(path, fault, fault, fault)
     ref = resolve("openml:19")
     with pytest.raises(DataError) as caught:

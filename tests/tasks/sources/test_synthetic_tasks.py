@@ -7,10 +7,10 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.records import Problem
 from cfo_bench.tasks import inspect, load_fold, resolve
-from cfo_bench.tasks.sources import synthetic
+from cfo_bench.tasks.sources import built_in
 
 
-@pytest.mark.parametrize(("name", "n_rows"), synthetic.ROWS.items())
+@pytest.mark.parametrize(("name", "n_rows"), built_in.ROWS.items())
 def test_a_synthetic_fold_has_nine_tenths_of_the_rows(name: str, n_rows: int) -> None:
     fold, facts = load_fold(resolve(name), fold=9, n_folds=10, seed=0)
     assert fold.n_rows == n_rows * 9 // 10 and len(fold.valid_y) == n_rows // 10
@@ -25,7 +25,7 @@ def test_a_million_synthetic_rows_take_no_memory() -> None:
 
 
 def test_synthetic_tasks_differ_in_their_hash() -> None:
-    assert len({inspect(resolve(name), n_folds=2).sha256 for name in synthetic.ROWS}) == len(synthetic.ROWS)
+    assert len({inspect(resolve(name), n_folds=2).sha256 for name in built_in.ROWS}) == len(built_in.ROWS)
 
 
 def test_a_fold_out_of_range_is_refused() -> None:

@@ -1,0 +1,1 @@
+"""Methods compared on one's own data in a given time: what is run, and what it comes to."""

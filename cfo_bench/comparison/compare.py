@@ -1,0 +1,313 @@
+"""Which method and learner are best on a file of one's own, answered within a given time.
+
+What `cfo-bench compare` does, from Python: `compare("my.csv", "y", for_seconds="10m").sentence`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+
+from cfo_bench import machine
+from cfo_bench.clock import monotonic
+from cfo_bench.comparison.answer import Candidate, Comparison
+from cfo_bench.comparison.plan import ComparisonPlan, keep, planned, recall
+from cfo_bench.engines.suite_runs import Event, Note, SuiteRuns, ignore, run_suite, runs_of, while_preparing
+from cfo_bench.errors import RunError, UserError
+from cfo_bench.learners import LEARNERS
+from cfo_bench.machine.fork_server import fork_server
+from cfo_bench.machine.processes import slowness
+from cfo_bench.models import kind_of
+from cfo_bench.optimizers import METHODS
+from cfo_bench.records import TaskFacts
+from cfo_bench.registry import Registry
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paired import sign_flip
+from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.significance import LEVEL, holm
+from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.digest import Digest
+from cfo_bench.report.reading.imported import as_if_ended
+from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.results.compared import CONSTANT, FOREST
+from cfo_bench.run.checks import most_folds, packages
+from cfo_bench.suite.model import Choice, Suite
+from cfo_bench.values import DURATION_RULE, duration
+from cfo_bench.values import seconds as seconds_of
+
+# In the order in which they are taken: as many as there is time for, of those that are installed.
+LEARNERS_TO_TRY = ("xgboost", "lightgbm", "random-forest")
+METHODS_TO_TRY = ("cfo-tuned", "tpe", "rs")
+# Into how many folds the data is split: the first that it has enough rows for.
+_FOLDS = (10, 5, 3, 2)
+# What is left at the end to read the traces and compute the answer.
+_LEAST_RESERVE_SECONDS, _RESERVE_SHARE = 3.0, 0.04
+LEAST_SECONDS = 15.0
+# A busy machine: no plan reckons with more than this, since the load may pass.
+_MOST_SLOWNESS = 6.0
+# The reference forest. It has as many trees as its time allows. Trees of some rows each, with larger
+# leaves, take a fraction of the time, and few of them predict better than few whole ones.
+_FOREST = {"trees": 200, "least_trees": 10, "leaf_rows": 3, "tree_rows": 20_000, "tuning_share": 0.3}
+
+
+def compare(
+    data: str | Path,
+    target: str,
+    *,
+    for_seconds: float | str = 600.0,
+    problem: str | None = None,
+    drop: Sequence[str] = (),
+    drop_missing_target: bool = False,
+    learners: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    validation: str = "holdout",
+    results: str | Path | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    spent_seconds: float = 0.0,
+    on_event: Callable[[Event], None] = ignore,
+) -> Comparison:
+    """Compares learners and methods on a data file, within a given time in all.
+
+    Runs that are not done in time don't count.
+
+    data                 the file
+    target               the column to predict
+    for_seconds          the whole time, such as 600 or "10m"
+    problem              binary, multiclass or regression; None: the values of the target tell
+    drop                 columns to leave out
+    drop_missing_target  leave out rows without a target
+    learners             only these; empty: they are chosen
+    methods              only these; empty: they are chosen
+    validation           "holdout": scores are on rows that no method has seen; "fold": on the rows that
+                         trials were selected by
+    results              where the traces go. None: a folder such as compare-my-600s. The same call again
+                         finds them there
+    jobs                 runs at a time; None: one for each core
+    seed                 of the methods
+    spent_seconds        so much of the time is over already: a program may have taken some to start
+    on_event             is called with each event of the runs
+    returns              the answer, and the scores behind it
+    """
+    started = monotonic() - spent_seconds
+    total = _seconds(for_seconds)
+    suite = Suite(
+        data_file=Path(data),
+        target=target,
+        problem=problem,
+        drop=tuple(drop),
+        drop_missing_target=drop_missing_target,
+        learners=tuple(map(Choice, learners or _installed(LEARNERS_TO_TRY, LEARNERS))),
+        methods=tuple(map(Choice, methods or _installed(METHODS_TO_TRY, METHODS))),
+        validation=validation,
+        budget_seconds=1.0,
+        folds="0",
+        seeds=(seed,),
+        jobs=jobs or machine.cores(),
+        results=Path(results or f"compare-{Path(data).stem}-{total:g}s"),
+    )
+    slow = min(slowness(), _MOST_SLOWNESS)
+    reserve = slow * _LEAST_RESERVE_SECONDS + _RESERVE_SHARE * total
+    ends_at = started + total - min(reserve, total / 4)
+    suite, facts = _with_folds(suite, on_event, ends_at, total)
+    asked = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
+    asked |= {"learners": list(learners), "methods": list(methods), "jobs": suite.jobs, "seed": seed}
+    plan = recall(suite.results, asked)
+    if plan is None:
+        plan = planned(
+            ends_at - monotonic() - _RESERVE_SHARE * total,
+            suite.jobs,
+            facts.n_rows * facts.n_features,
+            suite.n_folds or 1,
+            [one.name for one in suite.learners],
+            [one.name for one in suite.methods],
+            slow,
+        )
+        if learners or methods:  # what was asked for is all done, if on fewer folds
+            plan = _as_asked(plan, learners, methods)
+        keep(suite.results, asked, plan)
+    on_event(Note(_in_words(plan, suite, facts, total)))
+    runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan)
+    with suppress(_TimeIsUpError):
+        run_suite(runs, on_event=_until(ends_at, on_event))
+    return _compared(runs, plan, monotonic() - started)
+
+
+class _TimeIsUpError(Exception):
+    """Raised in the callback, which stops the runs."""
+
+
+def _until(deadline: float, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
+    def told(event: Event) -> None:
+        on_event(event)
+        if monotonic() > deadline:
+            raise _TimeIsUpError
+
+    return told
+
+
+def _seconds(asked: float | str) -> float:
+    found = seconds_of(asked)
+    if found is None:
+        raise UserError(f"--for {asked!r} is no time: {DURATION_RULE}")
+    if found < LEAST_SECONDS:
+        raise UserError(f"--for {asked} is too short to compare anything: give {LEAST_SECONDS:g} s or more")
+    return found
+
+
+def _installed(names: Sequence[str], registry: Registry) -> tuple[str, ...]:
+    return tuple(name for name in names if registry.row(name).missing is None)
+
+
+def _with_folds(
+    suite: Suite, on_event: Callable[[Event], None], ends_at: float, total: float
+) -> tuple[Suite, TaskFacts]:
+    """The suite with the most folds that the data allows, and the facts of the data."""
+    runs = runs_of(replace(suite, n_folds=_FOLDS[0]), on_event=on_event)
+    [(task, ref)] = runs.data.items()
+    with while_preparing(task, on_event):
+        server = fork_server(packages(runs.specs, [ref]))
+        limit = max(ends_at - monotonic(), 0.0)
+        try:
+            n_folds, facts = most_folds(runs.specs[0], ref, server, _FOLDS, (limit, "--for"))
+        except RunError:
+            if monotonic() < ends_at:
+                raise
+            raise UserError(
+                f"the data was not read within {duration(total)}: give more time with --for; this machine "
+                "may be busy"
+            ) from None
+    return replace(suite, n_folds=n_folds), facts
+
+
+def _as_asked(plan: ComparisonPlan, learners: Sequence[str], methods: Sequence[str]) -> ComparisonPlan:
+    chosen = replace(plan, learners=tuple(learners) or plan.learners, methods=tuple(methods) or plan.methods)
+    runs, before = (len(one.learners) * len(one.methods) + 1 for one in (chosen, plan))
+    return replace(chosen, budget_seconds=max(round(plan.budget_seconds * before / runs, 1), 0.5))
+
+
+def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float) -> str:
+    return (
+        f"{facts.n_rows} rows, {facts.n_features} features, {facts.problem}: "
+        f"{' and '.join(plan.learners)}, each tuned by {' and by '.join(plan.methods)} for "
+        f"{plan.budget_seconds:g} s on each of {plan.folds} folds, {suite.jobs} at a time, beside a random "
+        f"forest of up to {_FOREST['trees']} trees; {duration(total)} in all"
+    )
+
+
+def _runs(suite: Suite, plan: ComparisonPlan) -> SuiteRuns:
+    """The methods with every learner, the references once; fold by fold, so that whole ones are done."""
+    learners = tuple(map(Choice, plan.learners))
+    compared = runs_of(replace(suite, learners=learners, methods=tuple(map(Choice, plan.methods))))
+    scale = (Choice(CONSTANT), Choice(FOREST, _FOREST))
+    references = runs_of(replace(suite, learners=learners[:1], methods=scale))
+    specs = sorted([*compared.specs, *references.specs], key=lambda spec: spec.fold)
+    return replace(compared, specs=specs)
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+
+def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparison:
+    suite, [task] = runs.suite, runs.data
+    names = (*plan.methods, CONSTANT, FOREST)
+    read: list[Digest] = []
+    with suppress(UserError):  # there is nothing to read: nothing was done
+        read = load(suite.results, selection=Selection(plan.learners, (task,), names)).digests
+    ended = comparable(as_if_ended(read, plan.budget_seconds).digests, plan.budget_seconds).digests
+    everyone = [
+        LearnerResults(learner, own)
+        for learner in plan.learners
+        if (own := [one for one in ended if one.learner == learner])
+    ]
+    losses: dict[tuple[str, str], dict[int, float]] = {}
+    for results in everyone:
+        for one in results.digests:
+            if one.fold < plan.folds and one.seed == suite.seeds[0]:
+                found = results.steps(one).losses[-1:]
+                if not found and one.method in plan.methods:
+                    found = [one.constant_loss]  # it must not gain by failing
+                if found:
+                    losses.setdefault((results.learner, one.method), {})[one.fold] = found[0]
+    pairs = [(learner, method) for learner in plan.learners for method in plan.methods]
+    done = {pair: own for pair, own in losses.items() if pair in pairs}
+    folds = sorted(set.intersection(*map(set, done.values()))) if len(done) == len(pairs) else []
+    if not folds:
+        raise UserError(
+            f"no fold was done by all of {', '.join(f'{one} tuned by {m}' for one, m in pairs)} in "
+            f"{duration(elapsed)}: give more time with --for, or fewer rows; this machine may be busy"
+        )
+    return _answer(everyone[0].scores[0], done, losses, folds, runs, plan, elapsed)
+
+
+def _answer(
+    scores: TaskScores,
+    done: Mapping[tuple[str, str], Mapping[int, float]],
+    losses: Mapping[tuple[str, str], Mapping[int, float]],
+    folds: Sequence[int],
+    runs: SuiteRuns,
+    plan: ComparisonPlan,
+    elapsed: float,
+) -> Comparison:
+    suite = runs.suite
+    by_fold = {pair: [own[fold] for fold in folds] for pair, own in done.items()}
+    order = sorted(by_fold, key=lambda pair: fmean(by_fold[pair]))
+    tests = list(combinations(order, 2))
+    p = holm([_p(by_fold[one], by_fold[other]) for one, other in tests])
+    first = plan.learners[0]
+    constant = _mean(losses.get((first, CONSTANT), {}), folds)
+    of_forest = losses.get((first, FOREST), {})
+    grown = [fold for fold in folds if fold in of_forest]  # it may not have been done in time on all
+    best = done[order[0]]
+    return Comparison(
+        task=scores.task,
+        metric=scores.metric,
+        by_test=scores.by_test,
+        candidates=[Candidate(*pair, scores.estimate(by_fold[pair])) for pair in order],
+        constant=None if constant is None else scores.native(constant),
+        forest=scores.native(fmean(of_forest[fold] for fold in grown)) if grown else None,
+        forest_folds=len(grown),
+        best_beside_forest=scores.native(fmean(best[fold] for fold in grown)) if grown else None,
+        p_forest=_p([best[fold] for fold in grown], [of_forest[fold] for fold in grown]) if grown else None,
+        p_second=p[0] if p else None,
+        can_show=len(tests) * 2.0 ** (1 - len(folds)) < LEVEL,
+        folds=len(folds),
+        budget_seconds=plan.budget_seconds,
+        elapsed_seconds=elapsed,
+        best_command=_best_command(suite, scores.task, *order[0]),
+        results=suite.results,
+    )
+
+
+def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
+    """The command that trains the best model on all rows; of a learner of one's own, that shows it."""
+    words = [
+        "cfo-bench",
+        "best",
+        str(suite.results),
+        "--task",
+        task,
+        "--learner",
+        learner,
+        "--method",
+        method,
+    ]
+    with suppress(UserError):
+        model = f"{task}{kind_of(learner).suffixes[0]}"
+        words += ["--fit", str(suite.data_file), "-o", model]
+        words += ["--drop-missing-target"] if suite.drop_missing_target else []
+    return shlex.join(words)
+
+
+def _p(one: Sequence[float], other: Sequence[float]) -> float:
+    return sign_flip([a - b for a, b in zip(one, other, strict=True)])
+
+
+def _mean(losses: Mapping[int, float], folds: Sequence[int]) -> float | None:
+    """None unless it has a result on every fold."""
+    return fmean(losses[fold] for fold in folds) if all(fold in losses for fold in folds) else None

@@ -1,0 +1,428 @@
+"""Runs what is missing of a suite, and tells what became of each run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cfo_bench import machine
+from cfo_bench.engines import Engine, engine_of
+from cfo_bench.engines.loop import Active
+from cfo_bench.errors import UserError
+from cfo_bench.machine.fork_server import fork_server
+from cfo_bench.recordings import yahpo_folder
+from cfo_bench.records import DataRef, RunSpec, TaskFacts, method_label, run_id
+from cfo_bench.registry import is_in_file, is_users_code
+from cfo_bench.results import status, trace
+from cfo_bench.results.folder import check_no_links
+from cfo_bench.results.identity import data_differences, data_identity, of_another_run
+from cfo_bench.results.limits import is_done, limits_of
+from cfo_bench.results.standing import PastRun, found_at, in_words, refuse_other_limits, spent_seconds
+from cfo_bench.run.checks import MethodTraits, fetch_task, inspect_task, packages, rehearse
+from cfo_bench.run.header import reproducing_command
+from cfo_bench.run.job import Job
+from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
+from cfo_bench.suite.file import find, read
+from cfo_bench.suite.model import Suite
+from cfo_bench.suite.options import learner_options as options_of_learners
+from cfo_bench.suite.options import method_options as options_of_methods
+from cfo_bench.suite.options import on_surrogate
+from cfo_bench.tasks import facts_if_known, is_stored
+
+if TYPE_CHECKING:
+    from cfo_bench.machine.processes import ForkServerContext
+    from cfo_bench.results.frames import ResultFrames
+
+
+# --- suite events ----------------------------------------------------------------------------------
+# What happens while a suite is run, for the callback of `run_suite` and `runs_of`.
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """The data of this task is fetched, or looked at for the first time."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """That is over; it may have failed."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunsStarted:
+    """All runs of the suite, also those that turn out to be done, and how many will be under way at once."""
+
+    jobs: Sequence[Job]
+    at_once: int
+    metrics: Mapping[str, str]  # of each task
+    # What is spent of budgets, by the id of the run: all of it for one that is done.
+    spent_seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsUnderWay:
+    """Sent several times a second while runs are under way."""
+
+    active: Sequence[Active]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a person should know, such as a run that is retried."""
+
+    text: str
+    is_warning: bool = False  # true: also for a person who wants no progress
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """A run is done, failed, or was done before: see the verdict's `outcome`."""
+
+    job: Job
+    verdict: Verdict
+
+
+Event = Preparing | Prepared | RunsStarted | RunsUnderWay | Note | RunFinished
+
+
+OnEvent = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """The callback of somebody who does not want to know."""
+
+
+@contextmanager
+def while_preparing(task: str, on_event: OnEvent) -> Iterator[None]:
+    on_event(Preparing(task))
+    try:
+        yield
+    finally:
+        on_event(Prepared(task))
+
+
+# --- suite runs ------------------------------------------------------------------------------------
+# The runs that a suite becomes. `suite_execution` runs what is missing of them.
+#
+# `cfo-bench run` is a skin over these two. Nothing is printed: what happens is handed to a callback.
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRuns:
+    """The runs that a suite becomes, in the order in which they are listed, and where their data is."""
+
+    suite: Suite
+    specs: Sequence[RunSpec]
+    data: Mapping[str, DataRef]
+    engine: Engine | None  # None: it is in a local file that was not imported
+    # False: the runs can be looked at, but not run: no local file was imported, and no option of one checked.
+    import_files: bool = True
+
+    @property
+    def without_data(self) -> list[str]:
+        """The tasks whose data is not on this machine yet: their official folds are not known either."""
+        return [task for task, ref in self.data.items() if ref.origins and not is_stored(ref)]
+
+    def commands(self) -> list[str]:
+        """The command that does each run, into the same results folder."""
+        results = shlex.quote(str(self.suite.results))
+        return [
+            f"{reproducing_command(spec, self.data[spec.task], import_files=self.import_files)} "
+            f"--results {results}"
+            for spec in self.specs
+        ]
+
+    def there_before(self, traits: MethodTraits) -> str:
+        """What the results folder has of these runs, in words; "" for nothing.
+
+        A UserError where a run is there with other limits, and can't go on with these.
+        """
+        results = self.suite.results
+        found = [found_at(trace.path_of(results, spec)) for spec in self.specs]
+        refuse_other_limits(self.specs, found, results, traits.not_resumable, traits.knows_budget)
+        return in_words(self.specs, found)
+
+    def price(self) -> str:
+        """What all runs take of time, cores and memory, in words."""
+        if self.engine is None:
+            runs = f"{len(self.specs)} run{'s' * (len(self.specs) != 1)}"
+            return f"{runs}; what they take is known to the engine {self.suite.engine} only"
+        return self.engine.price(self.specs)
+
+    def check(self) -> MethodTraits:
+        """Builds every learner and method once, so that a mistake is an error before anything starts."""
+        if self.engine is not None:
+            self.engine.check()
+        each = {(spec.learner, method_label(spec)): spec for spec in self.specs}
+        return rehearse(
+            [
+                spec
+                for spec in each.values()
+                if self.import_files or not any(map(is_users_code, (spec.learner, spec.method)))
+            ],
+            {choice.label: choice.place for choice in self.suite.methods},
+        )
+
+
+def runs_of(
+    suite: Suite | str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    learner_options: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
+    shard: tuple[int, int] | None = None,
+    offline: bool = False,
+    fetch: bool = True,
+    import_files: bool = True,
+    on_event: OnEvent = ignore,
+) -> SuiteRuns:
+    """Every run of a suite, without running any.
+
+    suite            a `Suite`, the path of its file, or the name of one that comes with the package
+    options          for all methods that have them, or as `name.key` for one
+    learner_options  the same for learners
+    only             take only the runs with these ids
+    shard            (k, n) takes every n-th run from the k-th on
+    offline          never use the network
+    fetch            fetch data that is not on this machine: only then are a task's official folds known
+    import_files     False: import no local file that the suite names (`mine.py:Mine`), and start no program
+                     (`exec:…`). Such runs can be looked at, but not run
+    on_event         is told when data is fetched
+    returns          the runs, with what they take
+    """
+    if not isinstance(suite, Suite):
+        suite = read(find(str(suite)))
+    _check_is_complete(suite)
+    yahpo_folder.use(suite.yahpo)
+    if suite.surrogate is not None:
+        suite, data = _on_surrogate(suite, suite.surrogate, offline, on_event)
+    else:
+        data = data_of(suite, offline)
+    methods = options_of_methods(suite.methods, options or {}, suite.parallel, import_files=import_files)
+    learners = options_of_learners(suite.learners, learner_options or {}, import_files=import_files)
+    if only:
+        wanted = tasks_of(only, specs_of(suite, learners, methods, data, import_files=import_files))
+        data = {task: ref for task, ref in data.items() if task in wanted}
+    if fetch:
+        for task, ref in data.items():
+            if ref.origins and not is_stored(ref):
+                with while_preparing(task, on_event):
+                    fetch_task(ref)
+    specs = narrowed(specs_of(suite, learners, methods, data, import_files=import_files), only, shard)
+    engine = engine_of(suite) if import_files or not is_in_file(suite.engine) else None
+    return SuiteRuns(suite, specs, data, engine, import_files)
+
+
+def _on_surrogate(
+    suite: Suite, path: Path, offline: bool, on_event: OnEvent
+) -> tuple[Suite, dict[str, DataRef]]:
+    if suite.data_file is not None:
+        raise UserError(
+            f"--data {suite.data_file} is to train on, and --surrogate {path} trains on nothing: "
+            "leave one out"
+        )
+    found = on_surrogate(suite, path, offline)
+    if found.left_out:
+        on_event(
+            Note(f"left out, since a surrogate has no data to train on: {', '.join(found.left_out)}", True)
+        )
+    return found.suite, found.data
+
+
+def _check_is_complete(suite: Suite) -> None:
+    for name, what in (("methods", "methods to compare"), ("budget_seconds", "a budget for each run")):
+        if not getattr(suite, name):
+            raise UserError(f"the suite has no {name}: give it {what}")
+
+
+# --- suite execution -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOutcome:
+    """What became of each run, in the order of the suite."""
+
+    runs: SuiteRuns
+    jobs: Sequence[Job]
+    verdicts: Sequence[Verdict]
+
+    @property
+    def failures(self) -> list[tuple[RunSpec, str]]:
+        """The runs that failed, each with the reason."""
+        return [
+            (job.spec, verdict.message or "")
+            for job, verdict in zip(self.jobs, self.verdicts, strict=True)
+            if verdict.outcome is Outcome.FAILED
+        ]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all is well, else that of the worst: 1 for a run that failed, 2 for a mistake in the suite."""
+        return max((verdict.exit_code for verdict in self.verdicts), default=0)
+
+    @property
+    def traces(self) -> list[Path]:
+        """The traces of the runs that have ended.
+
+        A trace that its run could not be resumed from may be of another run: it is not among them.
+        """
+        ended = zip(self.jobs, self.verdicts, strict=True)
+        return [job.trace_path for job, verdict in ended if verdict.end is not None]
+
+    def frames(self) -> ResultFrames:
+        """All results in the folder of the suite, as pandas frames."""
+        from cfo_bench.results.frames import load_results
+
+        return load_results(self.runs.suite.results)
+
+
+def run_suite(
+    suite: Suite | SuiteRuns | str | Path,
+    *,
+    force: bool = False,
+    on_event: OnEvent = ignore,
+) -> SuiteOutcome:
+    """Runs what is missing of a suite. Finished runs are skipped, interrupted ones are resumed.
+
+    Everything that can be checked is checked before the first run starts, and a mistake is a `UserError`.
+    A run that fails stops no other: see `SuiteOutcome.failures`. Ctrl-C ends all runs and raises
+    `Interrupted`; the same call resumes them.
+
+    suite     a `Suite`, the path of its file, the name of one that comes with the package, or `runs_of(…)`
+    force     run finished runs again; a copy of each old trace is kept
+    on_event  is called with each event, on the thread that called `run_suite`
+    returns   what became of each run
+
+    >>> import tempfile
+    >>> from cfo_bench import Suite, run_suite
+    >>> suite = Suite(
+    ...     learners=["synthetic-5d"], tasks=["synthetic-1k"], methods=["cfo", "rs"], folds="0-1",
+    ...     budget_seconds=1e6, max_trials=20, clock="virtual", results=tempfile.mkdtemp(),
+    ... )
+    >>> outcome = run_suite(suite)
+    >>> len(outcome.verdicts), outcome.failures
+    (4, [])
+    >>> frames = outcome.frames()
+    >>> len(frames.runs), len(frames.trials)
+    (4, 80)
+    """
+    runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
+    if runs.engine is None or not runs.import_files:
+        raise UserError("these runs are only to be looked at: make them without import_files=False")
+    results = runs.suite.results
+    check_no_links(results, map(run_id, runs.specs))
+    traits = runs.check()
+    context = fork_server(packages(runs.specs, runs.data.values()))
+    paths = [trace.path_of(results, spec) for spec in runs.specs]
+    pasts = [None if force else found_at(path) for path in paths]
+    refuse_other_limits(runs.specs, pasts, results, traits.not_resumable, traits.knows_budget)
+    if told := in_words(runs.specs, pasts):
+        on_event(Note(told))
+    facts, looked_at = _facts(runs, pasts, context, on_event)
+    identities = [data_identity(facts[spec.task, spec.learner]) for spec in runs.specs]
+    _refuse_other_data(paths, pasts, identities)
+    for task in looked_at:
+        _tell_of_columns(task, next(found for (one, _), found in facts.items() if one == task), on_event)
+    status.record_plan(results, runs.specs)
+    here = machine.provenance()
+    jobs = [
+        Job(
+            spec,
+            runs.data[spec.task],
+            path,
+            here,
+            data_identity=identity,
+            replays=method_label(spec) not in traits.not_resumable,
+        )
+        for spec, path, identity in zip(runs.specs, paths, identities, strict=True)
+    ]
+    metrics = {task: found.metric for (task, _), found in facts.items()}
+    at_once = min(runs.engine.at_once(), len(jobs))
+    on_event(RunsStarted(jobs, at_once, metrics, spent_seconds(runs.specs, pasts)))
+    verdicts = runs.engine.run(jobs, _Telling(results, on_event), force=force, context=context)
+    return SuiteOutcome(runs, jobs, verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What an engine reports, as events; and why a run failed that has no end in its trace to say so."""
+
+    results: Path
+    on_event: OnEvent = field(repr=False)
+
+    def tick(self, active: Sequence[Active]) -> None:
+        self.on_event(RunsUnderWay(active))
+
+    def said(self, text: str) -> None:
+        self.on_event(Note(text))
+
+    def warned(self, text: str) -> None:
+        self.on_event(Note(text, is_warning=True))
+
+    def finished(self, job: Job, verdict: Verdict) -> None:
+        if verdict.outcome is Outcome.FAILED and verdict.end is None:
+            status.record_failure(self.results, job.spec, verdict.message or "")
+        self.on_event(RunFinished(job, verdict))
+
+
+def _facts(
+    runs: SuiteRuns,
+    pasts: Sequence[PastRun | None],
+    context: ForkServerContext,
+    on_event: OnEvent,
+) -> tuple[dict[tuple[str, str], TaskFacts], list[str]]:
+    """The facts of each task, with each learner: two learners may have recordings of the same task.
+
+    Data is looked at once for each task and learner. If all their runs are done, and the data has not changed
+    since, it is not read. The tasks whose data was looked at are the second part of the answer.
+    """
+    first: dict[tuple[str, str], RunSpec] = {}
+    unfinished = set()
+    for spec, past in zip(runs.specs, pasts, strict=True):
+        first.setdefault((spec.task, spec.learner), spec)
+        if past is None or not is_done(past.header, past.last, limits_of(spec)):
+            unfinished.add((spec.task, spec.learner))
+    found: dict[tuple[str, str], TaskFacts] = {}
+    looked_at: dict[str, None] = {}  # in order, each once
+    for key, spec in first.items():
+        ref = runs.data[spec.task]
+        known = None if key in unfinished else facts_if_known(ref, spec.n_folds)
+        if known is None:
+            with while_preparing(spec.task, on_event):
+                known = inspect_task(spec, ref, context)
+            looked_at[spec.task] = None
+        found[key] = known
+    return found, list(looked_at)
+
+
+def _tell_of_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
+    """What was left out of a file, and the columns that may not be what their owner thinks."""
+    for remark in facts.remarks:
+        on_event(Note(f"{task}: {remark}", is_warning=True))
+    if facts.dropped_rows:
+        rows = f"{facts.dropped_rows} row{'s' * (facts.dropped_rows != 1)}"
+        on_event(Note(f"{task}: {rows} without a target left out, {facts.n_rows} are left"))
+
+
+def _refuse_other_data(
+    paths: Sequence[Path], pasts: Sequence[PastRun | None], identities: Sequence[Mapping[str, Any]]
+) -> None:
+    """A trace of other data is not of this suite, finished or not: nothing is run beside it."""
+    others = [
+        (path, found)
+        for path, past, here in zip(paths, pasts, identities, strict=True)
+        if past is not None and (found := data_differences(past.data, here))
+    ]
+    if others:
+        path, found = others[0]
+        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
+        raise of_another_run(path, found, more)

@@ -1,0 +1,547 @@
+"""Studies of an Optuna storage; those that `optuna_export` wrote come back as they were."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cfo_bench.errors import (
+    CfoBenchError,
+    MissingPackageError,
+    SpaceError,
+    UnknownNameError,
+    UserError,
+    describe,
+)
+from cfo_bench.exchange.exported_runs import RunToExport, params_of
+from cfo_bench.exchange.imported_trace import (
+    FoundRun,
+    FoundTrial,
+    Meaning,
+    SourceClock,
+    read_bytes,
+    sha256_of,
+)
+from cfo_bench.exchange.trial_table import run_columns
+from cfo_bench.records import Status, TrialRecord
+from cfo_bench.results.trace import Trace, parse_end
+from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
+
+# --- optuna storage --------------------------------------------------------------------------------
+# Optuna's storages: opened without a warning, and without writing to one that is only read.
+
+
+SQLITE_MAGIC = b"SQLite format 3\0"
+# Optuna has no ending of its own for journal files; its documentation calls them journal.log.
+JOURNAL_SUFFIXES = (".log", ".journal")
+
+# With or without the name of the driver.
+_SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///(?P<file>[^?]*)")
+# Drivers whose package has another name than their module.
+_PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "psycopg": "psycopg[binary]"}
+
+
+def require_optuna() -> None:
+    for package in ("optuna", "sqlalchemy"):
+        if find_spec(package) is None:
+            raise MissingPackageError("an Optuna storage", package, "pip install 'cfo-bench[baselines]'")
+
+
+def sqlite_file(storage: str) -> Path | None:
+    """The file of an SQLite storage, given as a URL or as a path; None for another kind of storage."""
+    if found := _SQLITE_URL.match(storage):
+        return Path(found["file"])
+    return None if "://" in storage else Path(storage)
+
+
+def is_journal(beginning: bytes) -> bool:
+    """Whether a file that begins so is a journal of Optuna: each line is an operation as JSON."""
+    try:
+        first = json.loads(beginning.partition(b"\n")[0])
+    except ValueError:
+        return False
+    return isinstance(first, dict) and {"op_code", "worker_id"} <= first.keys()
+
+
+def without_password(storage: str) -> str:
+    """A storage as it may be shown and kept."""
+    return re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", storage)
+
+
+@contextmanager
+def opened(url: str, *, to_read: bool = False, name: str = "") -> Iterator[Any]:
+    """The storage behind a URL, which is closed afterwards. Tables are made only where it is written to.
+
+    An error calls it `name`, if there is one.
+    """
+    import optuna
+
+    _require_driver(url)
+    with _in_one_line(name or url), _quietly():
+        if to_read:
+            _require_tables(url, name or url)
+        storage = optuna.storages.RDBStorage(url, skip_table_creation=to_read)
+        try:
+            yield storage
+        finally:
+            storage.remove_session()
+            storage.engine.dispose()
+
+
+@contextmanager
+def opened_journal(file: Path) -> Iterator[Any]:
+    """The storage in a journal file, which is made if it is not there."""
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    with _in_one_line(str(file)), _quietly():
+        yield JournalStorage(JournalFileBackend(str(file)))
+
+
+@contextmanager
+def opened_to_read(source: str) -> Iterator[Any]:
+    """A storage of which nothing is changed: an SQLite file, a journal file, or one on a server."""
+    file = sqlite_file(source)
+    if file is None:
+        with opened(source, to_read=True) as storage:
+            yield storage
+    elif not file.is_file():
+        raise UserError(f"no storage {source!r}: give the file of an Optuna storage, or its URL")
+    elif is_journal(read_bytes(file)[:100_000]):
+        with opened_journal(file) as storage:
+            yield storage
+    else:
+        with _opened_sqlite(file) as storage:
+            yield storage
+
+
+@contextmanager
+def _opened_sqlite(file: Path) -> Iterator[Any]:
+    place = f"file:{file.resolve().as_posix().replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
+    if not read_bytes(file).startswith(SQLITE_MAGIC):
+        raise UserError(f"{str(file)!r} is neither an SQLite file nor a journal of Optuna: give its storage")
+    with opened(f"sqlite:///{place}?mode=ro&uri=true", to_read=True, name=str(file)) as storage:
+        yield storage
+
+
+def _require_tables(url: str, name: str) -> None:
+    """Optuna would fail later, in words of its own."""
+    from sqlalchemy import create_engine, inspect
+
+    engine = create_engine(url)
+    try:
+        found = inspect(engine).get_table_names()
+    finally:
+        engine.dispose()
+    if not {"studies", "trials", "version_info"} <= set(found):
+        raise UserError(f"{without_password(name)!r} has no studies of Optuna: give a storage of its own")
+
+
+def _require_driver(url: str) -> None:
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        make_url(url).get_dialect().import_dbapi()
+    except ModuleNotFoundError as error:
+        package = _PACKAGES.get(error.name or "", error.name or "")
+        raise MissingPackageError(
+            f"the storage {without_password(url)!r}", package, f"pip install '{package}'"
+        ) from None
+    except SQLAlchemyError:
+        raise UserError(
+            f"{without_password(url)!r} is no storage of Optuna: give a file, or a URL such as "
+            "postgresql://user:password@host/name"
+        ) from None
+
+
+@contextmanager
+def _in_one_line(storage: str) -> Iterator[None]:
+    """What goes wrong with a storage is one line."""
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    kept = (CfoBenchError, optuna.exceptions.DuplicatedStudyError)
+    # RuntimeError: tables of another version of Optuna. ValueError, KeyError: a damaged journal.
+    told = (SQLAlchemyError, RuntimeError, OSError, ValueError, KeyError)
+    try:
+        yield
+    except kept:
+        raise
+    except (*told, optuna.exceptions.StorageInternalError) as error:
+        what = without_password(describe(error))
+        raise UserError(f"the storage {without_password(storage)!r} can't be used: {what}") from None
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    import optuna
+
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+
+
+# --- optuna export ---------------------------------------------------------------------------------
+# Runs as studies in an Optuna storage, for Optuna's own plots and its dashboard.
+#
+# A study is called as the run's id, and minimises the loss. Everything that Optuna has no place for is in
+# user attributes, so that `optuna_import` reads the very same trials back.
+
+
+# The user attribute of a study that has the header and the end of its run.
+TRACE_ATTRIBUTE = "cfo_bench_trace"
+# Those of a trial; each is there only where it has a value.
+TRIAL_ATTRIBUTES = {
+    name: {"started": "started_seconds", "ended": "ended_seconds"}.get(name, name)
+    for name in TrialRecord._fields
+    if name not in ("config", "loss")
+}
+# A trace without a date starts at the beginning of Unix time, so that its durations are right.
+_NO_DATE = datetime(1970, 1, 1)
+
+
+def write_studies(storage: str, runs: Sequence[RunToExport], *, force: bool = False) -> int:
+    """Adds a study for each run, and returns how many trials they have.
+
+    A study of that name is an error, with `force` it is replaced. What else is in the storage stays.
+    """
+    require_optuna()
+    with _opened(storage) as there:
+        _make_room(storage, there, runs, force)
+        return sum(_write(there, run, run.read()) for run in runs)
+
+
+def _opened(storage: str) -> AbstractContextManager[Any]:
+    file = sqlite_file(storage)
+    if file is None:
+        return opened(storage)
+    if not file.parent.is_dir():
+        raise UserError(f"no folder {str(file.parent)!r} for the storage {storage!r}: make it first")
+    if "://" in storage:
+        return opened(storage)
+    if file.suffix not in JOURNAL_SUFFIXES:
+        raise UserError(
+            f"{storage!r} is no storage of Optuna: write it as a URL, sqlite:///{storage}, or name a journal "
+            f"file that ends in {' or '.join(JOURNAL_SUFFIXES)}"
+        )
+    if file.exists() and not is_journal(read_bytes(file)[:100_000]):
+        raise UserError(f"{storage!r} is no journal of Optuna: choose another file")
+    return opened_journal(file)
+
+
+def _make_room(name: str, storage: Any, runs: Sequence[RunToExport], force: bool) -> None:
+    there = {one.study_name: one._study_id for one in storage.get_all_studies()}
+    known = [run.id for run in runs if run.id in there]
+    if known and not force:
+        more = f" and {len(known) - 1} more" if len(known) > 1 else ""
+        raise UserError(
+            f"{without_password(name)} has a study {known[0]!r}{more} already: choose another storage, or "
+            "--force to replace it"
+        )
+    for study in known:
+        storage.delete_study(there[study])
+
+
+def _write(storage: Any, run: RunToExport, found: Trace) -> int:
+    import optuna
+
+    study = optuna.create_study(storage=storage, study_name=run.id, direction="minimize")
+    try:
+        study.set_metric_names([f"loss ({found.header['metric']})"])
+        for name, value in _provenance(run, found).items():
+            study.set_user_attr(name, value)
+        if found.trials:
+            add = _insert if hasattr(storage, "engine") else _append
+            add(storage, study._study_id, run, found)
+    except BaseException:
+        storage.delete_study(study._study_id)  # half a study would be taken for a whole one
+        raise
+    return len(found.trials)
+
+
+def _insert(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None:
+    """Adds the trials to Optuna's tables, all at once.
+
+    `Study.add_trial` takes 50 ms for each: it asks the data base some forty questions.
+    """
+    from optuna.distributions import distribution_to_json
+    from optuna.storages._rdb import models
+    from optuna.trial import TrialState
+    from sqlalchemy import insert
+
+    started = _start(found.header)
+    distributions = {one.name: _distribution(one) for one in params_of(run.space, found.trials)}
+    as_json = {name: distribution_to_json(one) for name, one in distributions.items()}
+    finite = models.TrialValueModel.TrialValueType.FINITE
+    trials = [
+        {
+            "study_id": study_id,
+            "number": number,
+            "state": TrialState.COMPLETE if trial.status is Status.OK else TrialState.FAIL,
+            "datetime_start": started + timedelta(seconds=trial.started),
+            "datetime_complete": started + timedelta(seconds=trial.ended),
+        }
+        for number, trial in enumerate(found.trials)
+    ]
+    with storage.engine.begin() as connection:
+        table = models.TrialModel.__table__
+        added = insert(table).returning(table.c.trial_id, sort_by_parameter_order=True)
+        ids = connection.execute(added, trials).scalars().all()
+        with_ids = list(zip(ids, found.trials, strict=True))
+        values = [
+            {"trial_id": at, "objective": 0, "value": trial.loss, "value_type": finite}
+            for at, trial in with_ids
+            if trial.loss is not None
+        ]
+        params = [
+            {
+                "trial_id": at,
+                "param_name": name,
+                "param_value": distributions[name].to_internal_repr(value),
+                "distribution_json": as_json[name],
+            }
+            for at, trial in with_ids
+            for name, value in trial.config.items()
+        ]
+        attributes = [
+            {"trial_id": at, "key": key, "value_json": json.dumps(value)}
+            for at, trial in with_ids
+            for key, value in _attributes(trial).items()
+        ]
+        for model, rows in (
+            (models.TrialValueModel, values),
+            (models.TrialParamModel, params),
+            (models.TrialUserAttributeModel, attributes),
+        ):
+            if rows:
+                connection.execute(insert(model.__table__), rows)
+
+
+def _append(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None:
+    """Adds the trials to a journal."""
+    from optuna.trial import FrozenTrial, TrialState
+
+    started = _start(found.header)
+    distributions = {one.name: _distribution(one) for one in params_of(run.space, found.trials)}
+    for trial in found.trials:
+        storage.create_new_trial(
+            study_id,
+            template_trial=FrozenTrial(
+                number=-1,  # the storage counts
+                trial_id=-1,
+                state=TrialState.COMPLETE if trial.status is Status.OK else TrialState.FAIL,
+                value=trial.loss,
+                datetime_start=started + timedelta(seconds=trial.started),
+                datetime_complete=started + timedelta(seconds=trial.ended),
+                params=dict(trial.config),
+                distributions={name: distributions[name] for name in trial.config},
+                user_attrs=_attributes(trial),
+                system_attrs={},
+                intermediate_values={},
+            ),
+        )
+
+
+def _attributes(trial: TrialRecord) -> dict[str, Any]:
+    found = {to: getattr(trial, name) for name, to in TRIAL_ATTRIBUTES.items()}
+    return {
+        name: str(value) if isinstance(value, Status) else value
+        for name, value in found.items()
+        if value is not None
+    }
+
+
+def _provenance(run: RunToExport, found: Trace) -> dict[str, Any]:
+    header = found.header
+    machine = header.get("machine", {})
+    about: dict[str, Any] = {
+        **run_columns(run, found),
+        "command": header.get("command"),
+        "machine_cpu": machine.get("cpu"),
+        "machine_cores": machine.get("cores"),
+        "space": "as searched"
+        if run.space is not None
+        else "not known: ranges of the values that were tried",
+        TRACE_ATTRIBUTE: {"header": header, "end": found.end and _end(asdict(found.end))},
+    }
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _end(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "reason": str(row["reason"]), "pauses": list(row["pauses"]), "digest": None}
+
+
+def _start(header: Mapping[str, Any]) -> datetime:
+    """When the run started: in UTC and without a time zone, as Optuna's tables have it."""
+    try:
+        return datetime.fromisoformat(header["utc"]).astimezone(UTC).replace(tzinfo=None)
+    except (KeyError, ValueError):
+        return _NO_DATE
+
+
+def _distribution(param: Param) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if isinstance(param, Categorical):
+        return CategoricalDistribution(param.choices)
+    if isinstance(param, Int):
+        return IntDistribution(param.low, param.high, log=param.log)
+    return FloatDistribution(param.low, param.high, log=param.log)
+
+
+# --- optuna import ---------------------------------------------------------------------------------
+
+
+# A range with a step becomes a list of choices, unless that is longer.
+_MOST_CHOICES = 1000
+
+
+def read_studies(source: str, studies: Sequence[str] = ()) -> tuple[list[FoundRun], str]:
+    """The studies of a storage, in the order in which they were made, and a hash of what was read.
+
+    All of them, or those that are named.
+    """
+    require_optuna()
+    with opened_to_read(source) as storage:
+        there = {one.study_name: one for one in storage.get_all_studies()}
+        for name in studies:
+            if name not in there:
+                raise UnknownNameError("study", name, there)
+        if not there:
+            raise UserError(f"{without_password(source)!r} has no study: run one first")
+        chosen = [one for name, one in there.items() if not studies or name in studies]
+        trials = [storage.get_all_trials(one._study_id) for one in chosen]
+        found = [_study(one, own) for one, own in zip(chosen, trials, strict=True)]
+    file = sqlite_file(source)
+    return found, _sha256(chosen, trials) if file is None else sha256_of(file)
+
+
+def _sha256(studies: Sequence[Any], trials: Sequence[Sequence[Any]]) -> str:
+    """Of what a server answered."""
+    told = [
+        (study.study_name, [(one.number, one.state.name, one.values, one.params) for one in own])
+        for study, own in zip(studies, trials, strict=True)
+    ]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _study(study: Any, frozen: Sequence[Any]) -> FoundRun:
+    if len(study.directions) > 1:
+        raise UserError(
+            f"study {study.study_name!r} has {len(study.directions)} objectives, and a trace has one: name "
+            "another one with --study"
+        )
+    ours = study.user_attrs.get(TRACE_ATTRIBUTE)
+    if isinstance(ours, dict) and isinstance(ours.get("header"), dict):
+        return _exported(study, ours, frozen)
+    done = [one for one in frozen if one.state.is_finished()]
+    has_times = bool(done) and all(one.datetime_start and one.datetime_complete for one in done)
+    zero = min((one.datetime_start for one in done), default=None) if has_times else None
+    is_maximised = study.directions[0].name == "MAXIMIZE"
+    is_named = not study.study_name.startswith("no-name-")
+    return FoundRun(
+        trials=[_trial(one, zero) for one in done],
+        part=study.study_name,
+        clock=SourceClock.WALL if has_times else SourceClock.TRIALS,
+        meaning=Meaning.SCORE if is_maximised else Meaning.LOSS,
+        names={"method": study.study_name if is_named else "optuna"},
+        space=_space(done),
+        utc=None if zero is None else _utc(zero),
+        remarks=_remarks(len(frozen) - len(done)),
+    )
+
+
+def _remarks(unfinished: int) -> tuple[str, ...]:
+    return (f"{unfinished} trials that have not ended are left out",) if unfinished else ()
+
+
+def _utc(moment: Any) -> str:
+    """Optuna's dates are local times."""
+    from datetime import UTC
+
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # type: ignore[no-any-return]
+
+
+def _trial(frozen: Any, zero: Any) -> FoundTrial:
+    value, status, error = frozen.value, Status.OK, None
+    if frozen.state.name == "PRUNED":
+        last = f" after step {max(frozen.intermediate_values)}" if frozen.intermediate_values else ""
+        value, status, error = None, Status.TIMEOUT, f"pruned{last}"
+    elif frozen.state.name == "FAIL":
+        value, status, error = None, Status.FAILED, str(frozen.system_attrs.get("fail_reason") or "it failed")
+    return FoundTrial(
+        config={name: _plain(one) for name, one in frozen.params.items()},
+        status=status,
+        value=value,
+        started=None if zero is None else (frozen.datetime_start - zero).total_seconds(),
+        ended=None if zero is None else (frozen.datetime_complete - zero).total_seconds(),
+        error=error,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if type(value) in PLAIN_TYPES else str(value)
+
+
+def _exported(study: Any, ours: Mapping[str, Any], frozen: Sequence[Any]) -> FoundRun:
+    header, end = ours["header"], ours.get("end")
+    try:
+        imported = header.get("imported")
+        clock = imported["clock"] if imported else header["spec"].get("clock", "wall")
+        return FoundRun(
+            trials=[_exported_trial(one) for one in frozen if one.state.is_finished()],
+            part=study.study_name,
+            clock=SourceClock(clock),
+            header=header,
+            end=parse_end(end) if end else None,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"study {study.study_name!r} is not as cfo-bench export wrote it ({describe(error)}): export "
+            "it again"
+        ) from None
+
+
+def _exported_trial(frozen: Any) -> FoundTrial:
+    known = {name: frozen.user_attrs.get(to) for name, to in TRIAL_ATTRIBUTES.items()}
+    status = Status(known.pop("status"))
+    record = TrialRecord(config=dict(frozen.params), status=status, loss=frozen.value, **known)
+    return FoundTrial(config=record.config, status=status, value=frozen.value, record=record)
+
+
+def _space(frozen: Sequence[Any]) -> Space | None:
+    """The space, if every trial has the same hyperparameters with the same distributions."""
+    if not frozen or any(one.distributions != frozen[0].distributions for one in frozen):
+        return None
+    try:
+        return Space([_param(name, one) for name, one in frozen[0].distributions.items()])
+    except (SpaceError, TypeError):  # TypeError: choices that can't be hashed
+        return None
+
+
+def _param(name: str, distribution: Any) -> Param:
+    from optuna.distributions import CategoricalDistribution, IntDistribution
+
+    if isinstance(distribution, CategoricalDistribution):
+        return Categorical(name, distribution.choices)
+    is_int = isinstance(distribution, IntDistribution)
+    low, high, step = distribution.low, distribution.high, distribution.step
+    if step is not None and not (is_int and step == 1) and (high - low) / step < _MOST_CHOICES:
+        count = round((high - low) / step) + 1
+        return Categorical(name, [low + number * step for number in range(count)], ordered=True)
+    return Int(name, low, high, distribution.log) if is_int else Float(name, low, high, distribution.log)

@@ -1,0 +1,107 @@
+"""Reading and writing files that other people may have made: no pipe is waited for, and no link written to.
+
+A results folder or a report may come from somebody else, with links in it that point to files of the
+user's. A file that is written as a whole replaces a link of its name. A file that is appended to, and
+a folder below the one that the user named, must not be a link: that is an error.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+from cfo_bench.errors import UserError
+
+# --- safe writing ----------------------------------------------------------------------------------
+
+
+def open_file(path: str | Path, flags: int, mode: int = 0o666) -> int:
+    """`os.open` of a file that must not be a link; if it is one, the OSError says so in words."""
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link, and links are not followed", str(path)) from None
+        raise
+
+
+def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
+    """Writes a file that appears all at once; a link of that name is replaced, and its target untouched.
+
+    With `sync` the content is on the disk before the file has its name.
+    """
+    # A name of its own for each process and file, and never too long.
+    unfinished = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}-{os.getpid()}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    try:
+        fd = open_file(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with open(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Opens a file to read it; OSError for a pipe or a device: reading one may wait or go on for ever."""
+    return _regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path)
+
+
+def read_regular(path: str | Path) -> bytes:
+    """The content of a file; OSError for a link, a pipe or a device."""
+    with _regular(open_file(path, os.O_RDONLY | os.O_NONBLOCK), path) as file:
+        return file.read()
+
+
+def _regular(fd: int, path: str | Path) -> BinaryIO:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return open(fd, "rb")
+
+
+def linked_folder(root: Path, path: Path) -> Path | None:
+    """The first folder between `root` and `path`, both left out, that is a link; None if there is none."""
+    parents = [root / parent for parent in path.relative_to(root).parents if parent != Path()]
+    return next((parent for parent in reversed(parents) if os.path.islink(parent)), None)
+
+
+def refuse_linked_folders(root: Path, path: Path, remedy: str) -> None:
+    """UserError if a folder below `root` on the way to `path` is a link: it may lead out of `root`."""
+    link = linked_folder(root, path)
+    if link is not None:
+        raise UserError(f"{link} is a link, and links are not followed: {remedy}")
+
+
+# --- spreadsheets ----------------------------------------------------------------------------------
+# Text for CSV files that people open in a spreadsheet: none of it is executed as a formula.
+
+
+# How a formula begins, in ASCII or full width: spreadsheets ignore spaces before it. A number, also in
+# percent, is none.
+_FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|\t")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.ASCII | re.IGNORECASE)
+
+
+def no_formula(text: str) -> str:
+    """Text with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay.
+
+    A carriage return becomes a new line: Python's csv module does not quote it, and a row would end there.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def from_no_formula(text: str) -> str:
+    """What `no_formula` was given, but for its carriage returns and text that began with an apostrophe."""
+    bare = text.removeprefix("'")
+    return bare if bare != text and no_formula(bare) == text else text

@@ -1,0 +1,76 @@
+"""The process that runs are forked from: it is started when needed, and a death of it is noticed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import forkserver, process
+from typing import Any
+
+from cfo_bench.clock import monotonic, sleep
+from cfo_bench.machine.processes import (
+    STOP_SIGNALS,
+    ForkServerContext,
+    end_children,
+    signals_blocked,
+    without_main_module,
+)
+
+# One thread for each run. Set before numpy is imported, since its BLAS starts its threads then.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# How long a process may take from closing its pipes to its end, and how often we look.
+DYING_SECONDS, LOOK_SECONDS = 1.0, 0.01
+
+
+def fork_server(preload: Sequence[str]) -> ForkServerContext:
+    """Starts the process that runs are forked from: it has imported what they need, and has no threads.
+
+    It blocks Ctrl-C and SIGTERM, and ends with the process that calls this.
+    """
+    context = ForkServerContext()
+    always = ("cfo_bench.run.process", "cfo_bench.run.supervisor", "numpy.random")
+    context.set_forkserver_preload([*always, *preload])
+    running_server()
+    return context
+
+
+def running_server() -> int:
+    """The process id of the fork server, which is started again if it was killed."""
+    # The server inherits the blocked signals and the environment.
+    with signals_blocked(*STOP_SIGNALS), _one_thread_each(), without_main_module():
+        forkserver.ensure_running()
+    server: Any = forkserver._forkserver
+    pid: int = server._forkserver_pid
+    return pid
+
+
+def end_orphans(server: int) -> None:
+    """Ends what the runs of this fork server that are over have started, and that is still there."""
+    ours = {child.pid for child in set(process._children)}  # type: ignore[attr-defined]
+    end_children(server, but=ours)
+
+
+def is_gone(server: int) -> bool:
+    """Whether that fork server died. Waits a moment, since its pipes are closed before the system says so."""
+    give_up_at = monotonic() + DYING_SECONDS
+    while running_server() == server:
+        if monotonic() > give_up_at:
+            return False
+        sleep(LOOK_SECONDS)
+    return True
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Only for the server and what it forks: the environment of whoever calls us stays as it is."""
+    before = {variable: os.environ.get(variable) for variable in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    try:
+        yield
+    finally:
+        for variable, value in before.items():
+            if value is None:
+                del os.environ[variable]
+            else:
+                os.environ[variable] = value

@@ -1,0 +1,149 @@
+"""Random search: the start first, then draws from the space, each on its declared scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.errors import Exhausted, OptionError
+from cfo_bench.optimizers.options import check_count, check_counts
+from cfo_bench.records import Result, Trial
+from cfo_bench.space import Int, Space
+
+# --- random search ---------------------------------------------------------------------------------
+
+
+class RandomSearch:
+    """Draws every configuration from the space, each hyperparameter on its own scale.
+
+    parallel   trials at once
+    """
+
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0, *, parallel: int = 1) -> None:
+        check_count("parallel", parallel)
+        self._space = space
+        self._start = space.check(start)
+        self._rng = np.random.default_rng(seed)
+        self._asked = 0
+
+    def ask(self) -> Trial:
+        config = self._space.sample(self._rng) if self._asked else self._start
+        self._asked += 1
+        return Trial(self._asked - 1, config)
+
+    def tell(self, trial: Trial, result: Result) -> None:
+        pass
+
+
+# --- reference methods -----------------------------------------------------------------------------
+# The reference methods, which define the scores 0 and 1. Each asks for one trial.
+#
+# They are run with learners of their own (learners/references.py), which their rows in METHODS name. Such
+# a learner is built with the method's options, so that these are checked and recorded as usual.
+
+
+class ConstantReference:
+    """The predictor that ignores all features: its score is 0."""
+
+    def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
+        self._trials = [Trial(0, space.check(start))]
+
+    def ask(self) -> Trial:
+        if not self._trials:
+            raise Exhausted("a reference has one trial")
+        return self._trials.pop()
+
+    def tell(self, trial: Trial, result: Result) -> None:
+        pass
+
+
+class TunedForestReference(ConstantReference):
+    """The random forest whose score is 1.
+
+    Values of max_features are compared by cross-validation; then the forest is fitted with the best. (The
+    AutoML benchmark takes 2000 trees and a grid of 11, on larger machines than a laptop.)
+
+    trees         of the forest
+    grid          how many values of max_features are compared, from one feature to all
+    cv_folds      folds of the cross-validation
+    tuning_share  the share of the budget in which they are compared
+    least_trees   so many trees will do if there is no time for all of them; null: it needs all
+    leaf_rows     the least rows in a leaf; null: one
+    tree_rows     the most rows that are drawn for a tree; null: as many as there are
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        trees: int = 200,
+        grid: int = 5,
+        cv_folds: int = 5,
+        tuning_share: float = 0.5,
+        least_trees: int | None = None,
+        leaf_rows: int | None = None,
+        tree_rows: int | None = None,
+    ) -> None:
+        check_counts(trees=trees, grid=grid)
+        may_be_null = {"least_trees": least_trees, "leaf_rows": leaf_rows, "tree_rows": tree_rows}
+        check_counts(**{option: value for option, value in may_be_null.items() if value is not None})
+        if not (isinstance(cv_folds, int) and not isinstance(cv_folds, bool) and cv_folds >= 2):
+            raise OptionError(f"cv_folds {cv_folds!r}: give a whole number from 2 on")
+        if not 0 < tuning_share < 1:
+            raise OptionError(
+                f"tuning_share {tuning_share!r}: give a share of the budget, above 0 and below 1"
+            )
+        super().__init__(space, start, seed)
+
+
+# --- study -----------------------------------------------------------------------------------------
+# No search: tries every value of one hyperparameter, to see how loss and cost depend on it.
+
+
+class Study:
+    """Tries one value after the other of the space's first hyperparameter; the others stay as at the start.
+
+    values   such as 1-100 or 1,2,5-9; null: every value that there is
+    """
+
+    def __init__(
+        self, space: Space, start: Mapping[str, Any], seed: int = 0, *, values: int | str | None = None
+    ) -> None:
+        start = space.check(start)
+        first = space.params[0]
+        if not isinstance(first, Int):
+            raise OptionError(f"a study goes through whole numbers, and {first.name!r} is none")
+        listed = range(first.low, first.high + 1) if values is None else parse_values(str(values))
+        beyond = next((value for value in listed if not first.low <= value <= first.high), None)
+        if beyond is not None:
+            raise OptionError(
+                f"values {values!r}: {first.name} = {beyond} is out of [{first.low}, {first.high}] here; "
+                "leave it out"
+            )
+        self._trials = (Trial(i, {**start, first.name: value}) for i, value in enumerate(listed))
+
+    def ask(self) -> Trial:
+        try:
+            return next(self._trials)
+        except StopIteration:
+            raise Exhausted("every value was tried") from None
+
+    def tell(self, trial: Trial, result: Result) -> None:
+        pass
+
+
+def parse_values(text: str) -> list[int]:
+    """`1-100`, `1,2,5-9` or `7`: whole numbers, ascending, each once."""
+    found: set[int] = set()
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            raise OptionError(f"values {text!r}: write 1-100, 1,2,5-9 or 7")
+        if dash and int(high) < int(low):
+            raise OptionError(f"values {text!r}: {part.strip()} goes down; give the lower one first")
+        found.update(range(int(low), int(high or low) + 1))
+    return sorted(found)

@@ -1,0 +1,122 @@
+"""FLAML's own CFO and BlendSearch, to compare with ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cfo_bench.errors import Exhausted
+from cfo_bench.optimizers.options import check_flag, check_names
+from cfo_bench.optimizers.optuna_samplers import no_announcements
+from cfo_bench.optimizers.packaged import Packaged, silence
+from cfo_bench.records import Result
+from cfo_bench.space import Categorical, Int, Param, Space
+
+# `suggest` gives None for a configuration it has suggested before, and when the search has converged.
+# After this many in a row the method is exhausted; FLAML's own `tune.run` gives up then, too.
+_PATIENCE = 100
+
+
+class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
+    """FLOW² with restarts, on scales normalised to [0, 1].
+
+    cost_related  hyperparameters whose values in the start are low-cost; a run names its learner's, and
+                  without a run (null) these are all
+    """
+
+    searcher = "CFO"
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        cost_related: list[str] | None = None,
+    ) -> None:
+        super().__init__(space, start, seed)
+        self._build(cost_related)
+
+    def _build(self, cost_related: list[str] | None, **settings: Any) -> None:
+        self._suggested = 0
+        check_names("cost_related", cost_related or (), self.start)
+        if not self.searched:
+            return
+        with silence(), no_announcements():
+            from flaml.tune.searcher import blendsearch
+
+            first = self.first_values
+            self._searcher = getattr(blendsearch, self.searcher)(
+                metric="loss",
+                mode="min",
+                space={param.name: _domain(param) for param in self.searched},
+                # Like every method it evaluates the whole start first. Of that, only the values of
+                # hyperparameters that decide the cost are told as low-cost: FLAML begins each new local
+                # search with these values, and would begin all of them at the start if it had all.
+                points_to_evaluate=[first],
+                low_cost_partial_config={
+                    name: value
+                    for name, value in first.items()
+                    if cost_related is None or name in cost_related
+                },
+                seed=self.seed,
+                # Not time_total_s: under that name FLAML reads the clock, and no run could be replayed.
+                cost_attr="seconds",
+                **settings,
+            )
+
+    def begin(self) -> tuple[str, dict[str, Any]]:
+        return self._next()
+
+    def suggest(self) -> tuple[Mapping[str, Any], tuple[str, dict[str, Any]]]:
+        token = self._next()
+        return token[1], token
+
+    def learn(self, token: tuple[str, dict[str, Any]], result: Result) -> None:
+        name, config = token
+        seconds = result.fit_seconds + result.validate_seconds
+        # An infinite loss, as FLAML's own AutoML reports a training that failed: never an improvement.
+        self._searcher.on_trial_complete(name, {"loss": result.value, "seconds": seconds, "config": config})
+
+    def _next(self) -> tuple[str, dict[str, Any]]:
+        for _ in range(_PATIENCE):
+            name = str(self._suggested)
+            self._suggested += 1
+            config = self._searcher.suggest(name)
+            if config is not None:
+                return name, config
+        raise Exhausted(f"FLAML suggested nothing new {_PATIENCE} times in a row")
+
+
+class BlendSearch(FlamlCFO):
+    """FLAML's local searches, started where optuna's TPE finds promising points.
+
+    experimental  FLAML's switch of that name: its TPE is multivariate then
+    """
+
+    searcher = "BlendSearch"
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        cost_related: list[str] | None = None,
+        experimental: bool = False,
+    ) -> None:
+        check_flag("experimental", experimental)
+        Packaged.__init__(self, space, start, seed)
+        self._build(cost_related, experimental=experimental)
+
+
+def _domain(param: Param) -> Any:
+    from flaml.tune.sample import choice, lograndint, loguniform, randint, uniform
+
+    if isinstance(param, Categorical):
+        domain = choice(range(len(param.choices)))
+        domain.ordered = param.ordered  # if not set, FLAML takes numbers for ordered
+        return domain
+    if isinstance(param, Int):  # FLAML excludes the upper bound
+        return (lograndint if param.log else randint)(param.low, param.high + 1)
+    return (loguniform if param.log else uniform)(param.low, param.high)

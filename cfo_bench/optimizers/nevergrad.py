@@ -1,0 +1,128 @@
+"""Every optimizer of nevergrad's registry as a method: `nevergrad:NGOpt`, `nevergrad:NgIohTuned` and so on.
+
+Many of them, NGOpt among them, choose their way by the number of trials, which nobody knows when seconds are
+the limit: they are told the option `planned_trials`, and go on after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.errors import OptionError, UnknownNameError, describe
+from cfo_bench.optimizers.options import check_count
+from cfo_bench.optimizers.packaged import OwnGlobalRandomness, Packaged, silence
+from cfo_bench.records import Result
+from cfo_bench.space import Categorical, Int, Param, Space
+
+# nevergrad cuts larger losses off, with a warning.
+LARGEST_LOSS = 1e20
+PLANNED_TRIALS = 1000
+
+
+def optimizer_called(name: str) -> type[NevergradMethod]:
+    """The method of the optimizer that nevergrad calls so."""
+    with silence():
+        from nevergrad.optimization import registry
+
+    if name not in registry:
+        raise UnknownNameError("optimizer of nevergrad", name, list(registry))
+    base = NevergradMethod if registry[name].no_parallelization else ParallelNevergradMethod
+    return type(name, (base,), {"optimizer": name, "__doc__": f"nevergrad's {name}."})
+
+
+class NevergradMethod(Packaged[Any]):
+    """An optimizer of nevergrad.
+
+    planned_trials  trials that it plans for; it goes on after them
+    """
+
+    optimizer: str
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        planned_trials: int = PLANNED_TRIALS,
+    ) -> None:
+        super().__init__(space, start, seed)
+        self._build(planned_trials, 1)
+
+    def _build(self, planned_trials: int, parallel: int) -> None:
+        check_count("planned_trials", planned_trials)
+        self._worst: float | None = None
+        self._own_randomness = OwnGlobalRandomness(
+            self.seed
+        )  # some optimizers draw from numpy's global generator
+        if not self.searched:
+            return
+        with silence(), self._own_randomness():
+            from nevergrad import p
+            from nevergrad.optimization import registry
+
+            space = p.Dict(**{param.name: _parameter(param) for param in self.searched})
+            space.random_state = np.random.RandomState(self.seed)
+            try:
+                self._optimizer = registry[self.optimizer](space, budget=planned_trials, num_workers=parallel)
+            except Exception as error:  # an optimizer that must know the number of trials, for one
+                raise OptionError(
+                    f"nevergrad's {self.optimizer} can't be built with planned_trials {planned_trials!r}: "
+                    f"give another number ({describe(error)})"
+                ) from error
+            self._optimizer.suggest(self.first_values)
+
+    def begin(self) -> Any:
+        with self._own_randomness():
+            return self._optimizer.ask()
+
+    def suggest(self) -> tuple[Mapping[str, Any], Any]:
+        with self._own_randomness():
+            candidate = self._optimizer.ask()
+        return candidate.value, candidate
+
+    def learn(self, token: Any, result: Result) -> None:
+        loss = min(max(result.value, -LARGEST_LOSS), LARGEST_LOSS)
+        if math.isinf(result.value):
+            # At once, and not when there is a first loss: some optimizers wait for each result in a thread.
+            loss = LARGEST_LOSS if self._worst is None else self._worst
+        else:
+            self._worst = loss if self._worst is None else max(self._worst, loss)
+        with self._own_randomness():
+            self._optimizer.tell(token, loss)
+
+
+class ParallelNevergradMethod(NevergradMethod):
+    """An optimizer of nevergrad that can have several trials under way.
+
+    parallel        trials at once
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        planned_trials: int = PLANNED_TRIALS,
+        parallel: int = 1,
+    ) -> None:
+        Packaged.__init__(self, space, start, seed, parallel)
+        self._build(planned_trials, parallel)
+
+
+def _parameter(param: Param) -> Any:
+    from nevergrad import p
+
+    if isinstance(param, Categorical):
+        kind = p.TransitionChoice if param.ordered else p.Choice
+        return kind(range(len(param.choices)))
+    if param.log:
+        found = p.Log(lower=param.low, upper=param.high)
+    else:
+        found = p.Scalar(lower=param.low, upper=param.high)
+    return found.set_integer_casting() if isinstance(param, Int) else found

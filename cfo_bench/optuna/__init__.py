@@ -1,0 +1,7 @@
+"""CFO as a sampler of optuna: see `sampler`."""
+
+from __future__ import annotations
+
+from cfo_bench.optuna.sampler import CFOSampler
+
+__all__ = ["CFOSampler"]

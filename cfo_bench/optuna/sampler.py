@@ -1,0 +1,204 @@
+"""CFO as a sampler of optuna: cheap configurations first.
+
+>>> import optuna
+>>> from cfo_bench.optuna import CFOSampler
+>>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+>>> def loss(trial):
+...     trees = trial.suggest_int("trees", 4, 1000, log=True)
+...     return abs(trees - 100)
+>>> study = optuna.create_study(sampler=CFOSampler(start={"trees": 4}, cost_related=["trees"], seed=1))
+>>> study.optimize(loss, n_trials=40)
+>>> study.trials[0].params, study.best_value < 20
+({'trees': 4}, True)
+
+The state of a search is in the study, not in the sampler: each trial holds its place in the search, and a
+new process asks and tells CFO the same again (docs/optuna.md has the rules).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfo_bench.errors import MissingPackageError, OptionError
+from cfo_bench.optimizers.cfo import CFO
+from cfo_bench.optimizers.cfo_tuned import CFOTuned
+from cfo_bench.space import Config, Float, Space
+
+try:
+    import optuna
+except ModuleNotFoundError as _error:
+    raise MissingPackageError("cfo_bench.optuna", "optuna", "pip install optuna") from _error
+
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from cfo_bench.optuna.search import PLACE, CFOSearch, Dimension, StudyMemory
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+
+_MODES: dict[str, type[CFO] | type[CFOTuned]] = {"paper": CFO, "tuned": CFOTuned}
+# Under which name a study holds its seed.
+_SEED = "cfo_bench:seed"
+# Part of a search's key. Another version, which may propose otherwise, starts a search of its own.
+_VERSIONS = {"paper": 1, "tuned": 3}
+
+_logger = optuna.logging.get_logger(__name__)
+
+
+class CFOSampler(BaseSampler):
+    """Cost-frugal optimisation (CFO) for optuna's studies.
+
+    start         where the search starts, a cheap configuration; may leave hyperparameters out
+    cost_related  hyperparameters that drive the cost: one that `start` leaves out starts at its lowest value
+    seed          of the search; None: drawn once for each study, and kept in its storage
+    mode          `paper`, or `tuned` for the method `cfo-tuned`
+    options       any other of the method, such as CFO's `delta_init` (`cfo-bench methods cfo` lists them)
+    """
+
+    def __init__(
+        self,
+        start: Mapping[str, Any] | None = None,
+        cost_related: Sequence[str] = (),
+        *,
+        seed: int | None = None,
+        mode: str = "paper",
+        **options: Any,
+    ) -> None:
+        if mode not in _MODES:
+            raise OptionError(f"mode {mode!r}: choose from {', '.join(_MODES)}")
+        if "parallel" in options:
+            raise OptionError("option 'parallel': each trial that is asked for gets a search; leave it out")
+        if isinstance(cost_related, str):
+            raise OptionError(f"cost_related {cost_related!r}: give a list of names")
+        if seed is not None and not (type(seed) is int and seed >= 0):
+            raise OptionError(f"seed {seed!r}: give a whole number from 0 on, or None")
+        self._start, self._cost_related = dict(start or {}), tuple(cost_related)
+        self._seed, self._mode, self._options = seed, mode, options
+        self._build(Space([Float("x", 1.0, 2.0)]), {"x": 1.0}, 0)  # a wrong option is an error here
+        self._forget()
+
+    # --- what optuna calls --------------------------------------------------------------------
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """Every hyperparameter that a finished trial had, always with the same distribution."""
+        if len(study.directions) > 1:
+            raise ValueError(f"the study has {len(study.directions)} objectives: CFOSampler takes one")
+        with self._lock:
+            return self._memory_of(study).space()
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """CFO's next configuration; nothing for a trial that was enqueued."""
+        if not search_space or {"fixed_params", PLACE} & trial.system_attrs.keys():
+            return {}
+        with self._lock:
+            memory = self._memory_of(study)
+            dimensions = [Dimension.of(name, search_space[name]) for name in sorted(search_space)]
+            search = self._search(memory, dimensions)
+            proposal = search.claim(memory)
+            if proposal is None:
+                return self._drawn(memory, trial, dimensions)
+            place, config = proposal
+            study._storage.set_trial_system_attr(
+                trial._trial_id, PLACE, [*place, platform.node(), os.getpid()]
+            )
+        return {one.name: one.to_optuna(config[one.name]) for one in dimensions}
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """The start in the first trial that has this hyperparameter, later a draw around the start."""
+        with self._lock:
+            memory = self._memory_of(study)
+            dimension = Dimension.of(param_name, param_distribution)
+            value = dimension.start(self._start, self._cost_related)
+            earlier = memory.trials[: trial.number]
+            if any(param_name in one.params or one.state == TrialState.RUNNING for one in earlier):
+                value = dimension.around(value, self._rng(memory, trial, param_name))
+        return dimension.to_optuna(value)
+
+    def reseed_rng(self) -> None:
+        """Nothing to do: a trial's draws depend on its number, so that no two trials draw the same."""
+
+    # --- its own ------------------------------------------------------------------------------
+
+    def _build(self, space: Space, start: Config, seed: int) -> CFO | CFOTuned:
+        return _MODES[self._mode](space, start, seed, **self._options_in(start))
+
+    def _options_in(self, names: Collection[str]) -> dict[str, Any]:
+        """The method's options in a space of these hyperparameters. Only the tuned search is told which of
+        them drive the cost: the paper's needs no more than the start."""
+        if self._mode == "paper":
+            return self._options
+        return {**self._options, "cost_related": [name for name in self._cost_related if name in names]}
+
+    def _forget(self) -> None:
+        self._lock = threading.RLock()
+        self._memory: StudyMemory | None = None
+
+    def _memory_of(self, study: Study) -> StudyMemory:
+        """What is known of the study, up to date. All of it can be had from the study's storage."""
+        storage, study_id = study._storage, study._study_id
+        memory = self._memory
+        if memory is None or memory.storage is not storage or memory.study_id != study_id:
+            sign = -1.0 if study.directions[0] == optuna.study.StudyDirection.MAXIMIZE else 1.0
+            memory = self._memory = StudyMemory(storage, study_id, self._seed_of(storage, study_id), sign)
+        memory.update()
+        return memory
+
+    def _seed_of(self, storage: Any, study_id: int) -> int:
+        if self._seed is not None:
+            return self._seed
+        if _SEED not in storage.get_study_system_attrs(study_id):
+            entropy = np.random.SeedSequence().entropy
+            assert isinstance(entropy, int)
+            storage.set_study_system_attr(study_id, _SEED, entropy % 2**32)
+        seed: int = storage.get_study_system_attrs(study_id)[_SEED]
+        return seed
+
+    def _search(self, memory: StudyMemory, dimensions: Sequence[Dimension]) -> CFOSearch:
+        """The search in this space; it is another one if anything about it is."""
+        start = {one.name: one.start(self._start, self._cost_related) for one in dimensions}
+        parts = (
+            _VERSIONS[self._mode],
+            self._mode,
+            sorted(self._options_in(start).items()),
+            memory.seed,
+            [(one.name, repr(one.distribution)) for one in dimensions],
+            start,
+        )
+        key = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+        if key not in memory.searches:
+            memory.searches[key] = CFOSearch(key, self._build, memory.seed, start, dimensions)
+        return memory.searches[key]
+
+    def _drawn(
+        self, memory: StudyMemory, trial: FrozenTrial, dimensions: Sequence[Dimension]
+    ) -> dict[str, Any]:
+        """A random configuration, once CFO has nothing new to try."""
+        if not memory.has_warned:
+            memory.has_warned = True
+            _logger.warning("CFO has tried all within its reach: from now on, configurations are random.")
+        drawn = Space([one.param for one in dimensions]).sample(self._rng(memory, trial, ""))
+        return {one.name: one.to_optuna(drawn[one.name]) for one in dimensions}
+
+    @staticmethod
+    def _rng(memory: StudyMemory, trial: FrozenTrial, name: str) -> np.random.Generator:
+        return np.random.default_rng([memory.seed, trial.number, *hashlib.sha256(name.encode()).digest()[:8]])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key not in ("_lock", "_memory")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()

@@ -1,0 +1,289 @@
+"""Where a search is in its space as time goes by: the values of the hyperparameters of the incumbent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from cfo_bench.errors import MissingPackageError, SpaceError, TraceError
+from cfo_bench.metrics import Array
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.reading.digest import Configs, Digest, Steps
+from cfo_bench.report.reading.packed_steps import PackedConfigs
+from cfo_bench.results.trace import lines_of
+from cfo_bench.space import Categorical, Param, Space, is_fixed
+
+# --- fanova ----------------------------------------------------------------------------------------
+# How much each hyperparameter matters on a task: fANOVA (Hutter et al. 2014), as optuna computes it.
+#
+# A random forest learns the loss from the configurations; the importance of a hyperparameter is the share of
+# the variance of the forest's predictions over the whole space that it explains alone. What is missing to 1
+# are interactions. Which hyperparameter comes first may depend on the trials that a forest has seen: several
+# forests learn from samples of their own, and tell the spread. This needs every trial, which a digest does
+# not keep: the traces are read again.
+
+
+# Of more trials random samples are taken: the time of fANOVA grows faster than their number.
+MOST_TRIALS = 500
+# With fewer the forest learns nothing.
+FEWEST_TRIALS = 30
+# Each forest has a sample of its own. A tree takes a tenth of a second.
+FORESTS, TREES = 5, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """The importance of each hyperparameter of a task, each between 0 and 1: means over the forests."""
+
+    shares: dict[str, float]
+    interactions: float
+    spreads: dict[str, float]  # standard deviations over the forests
+    interactions_spread: float
+    used: int  # trials that a forest has learned from
+    scored: int  # trials with a loss, of which these are a sample
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A trial with its loss, relative to the mean of its fold."""
+
+    config: Mapping[str, Any]
+    loss: float
+
+
+def require_optuna() -> None:
+    """Says early that the package is missing, before traces are read."""
+    if find_spec("optuna") is None:
+        raise MissingPackageError("--importance", "optuna", "pip install 'cfo-bench[baselines]'")
+
+
+def importance(runs: Sequence[Digest], most: int = MOST_TRIALS) -> Importance | None:
+    """The importances on one task, from the trials of all methods and folds together.
+
+    Of more than `most` trials samples are taken. None with fewer than FEWEST_TRIALS that have a loss, and if
+    the traces tell no search space.
+    """
+    spaces: list[Space] = []
+    by_fold: dict[int, list[_Scored]] = {}
+    for one in sorted(runs, key=lambda one: (one.method, one.fold, one.seed)):
+        found = _read(one)
+        if found is not None:
+            spaces.append(found[0])
+            by_fold.setdefault(one.fold, []).extend(found[1])
+    params = _common_params(spaces)
+    trials = [trial for _, own in sorted(by_fold.items()) for trial in _centred(own)]
+    trials = [trial for trial in trials if all(param.name in trial.config for param in params)]
+    if not params or len(trials) < FEWEST_TRIALS:
+        return None
+    rng = np.random.default_rng(len(trials))
+    forests = [_fanova(params, _sample(trials, most, rng), seed) for seed in range(FORESTS)]
+    shares = {param.name: [own[param.name] for own in forests] for param in params}
+    together = [max(1 - sum(own.values()), 0.0) if any(own.values()) else 0.0 for own in forests]
+    return Importance(
+        shares={name: fmean(values) for name, values in shares.items()},
+        interactions=fmean(together),
+        spreads={name: stdev(values) for name, values in shares.items()},
+        interactions_spread=stdev(together),
+        used=min(len(trials), most),
+        scored=len(trials),
+    )
+
+
+def _sample(trials: Sequence[_Scored], most: int, rng: np.random.Generator) -> Sequence[_Scored]:
+    """So many trials at most, in their order."""
+    if len(trials) <= most:
+        return trials
+    return [trials[at] for at in sorted(rng.choice(len(trials), most, replace=False))]
+
+
+def _read(one: Digest) -> tuple[Space, list[_Scored]] | None:
+    """The space of a run, and its trials on all rows that ended well and in time.
+
+    A loss above the constant predictor's counts as that one: how bad a bad configuration is must not hide
+    what makes a good one.
+    """
+    try:
+        found = lines_of(Path(one.path))
+        space = Space.from_json(found.header.get("space") or ()) if found else None
+    except (TraceError, SpaceError, LookupError, TypeError):
+        return None
+    if found is None or not space:
+        return None
+    columns = (found.columns[name] for name in ("status", "loss", "ended", "rows", "config"))
+    train_rows = found.header["data"]["train_rows"]
+    return space, [
+        _Scored(config, min(float(loss), one.constant_loss))
+        for status, loss, ended, rows, config in zip(*columns, strict=True)
+        if status == "ok"
+        and loss is not None
+        and ended <= one.budget_seconds
+        and (rows is None or rows >= train_rows)
+    ]
+
+
+def _centred(trials: Sequence[_Scored]) -> list[_Scored]:
+    """Losses relative to the mean of their fold: folds differ, whatever the configuration."""
+    mean = float(np.mean([trial.loss for trial in trials])) if trials else 0.0
+    return [_Scored(trial.config, trial.loss - mean) for trial in trials]
+
+
+def _common_params(spaces: Sequence[Space]) -> list[Param]:
+    """The hyperparameters of all runs, with bounds that hold all of theirs.
+
+    Bounds may depend on the number of training rows, which differs between folds. One whose type or choices
+    differ is left out.
+    """
+    if not spaces:
+        return []
+    found: list[Param] = []
+    for param in spaces[0]:
+        same = [own for space in spaces for own in space if own.name == param.name]
+        if len(same) < len(spaces) or any(type(own) is not type(param) for own in same):
+            continue
+        if isinstance(param, Categorical):
+            if all(own == param for own in same):
+                found.append(param)
+            continue
+        numbers = [own for own in same if not isinstance(own, Categorical)]
+        low, high = min(own.low for own in numbers), max(own.high for own in numbers)
+        log = all(own.log for own in numbers)
+        found.append(type(param)(param.name, low, high, log))  # type: ignore[arg-type]
+    return found
+
+
+def _fanova(params: Sequence[Param], trials: Sequence[_Scored], seed: int) -> dict[str, float]:
+    """The importances by one forest.
+
+    Hyperparameters on a log scale are given as logarithms, on which they are searched: optuna's forest
+    would take them as they are, and then nearly all of the space would be large values.
+    """
+    import optuna
+    from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+    from optuna.importance import FanovaImportanceEvaluator
+
+    searched = [param for param in params if not is_fixed(param)]
+    shares = {param.name: 0.0 for param in params}
+    if not searched or len({trial.loss for trial in trials}) < 2:
+        return shares
+    distributions: dict[str, BaseDistribution] = {
+        param.name: CategoricalDistribution(list(map(repr, param.choices)))
+        if isinstance(param, Categorical)
+        else FloatDistribution(_on_scale(param, param.low), _on_scale(param, param.high))
+        for param in searched
+    }
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study()
+        study.add_trials(
+            [
+                optuna.trial.create_trial(
+                    value=trial.loss,
+                    params={param.name: _on_scale(param, trial.config[param.name]) for param in searched},
+                    distributions=distributions,
+                )
+                for trial in trials
+            ]
+        )
+        found = FanovaImportanceEvaluator(n_trees=TREES, seed=seed).evaluate(study)
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+    return shares | {name: float(share) for name, share in found.items()}
+
+
+def _on_scale(param: Param, value: Any) -> Any:
+    if isinstance(param, Categorical):
+        return repr(value)
+    inside = min(max(value, param.low), param.high)
+    return math.log(inside) if param.log else float(inside)
+
+
+# --- incumbent hyperparameters ---------------------------------------------------------------------
+
+
+# Shares of the budget at which the incumbents are looked at.
+MOMENTS = tuple(np.geomspace(1e-3, 1.0, 31).tolist())
+
+_NUMBERS = {int, float}
+
+
+def numeric_names(results: LearnerResults) -> tuple[list[str], list[str]]:
+    """The hyperparameters that are numbers in every incumbent, in the learner's order; and the others."""
+    types: dict[str, set[type]] = {}
+    for runs in results.compared.values():
+        for one in runs:
+            for name, own in _types(results.steps(one).configs):
+                types.setdefault(name, set()).update(own)
+    numbers = [name for name, found in types.items() if found <= _NUMBERS]
+    return numbers, [name for name in types if name not in numbers]
+
+
+def _types(configs: Sequence[dict[str, Any]]) -> Iterable[tuple[str, Iterable[type]]]:
+    """The types of the values of each hyperparameter."""
+    if isinstance(configs, PackedConfigs):
+        return ((name, _NUMBERS) for name in configs.names)
+    if isinstance(configs, Configs):
+        if _NUMBERS.issuperset(map(type, chain.from_iterable(configs.rows))):
+            return ((name, _NUMBERS) for name in configs.names)
+        columns = zip(*configs.rows, strict=True)
+        return ((name, map(type, values)) for name, values in zip(configs.names, columns, strict=True))
+    return ((name, (type(value),)) for config in configs for name, value in config.items())
+
+
+def footprint(results: LearnerResults, method: str, names: Sequence[str]) -> Array:
+    """The typical value of each hyperparameter (column) in a method's incumbents at each of MOMENTS (row).
+
+    It is the median over tasks of the median over a task's runs. It is NaN until every task has a run with
+    an incumbent, so that a line does not jump when another task joins. Tasks that never have one are left
+    out.
+    """
+    tasks: dict[str, list[Array]] = {}
+    for (task, own), runs in results.compared.items():
+        if own == method:
+            tracks = [_track(results.steps(one), one.budget_seconds, names) for one in runs]
+            if there := [track for track in tracks if track is not None]:
+                tasks[task] = there
+    if not tasks:
+        return np.full((len(MOMENTS), len(names)), np.nan)
+    typical: Array = np.median([_median_of_known(np.array(tracks)) for tracks in tasks.values()], axis=0)
+    return typical
+
+
+def _median_of_known(tracks: Array) -> Array:
+    """The median over the first axis without NaN; NaN where all are. numpy's own takes ten times as long."""
+    in_order = np.sort(tracks, axis=0)  # NaN comes last
+    known = (~np.isnan(tracks)).sum(axis=0)[None]
+    lower, upper = (
+        np.take_along_axis(in_order, np.maximum(at, 0), axis=0)[0] for at in ((known - 1) // 2, known // 2)
+    )
+    middle: Array = np.where(known[0] > 0, (lower + upper) / 2, np.nan)
+    return middle
+
+
+def _track(steps: Steps, budget_seconds: float, names: Sequence[str]) -> Array | None:
+    """A run's values at each of MOMENTS, NaN before its first incumbent; None for a run without any."""
+    if not steps.configs:
+        return None
+    found = np.searchsorted(np.array(steps.seconds) / budget_seconds, MOMENTS, side="right")
+    begun = int((found == 0).sum())
+    track = np.full((len(MOMENTS), len(names)), np.nan)
+    if begun < len(MOMENTS):
+        track[begun:] = _values(steps.configs, found[begun:] - 1, names)
+    return track
+
+
+def _values(configs: Sequence[dict[str, Any]], places: Array, names: Sequence[str]) -> list[Any] | Array:
+    """The values of these hyperparameters in the configurations at these places, NaN where one lacks it."""
+    if isinstance(configs, PackedConfigs) and configs.names == names:
+        return configs.numbers[places]
+    if isinstance(configs, Configs) and configs.names == names:
+        return [configs.rows[at] for at in places]
+    return [[configs[at].get(name, np.nan) for name in names] for at in places]

