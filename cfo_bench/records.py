@@ -12,8 +12,9 @@ from urllib.parse import quote
 from cfo_bench.clock import Deadline
 from cfo_bench.errors import UserError
 from cfo_bench.registry import label
-from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
+from cfo_bench.settings import DEFAULT_N_FOLDS, Affects, ClockName, Settings, affecting, required
 from cfo_bench.space import Config, Space
+from cfo_bench.values import Name, NonNegativeInt, PositiveFloat, PositiveInt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,13 +23,28 @@ if TYPE_CHECKING:
 # --- records ---------------------------------------------------------------------------------------
 
 
-class Status(StrEnum):
+class TrialStatus(StrEnum):
     """How a trial ended; only an `ok` one has a loss."""
 
     OK = "ok"  # it was trained and validated in time
     FAILED = "failed"  # it raised, its process died, or its loss is no finite number
-    TIMEOUT = "timeout"  # it was not done at its deadline
-    MEMORY = "memory"  # it asked for more memory than it may have
+    TIMEOUT = "timeout"  # it had not ended at its deadline
+    MEMORY = "memory"  # it needed more memory than it may use
+
+
+Status = TrialStatus  # the public name
+
+
+class RunStatus(StrEnum):
+    """How far a run is."""
+
+    DONE = "done"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"  # the same command resumes it
+    UNFINISHED = "unfinished"  # its trace has no end: it is running, or its process was killed
+    RUNNING = "running"
+    WAITING = "waiting"  # it was asked for, and has not started
+    MISSING = "missing"  # it was not asked for, but another method of its task has that fold
 
 
 class EndReason(StrEnum):
@@ -36,7 +52,7 @@ class EndReason(StrEnum):
 
     BUDGET = "budget"
     MAX_TRIALS = "max_trials"
-    EXHAUSTED = "exhausted"
+    EXHAUSTED = "exhausted"  # the method has nothing new to ask for
     INTERRUPTED = "interrupted"
     ERROR = "error"
 
@@ -60,13 +76,13 @@ class Trial:
 
 
 class Result(NamedTuple):
-    """What came of a trial.
+    """The result of a trial.
 
     It is a tuple, since it is faster to make than a dataclass: several are made for each trial, while the
     run's clock is running.
     """
 
-    status: Status  # how the trial ended
+    status: TrialStatus  # how the trial ended
     loss: float | None = None  # lower is better; None unless the status is `ok`
     fit_seconds: float = 0.0  # what training took
     validate_seconds: float = 0.0  # what predicting and scoring took
@@ -77,13 +93,13 @@ class Result(NamedTuple):
     def ok(cls, loss: float, fit_seconds: float = 0.0, validate_seconds: float = 0.0) -> Result:
         """A finished trial; a loss that is no finite number makes it a failed one."""
         if math.isfinite(loss):
-            return cls(Status.OK, float(loss), fit_seconds, validate_seconds)
-        return cls(Status.FAILED, None, fit_seconds, validate_seconds, error=f"the loss is {loss}")
+            return cls(TrialStatus.OK, float(loss), fit_seconds, validate_seconds)
+        return cls(TrialStatus.FAILED, None, fit_seconds, validate_seconds, error=f"the loss is {loss}")
 
     @property
     def value(self) -> float:
         """The loss as a method sees it: +inf for a trial that is not `ok`."""
-        if self.status is not Status.OK or self.loss is None or not math.isfinite(self.loss):
+        if self.status is not TrialStatus.OK or self.loss is None or not math.isfinite(self.loss):
             return math.inf
         return self.loss
 
@@ -92,12 +108,13 @@ class Result(NamedTuple):
 class RunKey:
     """Which run it is. A results folder has one trace for each."""
 
-    learner: str  # a registered name, or file.py:Class
-    task: str
-    method: str  # a registered name, or file.py:Class
-    fold: int  # from 0
-    seed: int = 0  # of folds, methods and models
-    variant: str = ""  # what the method with its options is called here; "": by its own name
+    learner: Name = affecting(Affects.RESUME)  # a registered name, or file.py:Class
+    task: Name = affecting(Affects.RESUME)
+    method: Name = affecting(Affects.RESUME)  # a registered name, or file.py:Class
+    fold: NonNegativeInt = affecting(Affects.RESUME)  # from 0
+    seed: NonNegativeInt = affecting(Affects.RESUME, default=0)  # of folds, methods and models
+    # The name of the method with its options in folders, tables and figures; "": its own name.
+    variant: str = affecting(Affects.RESUME, default="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +125,14 @@ class RunSpec(Settings, RunKey):
     """
 
     # A suite may leave these three open, a run has them.
-    n_folds: int = DEFAULT_N_FOLDS
-    budget_seconds: float = 3600.0
-    clock: str = "wall"
+    n_folds: PositiveInt = required("n_folds", DEFAULT_N_FOLDS)
+    budget_seconds: PositiveFloat = required("budget_seconds", 3600.0)
+    clock: ClockName = required("clock", "wall")
+    # Options are compared one by one: see `results/comparability.py`.
     options: Mapping[str, Any] = field(default_factory=dict)  # of the method
-    learner_options: Mapping[str, Any] = field(default_factory=dict)
+    learner_options: Mapping[str, Any] = affecting(
+        Affects.COMPARISON, plural="options of the learner", default_factory=dict
+    )
 
 
 class StartedTrial(NamedTuple):
@@ -123,134 +143,12 @@ class StartedTrial(NamedTuple):
     ask_seconds: float  # how long the method took to ask for it
 
 
-class TrialRecord(NamedTuple):
-    """A trial with its result: a `kind: trial` line of a trace."""
-
-    # Of the trial that the method asked for: see Trial.
-    number: int
-    config: Config
-    rows: int | None
-    thread: int
-    # Of its result: see Result. `score` is the loss as people read it: the metric itself.
-    status: Status
-    loss: float | None
-    score: float | None
-    # When its evaluation started and ended, in seconds of the run's clock.
-    started: float
-    ended: float
-    # How long the method took to ask for it, and the learner to evaluate it.
-    ask_seconds: float
-    fit_seconds: float
-    validate_seconds: float
-    # How long the method took to learn of the result; None: it was not told, or failed when it was.
-    tell_seconds: float | None = None
-    peak_memory_mb: float | None = None
-    error: str | None = None
-    # Of the best trial so far, with `validation: holdout`: its score on the test part.
-    test_score: float | None = None
-    # With several trials at once: how many the method had been asked for when it was told of this one.
-    # A replay asks and tells in the same order.
-    asked: int | None = None
-
-    def result(self) -> Result:
-        """What the method was told, for a replay."""
-        return Result(
-            self.status, self.loss, self.fit_seconds, self.validate_seconds, self.peak_memory_mb, self.error
-        )
-
-
-def record_of(
-    begun: StartedTrial,
-    result: Result,
-    score: float | None,
-    ended: float,
-    tell_seconds: float | None = None,
-    test_score: float | None = None,
-    asked: int | None = None,
-) -> TrialRecord:
-    """The record of a trial that was evaluated."""
-    trial, started, ask_seconds = begun
-    status, loss, fit_seconds, validate_seconds, peak_memory_mb, error = result
-    # Not by name: that takes three times as long, and a cheap trial has few microseconds to spare.
-    return TrialRecord._make(
-        (
-            trial.number,
-            trial.config,
-            trial.rows,
-            trial.thread,
-            status,
-            loss,
-            score,
-            started,
-            ended,
-            ask_seconds,
-            fit_seconds,
-            validate_seconds,
-            tell_seconds,
-            peak_memory_mb,
-            error,
-            test_score,
-            asked,
-        )
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """A time in which a run was stopped, by Ctrl-Z for instance. It is not on the run's clock."""
-
-    at: float  # where the run's clock stood
-    seconds: float  # how long it lasted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndRecord:
-    """A `kind: end` line of a trace: why the run ended, and what it came to."""
-
-    kind: str = "end"
-    reason: EndReason
-    elapsed: float  # where the run's clock stood
-    # Of the whole run, the part before a resume included; the best are None where no trial was `ok`.
-    trials: int
-    best_loss: float | None
-    best_score: float | None
-    best_number: int | None
-    error: str | None = None  # one line, where the reason is `error`
-    # What the method spent on an ask or a tell that was not done when the run ended.
-    cut_ask_seconds: float = 0.0
-    cut_tell_seconds: float = 0.0
-    # How busy the machine was; None on the virtual clock.
-    load: float | None = None  # processes that ran or waited to, on average over the last minute
-    steal_percent: float | None = None  # time the hypervisor gave to others since the run's start or resume
-    pauses: tuple[Pause, ...] = ()  # of the whole run, in order
-    # Set by the writer of the trace: the checksum of the trials' lines, so that a reader sees that they are
-    # unchanged; and their digest with its own checksum, so that a report need not parse them.
-    trials_crc32: int | None = None
-    digest: Mapping[str, Any] | None = None
-    digest_crc32: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """What ends a run, apart from its method."""
 
-    budget_seconds: float
-    max_trials: int | None = None  # None: no limit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeRecord:
-    """A `kind: resume` line of a trace: from here on the run was resumed."""
-
-    kind: str = "resume"
-    elapsed: float  # from where the run's clock goes on
-    trials: int  # how many were replayed
-    utc: str  # when it was resumed
-    why: str  # what had ended the run before
-    node: str | None = None  # the name of the machine that resumed it
-    # How many of the trials above don't count any more: the old limits had a part in them.
-    superseded: int = 0
-    limits: RunLimits | None = None  # from here on; None: as before
+    budget_seconds: PositiveFloat
+    max_trials: PositiveInt | None = None  # None: no limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,56 @@
 """The settings of a run, each declared once.
 
-A field of `Settings` says what a setting is called, which values it takes, and what it is for. Its option
-on the command line, its key in a suite file, its part of both JSON Schemas, its place in a trace's header
-and in the command that repeats a run follow from that. To add one, add a field here, use it where the run
-needs it (it is a field of `RunSpec`, too), and run `make schemas`.
+A field of `Settings` declares the name of a setting, its values, its purpose, and what it affects: whether
+two runs must have it in common to be compared, or to be the same run. Its option on the command line, its key
+in a suite file, its part of both JSON Schemas, its place in the header of a trace and in the reproducing
+command, and the checks of `results/comparability.py` follow from that. To add one, add a field here, use it
+where the run needs it (it is a field of `RunSpec`, too), and run `make schemas`.
 """
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
-from cfo_bench.values import Count, Duration, Flag, Kind, Memory, OneOf, Schema, Share
+from msgspec import Meta
+
+from cfo_bench.values import (
+    Count,
+    Duration,
+    Flag,
+    Kind,
+    Memory,
+    OneOf,
+    OpenShare,
+    PositiveFloat,
+    PositiveInt,
+    Schema,
+    Share,
+)
 
 DEFAULT_LEARNER, DEFAULT_SEED = "xgboost", 0
 DEFAULT_N_FOLDS = 10  # where a task has no official folds
 CLOCKS = ("wall", "virtual")
 VALIDATIONS = ("fold", "holdout")
+ClockName = Annotated[str, Meta(pattern=f"^({'|'.join(CLOCKS)})$")]
+ValidationName = Annotated[str, Meta(pattern=f"^({'|'.join(VALIDATIONS)})$")]
+
+
+class Affects(enum.Flag):
+    """What a setting or a fact must be equal for."""
+
+    NOTHING = 0
+    COMPARISON = enum.auto()  # two runs may be compared only if it is equal
+    RESUME = enum.auto()  # a trace may be resumed only if it is equal
+
+
+_BOTH = Affects.COMPARISON | Affects.RESUME
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is declared of a setting. `setting` makes it, `settings_of` lists it."""
+    """The declaration of a setting. `setting` makes it, `settings_of` lists it."""
 
     kind: Kind  # which values it takes
     help: str  # what it is for: one sentence, for `--help`
@@ -54,15 +83,6 @@ class Setting:
             **({} if plain is None else {"default": plain}),
         }
 
-    def trace_schema(self, may_be_null: bool) -> Schema:
-        """The JSON Schema of its value in a trace's header."""
-        schema = self.kind.trace_schema()
-        if may_be_null and "enum" in schema:
-            schema = {**schema, "enum": [*schema["enum"], None]}
-        elif may_be_null:
-            schema = {**schema, "type": [schema["type"], "null"]}
-        return {"description": self.in_trace or self.help, **schema}
-
 
 def setting(
     default: Any,
@@ -74,24 +94,33 @@ def setting(
     by_default: str = "",
     in_file: str = "",
     in_trace: str = "",
+    affects: Affects = Affects.NOTHING,
+    plural: str = "",
 ) -> Any:
     """A dataclass field with its `Setting`.
 
     Without a `key`, the key is the field's name; without a `flag`, the option is spelled as the key. The
-    default `dict` is a new dict for each record.
+    default `dict` is a new dict for each record. The `plural` names the setting in a warning about runs that
+    differ in it.
     """
     about = Setting(kind, help, key, flag, by_default, in_file, in_trace)
+    metadata = {"setting": about, "affects": affects, "plural": plural}
     if default is dict:
-        return field(default_factory=dict, metadata={"setting": about})
-    return field(default=default, metadata={"setting": about})
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def affecting(affects: Affects, plural: str = "", **options: Any) -> Any:
+    """A field that is no setting, but affects comparison or resumption; `options` are those of `field`."""
+    return field(metadata={"affects": affects, "plural": plural}, **options)
 
 
 def settings_of(record: type) -> list[Setting]:
     """Every setting that a record declares or inherits, in the order of its fields."""
     return [
-        replace(about, name=one.name, key=about.key or one.name, default=one.default)
-        for one in fields(record)
-        if (about := one.metadata.get("setting")) is not None
+        replace(about, name=declared.name, key=about.key or declared.name, default=declared.default)
+        for declared in fields(record)
+        if (about := declared.metadata.get("setting")) is not None
     ]
 
 
@@ -103,48 +132,63 @@ class Settings:
     """
 
     # fmt: off
-    n_folds: int | None = setting(
+    n_folds: PositiveInt | None = setting(
         None, Count(), "Folds that the data is split into.",
         by_default=f"as many as the task has officially, or {DEFAULT_N_FOLDS}",
+        affects=_BOTH, plural="numbers of folds",
     )
-    budget_seconds: float | None = setting(
+    budget_seconds: PositiveFloat | None = setting(
         None, Duration(), "Wall-clock time of a run: seconds, or 1h30m.",
         key="budget", in_file="Wall-clock time of each run: seconds, or 90s, 10m, 1h30m, 2d.",
         in_trace="Seconds of the run's clock.",
+        affects=Affects.COMPARISON, plural="budgets (seconds)",
     )
-    max_trials: int | None = setting(
-        None, Count(), "Stop a run after this number of trials.", in_trace="The most trials; null: no limit."
+    max_trials: PositiveInt | None = setting(
+        None, Count(), "Stop a run after this number of trials.",
+        in_trace="Maximum number of trials; null: no limit.",
     )
-    trial_timeout_seconds: float | None = setting(
+    trial_timeout_seconds: PositiveFloat | None = setting(
         None, Duration(), "Stop a trial after this time.",
-        key="trial_timeout", in_trace="The most seconds of one trial; null: no limit.",
+        key="trial_timeout", in_trace="Maximum seconds of one trial; null: no limit.",
+        affects=Affects.RESUME,
     )
-    prepare_timeout_seconds: float = setting(
+    prepare_timeout_seconds: PositiveFloat = setting(
         600.0, Duration(), "Give up on a run whose data is not ready after this time.",
         key="prepare_timeout",
-        in_trace="The most seconds to load the data and build the model's data, before the clock starts.",
+        in_trace="Maximum seconds to load the data and build the model's data, before the clock starts.",
     )
-    threads: int = setting(1, Count(), "Threads of each model.")
-    parallel: int = setting(1, Count(), "Trials that run at the same time in each run.")
-    memory_mb: int | None = setting(
+    threads: PositiveInt = setting(1, Count(), "Threads of each model.", affects=_BOTH, plural="threads")
+    parallel: PositiveInt = setting(
+        1, Count(), "Trials that run at the same time in each run.", affects=_BOTH, plural="trials at once"
+    )
+    memory_mb: PositiveInt | None = setting(
         None, Memory(), "Memory of each trial: megabytes, or 4GB.",
         key="memory", by_default="a fair share of the machine",
         in_file="Memory of each trial: megabytes, or 512MB, 4GB.",
         in_trace="Megabytes that each trial could take.",
     )
-    validation: str = setting(
+    validation: ValidationName = setting(
         "fold", OneOf(VALIDATIONS),
         "fold: measure the loss on the fold's held-out part; holdout: on a part split off its training rows.",
+        affects=_BOTH, plural="ways of validation",
     )
-    holdout_share: float = setting(
+    holdout_share: OpenShare = setting(
         0.2, Share(), "Share of training rows that --validation holdout splits off.",
         in_file="Share of training rows that validation: holdout splits off.",
+        affects=_BOTH, plural="holdout shares",
     )
-    clock: str | None = setting(
+    clock: ClockName | None = setting(
         None, OneOf(CLOCKS), "wall: real seconds; virtual: recorded or computed seconds.",
-        by_default="virtual where the learner does not train, else wall",
+        by_default="virtual if the learner does not train, otherwise wall",
+        affects=_BOTH, plural="clocks",
     )
     charge_method: bool = setting(
-        False, Flag(), "On the virtual clock, also count the seconds that the method itself takes."
+        False, Flag(), "On the virtual clock, also count the seconds that the method itself takes.",
+        affects=_BOTH, plural="ways to charge the method",
     )
     # fmt: on
+
+
+def required(name: str, default: Any) -> Any:
+    """The field of a setting that a suite may leave open, in a record that always has a value for it."""
+    return field(default=default, metadata=Settings.__dataclass_fields__[name].metadata)

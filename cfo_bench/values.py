@@ -13,9 +13,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeGuard
+
+from msgspec import Meta
 
 from cfo_bench.errors import UnknownNameError, UserError, told_at
+
+# Types of the values in records. Larger whole numbers do not fit into the columns of a table.
+NonNegativeInt = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+PositiveInt = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+PositiveFloat = Annotated[float, Meta(gt=0)]
+OpenShare = Annotated[float, Meta(gt=0, lt=1)]
+Seconds = Annotated[float, Meta(ge=0)]
+Name = Annotated[str, Meta(min_length=1)]
+
 
 # --- marked ----------------------------------------------------------------------------------------
 # Values that know where they were written, for error messages.

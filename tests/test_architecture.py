@@ -50,7 +50,7 @@ MAY_IMPORT = {
 COMMAND_LINE = ("terminal", "cli")
 
 # What the words may load besides the standard library.
-LIGHT = {"numpy", "yaml"}
+LIGHT = {"msgspec", "numpy", "yaml"}
 
 # What `cfo-bench --help` must not wait for.
 HEAVY = ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch", "xgboost"]

@@ -221,19 +221,22 @@ def data_differences(first: DataIdentity, second: DataIdentity) -> list[Differen
 
     The hash depends on the target, the problem and what was dropped, and is named only if these are the same.
     """
-    names = [one.name.removeprefix("data.") for one in aspects() if one.name.startswith("data.")]
-    found = [
-        Difference(name, repr(old), repr(new))
-        for name in names
-        if name not in ("sha256", "recording")
-        and (old := _plain(getattr(first, name, None))) is not None
-        and (new := _plain(getattr(second, name, None))) is not None
-        and old != new
+    differences = _differing(first, second, "target", "problem", "dropped_columns", "dropped_rows")
+    if differences:
+        return differences
+    if first.sha256 and second.sha256 and first.sha256 != second.sha256:
+        return [Difference("data", f"{first.sha256[:12]}…", f"{second.sha256[:12]}…")]
+    return _differing(first, second, "folds")
+
+
+def _differing(first: DataIdentity, second: DataIdentity, *names: str) -> list[Difference]:
+    pairs = ((name, getattr(first, name, None), getattr(second, name, None)) for name in names)
+    return [
+        Difference(name, repr(_plain(old)), repr(_plain(new)))
+        for name, old, new in pairs
+        if old is not None and new is not None and old != new
     ]
-    if not found and first.sha256 and second.sha256 and first.sha256 != second.sha256:
-        found = [Difference("data", f"{first.sha256[:12]}…", f"{second.sha256[:12]}…")]
-    return found
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return str(value) if isinstance(value, str) else value

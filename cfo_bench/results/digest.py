@@ -1,4 +1,4 @@
-"""The digest of a run's trials: a few kilobytes with everything a report needs, so that it need not read them.
+"""The digest of a run's trials: everything that a report needs, in a few kilobytes.
 
 It is computed from the trials when a run ends and stored in the end record, with a checksum. A report uses
 the stored digest if its checksum and that of the trials are right, and otherwise computes it from the trials.
@@ -211,9 +211,7 @@ _NUMBERS = (
 def digest_of(header: Header, trials: Sequence[TrialRecord], end: EndRecord | None) -> TrialDigest:
     """The digest, computed from the trials."""
     budget = float(header.spec.budget_seconds)
-    columns = {
-        name: np.array([getattr(trial, name) for trial in trials], dtype=float) for name in _NUMBERS
-    }
+    columns = {name: np.array([getattr(trial, name) for trial in trials], dtype=float) for name in _NUMBERS}
     line = np.argsort(columns["ended"], kind="stable")
     ordered = {name: column[line] for name, column in columns.items()}
     seconds = {name: np.nan_to_num(ordered[name]) for name in _NUMBERS if name.endswith("_seconds")}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfo_bench.records import TrialRecord
-from cfo_bench.results import trace
-from cfo_bench.results.status import RunStatus, status
+from cfo_bench.results.run import Run, cached_run, read_run
+from cfo_bench.results.schema import TrialRecord
+from cfo_bench.results.status import RunProgress, status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,12 +21,22 @@ CONFIG_PREFIX = "config."
 
 
 def load_results(folder: str | Path = "results") -> ResultFrames:
-    """Reads a results folder as two pandas frames, one row for each run and one row for each trial.
+    """Read a results folder as two pandas frames, one row for each run and one row for each trial.
 
-    A folder that does not exist, or has no traces, is a `UserError`.
+    Parameters
+    ----------
+    folder : str or Path, default="results"
+        The results folder of `run_suite`, or of `cfo-bench run --results`.
 
-    folder   the results folder of `run_suite`, or of `cfo-bench run --results`
-    returns  an object with the frames `runs` and `trials`
+    Returns
+    -------
+    ResultFrames
+        An object with the frames `runs` and `trials`.
+
+    Raises
+    ------
+    UserError
+        The folder does not exist, or has no traces.
     """
     path = Path(folder)
     found = status(path)
@@ -39,7 +49,7 @@ class ResultFrames:
     `unreadable` has one line for each file that is called like a trace and is none.
     """
 
-    def __init__(self, folder: Path, runs: list[RunStatus], unreadable: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, runs: list[RunProgress], unreadable: tuple[str, ...]) -> None:
         self.folder, self.unreadable, self._runs = folder, unreadable, runs
 
     def __repr__(self) -> str:
@@ -62,50 +72,53 @@ class ResultFrames:
         import pandas as pd
 
         frames = [
-            pd.DataFrame.from_records([_trial_row(record) for record in found.trials]).assign(**keys)
-            for keys, found in self._traces()
-            if found.trials
+            pd.DataFrame.from_records([_trial_row(record) for record in run.trials]).assign(**keys)
+            for keys, run in self._read()
+            if run.trials
         ]
         columns = [*RUN_KEYS, *_TRIAL_COLUMNS]
         every = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
         return every[[*columns, *(name for name in every.columns if name.startswith(CONFIG_PREFIX))]]
 
-    def _traces(self) -> Iterator[tuple[dict[str, Any], trace.Trace]]:
-        for run in self._runs:
-            if run.path is None:
+    def _read(self) -> Iterator[tuple[dict[str, Any], Run]]:
+        for progress in self._runs:
+            if progress.path is None:
                 continue
-            found = trace.read(Path(run.path))
-            if found is not None:
-                yield {key: getattr(run, key) for key in RUN_KEYS}, found
+            run = read_run(Path(progress.path), parse_trials=True)
+            if run is not None:
+                yield {key: getattr(progress, key) for key in RUN_KEYS}, run
 
 
 _RUN_COLUMNS = ("state", "trials", "elapsed_seconds", "budget_seconds", "clock", "reason", "path")
 _END_COLUMNS = ("metric", "best_loss", "best_score", "best_number")
-_TRIAL_COLUMNS = tuple(name for name in TrialRecord._fields if name not in ("config", "asked"))
+_TRIAL_COLUMNS = tuple(name for name in TrialRecord.__struct_fields__ if name not in ("config", "asked"))
 
 
-def _run_row(run: RunStatus) -> dict[str, Any]:
+def _run_row(progress: RunProgress) -> dict[str, Any]:
     row = {
-        **{key: getattr(run, key) for key in RUN_KEYS},
-        "state": str(run.progress),
-        "trials": run.trials,
-        "elapsed_seconds": run.elapsed,
-        "budget_seconds": run.budget_seconds,
-        "clock": run.clock,
-        "reason": run.reason,
-        "path": run.path,
+        **{key: getattr(progress, key) for key in RUN_KEYS},
+        "state": str(progress.status),
+        "trials": progress.trials,
+        "elapsed_seconds": progress.elapsed,
+        "budget_seconds": progress.budget_seconds,
+        "clock": progress.clock,
+        "reason": progress.reason,
+        "path": progress.path,
     }
-    if run.path is None:
+    run = None if progress.path is None else cached_run(Path(progress.path))
+    if run is None:
         return row
-    ends = trace.ends(Path(run.path))
-    if ends is None:
-        return row
-    header, last = ends
-    return {**row, "metric": header.get("metric"), **{key: last.get(key) for key in _END_COLUMNS[1:]}}
+    return {
+        **row,
+        "metric": run.header.metric,
+        **{key: getattr(run.end, key, None) for key in _END_COLUMNS[1:]},
+    }
 
 
 def _trial_row(record: TrialRecord) -> dict[str, Any]:
-    row = record._asdict()
-    del row["asked"]
-    config = row.pop("config")
-    return {**row, "status": str(record.status), **{f"{CONFIG_PREFIX}{key}": config[key] for key in config}}
+    row = {name: getattr(record, name) for name in _TRIAL_COLUMNS}
+    return {**row, "status": str(record.status), **_prefixed(record.config)}
+
+
+def _prefixed(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{CONFIG_PREFIX}{name}": value for name, value in config.items()}

@@ -17,7 +17,7 @@ import msgspec
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.records import EndReason, RunLimits, RunSpec, TrialStatus, method_label, run_id
 from cfo_bench.results.run import Run, cached_run
-from cfo_bench.results.schema import EndRecord, Header, TrialRecord, with_limits
+from cfo_bench.results.schema import EndRecord, TrialRecord, with_limits
 from cfo_bench.results.trace import path_of
 from cfo_bench.values import duration
 
@@ -185,8 +185,8 @@ def _until(trial: TrialRecord, seconds: float) -> TrialRecord:
     )
 
 
-def _changed(record: Any, **changes: Any) -> Any:
-    return msgspec.structs.replace(record, **changes)
+def _changed(trial: TrialRecord, **changes: Any) -> TrialRecord:
+    return msgspec.structs.replace(trial, **changes)
 
 
 def _shortened_end(run: Run, trials: Sequence[TrialRecord], seconds: float) -> EndRecord | None:

@@ -9,26 +9,25 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cfo_bench.errors import NoLocksError, RunError, TraceError, UserError
 from cfo_bench.files.writing import read_regular, refuse_linked_folders, write_whole
-from cfo_bench.records import TrialRecord
-from cfo_bench.registry import label
-from cfo_bench.results import status, trace
+from cfo_bench.results.comparability import same_run
 from cfo_bench.results.folder import (
     INTERRUPTED_SUFFIX,
     REPLACED_SUFFIX,
     TRACE_SUFFIX,
-    doubled,
+    copies_in_words,
     is_held,
     kept_path,
-    names_of,
     page_path,
     run_files,
     stamp,
 )
-from cfo_bench.results.identity import differences
+from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import TrialRecord, encode
+from cfo_bench.results.status import PlannedRun, add_to_plan, read_plan
+from cfo_bench.results.trace import split_torn
 
 # What to do about a folder in the results that is a link.
 _NO_LINK = "remove it, or merge into another folder"
@@ -60,17 +59,19 @@ class _Copy:
     """One folder's copy of a run."""
 
     folder: Path
-    path: Path
-    header: dict[str, Any]
-    is_finished: bool
-    trials: int
+    run: Run
+    n_trials: int  # those on the live page included
     is_torn: bool  # its last line is not whole
     waiting: bytes  # lines that were on the live page of a killed run, and belong to the trace
-    stamp: tuple[int, int]  # when it was read: see files.stamp
+    stamp: tuple[int, int]  # when it was read: see folder.stamp
+
+    @property
+    def path(self) -> Path:
+        return self.run.path
 
     def lines(self) -> bytes:
         """The whole lines of the trace, and those that wait."""
-        return trace.split_torn(read_regular(self.path))[0] + self.waiting
+        return split_torn(read_regular(self.path))[0] + self.waiting
 
 
 # The trials with a result that a live page holds.
@@ -87,7 +88,7 @@ def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: boo
     sources = _sources(folders, out)
     listed = {folder: run_files(folder) for folder in sources}
     for folder, found in listed.items():
-        if folder != out and not found.runs and not found.unreadable and not status.read_plan(folder):
+        if folder != out and not found.runs and not found.unreadable and not read_plan(folder):
             raise UserError(f"no traces in {str(folder)!r}: give folders that cfo-bench run has written to")
     merged = Merged()
     conflicts = [line for found in listed.values() for line in found.unreadable]
@@ -124,7 +125,7 @@ def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: boo
             "make room, then give the same command again"
         ) from None
     merged.warnings += _unlike(chosen.values())
-    merged.warnings += doubled((names_of(copy.header["spec"]), str(copy.path)) for copy in chosen.values())
+    merged.warnings += copies_in_words((copy.run.names, str(copy.path)) for copy in chosen.values())
     return merged
 
 
@@ -146,22 +147,20 @@ def _read(folder: Path, run_id: str, on_page: OnPage) -> _Copy | None:
     """The copy, with every line checked; None for a run that never started: its trace has no header."""
     path = folder / f"{run_id}{TRACE_SUFFIX}"
     stamp_before = stamp(path)
-    found = trace.read(path)
-    if found is None:
+    run = read_run(path, parse_trials=True)
+    if run is None:
         return None
     is_torn = not read_regular(path).endswith(b"\n")
     waiting: list[TrialRecord] = []
-    # On the virtual clock a resumed run asks for them again, and they come out the same.
-    if not found.is_finished and found.header["spec"].get("clock", "wall") == "wall":
-        waiting = found.that_may_follow(on_page(page_path(path)))
+    # On the virtual clock a resumed run asks for them again, with the same results.
+    if not run.is_finished and run.spec.clock == "wall":
+        waiting = run.that_may_follow(on_page(page_path(path)))
     return _Copy(
         folder,
-        path,
-        found.header,
-        found.is_finished,
-        len(found.trials) + len(waiting),
+        run.without_trials(),
+        run.n_trials + len(waiting),
         is_torn,
-        b"".join(map(trace.encode, waiting)),
+        b"".join(map(encode, waiting)),
         stamp_before,
     )
 
@@ -186,14 +185,14 @@ def _covers(one: _Copy, its_lines: bytes, other: _Copy, other_lines: bytes) -> b
     """Whether nothing of the other copy is lost if this one is taken."""
     if its_lines.startswith(other_lines):  # the same, or an older copy
         return True
-    if differences(other.header, one.header):
+    if same_run(other.run.header, one.run.header):
         return False
     (its_header, _, its_rest), (other_header, _, other_rest) = (
         part.partition(b"\n") for part in (its_lines, other_lines)
     )
     # The same run was resumed in two places, and finished in one. Or it was started twice and gave the
     # same trials so far, as it always does on the virtual clock.
-    is_finished_here = its_header == other_header and one.is_finished and not other.is_finished
+    is_finished_here = its_header == other_header and one.run.is_finished and not other.run.is_finished
     return is_finished_here or its_rest.startswith(other_rest)
 
 
@@ -202,30 +201,33 @@ def _what_differs(copies: Sequence[_Copy], lines: Sequence[bytes]) -> str:
     for other, other_lines in zip(copies[1:], lines[1:], strict=True):
         if _covers(first, first_lines, other, other_lines) or _covers(other, other_lines, first, first_lines):
             continue
-        told = [f"{what} {a} and {b}" for what, a, b in differences(first.header, other.header)]
-        if not told:
+        listed = [
+            f"{difference.name} {difference.first} and {difference.second}"
+            for difference in same_run(first.run.header, other.run.header)
+        ]
+        if not listed:
             a, b = first_lines.splitlines()[1:], other_lines.splitlines()[1:]
             same = next(
                 (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
             )
-            told = [f"{_state(first)} and {_state(other)}, the same for {same} lines after the header"]
-        return f"is not the same run in {first.folder} and {other.folder}: {'; '.join(told)}"
+            listed = [f"{_state(first)} and {_state(other)}, the same for {same} lines after the header"]
+        return f"is not the same run in {first.folder} and {other.folder}: {'; '.join(listed)}"
     return f"is not the same run in {', '.join(str(copy.folder) for copy in copies)}"
 
 
 def _state(copy: _Copy) -> str:
-    return f"{copy.trials} trials, {'finished' if copy.is_finished else 'unfinished'}"
+    return f"{copy.n_trials} trials, {'finished' if copy.run.is_finished else 'unfinished'}"
 
 
 def _different_data(copies: Iterable[_Copy]) -> list[str]:
     """A line for each task whose data is not the same in all copies: their runs can't be compared."""
     found: dict[tuple[str, int], dict[tuple[str, ...], Counter[str]]] = {}
     for copy in copies:
-        if "imported" in copy.header:  # its source may not tell; the report says what it is taken for
+        if copy.run.is_imported:  # its source may not contain the facts; the report states what it assumes
             continue
-        spec, data = copy.header["spec"], copy.header["data"]
-        facts = (str(data["sha256"])[:12] + "…", str(data.get("folds")), str(copy.header["metric"]))
-        versions = found.setdefault((label(spec["task"]), spec["seed"]), {})
+        header = copy.run.header
+        facts = (header.data.sha256[:12] + "…", str(header.data.folds), header.metric)
+        versions = found.setdefault((copy.run.names[1], copy.run.seed), {})
         versions.setdefault(facts, Counter())[str(copy.folder)] += 1
     lines = []
     for (task, seed), versions in sorted(found.items()):
@@ -244,8 +246,9 @@ def _unlike(copies: Iterable[_Copy]) -> list[str]:
     cpus: dict[str, Counter[str]] = {}
     versions: dict[str, Counter[str]] = {}
     for copy in copies:
-        cpu = copy.header.get("machine", {}).get("cpu")
-        version = copy.header.get("cfo_bench", {}).get("version")
+        header = copy.run.header
+        cpu = header.machine.cpu if header.machine else None
+        version = header.cfo_bench.version if header.cfo_bench else None
         cpus.setdefault(str(cpu), Counter())[str(copy.folder)] += 1
         versions.setdefault(str(version), Counter())[str(copy.folder)] += 1
     lines = []
@@ -270,7 +273,7 @@ def _write(
         refuse_linked_folders(out, out / run_id, _NO_LINK)
     out.mkdir(parents=True, exist_ok=True)
     with suppress(NoLocksError):  # the plan is no more than a help, and the runs are all here
-        status.plan_note(out, _plans(sources))
+        add_to_plan(out, _plans(sources))
     for run_id, copy in chosen.items():
         target = out / f"{run_id}{TRACE_SUFFIX}"
         is_own = copy.path == target
@@ -293,10 +296,10 @@ def _write(
         _keep_others(sources, out, suffix)
 
 
-def _plans(sources: Sequence[Path]) -> list[status.Planned]:
+def _plans(sources: Sequence[Path]) -> list[PlannedRun]:
     """Each run of all plans once; where plans differ, the one with the largest budget."""
-    found: dict[str, status.Planned] = {}
-    for run in [run for folder in sources for run in status.read_plan(folder)]:
+    found: dict[str, PlannedRun] = {}
+    for run in [run for folder in sources for run in read_plan(folder)]:
         known = found.setdefault(run.id, run)
         if (run.budget_seconds, run.error or "") > (known.budget_seconds, known.error or ""):
             found[run.id] = run

@@ -1,7 +1,7 @@
 """A run on disk, as everything that reads results sees it.
 
 `read_run` checks a whole trace. The first line is the header; every other line is a trial, a resume record or
-an end record. Trials are numbered without gaps; nothing follows a final end but a resume with other limits; an
+an end record. Trials are numbered without gaps; only a resume with other limits may follow a final end; an
 end or a resume counts the trials before it. Trials that a resume superseded do not count.
 
 The trials of a finished run are parsed only when they are needed: a checksum in the end record tells whether
@@ -408,7 +408,8 @@ def _late_by_lines(lines: list[bytes], spec: RunSpec, is_resumed: bool) -> int:
     if spec.parallel > 1 or is_resumed:
         return _late(decode_trials(counting_trials(lines)[0]), spec.budget_seconds)
     last = takewhile(
-        lambda trial: trial.ended > spec.budget_seconds, (decode_trials([line])[0] for line in reversed(lines))
+        lambda trial: trial.ended > spec.budget_seconds,
+        (decode_trials([line])[0] for line in reversed(lines)),
     )
     return _late(last, spec.budget_seconds)
 

@@ -22,7 +22,7 @@ from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, Result, RunLimits, RunSpec, StartedTrial, TrialStatus
 from cfo_bench.settings import Affects, settings_of
 from cfo_bench.space import Config, Space
-from cfo_bench.values import NonNegativeInt, PositiveFloat, PositiveInt, Seconds
+from cfo_bench.values import NonNegativeInt, PositiveInt, Seconds
 
 SCHEMA_VERSION = 1
 
@@ -63,7 +63,9 @@ class Imported(Struct, frozen=True, kw_only=True):
     ]
     unknown: Annotated[
         list[str],
-        described("Facts that the source does not contain. A setting in spec that is named here is a default."),
+        described(
+            "Facts that the source does not contain. A setting in spec that is named here is a default."
+        ),
     ]
     utc: Annotated[str | None, described("When it was imported.")] = None
     cfo_bench_version: Annotated[str | None, described("The version that imported it.")] = None
@@ -340,9 +342,7 @@ class ResumeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="res
             "for again."
         ),
     ] = 0
-    limits: Annotated[
-        RunLimits | None, described("The limits from here on; null: unchanged.")
-    ] = None
+    limits: Annotated[RunLimits | None, described("The limits from here on; null: unchanged.")] = None
 
     def __post_init__(self) -> None:
         if self.superseded and self.limits is None:
@@ -356,12 +356,13 @@ class Pause(Struct, frozen=True):
     seconds: Annotated[Seconds, described("How long it lasted.")]
 
 
+NO_DIGEST = Raw(b"null")
+
+
 class EndRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """Why the run ended, and its best trial."""
 
-    reason: Annotated[
-        EndReason, described("interrupted: the same command resumes the run.")
-    ]
+    reason: Annotated[EndReason, described("interrupted: the same command resumes the run.")]
     elapsed: Annotated[Seconds, described("The reading of the run's clock.")]
     trials: Annotated[NonNegativeInt, described("Trials in total, including those before a resume.")]
     best_loss: Annotated[float | None, described("The lowest loss; null without an ok trial.")]
@@ -392,14 +393,12 @@ class EndRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     digest: Annotated[
         Raw,
         described("A summary of the trials; its keys depend on its version. null in an interrupted run."),
-    ] = msgspec.field(default_factory=lambda: NO_DIGEST)
+    ] = always(NO_DIGEST)
     digest_crc32: Annotated[
         NonNegativeInt | None,
         described("CRC-32 of the lines of trials_crc32 followed by the digest; null without a digest."),
     ] = None
 
-
-NO_DIGEST = Raw(b"null")
 
 Line = TrialRecord | ResumeRecord | EndRecord  # after the header
 AnyLine = Header | Line
@@ -431,7 +430,8 @@ def encode(line: AnyLine) -> bytes:
 def decode(text: bytes) -> Line:
     """A line after the header; a BadLineError says what is wrong with it."""
     try:
-        return _DECODER.decode(text)
+        line: Line = _DECODER.decode(text)
+        return line
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise _bad_line(error, text) from None
 
@@ -546,6 +546,8 @@ def _rule(what: str, path: str) -> str:
     names, length, bound = match.groups()
     if length:
         return "a name"
+    if choices := re.search(r"matching regex '\^\((.*)\)\$'", what):
+        return f"one of {choices[1].replace('|', ', ')}"
     if "[" in path:
         return f"a list or mapping of values, each {_words(names)}"
     return f"{_words(names)} {_BOUNDS.get(bound, bound)}" if bound else _words(names)

@@ -313,7 +313,7 @@ def _running(progress: RunProgress, stamp: tuple[int, int], run: Run) -> RunProg
 
 
 def _as_asked(run: Run, planned: PlannedRun | None) -> RunProgress:
-    """The run as it was last asked for: a finished one may have been given a longer budget, or more trials."""
+    """The run as it was last asked for: a finished one may have been given larger limits."""
     progress = _progress(run)
     if planned is None or progress.status is not RunStatus.DONE:
         return progress

@@ -73,7 +73,7 @@ class _Scored:
 
     @property
     def zero_loss(self) -> float:
-        """The loss at a score of 0, as in a report: r2 is measured from 0, whatever the constant's score is."""
+        """The loss at a score of 0, as in a report: r2 is measured from 0."""
         return 1.0 if self.run.header.problem is Problem.REGRESSION else self.run.header.constant_loss
 
     def counting(self, by_test: bool) -> Incumbents:
@@ -188,7 +188,9 @@ def _counted(
     for scored in runs:
         run, incumbents = scored.run, scored.counting(by_test)
         if not incumbents.losses and (scored.has_no_result or scored.incumbents.losses):
-            same_fold = [other for other in others if (other.run.fold, other.run.seed) == (run.fold, run.seed)]
+            same_fold = [
+                other for other in others if (other.run.fold, other.run.seed) == (run.fold, run.seed)
+            ]
             beside = [other.counting(by_test) for other in same_fold]
             incumbents = imputed(beside, run.header.constant_loss)
         if incumbents.losses:

@@ -90,7 +90,7 @@ def is_trial(line: bytes) -> bool:
 
 def trials_crc32(lines: Sequence[bytes]) -> int:
     """The checksum of those lines that are trials."""
-    return zlib.crc32(b"\n".join(filter(is_trial, lines)))
+    return zlib.crc32(b"\n".join([line for line in lines if is_trial(line)]))
 
 
 def counting_trials(lines: Sequence[bytes]) -> tuple[list[bytes], list[ResumeRecord]]:
