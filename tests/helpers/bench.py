@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.results import trace
 from cfo_bench.results.folder import LOG_SUFFIX, PAGE_SUFFIX
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.run import Run, read_run
 from tests.helpers.processes import processes_with, run_processes_with, wait_until
 from tests.helpers.program import ROOT
 
@@ -62,9 +61,9 @@ class Bench:
     def traces(self) -> list[Path]:
         return sorted(self.results.rglob("*.jsonl"))
 
-    def read(self) -> list[Trace]:
-        found = [trace.read(path) for path in self.traces()]
-        return [one for one in found if one is not None]
+    def read(self) -> list[Run]:
+        runs = [read_run(path, parse_trials=True) for path in self.traces()]
+        return [run for run in runs if run is not None]
 
     def lines(self) -> list[bytes]:
         """The whole lines of all traces."""

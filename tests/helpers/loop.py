@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cfo_bench.records import EndReason, TrialRecord
+from cfo_bench.records import EndReason
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.run.loop import Records
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.records import RunSpec, Status, TrialRecord
-from cfo_bench.results.trace import encode, path_of
+import msgspec
+
+from cfo_bench.records import RunSpec, Status
+from cfo_bench.results.schema import TrialRecord, encode
+from cfo_bench.results.trace import path_of
 from cfo_bench.space import Categorical, Float, Int, Space
 from tests.helpers.traces import header_of
 
@@ -22,7 +25,8 @@ def write_odd_run(results: Path, method: str = "rs") -> Path:
     ]
     errors = [None, "=1+1", None, "it broke,\nbadly", '"']
     statuses = [Status.OK, Status.FAILED, Status.OK, Status.TIMEOUT, Status.MEMORY]
-    lines = [encode({**header_of(spec), "space": SPACE.to_json(), "utc": "2026-11-17T22:00:00Z"})]
+    header = msgspec.structs.replace(header_of(spec), space=SPACE.to_json(), utc="2026-11-17T22:00:00Z")
+    lines = [encode(header)]
     for number, (config, error, status) in enumerate(zip(configs, errors, statuses, strict=True)):
         loss = 0.1 / (number + 3) if status is Status.OK else None
         lines.append(

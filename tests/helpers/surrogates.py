@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.recordings.surrogate import Encoding, Surrogate
-from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
-from cfo_bench.results.digest_in_trace import sealed
-from cfo_bench.results.identity import spec_header
-from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
+from cfo_bench.records import EndReason, Problem, RunSpec, Status
+from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, TrialRecord, encode
+from cfo_bench.results.trace import path_of, sealed_end
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 from cfo_bench.surrogates.fitting import fit, thinned
 from cfo_bench.surrogates.models import fit_models
@@ -85,25 +84,32 @@ def write_traces(
             whole = encode(_header(spec)) + b"".join(lines)
             path = path_of(results, spec)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(whole + encode(sealed(end, whole)))
+            path.write_bytes(whole + encode(sealed_end(end, whole)))
     return results
 
 
-def _header(spec: RunSpec) -> dict[str, Any]:
-    assert SCHEMA_VERSION == 1
-    return {
-        **spec_header(spec),
-        "space": SPACE.to_json(),
-        "start": START,
-        "cost_related": ["trees"],
-        "problem": "binary",
-        "metric": "auc",
-        "constant_loss": 0.5,
-        "data": {
-            "source": "a formula", "sha256": "0" * 64, "target": None, "problem": "binary", "rows": 1000,
-            "features": 3, "classes": 2, "train_rows": TRAIN_ROWS, "validation_rows": 100, "folds": "by hand",
-        },
-    }  # fmt: skip
+def _header(spec: RunSpec) -> Header:
+    return Header(
+        schema=SCHEMA_VERSION,
+        spec=spec,
+        space=SPACE.to_json(),
+        start=START,
+        cost_related=["trees"],
+        problem=Problem.BINARY,
+        metric="auc",
+        constant_loss=0.5,
+        data=Data(
+            source="a formula",
+            sha256="0" * 64,
+            problem=Problem.BINARY,
+            rows=1000,
+            features=3,
+            classes=2,
+            train_rows=TRAIN_ROWS,
+            validation_rows=100,
+            folds="by hand",
+        ),
+    )
 
 
 def fitted(results: Path, **wanted: Any) -> Surrogate:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from cfo_bench.metrics import METRIC_OF, METRICS
-from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
-from cfo_bench.results.digest_in_trace import sealed
-from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
+from cfo_bench.records import EndReason, Problem, RunSpec, Status
+from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, TrialRecord, encode
+from cfo_bench.results.trace import path_of, sealed_end
 
 BUDGET = 100.0
 
 Trials = Sequence[tuple[float, float | None, float]]
 
 
-def header_of(spec: RunSpec, metric: str = "auc") -> dict[str, Any]:
-    """The least that the header of a trace has."""
-    return {
-        "kind": "run",
-        "schema": SCHEMA_VERSION,
-        "spec": asdict(spec),
-        "problem": "binary",
-        "metric": metric,
-        "constant_loss": 0.5,
-        "data": {"sha256": "0" * 64, "train_rows": 90},
-    }
+def header_of(spec: RunSpec, metric: str = "auc") -> Header:
+    """A header with the required keys only."""
+    return Header(
+        schema=SCHEMA_VERSION,
+        spec=spec,
+        problem=Problem.BINARY,
+        metric=metric,
+        constant_loss=0.5,
+        data=Data(sha256="0" * 64, train_rows=90),
+    )
 
 
 def write_run(
@@ -60,18 +57,17 @@ def write_run(
     spec = RunSpec(
         learner, task, method, fold, seed, budget_seconds=BUDGET, validation=validation, parallel=parallel
     )
-    header = {
-        "kind": "run",
-        "schema": SCHEMA_VERSION,
-        "spec": asdict(spec),
-        "cost_related": ["n_estimators", "max_leaves"],
-        "problem": problem,
-        "metric": scored.name,
-        "constant_loss": constant_loss,
-        "data": {"sha256": "0" * 64, "rows": n_rows, "train_rows": n_rows * 9 // 10},
-        "space": [],
-        "start": {},
-    }
+    header = Header(
+        schema=SCHEMA_VERSION,
+        spec=spec,
+        cost_related=["n_estimators", "max_leaves"],
+        problem=problem,
+        metric=scored.name,
+        constant_loss=constant_loss,
+        data=Data(sha256="0" * 64, rows=n_rows, train_rows=n_rows * 9 // 10),
+        space=[],
+        start={},
+    )
     lines = [encode(header)]
     for number, (ended, loss, cost) in enumerate(trials):
         lines.append(
@@ -106,7 +102,7 @@ def write_run(
             best_number=None,
             error="it broke" if reason is EndReason.ERROR else None,
         )
-        lines.append(encode(sealed(end, b"".join(lines)) if is_sealed else end))
+        lines.append(encode(sealed_end(end, b"".join(lines)) if is_sealed else end))
     path = path_of(results, spec)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(lines))
