@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 from urllib.parse import quote
+
+from msgspec import Meta
 
 from cfo_bench.clock import Deadline
 from cfo_bench.errors import UserError
@@ -108,13 +110,26 @@ class Result(NamedTuple):
 class RunKey:
     """Which run it is. A results folder has one trace for each."""
 
-    learner: Name = affecting(Affects.RESUME)  # a registered name, or file.py:Class
-    task: Name = affecting(Affects.RESUME)
-    method: Name = affecting(Affects.RESUME)  # a registered name, or file.py:Class
-    fold: NonNegativeInt = affecting(Affects.RESUME)  # from 0
-    seed: NonNegativeInt = affecting(Affects.RESUME, default=0)  # of folds, methods and models
-    # The name of the method with its options in folders, tables and figures; "": its own name.
-    variant: str = affecting(Affects.RESUME, default="")
+    learner: Annotated[Name, Meta(description="A registered name, or file.py:Class.")] = affecting(
+        Affects.RESUME
+    )
+    task: Annotated[Name, Meta(description="The name of the data set.")] = affecting(Affects.RESUME)
+    method: Annotated[Name, Meta(description="A registered name, or file.py:Class.")] = affecting(
+        Affects.RESUME
+    )
+    fold: Annotated[NonNegativeInt, Meta(description="Number of the fold, from 0.")] = affecting(
+        Affects.RESUME
+    )
+    seed: Annotated[NonNegativeInt, Meta(description="Seed of folds, methods and models.")] = affecting(
+        Affects.RESUME, default=0
+    )
+    variant: Annotated[
+        str,
+        Meta(
+            description="The name of the method with its options in folders, tables and figures; empty: its "
+            "own name."
+        ),
+    ] = affecting(Affects.RESUME, default="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +144,10 @@ class RunSpec(Settings, RunKey):
     budget_seconds: PositiveFloat = required("budget_seconds", 3600.0)
     clock: ClockName = required("clock", "wall")
     # Options are compared one by one: see `results/comparability.py`.
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the method
-    learner_options: Mapping[str, Any] = affecting(
+    options: Annotated[Mapping[str, Any], Meta(description="Options of the method.")] = field(
+        default_factory=dict
+    )
+    learner_options: Annotated[Mapping[str, Any], Meta(description="Options of the learner.")] = affecting(
         Affects.COMPARISON, plural="options of the learner", default_factory=dict
     )
 
@@ -147,8 +164,10 @@ class StartedTrial(NamedTuple):
 class RunLimits:
     """What ends a run, apart from its method."""
 
-    budget_seconds: PositiveFloat
-    max_trials: PositiveInt | None = None  # None: no limit
+    budget_seconds: Annotated[PositiveFloat, Meta(description="Seconds of the run's clock.")]
+    max_trials: Annotated[
+        PositiveInt | None, Meta(description="Maximum number of trials; null: no limit.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

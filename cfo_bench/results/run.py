@@ -301,7 +301,10 @@ def run_of_text(path: Path, text: bytes, parse_trials: bool = False) -> Run | No
         return run
     header = _header(path, lines[0])
     try:
-        return _checked(path, header, decode_lines(text[len(lines[0]) + 1 :]))
+        records = decode_lines(text[len(lines[0]) + 1 :])
+        if len(records) != len(lines) - 1:  # the decoder skips blank lines
+            raise BadLineError("a line is empty")
+        return _checked(path, header, records)
     except (BadLineError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         number, why = _first_bad_line(header, lines)
         raise _bad_trace(path, number, why) from None
@@ -384,6 +387,8 @@ def _by_checksum(path: Path, text: bytes, lines: list[bytes]) -> Run | None:
         header = _header(path, lines[0])
         for resume in resumes:
             header = with_limits(header, resume.limits)
+        stored = stored_digest(end, header.spec.budget_seconds)
+        has_late = stored is None or stored.last_ended > header.spec.budget_seconds
         return Run(
             path,
             header,
@@ -392,8 +397,8 @@ def _by_checksum(path: Path, text: bytes, lines: list[bytes]) -> Run | None:
             n_trials=end.trials,
             reached=end.elapsed,
             pauses=end.pauses,
-            late_trials=_late_by_lines(between, header.spec, bool(resumes)),
-            stored=stored_digest(end, header.spec.budget_seconds),
+            late_trials=_late_by_lines(between, header.spec, bool(resumes)) if has_late else 0,
+            stored=stored,
         )
     except (BadLineError, msgspec.MsgspecError):
         return None

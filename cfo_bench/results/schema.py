@@ -454,9 +454,14 @@ def decode_header(text: bytes) -> Header:
             raise BadLineError("no mapping")
         if row.get("kind") != "run":
             raise BadLineError("the first line is no header")
-        return msgspec.convert(_upgraded(row), Header)
+        row = _upgraded(row)
+        header = msgspec.convert(row, Header)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise _bad_line(error, text) from None
+    for key in _REQUIRED_IN_SPEC:
+        if key not in row["spec"]:
+            raise BadLineError(f"spec.{key} is missing")
+    return header
 
 
 def _upgraded(row: dict[str, Any]) -> dict[str, Any]:
@@ -470,9 +475,6 @@ def _upgraded(row: dict[str, Any]) -> dict[str, Any]:
             spec["options"] = {
                 "parallel" if key == "workers" else key: value for key, value in options.items()
             }
-    for key in _REQUIRED_IN_SPEC:
-        if key not in spec:
-            raise BadLineError(f"spec.{key} is missing")
     return {**row, "spec": spec}
 
 

@@ -214,7 +214,7 @@ class TraceWriter:
 
 def sealed_end(end: EndRecord, text: bytes) -> EndRecord:
     """The end record of a run with this text, with checksum and digest of its trials."""
-    first, *lines = split_lines(text)
+    first, *lines = split_lines(text) or [b""]
     crc32 = trials_crc32(lines)
     try:
         texts, resumes = counting_trials(lines)

@@ -35,7 +35,7 @@ def test_runs_are_found_by_their_traces_and_pages_and_by_nothing_else(tmp_path: 
     (tmp_path / NAME).parent.mkdir(parents=True)
     for name in (f"{NAME}.jsonl", f"{NAME}.live", f"{NAME}.log", f"{NAME}-2.interrupted", "a.jsonl"):
         (tmp_path / name).touch()
-    assert run_files(tmp_path) == RunFiles({NAME: {".jsonl", ".live"}, "a": {".jsonl"}}, [])
+    assert run_files(tmp_path) == RunFiles(tmp_path, {NAME: {".jsonl", ".live"}, "a": {".jsonl"}}, [])
 
 
 def test_a_folder_that_is_not_there_is_the_users_mistake(tmp_path: Path) -> None:

@@ -9,18 +9,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.errors import RunError, UserError
 from cfo_bench.records import DataRef, RunSpec
+from cfo_bench.records import run_id as id_of
 from cfo_bench.results import status
 from cfo_bench.results.merge import MergeConflict, Merged
 from cfo_bench.results.merge import merge as merge_folders
-from cfo_bench.results.trace import encode, path_of, split_torn
-from cfo_bench.results.trace import run_id as id_of
+from cfo_bench.results.schema import encode
+from cfo_bench.results.trace import path_of, split_torn
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage
 from cfo_bench.run.runner import run
@@ -79,8 +80,9 @@ def files(folder: Path) -> dict[str, bytes]:
 def changed(content: bytes, **header: Any) -> bytes:
     """The same lines below another header."""
     head, _, rest = content.partition(b"\n")
-    old = orjson.loads(head)
-    return encode({**old, **header, "spec": {**old["spec"], **header.get("spec", {})}}) + rest
+    old = msgspec.json.decode(head)
+    changed = {**old, **header, "spec": {**old["spec"], **header.get("spec", {})}}
+    return msgspec.json.encode(changed) + b"\n" + rest
 
 
 def conflicts(*folders: Path, out: Path) -> list[str]:
@@ -255,7 +257,7 @@ def test_a_run_that_went_on_in_two_places_and_ended_in_none_is_a_conflict(
 
 def test_data_that_is_not_the_same_everywhere_is_a_conflict(traces: Any, put: Put, tmp_path: Path) -> None:
     (first, whole), (second, other), *_ = traces.items()
-    data = {**orjson.loads(other.partition(b"\n")[0])["data"], "sha256": "f" * 64}
+    data = {**msgspec.json.decode(other.partition(b"\n")[0])["data"], "sha256": "f" * 64}
     put("A", first, whole)
     put("B", second, changed(other, data=data))
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from cfo_bench.records import EndReason, EndRecord, RunSpec, Status, TrialRecord
+from cfo_bench.records import EndReason, RunLimits, RunSpec, Status
 from cfo_bench.report.numbers.scores import score_tasks
-from cfo_bench.report.reading.digest import digest
-from cfo_bench.results.summary import SummaryRow, summarise
+from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import Data, EndRecord, Program, TrialRecord
+from cfo_bench.results.summary import SummaryRow, comparable_traces, round_trips, summarise
 from cfo_bench.results.trace import TraceWriter, path_of
 from cfo_bench.terminal.summary import print_summary
 from tests.helpers.traces import header_of
@@ -271,7 +274,7 @@ def test_the_terminal_and_the_page_tell_the_same_score_and_time(tmp_path: Path) 
     ]
 
     row = only(summarise(paths))
-    (task,) = score_tasks([one for path in paths if (one := digest(path)) is not None])
+    (task,) = score_tasks([run for path in paths if (run := read_run(path)) is not None])
 
     found = task.methods["m"]
     assert found.final_loss is not None
@@ -301,7 +304,7 @@ def test_a_failed_fold_has_the_same_score_on_the_terminal_and_on_the_page(
     ]
 
     rows = {row.method: row for row in summarise(paths)}
-    (task,) = score_tasks([one for path in paths if (one := digest(path)) is not None])
+    (task,) = score_tasks([run for path in paths if (run := read_run(path)) is not None])
 
     for method, row in rows.items():
         own = task.methods[method]
@@ -314,3 +317,116 @@ def test_a_failed_fold_has_the_same_score_on_the_terminal_and_on_the_page(
     said = capsys.readouterr()
     assert "3 (2 without a result)" in said.out
     assert said.err.count("without a result: ") == 1
+
+
+# --- which traces are in the table ----------------------------------------------------------------
+
+
+SPEC = RunSpec("xgboost", "iris", "cfo", 0, budget_seconds=10.0)
+
+
+def write_end(results: Path, spec: RunSpec, sha256: str = "0" * 64, is_over: bool = True) -> Path:
+    path = path_of(results, spec)
+    with TraceWriter(path) as writer:
+        writer.append(msgspec.structs.replace(header_of(spec), data=Data(sha256=sha256, train_rows=90)))
+        if is_over:
+            writer.append(
+                EndRecord(
+                    reason=EndReason.BUDGET,
+                    elapsed=spec.budget_seconds,
+                    trials=0,
+                    best_loss=None,
+                    best_score=None,
+                    best_number=None,
+                )
+            )
+    return path
+
+
+def test_other_methods_on_the_same_fold_stand_beside_also_if_they_ran_for_longer(tmp_path: Path) -> None:
+    ours = write_end(tmp_path, SPEC)
+    rs = write_end(tmp_path, replace(SPEC, method="rs"))
+    longer = write_end(tmp_path, replace(SPEC, method="tpe", budget_seconds=60.0))
+
+    assert comparable_traces(tmp_path, [ours], RunLimits(10.0)) == [rs, longer]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"fold": 1},
+        {"seed": 1},
+        {"task": "wine"},
+        {"learner": "knn"},
+        {"budget_seconds": 5.0},
+        {"n_folds": 3},
+        {"validation": "holdout"},
+        {"threads": 2},
+        {"parallel": 2},
+        {"clock": "virtual"},
+        {"charge_method": True},
+        {"learner_options": {"categories": "native"}},
+    ],
+)
+def test_what_can_not_be_compared_does_not(tmp_path: Path, changed: dict[str, object]) -> None:
+    ours = write_end(tmp_path, SPEC)
+    write_end(tmp_path, replace(SPEC, method="rs", **changed))  # type: ignore[arg-type]
+
+    assert comparable_traces(tmp_path, [ours], RunLimits(10.0)) == []
+
+
+def test_other_holdout_shares_are_not_compared(tmp_path: Path) -> None:
+    holdout = replace(SPEC, validation="holdout")
+    ours = write_end(tmp_path, holdout)
+    write_end(tmp_path, replace(holdout, method="rs", holdout_share=0.5))
+
+    assert comparable_traces(tmp_path, [ours], RunLimits(10.0)) == []
+
+
+def test_other_data_and_unfinished_runs_do_not_stand_beside(tmp_path: Path) -> None:
+    ours = write_end(tmp_path, SPEC)
+    write_end(tmp_path, replace(SPEC, method="rs"), sha256="1" * 64)
+    write_end(tmp_path, replace(SPEC, method="tpe"), is_over=False)
+
+    assert comparable_traces(tmp_path, [ours], RunLimits(10.0)) == []
+
+
+# --- methods that are separate programs -----------------------------------------------------------
+
+
+def run_of_program(seconds: float | None, trials: int, clock: str = "wall") -> Run:
+    """A run of 10 s."""
+    program = None if seconds is None else Program(command="x", round_trip_seconds=seconds)
+    header = msgspec.structs.replace(header_of(replace(SPEC, clock=clock)), program=program)
+    end = EndRecord(
+        reason=EndReason.BUDGET,
+        elapsed=10.0,
+        trials=trials,
+        best_loss=None,
+        best_score=None,
+        best_number=None,
+    )
+    return Run(Path("t.jsonl"), header, end=end, n_trials=trials)
+
+
+def test_the_share_is_that_of_two_a_trial_and_the_time_is_the_median() -> None:
+    trips = round_trips([run_of_program(0.001, 50), run_of_program(0.003, 100), run_of_program(0.002, 0)])
+
+    assert trips is not None
+    assert trips.seconds == 0.002
+    assert trips.share == pytest.approx((0.01 + 0.06 + 0.0) / 3)
+    assert trips.in_words("mine") == (
+        "mine is a separate program, and 2 bare round trips per trial of 2.00 ms each are part of its "
+        "overhead: 2.33% of the time."
+    )
+
+
+def test_on_the_virtual_clock_they_take_no_time() -> None:
+    trips = round_trips([run_of_program(0.001, 50, "virtual")])
+
+    assert trips is not None and trips.share is None
+    assert "the virtual clock does not count its 2 bare round trips" in trips.in_words("mine")
+
+
+def test_methods_that_are_no_programs_have_none() -> None:
+    assert round_trips([run_of_program(None, 50)]) is None

@@ -5,18 +5,19 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import EndReason, EndRecord, ResumeRecord, RunSpec, Status, TrialRecord
+from cfo_bench.records import EndReason, RunSpec, Status
 from cfo_bench.results import trace
+from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import AnyLine, EndRecord, ResumeRecord, TrialRecord, encode
 from cfo_bench.results.trace import TraceWriter
 from tests.helpers.traces import header_of
 
@@ -55,10 +56,14 @@ def trials(draw: st.DrawFn) -> TrialRecord:
     )
 
 
+def changed(record: AnyLine, **values: Any) -> Any:
+    return msgspec.structs.replace(record, **values)
+
+
 def numbered(most: int) -> st.SearchStrategy[list[TrialRecord]]:
     """Up to so many trials, numbered as a method counts them."""
     return st.lists(trials(), max_size=most).map(
-        lambda some: [one._replace(number=number) for number, one in enumerate(some)]
+        lambda drawn: [changed(record, number=number) for number, record in enumerate(drawn)]
     )
 
 
@@ -87,7 +92,7 @@ def end(reason: EndReason = EndReason.BUDGET, trials: int = 1) -> EndRecord:
     return EndRecord(reason=reason, elapsed=9.0, trials=trials, best_loss=0.5, best_score=0.5, best_number=0)
 
 
-def write(path: Path, *records: Any) -> bytes:
+def write(path: Path, *records: AnyLine) -> bytes:
     with TraceWriter(path) as writer:
         writer.clear()
         for record in records:
@@ -95,10 +100,10 @@ def write(path: Path, *records: Any) -> bytes:
     return path.read_bytes()
 
 
-def read(path: Path) -> trace.Trace:
-    found = trace.read(path)
-    assert found is not None
-    return found
+def read(path: Path) -> Run:
+    run = read_run(path, parse_trials=True)
+    assert run is not None
+    return run
 
 
 # Hypothesis calls a test many times with one tmp_path: each writes its file again.
@@ -110,16 +115,16 @@ many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, Heal
 def test_what_is_written_is_read_back(tmp_path: Path, written: list[TrialRecord]):
     last = end(trials=len(written))
     write(tmp_path / "t.jsonl", HEADER, *written, last)
-    found = read(tmp_path / "t.jsonl")
-    assert found.end is not None and found.end.trials_crc32 is not None
-    end_without_checksum = replace(found.end, trials_crc32=None)
-    assert (found.header, found.trials, end_without_checksum) == (HEADER, written, last)
+    run = read(tmp_path / "t.jsonl")
+    assert run.end is not None and run.end.trials_crc32 is not None
+    end_without_checksum = changed(run.end, trials_crc32=None, digest_crc32=None)
+    assert (run.header, run.trials, end_without_checksum) == (HEADER, written, last)
 
 
 def test_a_line_has_the_fields_of_its_record_and_asked_only_where_it_is_known():
-    fields = ["kind", *TrialRecord._fields]
-    assert list(orjson.loads(trace.encode(trial(0)._replace(asked=3)))) == fields
-    assert list(orjson.loads(trace.encode(trial(0)))) == fields[:-1] and fields[-1] == "asked"
+    fields = ["kind", *TrialRecord.__struct_fields__]
+    assert list(msgspec.json.decode(encode(trial(0, asked=3)))) == fields
+    assert list(msgspec.json.decode(encode(trial(0)))) == fields[:-1] and fields[-1] == "asked"
 
 
 @many
@@ -131,16 +136,16 @@ def test_a_trace_cut_anywhere_gives_its_whole_lines(tmp_path: Path, written: lis
     path.write_bytes(whole[:cut])
     # A line that lacks only its end of line is whole.
     lines = whole[: cut + 1].count(b"\n") if cut < len(whole) else len(written) + 1
-    found = trace.read(path)
+    run = read_run(path)
     if lines == 0:
-        assert found is None
+        assert run is None
     else:
-        assert found is not None and found.trials == written[: lines - 1]
+        assert run is not None and run.trials == written[: lines - 1]
     with TraceWriter(path) as writer:
         torn = writer.mend()
         writer.append(trial(99))
     mended = b"".join(line + b"\n" for line in whole.split(b"\n")[:lines])
-    assert path.read_bytes() == mended + trace.encode(trial(99))
+    assert path.read_bytes() == mended + encode(trial(99))
     assert torn == max(cut - len(mended), 0)
 
 
@@ -148,7 +153,7 @@ def test_a_trace_cut_anywhere_gives_its_whole_lines(tmp_path: Path, written: lis
 def test_the_zeros_that_a_power_cut_leaves_are_cut_off(tmp_path: Path, kept: int):
     path = tmp_path / "t.jsonl"
     whole = write(path, HEADER, trial(0))
-    path.write_bytes(whole + trace.encode(trial(1))[:kept] + b"\0" * 4096)
+    path.write_bytes(whole + encode(trial(1))[:kept] + b"\0" * 4096)
     assert read(path).trials == [trial(0)]
     with TraceWriter(path) as writer:
         assert writer.mend() == kept + 4096
@@ -158,18 +163,18 @@ def test_the_zeros_that_a_power_cut_leaves_are_cut_off(tmp_path: Path, kept: int
 @pytest.mark.parametrize("content", [b"", b"\0\0\0", b'{"kind":"run","sche', b"{"])
 def test_a_file_without_a_whole_header_is_no_trace_yet(tmp_path: Path, content: bytes):
     (tmp_path / "t.jsonl").write_bytes(content)
-    assert trace.read(tmp_path / "t.jsonl") is None
+    assert read_run(tmp_path / "t.jsonl") is None
 
 
 def test_no_file_is_no_trace(tmp_path: Path):
-    assert trace.read(tmp_path / "nowhere" / "t.jsonl") is None
+    assert read_run(tmp_path / "nowhere" / "t.jsonl") is None
 
 
 def test_a_header_alone_is_a_trace_without_trials(tmp_path: Path):
     write(tmp_path / "t.jsonl", HEADER)
-    found = read(tmp_path / "t.jsonl")
-    assert (found.trials, found.end, found.best, found.elapsed) == ([], None, None, 0.0)
-    assert not found.is_finished
+    run = read(tmp_path / "t.jsonl")
+    assert (run.trials, run.end, run.best, run.elapsed) == ([], None, None, 0.0)
+    assert not run.is_finished
 
 
 @pytest.mark.parametrize(
@@ -185,10 +190,10 @@ def test_a_header_alone_is_a_trace_without_trials(tmp_path: Path):
         b'{"no":"kind"}\n',
         b'{"kind":"trial"}\n',
         b'{"kind":"trial","number":0,"status":"splendid"}\n',
-        trace.encode(trial(0)).replace(b'"ended":1.0', b'"ended":null'),
-        trace.encode(trial(0)).replace(b'"ended":1.0', b'"ended":-1.0'),
-        trace.encode(trial(0)).replace(b'"number":0', b'"number":"0"'),
-        trace.encode(end()).replace(b'"budget"', b'"boredom"'),
+        encode(trial(0)).replace(b'"ended":1.0', b'"ended":null'),
+        encode(trial(0)).replace(b'"ended":1.0', b'"ended":-1.0'),
+        encode(trial(0)).replace(b'"number":0', b'"number":"0"'),
+        encode(end()).replace(b'"budget"', b'"boredom"'),
     ],
 )
 def test_garbage_is_an_error_that_names_the_line_and_changes_nothing(tmp_path: Path, garbage: bytes):
@@ -196,28 +201,28 @@ def test_garbage_is_an_error_that_names_the_line_and_changes_nothing(tmp_path: P
     content = write(path, HEADER, trial(0)) + garbage
     path.write_bytes(content)
     with pytest.raises(TraceError, match=r"t\.jsonl, line 3 is not a record.*--force"):
-        trace.read(path)
+        read_run(path)
     assert path.read_bytes() == content
 
 
 def test_a_trace_of_another_version_is_refused(tmp_path: Path):
-    write(tmp_path / "t.jsonl", {**HEADER, "schema": 7})
+    write(tmp_path / "t.jsonl", changed(HEADER, schema=7))
     with pytest.raises(TraceError, match=r"version 7.*reads version 1"):
-        trace.read(tmp_path / "t.jsonl")
+        read_run(tmp_path / "t.jsonl")
 
 
 def test_keys_that_this_version_does_not_know_are_ignored(tmp_path: Path):
     path = tmp_path / "t.jsonl"
-    rows = [orjson.loads(trace.encode(record)) for record in (trial(0), end())]
-    write(path, HEADER, *({**row, "mood": "good"} for row in rows))
-    found = read(path)
-    assert (found.trials, found.end) == ([trial(0)], end())
+    rows = [msgspec.json.decode(encode(record)) for record in (HEADER, trial(0), end())]
+    path.write_bytes(b"".join(msgspec.json.encode({**row, "mood": "good"}) + b"\n" for row in rows))
+    run = read(path)
+    assert (run.header, run.trials, run.end) == (HEADER, [trial(0)], end())
 
 
 def test_a_trial_of_before_test_scores_has_none(tmp_path: Path):
-    row = orjson.loads(trace.encode(trial(0)))
+    row = msgspec.json.decode(encode(trial(0)))
     del row["test_score"]
-    write(tmp_path / "t.jsonl", HEADER, row)
+    (tmp_path / "t.jsonl").write_bytes(encode(HEADER) + msgspec.json.encode(row))
     assert read(tmp_path / "t.jsonl").trials == [trial(0)]
 
 
@@ -254,10 +259,10 @@ def test_a_disk_that_takes_a_part_of_a_line_keeps_whole_lines_only(tmp_path: Pat
     theirs.close()
     said = ours.recv()
     process.join()
-    assert "File too large" in said and "what was written before is kept" in said
+    assert "File too large" in said and "everything written before is kept" in said
     content = path.read_bytes()
     assert content.endswith(b"\n") and 1000 < len(content) <= 2000
-    assert [one.number for one in read(path).trials] == list(range(content.count(b"\n") - 1))
+    assert [record.number for record in read(path).trials] == list(range(content.count(b"\n") - 1))
 
 
 def _write_up_to_a_limit(path: Path, size: int, answer: Any) -> None:
@@ -309,7 +314,7 @@ def test_a_folder_that_can_not_be_made_is_an_error_with_a_remedy(tmp_path: Path)
 
 def test_a_folder_in_place_of_a_trace_is_an_error(tmp_path: Path):
     with pytest.raises(TraceError, match=r"can't read .*not a regular file"):
-        trace.read(tmp_path)
+        read_run(tmp_path)
 
 
 # --- where a trace stands ---------------------------------------------------------------------

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.errors import TraceError
-from cfo_bench.records import EndReason, EndRecord, ResumeRecord
-from cfo_bench.report.reading.digest import Digest, digest
-from cfo_bench.results import digest_in_trace, trace, trial_digest
-from cfo_bench.results.outline import digest_crc32, outline, trials_crc32
-from cfo_bench.results.trace import TraceWriter
-from tests.helpers.traces import write_run
+from cfo_bench.records import EndReason, RunSpec, TrialStatus
+from cfo_bench.results.digest import TrialDigest, digest_of
+from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import NO_DIGEST, EndRecord, ResumeRecord, TrialRecord, decode, encode
+from cfo_bench.results.trace import TraceWriter, sealed_end, trials_crc32
+from tests.helpers.traces import header_of, write_run
 
 TRIALS = [(1.0, 0.5, 0.5), (2.0, None, 0.5), (3.0, 0.25, 0.5), (4.0, 0.75, 0.5)]
 
@@ -28,20 +28,28 @@ def path(tmp_path: Path) -> Path:
     return write_run(tmp_path, "t", "cfo", 0, TRIALS)
 
 
-def digested(path: Path) -> Digest:
-    found = digest(path)
-    assert found is not None
-    return found
+def read(path: Path) -> Run:
+    run = read_run(path)
+    assert run is not None
+    return run
+
+
+def digested(path: Path) -> TrialDigest:
+    return read(path).digest
 
 
 def stored(path: Path) -> dict[str, Any]:
-    row: dict[str, Any] = orjson.loads(path.read_bytes().splitlines()[-1])
+    row: dict[str, Any] = msgspec.json.decode(path.read_bytes().splitlines()[-1])
     return row
+
+
+def digest_crc32(row: Any, trials_crc32: int) -> int:
+    return zlib.crc32(msgspec.json.encode(row), trials_crc32)
 
 
 def with_end(path: Path, end: dict[str, Any]) -> None:
     *lines, _ = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([*lines, orjson.dumps(end)]) + b"\n")
+    path.write_bytes(b"\n".join([*lines, msgspec.json.encode(end)]) + b"\n")
 
 
 def with_digest(path: Path, row: Any) -> None:
@@ -54,10 +62,10 @@ def spoil_a_trial(path: Path) -> None:
     """A trial can't be parsed any more, but the checksums are right: whoever reads it fails."""
     lines = path.read_bytes().splitlines()
     lines[2] = b'{"kind":"trial", and no more'
-    end = orjson.loads(lines[-1])
-    crc32 = trials_crc32(b"\n".join(lines))
+    end = msgspec.json.decode(lines[-1])
+    crc32 = trials_crc32(lines)
     sums = {"trials_crc32": crc32, "digest_crc32": end["digest"] and digest_crc32(end["digest"], crc32)}
-    path.write_bytes(b"\n".join([*lines[:-1], orjson.dumps({**end, **sums})]) + b"\n")
+    path.write_bytes(b"\n".join([*lines[:-1], msgspec.json.encode({**end, **sums})]) + b"\n")
 
 
 # A trial: seconds since the one before, loss, cost, rows.
@@ -81,18 +89,12 @@ def test_it_says_the_same_as_the_trials(tmp_path: Path, some: Sequence[Any], par
         ended.append((now, loss, cost))
     rows = [row for *_, row in some]
     without, with_it = (
-        digested(write_run(tmp_path, "t", "cfo", 0, ended, rows=rows, parallel=parallel, is_sealed=is_sealed))
+        read(write_run(tmp_path, "t", "cfo", 0, ended, rows=rows, parallel=parallel, is_sealed=is_sealed))
         for is_sealed in (False, True)
     )
 
-    assert with_it == without
-
-
-def test_a_long_run_is_digested_in_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = stored(write_run(tmp_path, "t", "cfo", 0, TRIALS))["digest"]
-    monkeypatch.setattr(trial_digest, "_BATCH", 3)
-
-    assert stored(write_run(tmp_path, "t", "cfo", 0, TRIALS))["digest"] == whole
+    assert without.stored is None and with_it.stored is not None
+    assert with_it.digest == without.digest
 
 
 def test_trials_are_not_parsed_where_the_checksums_are_right(path: Path) -> None:
@@ -106,14 +108,14 @@ def test_trials_are_not_parsed_where_the_checksums_are_right(path: Path) -> None
 def test_a_trial_that_was_edited_afterwards_is_noticed(path: Path, change: tuple[bytes, bytes]) -> None:
     path.write_bytes(path.read_bytes().replace(*change, 1))
 
-    assert digested(path).steps.losses == [0.5, float(change[1].removeprefix(b'"loss":'))]
+    assert digested(path).incumbents.losses == [0.5, float(change[1].removeprefix(b'"loss":'))]
 
 
 def test_an_end_that_counts_other_trials_than_its_digest_is_noticed(path: Path) -> None:
     with_end(path, {**stored(path), "trials": 3})
 
     with pytest.raises(TraceError, match="trials is 3, and the lines before it have 4"):
-        digest(path)
+        read_run(path)
 
 
 def test_a_digest_that_was_damaged_is_not_believed(path: Path) -> None:
@@ -239,12 +241,13 @@ def test_a_version_is_one_way_to_compute_it(tmp_path: Path) -> None:
 
 def test_configurations_with_different_hyperparameters_are_kept(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'{"n_estimators":4,', b'{"depth":4,', 1))
-    *before, end = path.read_bytes().splitlines(keepends=True)
-    again = digest_in_trace.sealed(trace.parse_end(orjson.loads(end)), b"".join(before))
-    path.write_bytes(b"".join(before) + trace.encode(again))
+    *before, line = path.read_bytes().splitlines(keepends=True)
+    end = decode(line)
+    assert isinstance(end, EndRecord)
+    path.write_bytes(b"".join(before) + encode(sealed_end(end, b"".join(before))))
     spoil_a_trial(path)
 
-    assert list(digested(path).steps.configs) == [
+    assert list(digested(path).incumbents.configs) == [
         {"depth": 4, "max_leaves": 8},
         {"n_estimators": 12, "max_leaves": 24},
     ]
@@ -268,8 +271,8 @@ def test_an_interrupted_run_gets_its_digest_when_it_has_been_resumed(tmp_path: P
     before = digested(path)
     spoil_a_trial(path)
 
-    found = digested(path)
-    assert found == before and found.nodes == ["other"] and found.trials == 4
+    run = read(path)
+    assert run.digest == before and run.nodes == ["other"] and run.n_trials == 4
 
 
 def test_the_text_of_no_trace_gets_no_digest() -> None:
@@ -277,32 +280,27 @@ def test_the_text_of_no_trace_gets_no_digest() -> None:
         reason=EndReason.BUDGET, elapsed=1.0, trials=0, best_loss=None, best_score=None, best_number=None
     )
     for text in (b"", b"words\n", b"{}\n", b'{"spec":{}}\n{"kind":"trial",\n', b"[]\n"):
-        assert digest_in_trace.sealed(end, text).digest is None
+        assert sealed_end(end, text).digest == NO_DIGEST
 
 
 # --- whose seconds they are -----------------------------------------------------------------------
 
 
-def lines(*trials: dict[str, Any]) -> Callable[[int, EndRecord], float]:
-    """The method's seconds of trials that are given by what matters to them."""
-
-    def method_seconds(parallel: int, end: EndRecord) -> float:
-        header = {"spec": {"budget_seconds": 100.0, "parallel": parallel}, "data": {"train_rows": 9}}
-        rows = [
-            {
-                "kind": "trial",
-                "status": "timeout",
-                "rows": None,
-                "fit_seconds": 0,
-                "validate_seconds": 0,
-                **row,
-            }
-            for row in trials
-        ]
-        text = b"".join(orjson.dumps(row) + b"\n" for row in [header, *rows])
-        return trial_digest.digest_of_text(text, end).method_seconds
-
-    return method_seconds
+def method_seconds(parallel: int, end: EndRecord, *trials: dict[str, Any]) -> float:
+    """The method's seconds of trials that are given by the fields that matter."""
+    others = {
+        "config": {},
+        "rows": None,
+        "thread": 0,
+        "status": TrialStatus.TIMEOUT,
+        "loss": None,
+        "score": None,
+    }
+    records = [
+        TrialRecord(**{**others, "fit_seconds": 0.0, "validate_seconds": 0.0, **trial}) for trial in trials
+    ]
+    spec = RunSpec("xgboost", "t", "cfo", 0, budget_seconds=100.0, parallel=parallel)
+    return digest_of(header_of(spec), records, end).method_seconds
 
 
 END = EndRecord(
@@ -311,46 +309,36 @@ END = EndRecord(
 
 
 def test_one_trial_at_a_time_waits_for_the_method_alone() -> None:
-    seconds = lines(
+    trials = [
         {"number": 0, "started": 1.0, "ended": 3.0, "ask_seconds": 1.0, "tell_seconds": 2.0},
         {"number": 1, "started": 6.0, "ended": 9.0, "ask_seconds": 1.0, "tell_seconds": None},
-    )
+    ]
 
-    assert seconds(1, END) == 4.0
-    assert seconds(1, replace(END, cut_tell_seconds=1.0)) == 5.0
+    assert method_seconds(1, END, *trials) == 4.0
+    assert method_seconds(1, msgspec.structs.replace(END, cut_tell_seconds=1.0), *trials) == 5.0
 
 
 def test_of_several_evaluators_each_waits_for_the_method() -> None:
     # Both wait for the first ask (2 × 1 s), one for the second (1 s). At 5 s both trials have ended: the
     # method is told of the first until 7 s (2 × 2 s), of the other until 8 s (2 × 1 s), and asked until 9 s
     # (2 × 1 s). The last ask is cut off at 10 s, when one evaluator is busy (1 s).
-    seconds = lines(
+    trials = [
         {"number": 0, "started": 1.0, "ended": 5.0, "ask_seconds": 1.0, "tell_seconds": 2.0, "asked": 2},
         {"number": 1, "started": 2.0, "ended": 5.0, "ask_seconds": 1.0, "tell_seconds": 1.0, "asked": 2},
         {"number": 2, "started": 9.0, "ended": 10.0, "ask_seconds": 1.0, "tell_seconds": None, "asked": None},
-    )
+    ]
 
-    assert seconds(2, replace(END, cut_ask_seconds=1.0)) == pytest.approx(2 + 1 + 4 + 2 + 2 + 1)
+    assert method_seconds(2, msgspec.structs.replace(END, cut_ask_seconds=1.0), *trials) == pytest.approx(
+        2 + 1 + 4 + 2 + 2 + 1
+    )
 
 
 def test_an_evaluator_that_is_busy_does_not_wait_for_the_method() -> None:
     # While the method is told of trial 0, and asked for trial 2, trial 1 is evaluated.
-    seconds = lines(
+    trials = [
         {"number": 0, "started": 0.0, "ended": 4.0, "ask_seconds": 0.0, "tell_seconds": 2.0, "asked": 2},
         {"number": 2, "started": 7.0, "ended": 9.0, "ask_seconds": 1.0, "tell_seconds": None, "asked": None},
         {"number": 1, "started": 0.0, "ended": 10.0, "ask_seconds": 0.0, "tell_seconds": None, "asked": None},
-    )
+    ]
 
-    assert seconds(2, END) == pytest.approx(3.0)
-
-
-def test_the_outline_of_a_trace_is_its_first_and_last_line(path: Path) -> None:
-    content = path.read_bytes()
-    found = outline(path, content)
-    assert found is not None
-    first, *_, last = content.splitlines()
-    assert (found.header, found.resumes, found.end) == (orjson.loads(first), [], orjson.loads(last))
-
-    assert outline(path, content[: -len(last) - 1]) is None
-    assert outline(path, content + b"\n") is None
-    assert outline(path, last + b"\n") is None
+    assert method_seconds(2, END, *trials) == pytest.approx(3.0)
