@@ -23,7 +23,7 @@ from cfo_bench.results.trace import Record, Trace, TraceWriter
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage
-from cfo_bench.tasks import cache, data_set, folds  # noqa: F401
+from cfo_bench.tasks import data_set, folds, prepared  # noqa: F401
 from cfo_bench.tasks.sources import built_in  # noqa: F401
 
 # --- preloaded -------------------------------------------------------------------------------------

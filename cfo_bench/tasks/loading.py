@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
     """The facts of a task. Loads the data, fetching it if needed, and checks that it allows so many folds."""
-    from cfo_bench.tasks import cache, folds
+    from cfo_bench.tasks import folds, prepared
     from cfo_bench.tasks.sources import built_in
 
     if ref.source == "synthetic":
@@ -31,15 +31,16 @@ def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
         folds.check(data, n_folds)
         return _facts(found, data, folds.describe(data.problem, n_folds), stored)
 
-    about, before = _about(stored), cache.state_of(found)
-    facts = cache.facts(cache.cache_key(found, n_folds=n_folds, about=about), look)
-    cache.keep_facts(found, n_folds, about, before, facts)
+    about = _about(stored)
+    before = prepared.state_key(found, n_folds, about)
+    facts = prepared.prepared_facts(prepared.content_key(found, n_folds=n_folds, about=about), look)
+    prepared.keep_facts(before, facts)
     return facts
 
 
 def facts_if_known(ref: DataRef, n_folds: int) -> TaskFacts | None:
     """The facts of a task that was inspected before and whose data has not changed: no data is read."""
-    from cfo_bench.tasks import cache
+    from cfo_bench.tasks import prepared
     from cfo_bench.tasks.sources import built_in
 
     if ref.source == "synthetic":
@@ -49,7 +50,7 @@ def facts_if_known(ref: DataRef, n_folds: int) -> TaskFacts | None:
     if ref.origins and not is_stored(ref):
         return None
     found, stored = _located(ref)
-    return cache.recall_facts(found, n_folds, _about(stored))
+    return prepared.known_facts(prepared.state_key(found, n_folds, _about(stored)))
 
 
 def load_fold(
@@ -60,7 +61,7 @@ def load_fold(
     If the task has exactly `n_folds` official folds they are used, otherwise the seed makes the folds. With a
     `holdout_share`, that share of the training rows validates, and the held-out part is for testing.
     """
-    from cfo_bench.tasks import cache, folds
+    from cfo_bench.tasks import folds, prepared
     from cfo_bench.tasks.data_set import encode
     from cfo_bench.tasks.sources import built_in
 
@@ -83,7 +84,7 @@ def load_fold(
         return encode(data, split), _facts(found, data, split.source, stored)
 
     choice = {"fold": fold, "n_folds": n_folds, "seed": seed, "holdout_share": holdout_share}
-    return cache.fold(cache.cache_key(found, **choice, about=_about(stored)), prepare)
+    return prepared.prepared_fold(prepared.content_key(found, **choice, about=_about(stored)), prepare)
 
 
 def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:

@@ -1,59 +1,36 @@
-"""The checks that our own methods, learners, engines and task sources pass, for those of other people.
+"""Contract tests for plug-ins: the checks that our own methods, learners, engines and task sources pass.
 
-A plug-in's author writes one class in a file of pytest's:
+The author of a plug-in writes one class in a test file of pytest:
 
     from cfo_bench.testing import MethodContract
 
     class TestDice(MethodContract):
         method = "dice"  # a registered name, or path/to/file.py:Class
 
-The docstring of each contract names the other attributes that a subclass may set. pytest must be installed;
-nothing else in cfo-bench needs it.
+The docstring of each contract lists the attributes that a subclass may set. The contracts are listed in
+`__init__.pyi` and loaded at first use: they need pytest, which nothing else in cfo-bench does.
 """
 
-from __future__ import annotations
-
-import importlib
+import pkgutil
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import lazy_loader
 
 from cfo_bench.errors import MissingPackageError
 
-if TYPE_CHECKING:
-    from cfo_bench.testing.engines import EngineContract
-    from cfo_bench.testing.learners import LearnerContract, RecordedLearnerContract
-    from cfo_bench.testing.methods import MethodContract
-    from cfo_bench.testing.task_sources import TaskSourceContract
-
-__all__ = [
-    "EngineContract",
-    "LearnerContract",
-    "MethodContract",
-    "RecordedLearnerContract",
-    "TaskSourceContract",
-]
-
-# Loaded at first use: the processes that a check starts need no pytest.
-_HOME = {
-    "EngineContract": "cfo_bench.testing.engines",
-    "LearnerContract": "cfo_bench.testing.learners",
-    "MethodContract": "cfo_bench.testing.methods",
-    "RecordedLearnerContract": "cfo_bench.testing.learners",
-    "TaskSourceContract": "cfo_bench.testing.task_sources",
-}
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'cfo_bench.testing' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("pytest") is None:
         raise MissingPackageError("cfo_bench.testing", "pytest", "pip install 'cfo-bench[testing]'")
     import pytest
 
-    if _HOME[name] not in sys.modules:
-        # A failed `assert` of the contract shows the values that it compared, as one in a test file does.
-        pytest.register_assert_rewrite(_HOME[name])
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    # A failed `assert` of a contract shows the values that it compared, as one in a test file does.
+    modules = (f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__))
+    pytest.register_assert_rewrite(*(module for module in modules if module not in sys.modules))
+    return _load(name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -12,8 +14,21 @@ from cfo_bench import __version__
 from cfo_bench.cli import main as module
 from cfo_bench.cli.main import cli
 from cfo_bench.errors import RunError, UserError
+from tests.helpers.program import ROOT
 
-COMMANDS: list[tuple[str, click.Command]] = [("cfo-bench", cli), *cli.commands.items()]
+
+def commands_below(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command with the words that call it, such as `surrogate fit`."""
+    for name, command in group.commands.items():
+        yield f"{path}{name}", command
+        if isinstance(command, click.Group):
+            yield from commands_below(command, f"{path}{name} ")
+
+
+COMMANDS: list[tuple[str, click.Command]] = [("", cli), *commands_below(cli, "")]
+DOCS = "\n".join(
+    path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+)
 
 
 def call_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -32,12 +47,15 @@ def test_every_command_and_every_option_has_help(name: str, command: click.Comma
             assert parameter.help, f"{name} {parameter.opts[0]}"
 
 
+@pytest.mark.parametrize("name", [name for name, _ in COMMANDS if name])
+def test_every_command_is_mentioned_in_the_documentation(name: str) -> None:
+    assert re.search(rf"\bcfo-bench {name}\b", DOCS), f"no page of docs/ mentions cfo-bench {name}"
+
+
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
 def test_help_fits_the_terminal(name: str, command: click.Command, width: int) -> None:
-    arguments = ["--help"] if command is cli else [name, "--help"]
-
-    text = CliRunner().invoke(cli, arguments, terminal_width=width).output
+    text = CliRunner().invoke(cli, [*name.split(), "--help"], terminal_width=width).output
 
     assert max(len(line) for line in text.splitlines()) <= width
     commands = text.partition("Commands:")[2]

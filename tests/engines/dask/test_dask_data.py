@@ -32,7 +32,7 @@ def test_a_file_that_the_nodes_do_not_see_goes_to_each_node_once(bench, tmp_path
     node = {"CFO_BENCH_STORE": str(tmp_path / "store"), "CFO_BENCH_CACHE": str(tmp_path / "cache")}
     hide = f'mount -t tmpfs none {hidden} && exec "$@"'
     workers = [bench.worker("--no-nanny", before=[*HIDING, hide, "sh"], **node) for _ in range(2)]
-    in_pieces = "from cfo_bench.tasks import shipping; shipping.PIECE_BYTES = 1000"
+    in_pieces = "from cfo_bench.tasks import fetching; fetching.PIECE_BYTES = 1000"
     code, out = bench.finish(bench.driver(*words, prelude=in_pieces))
     assert code == 0, out
     traces = bench.read()
