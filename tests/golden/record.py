@@ -205,6 +205,10 @@ def twice(rows: list[Any]) -> None:
     rows.insert(3, rows[2])
 
 
+def another_loss(rows: list[Any]) -> None:
+    rows[4]["digest"]["steps"]["losses"][-1] /= 2
+
+
 def nested(rows: list[Any]) -> None:
     for _ in range(300):
         rows[0]["data"]["note"] = {"note": rows[0]["data"].get("note")}
@@ -229,6 +233,7 @@ DAMAGED: dict[str, Callable[[list[Any]], Any]] = {
     "no-header": put(1, b'{"kind":"trial","number":0}'),
     "second-header": second_header,
     "trial-twice": twice,
+    "gap": wrong(3, "number", value=5),
     "unknown-kind": wrong(3, "kind", value="note"),
     "nested-too-deep": nested,
     "other-version": wrong(1, "schema", value=2),
@@ -236,7 +241,7 @@ DAMAGED: dict[str, Callable[[list[Any]], Any]] = {
     "lines-after-the-end": after_the_end,
     # These two are no errors: every line is checked, and all of them are good.
     "wrong-checksum": wrong(5, "trials_crc32", value=1),
-    "damaged-digest": wrong(5, "digest", "steps", "losses", value=[0.0]),
+    "damaged-digest": another_loss,
 }
 
 

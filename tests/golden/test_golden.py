@@ -32,6 +32,7 @@ from tests.golden.answers import (
     run_words,
 )
 from tests.golden.make import compact
+from tests.golden.record import COMMANDS
 
 # The relative difference that two floats may have: an order of additions is not a result.
 TOLERANCE = 1e-9
@@ -129,7 +130,7 @@ def test_the_schema_accepts_every_good_trace_and_refuses_most_damaged_ones() -> 
 
     assert {first for first, _ in refused} == {"damaged"}
     # What takes several lines to see is not in the schema of a line.
-    in_several_lines = {"second-header", "trial-twice", "wrong-count", "lines-after-the-end"}
+    in_several_lines = {"second-header", "trial-twice", "gap", "wrong-count", "lines-after-the-end"}
     in_several_lines |= {"ended-before-started", "nested-too-deep"}
     assert {second for _, second in refused} == {*REFUSED, "torn-last-line"} - in_several_lines
 
@@ -186,6 +187,27 @@ def test_a_run_made_now_on_the_virtual_clock_is_the_golden_one(folder: str) -> N
             assert lines_of(now)[1:] == lines_of(golden)[1:]
 
 
+@pytest.mark.parametrize("folder", ["grown", "grown-trials"])
+def test_a_run_extended_now_is_the_golden_one(folder: str) -> None:
+    first, second = (answers.shlex.split(command) for command in COMMANDS[folder])
+
+    good(*first, "--results", f"fresh-{folder}", "-q")
+    good(*second, "--results", f"fresh-{folder}", "-q")
+
+    now, golden = traces_of(f"fresh-{folder}"), traces_of(folder)
+    assert list(now) == list(golden)
+    for name, path in golden.items():
+        assert_same_format(now[name], path)
+        before = rows_of(path)
+        assert any(row["kind"] == "resume" and row["limits"] for row in before)
+        of_the_moment = {"utc": "", "node": "", "why": ""}
+        for row, expected in zip(rows_of(now[name])[1:], before[1:], strict=True):
+            is_resume = expected["kind"] == "resume"
+            assert_same(
+                row | of_the_moment if is_resume else row, expected | of_the_moment if is_resume else expected
+            )
+
+
 @pytest.mark.parametrize("folder", FRESH_ON_THE_WALL_CLOCK)
 def test_a_run_made_now_on_the_wall_clock_has_the_format_and_statuses_of_the_golden_one(folder: str) -> None:
     pairs = run_afresh(folder, *FRESH_ON_THE_WALL_CLOCK[folder])
@@ -215,8 +237,6 @@ def test_a_resumed_run_has_the_trials_of_one_that_was_not_stopped(folder: str) -
 
 
 def test_an_import_made_now_has_the_trials_of_the_golden_one() -> None:
-    from tests.golden.record import COMMANDS
-
     for command in COMMANDS["imported"]:
         good(*answers.shlex.split(command), "--results", "imported-now")
 
