@@ -31,10 +31,9 @@ from cfo_bench.report.numbers.paired import sign_flip
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import LEVEL, holm
 from cfo_bench.report.reading.consistency import comparable
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.imported import as_if_ended
 from cfo_bench.report.reading.load import Selection, load
-from cfo_bench.results.compared import CONSTANT, FOREST
+from cfo_bench.results.run import CONSTANT, FOREST, Run
 from cfo_bench.run.checks import most_folds, packages
 from cfo_bench.suite.model import Choice, Suite
 from cfo_bench.values import DURATION_RULE, duration
@@ -216,10 +215,10 @@ def _runs(suite: Suite, plan: ComparisonPlan) -> SuiteRuns:
 def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparison:
     suite, [task] = runs.suite, runs.data
     names = (*plan.methods, CONSTANT, FOREST)
-    read: list[Digest] = []
+    read: list[Run] = []
     with suppress(UserError):  # there is nothing to read: nothing was done
-        read = load(suite.results, selection=Selection(plan.learners, (task,), names)).digests
-    ended = comparable(as_if_ended(read, plan.budget_seconds).digests, plan.budget_seconds).digests
+        read = load(suite.results, selection=Selection(plan.learners, (task,), names)).runs
+    ended = comparable(as_if_ended(read, plan.budget_seconds).runs, plan.budget_seconds).runs
     everyone = [
         LearnerResults(learner, own)
         for learner in plan.learners
@@ -227,9 +226,9 @@ def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparis
     ]
     losses: dict[tuple[str, str], dict[int, float]] = {}
     for results in everyone:
-        for one in results.digests:
+        for one in results.runs:
             if one.fold < plan.folds and one.seed == suite.seeds[0]:
-                found = results.steps(one).losses[-1:]
+                found = results.incumbents(one).losses[-1:]
                 if not found and one.method in plan.methods:
                     found = [one.constant_loss]  # it must not gain by failing
                 if found:

@@ -18,9 +18,8 @@ from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_t
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.reading.consistency import comparable, unequal_conditions
-from cfo_bench.report.reading.digest import Digest
-from cfo_bench.report.reading.imported import as_if_ended, completed, is_imported, origin
-from cfo_bench.report.reading.load import Selection, is_reference, load, no_garbage_collection
+from cfo_bench.report.reading.imported import as_if_ended, completed, origin
+from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import assets, layout
 from cfo_bench.report.rendering.explorer import curves_script
@@ -28,6 +27,7 @@ from cfo_bench.report.rendering.page import LearnerPart, Page
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
 from cfo_bench.report.sections import each_section, learners
 from cfo_bench.report.sections.performance import curves_name
+from cfo_bench.results.run import Run
 
 _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
     "csv": to_csv,
@@ -77,12 +77,11 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
 
 
 def _build(request: Request, progress: OnProgress) -> Built:
-    digests_file = request.out / layout.CACHE / "digests"
-    refuse_linked_folders(request.out, digests_file, NO_LINK)
+    refuse_linked_folders(request.out, request.out / layout.CACHE / "manifest.json", NO_LINK)
     with Drawing(request.out, request.formats) as drawing:
-        digests, warnings = _read(request, digests_file, drawing, progress)
+        runs, warnings = _read(request, progress)
         folder = Folder(request.out)
-        parts = _parts(request, digests, drawing, folder, progress)
+        parts = _parts(request, runs, drawing, folder, progress)
         warnings += [f"{part.learner}: {line}" for part in parts for line in part.notices]
         for part in parts:
             _write_tables(folder, part, request.formats)
@@ -103,43 +102,37 @@ def _build(request: Request, progress: OnProgress) -> Built:
     )
 
 
-def _read(
-    request: Request, digests_file: Path, drawing: Drawing, progress: OnProgress
-) -> tuple[list[Digest], list[str]]:
+def _read(request: Request, progress: OnProgress) -> tuple[list[Run], list[str]]:
     """The runs that can be compared; and warnings about the others, and about conditions that differ."""
-
-    def reading(done: int, total: int) -> None:
-        if done < total:  # a trace has changed, so figures have
-            drawing.start()
-        progress("reading traces", done, total)
-
-    loaded = load(request.results, digests_file, request.selection, reading)
-    read, unreadable, of_budget = loaded.digests, loaded.unreadable, []
+    loaded = load(
+        request.results, request.selection, lambda done, total: progress("reading traces", done, total)
+    )
+    read, unreadable, of_budget = loaded.runs, loaded.unreadable, []
     if request.budget_seconds is not None:
         shorter = as_if_ended(read, request.budget_seconds)
-        read, of_budget = shorter.digests, shorter.notices
+        read, of_budget = shorter.runs, shorter.notices
         unreadable = [*unreadable, *shorter.unreadable]
     read, about_imported = completed(read)
     found = comparable(read, request.budget_seconds)
-    if not found.digests:
+    if not found.runs:
         why = [*found.warnings, *unreadable, *of_budget, "their traces have changed meanwhile"]
         raise UserError(f"no finished runs to report: {why[0]}")
-    return found.digests, [
+    return found.runs, [
         *of_budget,
         *_unreadable(unreadable),
         *about_imported,
         *found.warnings,
-        *unequal_conditions(found.digests),
-        *_without_baseline(found.digests, request.baseline),
+        *unequal_conditions(found.runs),
+        *_without_baseline(found.runs, request.baseline),
     ]
 
 
 def _parts(
-    request: Request, digests: Sequence[Digest], drawing: Drawing, folder: Folder, progress: OnProgress
+    request: Request, runs: Sequence[Run], drawing: Drawing, folder: Folder, progress: OnProgress
 ) -> list[LearnerPart]:
     """What is reported on each learner. Its figures start to be drawn as soon as they have their numbers."""
-    by_learner: dict[str, list[Digest]] = {}
-    for one in digests:
+    by_learner: dict[str, list[Run]] = {}
+    for one in runs:
         by_learner.setdefault(one.learner, []).append(one)
     everyone = [
         LearnerResults(
@@ -165,7 +158,7 @@ def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
     return LearnerPart(
         learner=results.learner,
         overview=standings,
-        facts=_facts(results.digests, results.scores),
+        facts=_facts(results.runs, results.scores),
         scores=results.scores,
         sections=found,
         looks={one.method: look(one.method) for one in standings.standings},
@@ -184,8 +177,8 @@ def _unreadable(lines: Sequence[str]) -> list[str]:
     return [f"{len(lines)} files can't be read, and are left out (cfo-bench status names all): {first}{more}"]
 
 
-def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:
-    methods = {one.method for one in digests}
+def _without_baseline(runs: Sequence[Run], baseline: str) -> list[str]:
+    methods = {one.method for one in runs}
     if baseline in methods:
         return []
     if baseline != DEFAULT_BASELINE:
@@ -193,32 +186,32 @@ def _without_baseline(digests: Sequence[Digest], baseline: str) -> list[str]:
     return [f"{baseline} has no finished run, so no method is compared with it: choose another --baseline"]
 
 
-def _facts(digests: Sequence[Digest], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:
-    compared = [one for one in digests if not is_reference(one)] or digests
+def _facts(runs: Sequence[Run], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:
+    compared = [one for one in runs if not one.is_reference] or runs
     budgets = sorted({one.budget_seconds for one in compared})
     budget = " to ".join(dict.fromkeys(f"{seconds:g} s" for seconds in (budgets[0], budgets[-1])))
     kind = " (virtual)" if scores[0].clock == "virtual" else ""  # all tasks of a learner have one clock
     return [
         ("tasks", f"{len(scores)}"),
         ("methods", f"{len({method for task in scores for method in task.methods})}"),
-        ("runs", f"{len(digests):,}"),
-        ("trials", f"{sum(one.trials for one in digests):,}"),
+        ("runs", f"{len(runs):,}"),
+        ("trials", f"{sum(one.n_trials for one in runs):,}"),
         ("budget of a run", f"{budget}{kind}"),
-        ("time in all", f"{_time(sum(one.elapsed for one in digests))}{kind}"),
-        *_changed_methods(digests),
+        ("time in all", f"{_time(sum(one.measured_seconds for one in runs))}{kind}"),
+        *_changed_methods(runs),
     ]
 
 
-def _changed_methods(digests: Sequence[Digest]) -> list[tuple[str, str]]:
+def _changed_methods(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Each method that is not as it comes: its source, or what it is a variant of and how it differs."""
     found: dict[str, str] = {}
-    for one in digests:
-        spec, changed = one.header["spec"], one.header.get("changed_options", {})
-        if is_imported(one):
-            found.setdefault(one.method, origin(one))
-        if one.method not in found and (changed or spec.get("variant")):
+    for one in runs:
+        spec, changed = one.spec, one.header.changed_options or {}
+        if one.header.imported is not None:
+            found.setdefault(one.method, origin(one.header.imported))
+        if one.method not in found and (changed or spec.variant):
             options = ", ".join(f"{key}={value}" for key, value in changed.items()) or "its defaults"
-            of = f"{label(spec['method'])} " if spec.get("variant") else ""
+            of = f"{label(spec.method)} " if spec.variant else ""
             found[one.method] = f"{of}with {options}"
     return [(method, found[method]) for method in in_order(found)]
 

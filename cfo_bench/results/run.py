@@ -242,6 +242,10 @@ class Run:
         """The run without what is large, so that thousands fit into memory."""
         return replace(self, stored=None, parsed=None)
 
+    def digested(self) -> Run:
+        """The run with the digest of its trials in their place, for a report on thousands of runs."""
+        return replace(self, stored=self.digest, parsed=None)
+
     def is_same_as(self, other: Run) -> bool:
         """Whether both traces have the same content, wherever they are."""
         first, second = (

@@ -6,19 +6,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import chain
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 
-from cfo_bench.errors import MissingPackageError, SpaceError, TraceError
+from cfo_bench.errors import MissingPackageError, TraceError
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Configs, Digest, Steps
-from cfo_bench.report.reading.packed_steps import PackedConfigs
-from cfo_bench.results.trace import lines_of
+from cfo_bench.results.digest import Incumbents
+from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Categorical, Param, Space, is_fixed
 
 # --- fanova ----------------------------------------------------------------------------------------
@@ -65,7 +62,7 @@ def require_optuna() -> None:
         raise MissingPackageError("--importance", "optuna", "pip install 'cfo-bench[baselines]'")
 
 
-def importance(runs: Sequence[Digest], most: int = MOST_TRIALS) -> Importance | None:
+def importance(runs: Sequence[Run], most: int = MOST_TRIALS) -> Importance | None:
     """The importances on one task, from the trials of all methods and folds together.
 
     Of more than `most` trials samples are taken. None with fewer than FEWEST_TRIALS that have a loss, and if
@@ -104,28 +101,26 @@ def _sample(trials: Sequence[_Scored], most: int, rng: np.random.Generator) -> S
     return [trials[at] for at in sorted(rng.choice(len(trials), most, replace=False))]
 
 
-def _read(one: Digest) -> tuple[Space, list[_Scored]] | None:
+def _read(run: Run) -> tuple[Space, list[_Scored]] | None:
     """The space of a run, and its trials on all rows that ended well and in time.
 
     A loss above the constant predictor's counts as that one: how bad a bad configuration is must not hide
     what makes a good one.
     """
     try:
-        found = lines_of(Path(one.path))
-        space = Space.from_json(found.header.get("space") or ()) if found else None
-    except (TraceError, SpaceError, LookupError, TypeError):
+        whole = read_run(run.path, parse_trials=True)
+    except TraceError:
         return None
-    if found is None or not space:
+    space = whole.header.search_space if whole else None
+    if whole is None or not space:
         return None
-    columns = (found.columns[name] for name in ("status", "loss", "ended", "rows", "config"))
-    train_rows = found.header["data"]["train_rows"]
+    train_rows = whole.header.data.train_rows
     return space, [
-        _Scored(config, min(float(loss), one.constant_loss))
-        for status, loss, ended, rows, config in zip(*columns, strict=True)
-        if status == "ok"
-        and loss is not None
-        and ended <= one.budget_seconds
-        and (rows is None or rows >= train_rows)
+        _Scored(trial.config, min(trial.loss, run.constant_loss))
+        for trial in whole.trials
+        if trial.loss is not None
+        and trial.ended <= run.budget_seconds
+        and (trial.rows is None or trial.rows >= train_rows)
     ]
 
 
@@ -220,22 +215,18 @@ def numeric_names(results: LearnerResults) -> tuple[list[str], list[str]]:
     types: dict[str, set[type]] = {}
     for runs in results.compared.values():
         for one in runs:
-            for name, own in _types(results.steps(one).configs):
-                types.setdefault(name, set()).update(own)
+            for name, value_types in _types(results.incumbents(one)):
+                types.setdefault(name, set()).update(value_types)
     numbers = [name for name, found in types.items() if found <= _NUMBERS]
     return numbers, [name for name in types if name not in numbers]
 
 
-def _types(configs: Sequence[dict[str, Any]]) -> Iterable[tuple[str, Iterable[type]]]:
+def _types(incumbents: Incumbents) -> Iterable[tuple[str, Iterable[type]]]:
     """The types of the values of each hyperparameter."""
-    if isinstance(configs, PackedConfigs):
-        return ((name, _NUMBERS) for name in configs.names)
-    if isinstance(configs, Configs):
-        if _NUMBERS.issuperset(map(type, chain.from_iterable(configs.rows))):
-            return ((name, _NUMBERS) for name in configs.names)
-        columns = zip(*configs.rows, strict=True)
-        return ((name, map(type, values)) for name, values in zip(configs.names, columns, strict=True))
-    return ((name, (type(value),)) for config in configs for name, value in config.items())
+    if incumbents.names is None:
+        return ((name, (type(value),)) for config in incumbents.configs for name, value in config.items())
+    columns = zip(*incumbents.rows, strict=True)
+    return ((name, map(type, values)) for name, values in zip(incumbents.names, columns, strict=False))
 
 
 def footprint(results: LearnerResults, method: str, names: Sequence[str]) -> Array:
@@ -248,7 +239,7 @@ def footprint(results: LearnerResults, method: str, names: Sequence[str]) -> Arr
     tasks: dict[str, list[Array]] = {}
     for (task, own), runs in results.compared.items():
         if own == method:
-            tracks = [_track(results.steps(one), one.budget_seconds, names) for one in runs]
+            tracks = [_track(results.incumbents(one), one.budget_seconds, names) for one in runs]
             if there := [track for track in tracks if track is not None]:
                 tasks[task] = there
     if not tasks:
@@ -268,22 +259,20 @@ def _median_of_known(tracks: Array) -> Array:
     return middle
 
 
-def _track(steps: Steps, budget_seconds: float, names: Sequence[str]) -> Array | None:
+def _track(incumbents: Incumbents, budget_seconds: float, names: Sequence[str]) -> Array | None:
     """A run's values at each of MOMENTS, NaN before its first incumbent; None for a run without any."""
-    if not steps.configs:
+    if not incumbents.seconds:
         return None
-    found = np.searchsorted(np.array(steps.seconds) / budget_seconds, MOMENTS, side="right")
-    begun = int((found == 0).sum())
+    count = np.searchsorted(np.array(incumbents.seconds) / budget_seconds, MOMENTS, side="right")
+    begun = int((count == 0).sum())
     track = np.full((len(MOMENTS), len(names)), np.nan)
     if begun < len(MOMENTS):
-        track[begun:] = _values(steps.configs, found[begun:] - 1, names)
+        track[begun:] = _values(incumbents, count[begun:] - 1, names)
     return track
 
 
-def _values(configs: Sequence[dict[str, Any]], places: Array, names: Sequence[str]) -> list[Any] | Array:
-    """The values of these hyperparameters in the configurations at these places, NaN where one lacks it."""
-    if isinstance(configs, PackedConfigs) and configs.names == names:
-        return configs.numbers[places]
-    if isinstance(configs, Configs) and configs.names == names:
-        return [configs.rows[at] for at in places]
-    return [[configs[at].get(name, np.nan) for name in names] for at in places]
+def _values(incumbents: Incumbents, places: Array, names: Sequence[str]) -> list[list[Any]]:
+    """The values of these hyperparameters in the incumbents at these places, NaN where one lacks it."""
+    configs = incumbents.configs
+    chosen = {place: configs[place] for place in set(places.tolist())}
+    return [[chosen[place].get(name, np.nan) for name in names] for place in places.tolist()]

@@ -15,20 +15,25 @@ from cfo_bench.report.contents import plural, some
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.ranking import Joint, best_first, joint, leaders
 from cfo_bench.report.numbers.scores import (
-    Run,
+    FoldSeed,
     TaskScores,
-    incumbents,
+    all_incumbents,
+    counting_incumbents,
     keep_most,
     over_folds,
-    run_steps,
     score_tasks,
-    validation_steps,
+    validation_incumbents,
 )
 from cfo_bench.report.numbers.significance import LEVEL, holm, least_p
-from cfo_bench.report.reading.digest import Digest, Steps, run_names
+from cfo_bench.report.reading.consistency import run_names
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.results.best_so_far import reaching_loss
-from cfo_bench.results.compared import NOT_COMPARED
+from cfo_bench.results.comparability import comparison_aspects
+from cfo_bench.results.digest import Incumbents
+from cfo_bench.results.run import NOT_COMPARED, Run
+
+# Two learners may differ in these.
+_SETTINGS_OF_A_LEARNER = ("threads", "parallel", "learner_options", "data.recording")
 
 # --- learner results -------------------------------------------------------------------------------
 
@@ -38,7 +43,7 @@ class LearnerResults:
     """One learner's runs. The other methods are compared with the `baseline`."""
 
     learner: str
-    digests: Sequence[Digest]
+    runs: Sequence[Run]
     baseline: str = "cfo"
     full_rows_only: bool = False
     references: Sequence[Reference] = ()  # published scores of others
@@ -46,12 +51,12 @@ class LearnerResults:
 
     @cached_property
     def scores(self) -> list[TaskScores]:
-        return score_tasks(self.digests, self.full_rows_only)
+        return score_tasks(self.runs, self.full_rows_only)
 
     @cached_property
     def methods(self) -> list[str]:
         """The methods that are compared, in the order of tables: all but references and studies."""
-        return in_order({one.method for one in self.digests} - set(NOT_COMPARED))
+        return in_order({one.method for one in self.runs} - set(NOT_COMPARED))
 
     @cached_property
     def best_first(self) -> list[str]:
@@ -69,18 +74,18 @@ class LearnerResults:
         return leaders(self.scores, self.baseline)
 
     @cached_property
-    def by_task(self) -> dict[str, list[Digest]]:
-        found: dict[str, list[Digest]] = {}
-        for one in self.digests:
+    def by_task(self) -> dict[str, list[Run]]:
+        found: dict[str, list[Run]] = {}
+        for one in self.runs:
             found.setdefault(one.task, []).append(one)
         return found
 
     @cached_property
-    def compared(self) -> dict[tuple[str, str], list[Digest]]:
+    def compared(self) -> dict[tuple[str, str], list[Run]]:
         """The runs that the means are over, by task and method; not of a method that is left out there."""
         shared = {(task.task, method): set(task.shared) for task in self.scores for method in task.compared}
-        found: dict[tuple[str, str], list[Digest]] = {}
-        for one in sorted(self.digests, key=lambda one: (one.fold, one.seed)):
+        found: dict[tuple[str, str], list[Run]] = {}
+        for one in sorted(self.runs, key=lambda one: (one.fold, one.seed)):
             if (one.fold, one.seed) in shared.get((one.task, one.method), ()):
                 found.setdefault((one.task, one.method), []).append(one)
         return found
@@ -90,18 +95,19 @@ class LearnerResults:
         return {task.task for task in self.scores if task.by_test}
 
     @cached_property
-    def _steps(self) -> dict[int, Steps]:
+    def _incumbents(self) -> dict[int, Incumbents]:
         return {
-            id(one): run_steps(one, self.full_rows_only, one.task in self._by_test) for one in self.digests
+            id(one): counting_incumbents(one, self.full_rows_only, one.task in self._by_test)
+            for one in self.runs
         }
 
-    def steps(self, one: Digest) -> Steps:
+    def incumbents(self, one: Run) -> Incumbents:
         """The incumbents of a run. Their losses are on the test part where the task is compared by it."""
-        return self._steps[id(one)]
+        return self._incumbents[id(one)]
 
-    def validation_steps(self, one: Digest) -> Steps:
+    def validation_incumbents(self, one: Run) -> Incumbents:
         """The same incumbents with their losses on the validation part."""
-        return validation_steps(one, self.full_rows_only, one.task in self._by_test)
+        return validation_incumbents(one, self.full_rows_only, one.task in self._by_test)
 
 
 # --- learner pairs ---------------------------------------------------------------------------------
@@ -175,9 +181,9 @@ class SideBySide:
 
 def by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
     """The tasks and methods that two learners or more have."""
-    runs: dict[tuple[str, str], dict[str, dict[Run, Digest]]] = {}
+    runs: dict[tuple[str, str], dict[str, dict[FoldSeed, Run]]] = {}
     for results in everyone if len(everyone) > 1 else ():
-        for one in results.digests:
+        for one in results.runs:
             if one.method in results.methods:
                 learners = runs.setdefault((one.task, one.method), {})
                 learners.setdefault(results.learner, {})[one.fold, one.seed] = one
@@ -209,9 +215,9 @@ def by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
 def _compared(
     task: str,
     method: str,
-    learners: Mapping[str, Mapping[Run, Digest]],
-    finals: Mapping[str, Mapping[Run, float | None]],
-    shared: Sequence[Run],
+    learners: Mapping[str, Mapping[FoldSeed, Run]],
+    finals: Mapping[str, Mapping[FoldSeed, float | None]],
+    shared: Sequence[FoldSeed],
 ) -> TaskOfLearners:
     first = next(iter(learners.values()))
     # A run without a result counts as the worse of the constant predictor and the worst other learner.
@@ -228,12 +234,12 @@ def _compared(
     return TaskOfLearners(
         task=task,
         method=method,
-        metric=first[shared[0]].metric,
+        metric=first[shared[0]].header.metric,
         over=over_folds(shared),
         losses=losses,
         runs=len(shared),
         failed={learner: sum(loss is None for loss in own.values()) for learner, own in finals.items()},
-        constant_loss=1.0 if first[shared[0]].problem == "regression" else _constant(first, shared),
+        constant_loss=1.0 if first[shared[0]].header.problem == "regression" else _constant(first, shared),
     )
 
 
@@ -263,32 +269,26 @@ def _sign_test(better: int, worse: int) -> float:
 
 
 def _finals(
-    results: LearnerResults, runs: Mapping[Run, Digest], shared: Sequence[Run]
-) -> dict[Run, float | None]:
+    results: LearnerResults, runs: Mapping[FoldSeed, Run], shared: Sequence[FoldSeed]
+) -> dict[FoldSeed, float | None]:
     """The final loss of each run; None if it has no result."""
-    return {run: next(iter(results.steps(runs[run]).losses[-1:]), None) for run in shared}
+    return {run: next(iter(results.incumbents(runs[run]).losses[-1:]), None) for run in shared}
 
 
-def _by_fold(losses: Mapping[Run, float]) -> tuple[float, ...]:
+def _by_fold(losses: Mapping[FoldSeed, float]) -> tuple[float, ...]:
     """The loss of each fold, the mean over its seeds."""
     folds = sorted({fold for fold, _ in losses})
     return tuple(fmean(loss for (fold, _), loss in losses.items() if fold == one) for one in folds)
 
 
-def _constant(runs: Mapping[Run, Digest], shared: Sequence[Run]) -> float:
+def _constant(runs: Mapping[FoldSeed, Run], shared: Sequence[FoldSeed]) -> float:
     return fmean({run[0]: runs[run].constant_loss for run in shared}.values())
 
 
-def _conditions(one: Digest) -> tuple[Any, ...]:
-    spec = one.header["spec"]
-    return (
-        one.budget_seconds,
-        one.metric,
-        spec.get("clock", "wall"),
-        spec.get("charge_method", False),
-        spec.get("validation", "fold"),
-        spec.get("n_folds", 10),
-        str(one.header["data"].get("sha256")),
+def _conditions(run: Run) -> tuple[Any, ...]:
+    """What runs of two learners must have in common to be compared."""
+    return tuple(
+        aspect.of(run.header) for aspect in comparison_aspects() if aspect.name not in _SETTINGS_OF_A_LEARNER
     )
 
 
@@ -297,14 +297,14 @@ def _conditions(one: Digest) -> tuple[Any, ...]:
 
 
 def uncounted_trials(results: LearnerResults) -> list[str]:
-    return [*_late(results.digests), *_untested(results)]
+    return [*_late(results.runs), *_untested(results)]
 
 
-def _late(digests: Sequence[Digest]) -> list[str]:
-    late = [one for one in digests if one.late]
+def _late(runs: Sequence[Run]) -> list[str]:
+    late = [one for one in runs if one.late_trials]
     if not late:
         return []
-    n = sum(one.late for one in late)
+    n = sum(one.late_trials for one in late)
     return [
         f"{plural(n, 'trial')} of {plural(len(late), 'run')} ended past the budget, with a loss that does "
         f"not count: {run_names(late)}"
@@ -316,9 +316,7 @@ def _untested(results: LearnerResults) -> list[str]:
     lines = []
     by_test = {task.task for task in results.scores if task.by_test}
     lacking = [
-        one
-        for one in results.digests
-        if one.header["spec"].get("validation") == "holdout" and _without_test(results, one)
+        one for one in results.runs if one.spec.validation == "holdout" and _without_test(results, one)
     ]
     partly = [one for one in lacking if one.task in by_test]
     if partly:
@@ -333,5 +331,5 @@ def _untested(results: LearnerResults) -> list[str]:
     return lines
 
 
-def _without_test(results: LearnerResults, one: Digest) -> int:
-    return incumbents(one, results.full_rows_only).test_scores.count(None)
+def _without_test(results: LearnerResults, one: Run) -> int:
+    return all_incumbents(one, results.full_rows_only).test_scores.count(None)

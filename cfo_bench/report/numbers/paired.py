@@ -17,10 +17,10 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.report.contents import plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import Run, TaskScores, over_folds
+from cfo_bench.report.numbers.scores import FoldSeed, TaskScores, over_folds
 from cfo_bench.report.numbers.significance import LEVEL, estimate, holm, least_p
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
+from cfo_bench.results.run import Run
 
 # All ways to flip the signs of so many differences are tried: 65,536.
 MOST_FOLDS = 16
@@ -57,7 +57,7 @@ class Paired:
 
 def paired(results: LearnerResults, task: TaskScores) -> list[Paired]:
     """One for each other method that shares a run with the baseline, in the order of tables."""
-    runs: dict[str, dict[Run, Digest]] = {}
+    runs: dict[str, dict[FoldSeed, Run]] = {}
     for one in results.by_task[task.task]:
         if one.method in results.methods:
             runs.setdefault(one.method, {})[one.fold, one.seed] = one
@@ -120,11 +120,11 @@ def _signs(n: int) -> Array:
     return signs
 
 
-def _losses(results: LearnerResults, pairs: Sequence[tuple[Digest, Digest]]) -> list[tuple[float, float]]:
+def _losses(results: LearnerResults, pairs: Sequence[tuple[Run, Run]]) -> list[tuple[float, float]]:
     """The final losses of both by fold, the mean over seeds."""
     by_fold: dict[int, list[tuple[float, float]]] = {}
     for one, other in pairs:
-        mine, theirs = (results.steps(run).losses[-1:] for run in (one, other))
+        mine, theirs = (results.incumbents(run).losses[-1:] for run in (one, other))
         # A run without a result counts as the worse of the constant predictor and the other method.
         worst = max([one.constant_loss, *mine, *theirs])
         by_fold.setdefault(one.fold, []).append(((mine or [worst])[0], (theirs or [worst])[0]))

@@ -20,7 +20,7 @@ from cfo_bench.metrics import METRICS
 from cfo_bench.report.numbers.running_time import Cell
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.reading.references import SCALED, Reference
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.run import Run
 
 # --- paper tables ----------------------------------------------------------------------------------
 
@@ -214,11 +214,11 @@ class Findings:
         return f"{rises} {together} (rank correlation {self.rank_correlation:.2f})"
 
 
-def points(trace: Trace) -> list[tuple[int, float, float]]:
+def points(run: Run) -> list[tuple[int, float, float]]:
     """(K, loss, cost) of the trials that have a loss, by K; the cost is the paper's, fit and validation."""
     found = sorted(
-        (trial.config["k"], trial.loss, trial.fit_seconds + trial.validate_seconds)
-        for trial in trace.trials
+        (int(trial.config["k"] or 0), trial.loss, trial.fit_seconds + trial.validate_seconds)
+        for trial in run.trials
         if trial.loss is not None
     )
     if not found:
@@ -226,8 +226,8 @@ def points(trace: Trace) -> list[tuple[int, float, float]]:
     return found
 
 
-def findings(trace: Trace) -> Findings:
-    ks, losses, costs = (list(values) for values in zip(*points(trace), strict=True))
+def findings(run: Run) -> Findings:
+    ks, losses, costs = (list(values) for values in zip(*points(run), strict=True))
     best = losses.index(min(losses))
     smooth = [median(losses[max(0, i - 2) : i + 3]) for i in range(len(losses))]
     start: int | None = len(smooth) - 1

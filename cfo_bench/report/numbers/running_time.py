@@ -16,8 +16,9 @@ import numpy as np
 from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import LEAST_SECONDS, MethodScores, TaskScores
-from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.results.best_so_far import reaching_loss
+from cfo_bench.results.digest import Incumbents
+from cfo_bench.results.run import Run
 
 # --- optimality cells ------------------------------------------------------------------------------
 # The optimality table of a task as in the paper, and scores in percent of the baseline's.
@@ -197,11 +198,11 @@ def summaries(found: Sequence[Factor]) -> list[Summary]:
     return [_summary(method, target, group) for (method, target), group in groups.items()]
 
 
-def _ways(results: LearnerResults, runs: Sequence[Sequence[Digest]]) -> list[tuple[float, float]]:
+def _ways(results: LearnerResults, runs: Sequence[Sequence[Run]]) -> list[tuple[float, float]]:
     """For each run (fold and seed) of the task, the loss at the start and the best of all methods."""
     ways = []
     for same in zip(*runs, strict=True):
-        steps = [found for one in same if (found := results.steps(one)).seconds]
+        steps = [found for one in same if (found := results.incumbents(one)).seconds]
         constant = same[0].constant_loss
         start = max((found.losses[0] for found in steps), default=constant)
         best = min((found.losses[-1] for found in steps), default=constant)
@@ -209,20 +210,20 @@ def _ways(results: LearnerResults, runs: Sequence[Sequence[Digest]]) -> list[tup
     return ways
 
 
-def _final(results: LearnerResults, one: Digest, otherwise: float) -> float:
+def _final(results: LearnerResults, one: Run, otherwise: float) -> float:
     """The final loss of a run, `otherwise` if it has no result."""
-    losses = results.steps(one).losses
+    losses = results.incumbents(one).losses
     return losses[-1] if losses else otherwise
 
 
-def _running_time(results: LearnerResults, runs: Sequence[Digest], goals: Sequence[float]) -> RunningTime:
-    times = [_time_to(results.steps(one), goal) for one, goal in zip(runs, goals, strict=True)]
+def _running_time(results: LearnerResults, runs: Sequence[Run], goals: Sequence[float]) -> RunningTime:
+    times = [_time_to(results.incumbents(one), goal) for one, goal in zip(runs, goals, strict=True)]
     spent = sum(one.budget_seconds if time is None else time for one, time in zip(runs, times, strict=True))
     reached = sum(time is not None for time in times)
     return RunningTime(spent / max(reached, 1), reached, len(runs))
 
 
-def _time_to(steps: Steps, loss: float) -> float | None:
+def _time_to(steps: Incumbents, loss: float) -> float | None:
     """When a run first had this loss or a lower one. On the test part a loss may rise again."""
     for second, own in zip(steps.seconds, steps.losses, strict=True):
         if own <= loss:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TypeVar, overload
 
+import msgspec
 import numpy as np
 
 from cfo_bench.metrics import METRIC_BOUNDS, METRIC_NAMES, METRICS, Array
 from cfo_bench.report.looks import in_order
 from cfo_bench.report.numbers.significance import Estimate, estimate, student_t_bound
-from cfo_bench.report.reading.digest import LARGEST_LOSS, Digest, Steps
-from cfo_bench.results.best_so_far import best_by_fold, reached_at, reaching_loss
-from cfo_bench.results.compared import CONSTANT, FOREST, NOT_COMPARED, stand_in
-from cfo_bench.results.trial_digest import tested
+from cfo_bench.results.best_so_far import best_by_fold, imputed, reached_at, reaching_loss
+from cfo_bench.results.digest import Incumbents
+from cfo_bench.results.run import CONSTANT, FOREST, LARGEST_LOSS, NOT_COMPARED, Run
 
 # --- joint -----------------------------------------------------------------------------------------
 # Which methods are compared together, where not all of them were run on everything.
@@ -102,7 +102,7 @@ class Curve:
         return Curve(self.seconds[keep], self.mean[keep], self.low[keep], self.high[keep], self.n_folds)
 
 
-def curve(runs: Sequence[Steps], folds: Sequence[int] | None = None) -> Curve | None:
+def curve(runs: Sequence[Incumbents], folds: Sequence[int] | None = None) -> Curve | None:
     """The curve of a method on one task; None when a run has no loss at all.
 
     `folds` has the fold of each run. Runs of one fold, which differ in their seed, are averaged first: the
@@ -127,52 +127,56 @@ def curve(runs: Sequence[Steps], folds: Sequence[int] | None = None) -> Curve | 
 # The losses of a run that count in a comparison.
 
 
-def incumbents(one: Digest, full_rows_only: bool) -> Steps:
+def all_incumbents(one: Run, full_rows_only: bool) -> Incumbents:
     """All incumbents of a run, with their losses on the validation part."""
-    return one.full if full_rows_only else one.steps
+    return one.digest.full_incumbents if full_rows_only else one.incumbents
 
 
-def validation_steps(one: Digest, full_rows_only: bool, by_test: bool) -> Steps:
+def validation_incumbents(one: Run, full_rows_only: bool, by_test: bool) -> Incumbents:
     """The incumbents that count, with their losses on the validation part.
 
     With `by_test`, those with a test score do.
     """
-    steps = incumbents(one, full_rows_only)
-    return _bounded(tested(steps) if by_test else steps)
+    steps = all_incumbents(one, full_rows_only)
+    return _bounded(steps.tested if by_test else steps)
 
 
-def run_steps(one: Digest, full_rows_only: bool, by_test: bool = False) -> Steps:
+def counting_incumbents(one: Run, full_rows_only: bool, by_test: bool = False) -> Incumbents:
     """The incumbents that count; with `by_test`, their losses are those on the test part."""
-    steps = validation_steps(one, full_rows_only, by_test)
+    steps = validation_incumbents(one, full_rows_only, by_test)
     if not by_test:
         return steps
-    to_loss = METRICS[one.metric].to_loss
+    to_loss = METRICS[one.header.metric].to_loss
     losses = [to_loss(score) for score in steps.test_scores if score is not None]
-    return _bounded(replace(steps, losses=losses))
+    return _bounded(msgspec.structs.replace(steps, losses=losses))
 
 
-def _bounded(steps: Steps) -> Steps:
+def _bounded(steps: Incumbents) -> Incumbents:
     if max(steps.losses, default=0.0) <= LARGEST_LOSS:
         return steps
-    return replace(steps, losses=[min(loss, LARGEST_LOSS) for loss in steps.losses])
+    return msgspec.structs.replace(steps, losses=[min(loss, LARGEST_LOSS) for loss in steps.losses])
 
 
-def is_by_test(digests: Sequence[Digest], full_rows_only: bool) -> bool:
+def is_by_test(runs: Sequence[Run], full_rows_only: bool) -> bool:
     """Whether the runs of a task are compared by test scores: they are if they have a holdout.
 
     Only if no incumbent at all has a test score, validation scores are compared.
     """
-    if not any(one.header["spec"].get("validation") == "holdout" for one in digests):
+    if not any(one.spec.validation == "holdout" for one in runs):
         return False
-    runs = [incumbents(one, full_rows_only) for one in digests if one.method not in NOT_COMPARED]
-    scores = [score for steps in runs for score in steps.test_scores]
+    scores = [
+        score
+        for run in runs
+        if run.method not in NOT_COMPARED
+        for score in all_incumbents(run, full_rows_only).test_scores
+    ]
     return not scores or any(score is not None for score in scores)
 
 
 # --- scores ----------------------------------------------------------------------------------------
 
 
-Run = tuple[int, int]  # fold and seed
+FoldSeed = tuple[int, int]
 
 # A shorter time can't be told from 0, so no factor is made of it.
 LEAST_SECONDS = 1e-3
@@ -236,7 +240,7 @@ class TaskScores:
     methods: Mapping[str, MethodScores]
     best_score: float | None  # scaled
     leaders: tuple[str, ...]  # the methods that reach the best score first; several if they tie
-    shared: tuple[Run, ...] = ()
+    shared: tuple[FoldSeed, ...] = ()
     constant_loss: float = math.nan  # mean over the folds
     clock: str = "wall"
     by_test: bool = False  # losses are on the test part, which no method has seen
@@ -303,7 +307,7 @@ class TaskScores:
         return replace(found, low=max(found.low, least), high=min(found.high, most))
 
 
-def over_folds(runs: Sequence[Run]) -> str:
+def over_folds(runs: Sequence[FoldSeed]) -> str:
     """Such as `3 folds (5 seeds averaged)`."""
     folds = len({fold for fold, _ in runs})
     seeds = max((sum(fold == one for one, _ in runs) for fold, _ in runs), default=0)
@@ -331,49 +335,49 @@ TIE_FACTOR = 1.1
 _SMALLEST_LOSS = 1e-100
 
 
-def score_tasks(digests: Sequence[Digest], full_rows_only: bool = False) -> list[TaskScores]:
+def score_tasks(runs: Sequence[Run], full_rows_only: bool = False) -> list[TaskScores]:
     """The scores of one learner's runs, one for each task, by the task's name."""
-    by_task: dict[str, list[Digest]] = {}
-    for one in digests:
+    by_task: dict[str, list[Run]] = {}
+    for one in runs:
         by_task.setdefault(one.task, []).append(one)
     return [score_task(runs, full_rows_only) for _, runs in sorted(by_task.items())]
 
 
-def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskScores:
-    """The scores of all methods on the one (learner, task) that the digests are of."""
+def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
+    """The scores of all methods on the one (learner, task) that the runs are of."""
     # The references may have had another budget.
-    first = next((one for one in digests if one.method not in NOT_COMPARED), digests[0])
-    by_method: dict[str, list[Digest]] = {}
-    for one in sorted(digests, key=lambda one: (one.method, one.fold, one.seed)):
+    first = next((one for one in runs if one.method not in NOT_COMPARED), runs[0])
+    by_method: dict[str, list[Run]] = {}
+    for one in sorted(runs, key=lambda one: (one.method, one.fold, one.seed)):
         by_method.setdefault(one.method, []).append(one)
     candidates = {method: runs for method, runs in by_method.items() if method not in NOT_COMPARED}
     kept, shared = keep_most({method: {_run(one) for one in runs} for method, runs in candidates.items()})
-    by_test = is_by_test(digests, full_rows_only)
+    by_test = is_by_test(runs, full_rows_only)
     found = {
         method: {
-            _run(one): run_steps(one, full_rows_only, by_test)
+            _run(one): counting_incumbents(one, full_rows_only, by_test)
             for one in candidates[method]
             if _run(one) in shared
         }
         for method in kept
     }
     constants = {_run(one): one.constant_loss for runs in candidates.values() for one in runs}
-    imputed = {
-        (method, run): stand_in([found[other][run] for other in kept if other != method], constants[run])
+    stand_ins = {
+        (method, run): imputed([found[other][run] for other in kept if other != method], constants[run])
         for method in kept
         for run in shared
         if not found[method][run].seconds
     }
     curves: dict[str, Curve | None] = dict.fromkeys(candidates)
-    whole: dict[str, dict[Run, Steps]] = {}
+    whole: dict[str, dict[FoldSeed, Incumbents]] = {}
     for method in kept:
         whole[method] = {
-            run: steps if steps.seconds else imputed[method, run] for run, steps in found[method].items()
+            run: steps if steps.seconds else stand_ins[method, run] for run, steps in found[method].items()
         }
         if any(steps.seconds for steps in found[method].values()):
             curves[method] = curve(list(whole[method].values()), [fold for fold, _ in whole[method]])
-    scale = _scale(first, digests, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
-    constant = _constant_loss(digests, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
+    scale = _scale(first, runs, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
+    constant = _constant_loss(runs, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
     losses = {method: float(one.mean[-1]) for method, one in curves.items() if one}
     target = min(losses.values(), default=None)
     threshold = None if target is None else reaching_loss(target, scale.zero_loss)
@@ -390,7 +394,7 @@ def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskS
             final_loss=final,
             final_score=None if final is None else scale.score(final),
             seconds_to_best=None if own is None or threshold is None else own.reached_at(threshold),
-            imputed=0 if own is None else sum((method, run) in imputed for run in shared),
+            imputed=0 if own is None else sum((method, run) in stand_ins for run in shared),
             runs=len(runs),
             is_compared=method in kept,
             counted_score=None if counted is None else scale.score(counted),
@@ -403,8 +407,8 @@ def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskS
     return TaskScores(
         learner=first.learner,
         task=first.task,
-        problem=first.problem,
-        metric=first.metric,
+        problem=first.header.problem,
+        metric=first.header.metric,
         budget_seconds=first.budget_seconds,
         scale=scale,
         methods=methods,
@@ -412,16 +416,16 @@ def score_task(digests: Sequence[Digest], full_rows_only: bool = False) -> TaskS
         leaders=_leaders(methods, found),
         shared=tuple(sorted(shared)),
         constant_loss=constant,
-        clock=first.header["spec"].get("clock", "wall"),
+        clock=first.spec.clock,
         by_test=by_test,
     )
 
 
-def _run(one: Digest) -> Run:
+def _run(one: Run) -> FoldSeed:
     return one.fold, one.seed
 
 
-def _by_fold(runs: Mapping[Run, Steps]) -> tuple[float, ...]:
+def _by_fold(runs: Mapping[FoldSeed, Incumbents]) -> tuple[float, ...]:
     """The final loss of each fold, the mean over its seeds."""
     return tuple(
         fmean(steps.losses[-1] for (fold, _), steps in runs.items() if fold == one)
@@ -430,13 +434,13 @@ def _by_fold(runs: Mapping[Run, Steps]) -> tuple[float, ...]:
 
 
 def _validation_and_test(
-    runs: Sequence[Digest], shared: set[Run], full_rows_only: bool
+    runs: Sequence[Run], shared: set[FoldSeed], full_rows_only: bool
 ) -> dict[str, tuple[float, ...]]:
     """The final losses of the same incumbents on both parts, by fold, where the comparison is by test scores.
 
     Runs without a result are left out of both.
     """
-    parts = {"validation_losses": validation_steps, "test_losses": run_steps}
+    parts = {"validation_losses": validation_incumbents, "test_losses": counting_incumbents}
     return {
         part: _by_fold(
             {
@@ -450,7 +454,7 @@ def _validation_and_test(
 
 
 def _leaders(
-    methods: Mapping[str, MethodScores], found: Mapping[str, Mapping[Run, Steps]]
+    methods: Mapping[str, MethodScores], found: Mapping[str, Mapping[FoldSeed, Incumbents]]
 ) -> tuple[str, ...]:
     """The methods that reach the best score first. Those tie whose time to it is close to the least.
 
@@ -477,17 +481,17 @@ def _leaders(
 
 
 def _scale(
-    first: Digest,
-    digests: Sequence[Digest],
-    by_method: Mapping[str, Sequence[Digest]],
+    first: Run,
+    runs: Sequence[Run],
+    by_method: Mapping[str, Sequence[Run]],
     shared: set[int],
     full_rows_only: bool,
     by_test: bool,
 ) -> ScoreScale:
-    if first.metric == "r2":
+    if first.header.metric == "r2":
         return ScoreScale("r2", 1.0, 0.0)
-    zero = _constant_loss(digests, by_method, shared, full_rows_only, by_test)
-    folds = {one.fold for one in digests if one.fold in shared or not shared}
+    zero = _constant_loss(runs, by_method, shared, full_rows_only, by_test)
+    folds = {one.fold for one in runs if one.fold in shared or not shared}
     forest = _final_by_fold(by_method.get(FOREST, ()), full_rows_only, by_test)
     if set(forest) >= folds:
         one = fmean(forest[fold] for fold in folds)
@@ -502,8 +506,8 @@ def _scale(
 
 
 def _constant_loss(
-    digests: Sequence[Digest],
-    by_method: Mapping[str, Sequence[Digest]],
+    runs: Sequence[Run],
+    by_method: Mapping[str, Sequence[Run]],
     shared: set[int],
     full_rows_only: bool,
     by_test: bool,
@@ -513,7 +517,7 @@ def _constant_loss(
     On the test part it is that of the method `constant`, if that was run on all folds: the loss in a trace's
     header is on the validation part.
     """
-    folds = {one.fold: one.constant_loss for one in digests if one.fold in shared or not shared}
+    folds = {one.fold: one.constant_loss for one in runs if one.fold in shared or not shared}
     if by_test:
         tested = _final_by_fold(by_method.get(CONSTANT, ()), full_rows_only, by_test)
         if set(tested) >= set(folds):
@@ -521,10 +525,10 @@ def _constant_loss(
     return fmean(folds.values())
 
 
-def _final_by_fold(runs: Sequence[Digest], full_rows_only: bool, by_test: bool) -> dict[int, float]:
+def _final_by_fold(runs: Sequence[Run], full_rows_only: bool, by_test: bool) -> dict[int, float]:
     found: dict[int, list[float]] = {}
     for one in runs:
-        steps = run_steps(one, full_rows_only, by_test)
+        steps = counting_incumbents(one, full_rows_only, by_test)
         if steps.losses:
             found.setdefault(one.fold, []).append(steps.losses[-1])
     return {fold: fmean(losses) for fold, losses in found.items()}

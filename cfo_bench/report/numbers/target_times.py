@@ -19,7 +19,8 @@ from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.numbers.significance import FEWEST_TASKS
-from cfo_bench.report.reading.digest import Digest, Steps
+from cfo_bench.results.digest import Incumbents
+from cfo_bench.results.run import Run
 
 # --- target times ----------------------------------------------------------------------------------
 
@@ -40,7 +41,7 @@ class Track:
     losses: Array  # infinity at first, then that of each
 
     @classmethod
-    def of(cls, steps: Steps, budget_seconds: float = math.inf) -> Track:
+    def of(cls, steps: Incumbents, budget_seconds: float = math.inf) -> Track:
         n = bisect_right(steps.seconds, budget_seconds)
         seconds, losses = [*steps.seconds[:n], math.inf], [math.inf, *steps.losses[:n]]
         return cls(np.array(seconds), np.array(losses, dtype=float))
@@ -112,7 +113,7 @@ def target_folds(results: LearnerResults) -> TargetFolds:
     folds: list[TargetFold] = []
     useless = []
     for task in results.joint.tasks:
-        by_fold: dict[int, dict[str, list[Digest]]] = {}
+        by_fold: dict[int, dict[str, list[Run]]] = {}
         for method in results.joint.methods:
             for one in results.compared[task.task, method]:
                 by_fold.setdefault(one.fold, {}).setdefault(method, []).append(one)
@@ -124,13 +125,13 @@ def target_folds(results: LearnerResults) -> TargetFolds:
     return TargetFolds(folds, useless)
 
 
-def _target_fold(results: LearnerResults, runs: Mapping[str, Sequence[Digest]]) -> TargetFold:
+def _target_fold(results: LearnerResults, runs: Mapping[str, Sequence[Run]]) -> TargetFold:
     first = next(iter(runs.values()))[0]
     tracks = {
-        method: [Track.of(results.steps(one), one.budget_seconds) for one in own]
+        method: [Track.of(results.incumbents(one), one.budget_seconds) for one in own]
         for method, own in runs.items()
     }
-    optima = {one.header.get("optimum") for own in runs.values() for one in own}
+    optima = {one.header.optimum for own in runs.values() for one in own}
     optimum = optima.pop() if len(optima) == 1 else None
     found = _found(tracks)
     best = float(optimum) if optimum is not None else found if math.isfinite(found) else first.constant_loss

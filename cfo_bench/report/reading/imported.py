@@ -1,4 +1,8 @@
-"""Imported runs beside measured ones: what their source does not tell is taken from those, and said."""
+"""Runs that are read otherwise than their trace has them: with a shorter budget, or imported ones.
+
+`cfo-bench report --budget` reads runs as if they had ended then. The source of an imported run may lack facts
+about it: these are taken from the measured runs beside it, and a notice reports that.
+"""
 
 from __future__ import annotations
 
@@ -12,83 +16,87 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import msgspec
+
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.metrics import METRICS
+from cfo_bench.records import RunStatus
 from cfo_bench.report.contents import plural, some
-from cfo_bench.report.reading.digest import Digest, State, digest_of, run_names
-from cfo_bench.report.reading.load import is_reference
-from cfo_bench.results.limits import finished_before
-from cfo_bench.results.shortening import shortened
-from cfo_bench.results.trace import lines_of
+from cfo_bench.report.reading.consistency import by_task, run_names
+from cfo_bench.results.limits import shortened
+from cfo_bench.results.run import Run, read_finished_part, read_run
+from cfo_bench.results.schema import Imported
 
-# --- shortening ------------------------------------------------------------------------------------
-# Reads runs as if they had had a shorter budget: `cfo-bench report --budget`.
+# --- a shorter budget -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """The runs as if they had ended sooner, and what a reader has to know of it."""
+    """The runs as if they had ended sooner, and notices about them."""
 
-    digests: list[Digest]
+    runs: list[Run]
     unreadable: list[str]  # a line for each trace that can't be read any more
     notices: list[str]
 
 
-def as_if_ended(digests: Sequence[Digest], budget_seconds: float) -> Shortened:
-    """The digests of runs as if each had ended at `budget_seconds`.
+def as_if_ended(runs: Sequence[Run], budget_seconds: float) -> Shortened:
+    """The runs as if each had ended at `budget_seconds`.
 
-    Only trials that ended by then count. Traces of runs with a longer budget are read again: what a digest
-    keeps is of the whole run. Runs with a shorter one are as they are; one that goes on with a longer budget
-    may have come that far. References are as they are: scores are scaled by what they came to. Left out are
-    runs whose method plans with its budget: it would have tried something else.
+    Only trials that ended by then count. Traces of runs with a longer budget are read again, since a digest
+    is of the whole run. Runs with a shorter budget are unchanged, and so are references, which scale the
+    scores whatever their budget was. Runs whose method plans with its budget are left out: it would have
+    asked for other trials.
     """
-    methods = [one for one in digests if not is_reference(one)]
-    planned = [one for one in methods if _is_long(one, budget_seconds) and one.header.get("knows_budget")]
-    gone = set(map(id, planned))
-    left = [one for one in digests if id(one) not in gone]
+    methods = [run for run in runs if not run.is_reference]
+    planned = [run for run in methods if _is_longer(run, budget_seconds) and run.header.knows_budget]
+    excluded = set(map(id, planned))
+    kept = [run for run in runs if id(run) not in excluded]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(partial(_shorter, budget_seconds=budget_seconds), left))
-    found = [answer for answer in answers if isinstance(answer, Digest)]
-    n_shorter = sum(answer is not one for answer, one in zip(answers, left, strict=True))
+        answers = list(pool.map(partial(_shortened_or_message, budget_seconds=budget_seconds), kept))
+    n_shortened = sum(answer is not run for answer, run in zip(answers, kept, strict=True))
     return Shortened(
-        found,
+        [answer for answer in answers if isinstance(answer, Run)],
         [answer for answer in answers if isinstance(answer, str)],
-        [*_told(n_shorter, len(methods), budget_seconds), *_planned(planned, budget_seconds)],
+        [
+            *_about_shortened(n_shortened, len(methods), budget_seconds),
+            *_about_planned(planned, budget_seconds),
+        ],
     )
 
 
-def _is_long(one: Digest, budget_seconds: float) -> bool:
-    """Whether its trace may hold more than a run with this budget has."""
-    return one.budget_seconds > budget_seconds or (one.goes_on and one.budget_seconds != budget_seconds)
+def _is_longer(run: Run, budget_seconds: float) -> bool:
+    """Whether its trace may contain more than a run with this budget."""
+    return run.budget_seconds > budget_seconds or (
+        run.is_being_extended and run.budget_seconds != budget_seconds
+    )
 
 
-def _shorter(one: Digest, budget_seconds: float) -> Digest | str | None:
-    if is_reference(one) or not _is_long(one, budget_seconds):
-        return one
-    path = Path(one.path)
+def _shortened_or_message(run: Run, budget_seconds: float) -> Run | str | None:
+    if run.is_reference or not _is_longer(run, budget_seconds):
+        return run
     try:
-        is_in_finished_part = one.goes_on and one.budget_seconds > budget_seconds
-        found = finished_before(path) if is_in_finished_part else lines_of(path)
+        is_in_finished_part = run.is_being_extended and run.budget_seconds > budget_seconds
+        whole = read_finished_part(run.path) if is_in_finished_part else read_run(run.path)
+        if whole is None:
+            return None
+        shorter = replace(shortened(whole, budget_seconds), is_being_extended=False).digested()
     except CfoBenchError as error:
         return str(error)
-    if found is None:
-        return None
-    shorter = digest_of(path, shortened(found, budget_seconds))
-    # A run that goes on, and has not come so far, stays one with the shorter budget that it had.
-    return shorter if shorter.state is State.DONE or not one.goes_on else one
+    # A run that is being extended, and has not come so far, keeps the shorter budget that it had.
+    return shorter if shorter.status is RunStatus.DONE or not run.is_being_extended else run
 
 
-def _told(n_shorter: int, n_runs: int, budget_seconds: float) -> list[str]:
-    if not n_shorter:
+def _about_shortened(n_shortened: int, n_runs: int, budget_seconds: float) -> list[str]:
+    if not n_shortened:
         return []
-    has = "had a longer budget and is" if n_shorter == 1 else "had longer budgets and are"
-    they = "it" if n_shorter == 1 else "they"
+    has = "had a longer budget and is" if n_shortened == 1 else "had longer budgets and are"
+    they = "it" if n_shortened == 1 else "they"
     return [
-        f"{n_shorter} of {plural(n_runs, 'run')} {has} read as if {they} had ended at {budget_seconds:g} s"
+        f"{n_shortened} of {plural(n_runs, 'run')} {has} read as if {they} had ended at {budget_seconds:g} s"
     ]
 
 
-def _planned(planned: Sequence[Digest], budget_seconds: float) -> list[str]:
+def _about_planned(planned: Sequence[Run], budget_seconds: float) -> list[str]:
     if not planned:
         return []
     return [
@@ -98,13 +106,12 @@ def _planned(planned: Sequence[Digest], budget_seconds: float) -> list[str]:
     ]
 
 
-# --- imported --------------------------------------------------------------------------------------
+# --- imported runs --------------------------------------------------------------------------------
 
-
-# Settings that an imported run is taken to share with the measured ones, where its source does not tell them.
+# Settings that an imported run is assumed to share with the measured ones, if its source does not state them.
 _SETTINGS = ("n_folds", "threads", "parallel", "learner_options")
-# What a difference in such settings would be called.
-_IN_WORDS = {
+# Facts that a source may lack, as a notice names them.
+_FACTS = {
     "budget_seconds": "budget",
     "n_folds": "folds",
     "threads": "threads",
@@ -112,142 +119,132 @@ _IN_WORDS = {
     "data": "data",
     "constant_loss": "loss of a constant prediction",
 }
+_CLOCKS = {
+    "virtual": "a virtual clock",
+    "durations": "those of its trials added up",
+    "trials": "each trial counts as one second",
+}
 
 
-def is_imported(one: Digest) -> bool:
-    return "imported" in one.header
+def origin(imported: Imported) -> str:
+    """The source of an imported run."""
+    return f"imported from {imported.format} ({Path(imported.source).name}, SHA-256 {imported.sha256[:12]}…)"
 
 
-def imported_clock(one: Digest) -> str:
-    """What its times are: `wall`, `virtual`, `durations` or `trials`."""
-    return str(one.header["imported"]["clock"])
+def lacks(run: Run, fact: str) -> bool:
+    """Whether the source of an imported run does not state a fact."""
+    return run.header.imported is not None and fact in run.header.imported.unknown
 
 
-def origin(one: Digest) -> str:
-    """Where an imported run is from."""
-    about = one.header["imported"]
-    return f"imported from {about['format']} ({Path(about['source']).name}, SHA-256 {about['sha256'][:12]}…)"
+def completed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """All runs, the imported ones with the facts that they lack; and notices about these."""
+    completed_runs: dict[Path, Run] = {}
+    notices: dict[tuple[str, str, tuple[str, ...]], list[list[Run]]] = {}
+    for on_task in by_task(runs).values():
+        measured = [run for run in on_task if not run.is_imported]
+        imported = [run for run in on_task if run.is_imported]
+        by_method: dict[str, list[Run]] = {}
+        for run in imported:
+            completed_runs[run.path] = _with_facts_of_others(run, measured, imported)
+            by_method.setdefault(run.method, []).append(completed_runs[run.path])
+        for method, of_method in by_method.items():
+            remarks = _remarks(of_method[0], bool(measured))
+            notices.setdefault((method, of_method[0].learner, remarks), []).append(of_method)
+    lines = [_notice(tasks, remarks) for (_, _, remarks), tasks in notices.items()]
+    return [completed_runs.get(run.path, run) for run in runs], lines
 
 
-def completed(digests: Sequence[Digest]) -> tuple[list[Digest], list[str]]:
-    """All runs, the imported ones with what they lack; and lines about these."""
-    groups: dict[tuple[str, str], list[Digest]] = {}
-    for one in digests:
-        groups.setdefault((one.learner, one.task), []).append(one)
-    made: dict[str, Digest] = {}
-    told: dict[tuple[str, str, tuple[str, ...]], list[list[Digest]]] = {}
-    for group in groups.values():
-        measured = [one for one in group if not is_imported(one)]
-        imported = [one for one in group if is_imported(one)]
-        by_method: dict[str, list[Digest]] = {}
-        for one in imported:
-            made[one.path] = _with_what_others_tell(one, measured, imported)
-            by_method.setdefault(one.method, []).append(made[one.path])
-        for method, own in by_method.items():
-            about = method, own[0].learner, _remarks(own[0], bool(measured))
-            told.setdefault(about, []).append(own)
-    lines = [_line(by_task, remarks) for (_, _, remarks), by_task in told.items()]
-    return [made.get(one.path, one) for one in digests], lines
-
-
-def _with_what_others_tell(one: Digest, measured: Sequence[Digest], imported: Sequence[Digest]) -> Digest:
-    unknown = set(one.header["imported"]["unknown"])
-    if "budget_seconds" in unknown:
+def _with_facts_of_others(run: Run, measured: Sequence[Run], imported: Sequence[Run]) -> Run:
+    if lacks(run, "budget_seconds"):
         # Beside measured methods it has their budget; by itself no trial of it is cut off.
-        methods = [other for other in measured if not is_reference(other)]
-        budget = _most(methods, lambda other: other.budget_seconds)
-        one = _with_budget(one, budget or max(other.budget_seconds for other in imported))
-    if "constant_loss" in unknown:
+        methods = [other for other in measured if not other.is_reference]
+        budget = _most_frequent(methods, lambda other: other.budget_seconds)
+        run = _with_budget(run, budget or max(other.budget_seconds for other in imported))
+    header = run.header
+    if lacks(run, "constant_loss"):
         known = [other for other in (*measured, *imported) if not lacks(other, "constant_loss")]
-        same_fold = [other.constant_loss for other in known if other.fold == one.fold]
+        same_fold = [other.constant_loss for other in known if other.fold == run.fold]
         constants = same_fold or [other.constant_loss for other in known]
         worst = max(other.constant_loss for other in imported)
-        one = replace(one, constant_loss=fmean(constants) if constants else worst)
-    if not measured:
-        return one
-    settings = {name: _setting(measured, name) for name in _SETTINGS if name in unknown}
-    header = {**one.header, "spec": {**one.header["spec"], **settings}}
-    if "data" in unknown:
-        told = _most(measured, lambda other: other.header["data"].get("sha256"))
-        recording = _most(measured, lambda other: other.header["data"].get("recording"))
-        header["data"] = {**header["data"], "sha256": told, **({"recording": recording} if recording else {})}
-    return replace(one, header=header)
+        header = msgspec.structs.replace(header, constant_loss=fmean(constants) if constants else worst)
+    if measured:
+        settings = {name: _setting(measured, name) for name in _SETTINGS if lacks(run, name)}
+        header = msgspec.structs.replace(header, spec=replace(header.spec, **settings))
+        if lacks(run, "data"):
+            data = {
+                "sha256": _most_frequent(measured, lambda other: other.header.data.sha256),
+                "recording": _most_frequent(measured, lambda other: other.header.data.recording),
+            }
+            known_data = {name: value for name, value in data.items() if value}
+            header = msgspec.structs.replace(header, data=msgspec.structs.replace(header.data, **known_data))
+    return replace(run, header=header)
 
 
-_DEFAULTS: dict[str, Any] = {"n_folds": 10, "threads": 1, "parallel": 1, "learner_options": {}}
+def _setting(measured: Sequence[Run], name: str) -> Any:
+    return _most_frequent(measured, lambda other: getattr(other.spec, name))
 
 
-def _setting(measured: Sequence[Digest], name: str) -> Any:
-    return _most(measured, lambda other: other.header["spec"].get(name, _DEFAULTS[name]))
-
-
-def lacks(one: Digest, what: str) -> bool:
-    """Whether the source of an imported run does not tell something."""
-    return is_imported(one) and what in one.header["imported"]["unknown"]
-
-
-def _most(runs: Iterable[Digest], of: Callable[[Digest], Any]) -> Any:
+def _most_frequent(runs: Iterable[Run], value_of: Callable[[Run], Any]) -> Any:
     """The most frequent value; None without a run."""
-    values = [of(one) for one in runs]
+    values = [value_of(run) for run in runs]
     if not values:
         return None
     (text, _), *_ = Counter(map(repr, values)).most_common(1)
     return next(value for value in values if repr(value) == text)
 
 
-def _with_budget(one: Digest, budget_seconds: float) -> Digest:
-    """The run with another budget: what it found later does not count."""
-    if budget_seconds == one.budget_seconds:
-        return one
-    path = Path(one.path)
+def _with_budget(run: Run, budget_seconds: float) -> Run:
+    """The run with another budget: later results don't count."""
+    if budget_seconds == run.budget_seconds:
+        return run
     try:
-        found = lines_of(path)
+        whole = read_run(run.path)
+        return run if whole is None else shortened(whole, budget_seconds).digested()
     except CfoBenchError:  # changed since it was read
-        return one
-    return one if found is None else digest_of(path, shortened(found, budget_seconds))
+        return run
 
 
-def _line(by_task: Sequence[Sequence[Digest]], remarks: Sequence[str]) -> str:
-    """What a reader has to know of an imported method: the same on all these tasks, each with its runs."""
-    one = by_task[0][0]
-    sources = list(dict.fromkeys(origin(own[0]) for own in by_task))
-    more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-    tasks = some([own[0].task for own in by_task])
-    came_to = _result(by_task[0]) if len(by_task) == 1 and imported_clock(one) != "wall" else []
-    return "; ".join(
-        [f"{one.method} on {tasks} with {one.learner} is {sources[0]}{more}", *remarks, *came_to]
+def _notice(tasks: Sequence[Sequence[Run]], remarks: Sequence[str]) -> str:
+    """The notice about an imported method; the same on all these tasks, each with its runs."""
+    run = tasks[0][0]
+    sources = list(
+        dict.fromkeys(origin(runs[0].header.imported) for runs in tasks if runs[0].header.imported)
     )
+    more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+    names = some([runs[0].task for runs in tasks])
+    result = [_result(tasks[0])] if len(tasks) == 1 and _imported_clock(run) != "wall" else []
+    return "; ".join([f"{run.method} on {names} with {run.learner} is {sources[0]}{more}", *remarks, *result])
 
 
-def _remarks(one: Digest, has_company: bool) -> tuple[str, ...]:
-    assumed = [words for name, words in _IN_WORDS.items() if lacks(one, name)]
-    parts = []
-    if imported_clock(one) != "wall":
-        parts.append(
-            f"its times are not real seconds ({_CLOCKS.get(imported_clock(one), 'not known')}), so it is "
-            "never compared with measured runs"
+def _imported_clock(run: Run) -> str:
+    """The unit of its times: `wall`, `virtual`, `durations` or `trials`."""
+    return run.header.imported.clock if run.header.imported else ""
+
+
+def _remarks(run: Run, has_measured: bool) -> tuple[str, ...]:
+    assumed = [fact for name, fact in _FACTS.items() if lacks(run, name)]
+    clock = _imported_clock(run)
+    remarks = []
+    if clock != "wall":
+        remarks.append(
+            f"its times are not real seconds ({_CLOCKS.get(clock, 'not known')}), so it is never compared "
+            "with measured runs"
         )
-    elif assumed and has_company:
-        parts.append(
-            f"its source does not tell its {', '.join(assumed)}: they are taken as those of the other runs"
+    elif assumed and has_measured:
+        remarks.append(
+            f"its source does not state its {', '.join(assumed)}: they are assumed to be those of the other "
+            "runs"
         )
     elif assumed:
-        parts.append(f"its source does not tell its {', '.join(assumed)}")
-    if lacks(one, "method_seconds"):
-        parts.append("what the method itself took is not known, and counts as idle or as training")
-    return tuple(parts)
+        remarks.append(f"its source does not state its {', '.join(assumed)}")
+    if lacks(run, "method_seconds"):
+        remarks.append("the time of the method itself is not known, and counts as idle or as training")
+    return tuple(remarks)
 
 
-def _result(own: Sequence[Digest]) -> list[str]:
-    """What it came to on a task: no table has it if it is not compared."""
-    best = min((run.steps.losses[-1] for run in own if run.steps.losses), default=None)
-    metric = own[0].metric
-    score = "nothing" if best is None else f"{metric} {METRICS[metric].to_score(best):.5g}"
-    return [f"it came to {score} in {max(run.trials for run in own)} trials"]
-
-
-_CLOCKS = {
-    "virtual": "a virtual clock",
-    "durations": "those of its trials added up",
-    "trials": "each trial counts as one second",
-}
+def _result(runs: Sequence[Run]) -> str:
+    """Its result on a task: no table has it if it is not compared."""
+    best = min((run.incumbents.losses[-1] for run in runs if run.incumbents.losses), default=None)
+    metric = runs[0].header.metric
+    score = "no result" if best is None else f"{metric} {METRICS[metric].to_score(best):.5g}"
+    return f"it has {score} after {max(run.n_trials for run in runs)} trials"

@@ -1,4 +1,4 @@
-"""Reads results folders into digests. Files that can't be read are reported; no trace is read twice."""
+"""Reads the runs of results folders. A file that can't be read is reported and left out."""
 
 from __future__ import annotations
 
@@ -11,140 +11,124 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
-from cfo_bench.report.reading.digest import Digest, digest
-from cfo_bench.report.reading.digest_cache import DigestCache, stamp
-from cfo_bench.results.compared import CONSTANT, FOREST
-from cfo_bench.results.folder import TRACE_SUFFIX, run_files
-
-
-def is_reference(one: Digest) -> bool:
-    """Scores are scaled by what it came to, in whatever time."""
-    return one.method in (CONSTANT, FOREST)
+from cfo_bench.results.folder import run_files
+from cfo_bench.results.run import CONSTANT, FOREST, Run, read_finished_part, read_run
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which results are wanted; empty is all. The methods that scale the scores are always among them."""
+    """The runs to report; an empty filter selects all. The methods that scale the scores are always read."""
 
     learners: Sequence[str] = ()
     tasks: Sequence[str] = ()
     methods: Sequence[str] = ()
 
-    def takes(self, one: Digest) -> bool:
+    def contains(self, run: Run) -> bool:
         return all(
-            not wanted or name in wanted
-            for wanted, name in (
-                (self.learners, one.learner),
-                (self.tasks, one.task),
-                ((*self.methods, CONSTANT, FOREST) if self.methods else (), one.method),
+            not names or name in names
+            for names, name in (
+                (self.learners, run.learner),
+                (self.tasks, run.task),
+                ((*self.methods, CONSTANT, FOREST) if self.methods else (), run.method),
             )
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The digests, and a line for each file that is no trace or can't be read."""
+    """The runs, without their trials, and a line for each file that is no trace or can't be read."""
 
-    digests: list[Digest]
+    runs: list[Run]
     unreadable: list[str]
 
 
 def load(
     results: Path | Sequence[Path],
-    cache_file: Path | None = None,
     selection: Selection | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Loaded:
-    """The digests of every trace below `results`, one folder or several.
+    """The runs of every trace below `results`, one folder or several.
 
     `progress` is called with the number of traces read, and the number of all.
     """
-    selection = selection or Selection()
-    folders = [results] if isinstance(results, Path) else _each_once(results)
-    paths, unreadable = [], []
+    folders = [results] if isinstance(results, Path) else _different_folders(results)
+    paths: list[Path] = []
+    unreadable: list[str] = []
     for folder in folders:
-        found_there, not_there = trace_files(folder)
-        paths += found_there
-        unreadable += not_there
-    with no_garbage_collection():
-        cache = DigestCache(cache_file)
-    # Taken before the reading: a trace that grows meanwhile is read again the next time.
-    stamps = {path: stamp(path) for path in paths}
-    found = cache.unchanged(stamps)
-    fresh = [path for path in paths if path not in found]
-    read = len(found)
-    progress(read, len(paths))
+        traces, messages = trace_files(folder)
+        paths += traces
+        unreadable += messages
+    runs: list[Run] = []
+    progress(0, len(paths))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for path, answer in zip(fresh, pool.map(_digest_or_error, fresh), strict=True):
-            if isinstance(answer, str):
-                unreadable.append(answer)
-            else:
-                found[path] = answer
-            read += 1
-            progress(read, len(paths))
-    if fresh or len(cache) != len(found):
-        cache.write(stamps, found, fresh)
-    digests = [one for path in paths if (one := found.get(path)) is not None]
-    if not digests:
-        reason = unreadable[0] if unreadable else "no run has begun: its traces hold no header"
-        where = " and ".join(repr(str(folder)) for folder in folders)
-        raise UserError(f"no run in {where} can be reported: {reason}")
-    return Loaded(list(_selected(digests, selection)), unreadable)
+        for done, run in enumerate(pool.map(_run_or_message, paths), start=1):
+            if isinstance(run, str):
+                unreadable.append(run)
+            elif run is not None:
+                runs.append(run)
+            progress(done, len(paths))
+    if not runs:
+        reason = unreadable[0] if unreadable else "no run has started: no trace has a header"
+        names = " and ".join(repr(str(folder)) for folder in folders)
+        raise UserError(f"no run in {names} can be reported: {reason}")
+    return Loaded(_selected(runs, selection or Selection()), unreadable)
 
 
-def _each_once(folders: Sequence[Path]) -> list[Path]:
-    """Folders whose traces are all different files; a UserError where one lies inside another."""
-    found: dict[Path, Path] = {}
-    for folder in folders:
-        found.setdefault(Path(os.path.abspath(folder)), folder)
-    for one in found:
-        for other in found:
-            if one != other and one.is_relative_to(other):
-                raise UserError(f"{str(one)!r} lies inside {str(other)!r}: give one of the two")
-    return list(found.values())
+def _run_or_message(path: Path) -> Run | str | None:
+    """The run without its trials; None if it has not started; a message if its trace can't be read.
 
-
-def trace_files(results: Path) -> tuple[list[str], list[str]]:
-    """Every trace below `results`, in order; and a message for each that can't be read."""
-    listed = run_files(results)
-    paths = sorted(
-        str(results / f"{run_id}{TRACE_SUFFIX}")
-        for run_id, suffixes in listed.runs.items()
-        if TRACE_SUFFIX in suffixes
-    )
-    if not paths and not listed.unreadable:
-        raise UserError(
-            f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
-        )
-    return paths, listed.unreadable
-
-
-def _selected(digests: Sequence[Digest], selection: Selection) -> Iterator[Digest]:
-    kinds = (
-        ("learner", selection.learners, {one.learner for one in digests}),
-        ("task", selection.tasks, {one.task for one in digests}),
-        ("method", selection.methods, {one.method for one in digests}),
-    )
-    for kind, wanted, there in kinds:
-        for name in wanted:
-            if name not in there:
-                raise UnknownNameError(f"{kind} in these results", name, there)
-    chosen = [one for one in digests if selection.takes(one)]
-    if not any(one.method in selection.methods or not selection.methods for one in chosen):
-        raise UserError("no run has such a learner, task and method together: leave one of the filters out")
-    yield from chosen
-
-
-def _digest_or_error(path: str) -> Digest | str | None:
+    A run that had finished and is being resumed with other limits is read as it had finished.
+    """
     try:
-        return digest(Path(path))
+        run = read_run(path)
+        if run is not None and not run.is_finished:
+            run = read_finished_part(path) or run
+        return None if run is None else run.digested()
     except CfoBenchError as error:
         return str(error)
 
 
+def _different_folders(folders: Sequence[Path]) -> list[Path]:
+    """Each folder once; a UserError if one is inside another, since its traces would be read twice."""
+    by_place: dict[Path, Path] = {}
+    for folder in folders:
+        by_place.setdefault(Path(os.path.abspath(folder)), folder)
+    for inner in by_place:
+        for outer in by_place:
+            if inner != outer and inner.is_relative_to(outer):
+                raise UserError(f"{str(inner)!r} is inside {str(outer)!r}: give only one of them")
+    return list(by_place.values())
+
+
+def trace_files(results: Path) -> tuple[list[Path], list[str]]:
+    """Every trace below `results`, in order; and a message for each that can't be read."""
+    listed = run_files(results)
+    if not listed.traces and not listed.unreadable:
+        raise UserError(
+            f"no traces in {str(results)!r}: cfo-bench run writes them, as in --results {results}"
+        )
+    return listed.traces, listed.unreadable
+
+
+def _selected(runs: Sequence[Run], selection: Selection) -> list[Run]:
+    filters = (
+        ("learner", selection.learners, {run.learner for run in runs}),
+        ("task", selection.tasks, {run.task for run in runs}),
+        ("method", selection.methods, {run.method for run in runs}),
+    )
+    for kind, names, available in filters:
+        for name in names:
+            if name not in available:
+                raise UnknownNameError(f"{kind} in these results", name, available)
+    selected = [run for run in runs if selection.contains(run)]
+    if not any(run.method in selection.methods or not selection.methods for run in selected):
+        raise UserError("no run has such a learner, task and method together: leave one of the filters out")
+    return selected
+
+
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """While there are millions of objects that stay: to look through them again and again takes a second."""
+    """For code that makes millions of objects that stay: searching them for garbage takes seconds."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

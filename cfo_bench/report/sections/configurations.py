@@ -88,8 +88,8 @@ def section(results: LearnerResults) -> Section:
 
 def _cost_related(results: LearnerResults) -> list[str]:
     """The learner's cost-related hyperparameters that are numbers, in its order."""
-    found = dict.fromkeys(name for one in results.digests for name in one.cost_related)
-    configs = [results.steps(one).best_config for runs in results.compared.values() for one in runs]
+    found = dict.fromkeys(name for one in results.runs for name in one.header.cost_related or ())
+    configs = [results.incumbents(one).best_config for runs in results.compared.values() for one in runs]
     return [
         name
         for name in found
@@ -104,20 +104,20 @@ def _is_number(value: object) -> bool:
 
 def _best(results: LearnerResults) -> Table:
     found = [
-        (task, method, one, results.steps(one))
+        (task, method, one, results.incumbents(one))
         for (task, method), runs in sorted(results.compared.items())
         for one in runs
-        if results.steps(one).seconds
+        if results.incumbents(one).seconds
     ]
     names = list(dict.fromkeys(name for *_, steps in found for name in steps.best_config))
     is_tested = any(steps.test_scores[-1] is not None for *_, steps in found)
     rows: list[list[CellValue]] = []
     for task, method, one, steps in found:
-        loss = results.validation_steps(one).losses[-1]
-        scores = [METRICS[one.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
+        loss = results.validation_incumbents(one).losses[-1]
+        scores = [METRICS[one.header.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
         values = [steps.best_config.get(name) for name in names]
         seconds = steps.costs[-1], steps.overheads[-1]
-        run = task, method, one.fold, one.seed, METRIC_NAMES[one.metric]
+        run = task, method, one.fold, one.seed, METRIC_NAMES[one.header.metric]
         rows.append([*run, *scores, *values, *seconds, sum(seconds)])
     tested = ", and on the test part, which no method has seen" if is_tested else ""
     scores_of = ["validation_score", *(["test_score"] if is_tested else [])]

@@ -12,7 +12,6 @@ from cfo_bench.records import EndReason
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import COST_BIN_EDGES
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
     BOX_COLUMNS,
@@ -22,7 +21,8 @@ from cfo_bench.report.rendering.charts import (
     paint_boxes,
     values_in_words,
 )
-from cfo_bench.results.summary import PER_TRIAL, RoundTrips, round_trips
+from cfo_bench.results.digest import COST_BIN_EDGES
+from cfo_bench.results.summary import ROUND_TRIPS_PER_TRIAL, RoundTrips, round_trips
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -105,7 +105,7 @@ def _costs(results: LearnerResults) -> Table:
     """The mean cost in each bin, over the runs that have a trial in it."""
     rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
-        for at, column in enumerate(zip(*(one.cost_bins for one in runs), strict=True)):
+        for at, column in enumerate(zip(*(one.digest.cost_bins for one in runs), strict=True)):
             there = [cost for cost in column if cost is not None]
             if there:
                 edges = float(COST_BIN_EDGES[at]), float(COST_BIN_EDGES[at + 1])
@@ -151,7 +151,7 @@ def _shares_by_task(results: LearnerResults) -> Table:
             fmean(one.spent[kind] / all_ if all_ else 0.0 for one, all_ in zip(runs, whole, strict=True))
             for kind in ("method", "fit", "validate", "harness", "idle")
         ]
-        rows.append([task, method, *shares, fmean(one.dearer_share for one in runs), len(runs)])
+        rows.append([task, method, *shares, fmean(one.expensive_share for one in runs), len(runs)])
     return Table(
         "time-shares-by-task",
         "Where the time goes, task by task",
@@ -185,10 +185,7 @@ def _programs(results: LearnerResults) -> dict[str, RoundTrips]:
         method: [one for (_, name), found in results.compared.items() if name == method for one in found]
         for method in results.methods
     }
-    found = {
-        method: round_trips((one.header, one.trials, sum(one.spent.values())) for one in own)
-        for method, own in runs.items()
-    }
+    found = {method: round_trips(own) for method, own in runs.items()}
     return {method: trips for method, trips in found.items() if trips is not None}
 
 
@@ -205,7 +202,7 @@ def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
         "the time, which is part of the overhead (mean over runs); and the command.",
         ("method", "round_trip_seconds", "round_trips_a_trial", "share_of_time", "command"),
         [
-            [method, trips.seconds, PER_TRIAL, trips.share, trips.command]
+            [method, trips.seconds, ROUND_TRIPS_PER_TRIAL, trips.share, trips.command]
             for method, trips in programs.items()
         ],
     )
@@ -231,11 +228,11 @@ def _budget(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for method in results.methods:
         runs = [one for (_, name), found in results.compared.items() if name == method for one in found]
-        full = [one for one in runs if one.end_reason == EndReason.BUDGET]
-        shares = [one.elapsed / one.budget_seconds for one in full]
-        over = max((one.elapsed - one.budget_seconds for one in full), default=None)
+        full = [one for one in runs if one.end and one.end.reason is EndReason.BUDGET]
+        shares = [one.measured_seconds / one.budget_seconds for one in full]
+        over = max((one.measured_seconds - one.budget_seconds for one in full), default=None)
         spread = [min(shares), median(shares), max(shares)] if shares else [None] * 3
-        rows.append([method, len(runs), len(full), *spread, over, sum(one.trials for one in runs)])
+        rows.append([method, len(runs), len(full), *spread, over, sum(one.n_trials for one in runs)])
     return Table(
         "budget-kept",
         "How exactly the budget was kept",

@@ -32,7 +32,7 @@ def section(results: LearnerResults) -> Section | None:
     found: dict[str, Importance] = {}
     missing = []
     for task in results.scores:
-        runs = [one for one in results.digests if one.task == task.task and one.method in results.methods]
+        runs = [one for one in results.runs if one.task == task.task and one.method in results.methods]
         own = importance(runs)
         if own is None:
             missing.append(task.task)

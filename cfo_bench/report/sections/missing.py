@@ -6,9 +6,8 @@ from collections import Counter
 
 from cfo_bench.report.contents import CellValue, Section, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import MethodScores, Run, incumbents
-from cfo_bench.report.reading.digest import Digest
-from cfo_bench.results.compared import NOT_COMPARED
+from cfo_bench.report.numbers.scores import FoldSeed, MethodScores, all_incumbents
+from cfo_bench.results.run import NOT_COMPARED, Run
 
 NOT_RUN = "not finished, or not run"
 NO_RESULT = "no result: counted as the constant predictor or the worst other method, whichever is worse"
@@ -53,33 +52,33 @@ def section(results: LearnerResults) -> Section:
     )
 
 
-def _verdict(results: LearnerResults, one: Digest, found: MethodScores, shared: set[Run]) -> str:
+def _verdict(results: LearnerResults, one: Run, found: MethodScores, shared: set[FoldSeed]) -> str:
     """What is the matter with a run of a method; empty: nothing."""
     if not found.is_compared:
         return LEFT_OUT
     if (one.fold, one.seed) not in shared:
         return NOT_SHARED
-    if results.steps(one).seconds:
+    if results.incumbents(one).seconds:
         return ""
     return NO_MEAN if found.has_failed else NO_RESULT
 
 
-def _why(results: LearnerResults, one: Digest) -> str | None:
+def _why(results: LearnerResults, one: Run) -> str | None:
     """Why a run has no result; None if it has one."""
-    if results.steps(one).seconds:
+    if results.incumbents(one).seconds:
         return None
-    if incumbents(one, results.full_rows_only).seconds:
+    if all_incumbents(one, results.full_rows_only).seconds:
         return "no incumbent has a test score"
-    return ", ".join(f"{n} {status}" for status, n in one.statuses.items()) or "no trial ended"
+    return ", ".join(f"{n} {status}" for status, n in one.digest.statuses.items()) or "no trial ended"
 
 
 def _trials(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        own = [one for one in results.digests if one.method == method]
+        own = [one for one in results.runs if one.method == method]
         counts = Counter[str]()
         for one in own:
-            counts.update(one.statuses)
+            counts.update(one.digest.statuses)
         rows.append([method, len(own), *(counts[status] for status in ("ok", "timeout", "memory", "failed"))])
     return Table(
         "trials",

@@ -12,9 +12,7 @@ from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import findings, points
 from cfo_bench.report.rendering import style
-from cfo_bench.results import trace
-from cfo_bench.results.compared import STUDY
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.run import STUDY, Run, read_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -26,10 +24,10 @@ def section(results: LearnerResults) -> Section | None:
     """None if there is no study of nearest neighbours among the runs."""
     figures, warnings = [], []
     rows: list[list[CellValue]] = []
-    for one in sorted(results.digests, key=lambda one: (one.task, one.fold, one.seed)):
+    for one in sorted(results.runs, key=lambda one: (one.task, one.fold, one.seed)):
         if one.method != STUDY or one.learner != "knn":
             continue
-        study = trace.read(Path(one.path))
+        study = read_run(one.path)
         try:
             if study is None:
                 raise TraceError("its trace is gone")
@@ -61,23 +59,22 @@ def section(results: LearnerResults) -> Section | None:
     )
 
 
-def figure_of(study: Trace) -> Figure:
+def figure_of(study: Run) -> Figure:
     """Loss and cost of one study, for every K."""
-    spec = study.header["spec"]
-    task, fold = spec["task"], spec["fold"]
+    task, fold = study.task, study.fold
     table = Table(
-        f"neighbours-{task}-fold-{fold}-seed-{spec['seed']}",
+        f"neighbours-{task}-fold-{fold}-seed-{study.seed}",
         f"Loss and cost against K on {task}, fold {fold}",
         "One row for each K: the validation loss, and the seconds to train and validate.",
         ("task", "fold", "k", "loss", "seconds"),
         [[task, fold, *point] for point in points(study)],
     )
-    loss = f"validation loss, {LOSS_NAMES[study.header['metric']]}"
+    loss = f"validation loss, {LOSS_NAMES[study.header.metric]}"
     drawing = partial(draw, table, f"{task}, fold {fold}", loss)
     return Figure(table.name, table.title, f"{findings(study)}.", (table,), drawing)
 
 
-def save_beside(study: Trace, path: Path) -> list[Path]:
+def save_beside(study: Run, path: Path) -> list[Path]:
     """Writes the figure of a study beside its trace, as PNG and as PDF."""
     files = [path.with_suffix(suffix) for suffix in (".png", ".pdf")]
     canvas = figure_of(study).draw()

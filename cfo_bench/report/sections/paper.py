@@ -46,7 +46,7 @@ def section(results: LearnerResults) -> Section | None:
 
 def _paper_names(results: LearnerResults) -> dict[str, str]:
     """What the paper calls each task: a recording says which of the paper's data it is of."""
-    return {one.task: one.header["data"].get("paper_task", one.task) for one in results.digests}
+    return {one.task: one.header.data.paper_task or one.task for one in results.runs}
 
 
 def _recorded(results: LearnerResults, learner: str) -> str:

@@ -93,7 +93,7 @@ def curves_name(task: str) -> str:
 def curve_table(results: LearnerResults, task: TaskScores) -> Table:
     """The points of a task's curves, as many as can be seen. A curve ends when the task's last run does."""
     runs = [one for (name, _), found in results.compared.items() if name == task.task for one in found]
-    end = min(task.budget_seconds, max((one.elapsed for one in runs), default=0.0))
+    end = min(task.budget_seconds, max((one.measured_seconds for one in runs), default=0.0))
     rows: list[list[CellValue]] = []
     for method in results.methods:
         found = task.methods.get(method)
@@ -119,7 +119,7 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
     """The paper's six; in place of one that is missing, the smallest or largest of its kind, else any."""
-    about = {one.task: (one.problem, one.header["data"].get("rows") or 0) for one in results.digests}
+    about = {one.task: (one.header.problem, one.header.data.rows or 0) for one in results.runs}
     by_key = {re.sub("[^a-z0-9]", "", task.lower()): task for task in tasks}
     slots: list[str | None] = [by_key.get(key) for key, _, _ in _CHOSEN]
     for at, (_, problem, size) in enumerate(_CHOSEN):

@@ -11,17 +11,18 @@ import orjson
 from cfo_bench.registry import label
 from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Digest
-from cfo_bench.report.reading.imported import is_imported, lacks, origin
+from cfo_bench.report.reading.imported import lacks, origin
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import Build, Machine
 
 # What the traces say of one thing, by the names of the columns.
 Facts = dict[str, CellValue]
 
 
 def section(results: LearnerResults) -> Section:
-    digests = sorted(results.digests, key=lambda one: one.path)
+    runs = sorted(results.runs, key=lambda one: one.path)
     # Those of an imported run are not known.
-    measured = [one for one in digests if not is_imported(one)] or digests
+    measured = [one for one in runs if not one.is_imported] or runs
     machines = _counted(measured, _machine)
     versions = _counted(measured, _versions)
     warnings = []
@@ -41,74 +42,74 @@ def section(results: LearnerResults) -> Section:
                 "settings",
                 "Settings",
                 "One row for each method and its settings.",
-                _counted(digests, _settings),
+                _counted(runs, _settings),
             ),
             _table(
                 "data",
                 "Data",
                 "One row for each task; the hash is of the data as it was read.",
-                _counted(digests, _data),
+                _counted(runs, _data),
             ),
         ),
         warnings=tuple(warnings),
     )
 
 
-def _machine(one: Digest) -> Facts:
-    machine = one.header.get("machine", {})
+def _machine(one: Run) -> Facts:
+    machine = one.header.machine or Machine()
     return {
-        "node": machine.get("node"),
-        "cpu": machine.get("cpu"),
-        "cores": machine.get("cores"),
-        "memory_mb": machine.get("memory_mb"),
-        "os": machine.get("os"),
+        "node": machine.node,
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        "memory_mb": machine.memory_mb,
+        "os": machine.os,
     }
 
 
-def _versions(one: Digest) -> Facts:
-    ours = one.header.get("cfo_bench", {})
-    commit = ours.get("commit")
+def _versions(one: Run) -> Facts:
+    ours = one.header.cfo_bench or Build()
+    commit = ours.commit
     return {
-        "cfo-bench": ours.get("version"),
+        "cfo-bench": ours.version or None,
         "commit": commit[:10] if commit else None,
-        "python": one.header.get("python"),
-        **dict(sorted(one.header.get("packages", {}).items())),
+        "python": one.header.python,
+        **dict(sorted((one.header.packages or {}).items())),
     }
 
 
-def _settings(one: Digest) -> Facts:
-    spec = one.header["spec"]
+def _settings(one: Run) -> Facts:
+    spec = one.spec
     return {
         "method": one.method,
-        "variant_of": label(spec["method"]) if spec.get("variant") else None,
+        "variant_of": label(spec.method) if spec.variant else None,
         "budget_seconds": one.budget_seconds,
-        "max_trials": spec.get("max_trials"),
-        "parallel": spec.get("parallel", 1),
-        "threads": spec.get("threads", 1),
-        "memory_mb": spec.get("memory_mb"),
-        "clock": spec.get("clock"),
-        "charge_method": spec.get("charge_method"),
-        "validation": spec.get("validation"),
+        "max_trials": spec.max_trials,
+        "parallel": spec.parallel,
+        "threads": spec.threads,
+        "memory_mb": spec.memory_mb,
+        "clock": spec.clock,
+        "charge_method": spec.charge_method,
+        "validation": spec.validation,
         "seed": one.seed,
-        "options": _in_words(spec.get("options", {})),
-        "learner_options": _in_words(spec.get("learner_options", {})),
-        **({"origin": origin(one)} if is_imported(one) else {}),
+        "options": _in_words(spec.options),
+        "learner_options": _in_words(spec.learner_options),
+        **({"origin": origin(one.header.imported)} if one.header.imported else {}),
     }
 
 
-def _data(one: Digest) -> Facts:
-    data = one.header["data"]
+def _data(one: Run) -> Facts:
+    data = one.header.data
     return {
         "task": one.task,
-        "problem": one.problem,
-        "metric": one.metric,
-        "rows": data.get("rows"),
-        "features": data.get("features"),
-        "classes": data.get("classes"),
-        "source": data.get("source"),
-        "folds": data.get("folds"),
-        "sha256": "not known: imported" if lacks(one, "data") else data.get("sha256"),
-        "recording": data.get("recording"),
+        "problem": one.header.problem.value,
+        "metric": one.header.metric,
+        "rows": data.rows,
+        "features": data.features,
+        "classes": data.classes,
+        "source": data.source,
+        "folds": data.folds,
+        "sha256": "not known: imported" if lacks(one, "data") else data.sha256,
+        "recording": data.recording,
     }
 
 
@@ -116,11 +117,9 @@ def _in_words(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={orjson.dumps(value).decode()}" for key, value in options.items())
 
 
-def _counted(
-    digests: Sequence[Digest], of: Callable[[Digest], dict[str, CellValue]]
-) -> list[dict[str, CellValue]]:
+def _counted(runs: Sequence[Run], of: Callable[[Run], dict[str, CellValue]]) -> list[dict[str, CellValue]]:
     """Each different record once, in the order found, with the number of its runs."""
-    counts: Counter[tuple[tuple[str, CellValue], ...]] = Counter(tuple(of(one).items()) for one in digests)
+    counts: Counter[tuple[tuple[str, CellValue], ...]] = Counter(tuple(of(one).items()) for one in runs)
     return [{**dict(items), "runs": n} for items, n in counts.items()]
 
 
