@@ -184,7 +184,7 @@ class Settings:
     )
     charge_method: bool = setting(
         False, Flag(), "On the virtual clock, also count the seconds that the method itself takes.",
-        affects=_BOTH, plural="ways to charge the method",
+        affects=_BOTH, plural="values of charge_method",
     )
     # fmt: on
 

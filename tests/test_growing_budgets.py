@@ -391,13 +391,13 @@ class HalfGrown(NamedTuple):
 
     def compared(self, budget: float | None = None) -> tuple[dict[str, Digest], list[str]]:
         """The runs that a report would compare, by method, and its warnings."""
-        digests = load(self.results).digests
+        runs = load(self.results).runs
         if budget is not None:
-            shorter = as_if_ended(digests, budget)
+            shorter = as_if_ended(runs, budget)
             assert not shorter.unreadable
-            digests = shorter.digests
-        found = comparable(digests, budget)
-        return {one.method: one for one in found.digests}, found.warnings
+            runs = shorter.runs
+        found = comparable(runs, budget)
+        return {one.method: one for one in found.runs}, found.warnings
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_the_same_run_in_two_folders_is_counted_once_and_another_one_is_named(
 
     (same,) = [line for line in built.warnings if "there more than once" in line]
     assert same.startswith("2 runs are") and same.endswith("each is counted once: iris cfo fold 0, 1")
-    (other,) = [line for line in built.warnings if "is there twice" in line]
+    (other,) = [line for line in built.warnings if "exists twice" in line]
     assert "rs, fold 1" in other
     assert other.endswith("it is left out") and str(a) in other and str(b) in other
 

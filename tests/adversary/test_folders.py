@@ -75,7 +75,7 @@ def test_a_copy_of_a_trace_is_named_by_every_command(commands: Commands):
     for words in (["status"], ["report", "--format", "csv"], ["merge", "-o", "merged"]):
         result = commands(words[0], "results", *words[1:])
         no_stack_trace(result, 0)
-        [line] = [line for line in result.stderr.splitlines() if "is there twice" in line]
+        [line] = [line for line in result.stderr.splitlines() if "exists twice" in line]
         assert path.name in line and copy.name in line
 
 

@@ -60,7 +60,7 @@ def test_what_a_method_was_at_when_it_was_cut_off_is_its_own_time(
     assert end is not None and end.reason is EndReason.BUDGET
     asking, telling = end.cut_ask_seconds, end.cut_tell_seconds
     assert (asking > 1.0, telling > 1.0) == ((True, False) if method == "NeverAsks" else (False, True))
-    [found] = load(bench.results).digests
+    [found] = load(bench.results).runs
     # With two trials at once, the other evaluator may have one that the method was never told of.
     assert found.spent["method"] >= max(asking, telling)
     assert found.spent["harness"] + found.spent["idle"] < 0.1 * sum(found.spent.values())

@@ -374,12 +374,8 @@ def caches(case: Case, only: range | None) -> None:
         "a\0b", odd.LONG_NAME, "x/" * 3000, "index.html/x", "synthetic", ".cache/manifest.json",
         "assets/../../../outside/precious.txt",
     ]  # fmt: skip
-    if rng.random() < 0.6:
-        what, data = damage.manifest((cache / "manifest.json").read_bytes(), files, rng)
-        (cache / "manifest.json").write_bytes(data)
-    else:
-        what, data = damage.digests((cache / "digests").read_bytes(), rng)
-        (cache / "digests").write_bytes(data)
+    what, data = damage.manifest((cache / "manifest.json").read_bytes(), files, rng)
+    (cache / "manifest.json").write_bytes(data)
     case.done.inputs.append(what)
     case.report_it()
     if not (case.report / "own.txt").exists():
@@ -597,7 +593,7 @@ def pipes(case: Case, only: range | None) -> None:
             case.trace_path(2), case.results / "x.jsonl", case.results / "runs.plan",
             case.work / "suite.yaml", case.work / "tasks.yaml", case.work / "data" / "index.csv",
             case.work / "sales.csv", case.report / ".cache" / "manifest.json",
-            case.report / ".cache" / "digests", case.trace_path(2).with_suffix(".interrupted"),
+            case.trace_path(2).with_suffix(".interrupted"),
         ]
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)

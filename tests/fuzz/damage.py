@@ -331,13 +331,6 @@ def manifest(whole: bytes, names: Sequence[str], rng: random.Random) -> Damaged:
     return _json_or_bytes(row, rng)
 
 
-def digests(whole: bytes, rng: random.Random) -> Damaged:
-    """The report's memory of traces: mostly its first line, which says what code wrote it, stays."""
-    code = whole.index(b"\n") + 1 if rng.random() < 0.9 else 0
-    what, data = rng.choices(*_BYTES_DAMAGE)[0](whole[code:], rng)
-    return what, whole[:code] + data
-
-
 def plan(whole: bytes, rng: random.Random) -> Damaged:
     lines = whole.splitlines()
     if rng.random() < 0.8:

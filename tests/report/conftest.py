@@ -25,8 +25,8 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.records import Problem
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.load import load
+from cfo_bench.results.run import Run
 from tests.conftest import WriteRun
 from tests.helpers.traces import Trials
 
@@ -59,7 +59,7 @@ RUNS: dict[tuple[str, str], list[Trials]] = {
 
 
 @pytest.fixture
-def by_hand(write_run: WriteRun, tmp_path: Path) -> list[Digest]:
+def by_hand(write_run: WriteRun, tmp_path: Path) -> list[Run]:
     """The digests of the results that are told above."""
     for (task, method), folds in RUNS.items():
         for fold, trials in enumerate(folds):
@@ -72,11 +72,11 @@ def by_hand(write_run: WriteRun, tmp_path: Path) -> list[Digest]:
                 constant_loss=CONSTANT[task],
                 n_rows=ROWS[task],
             )
-    return load(tmp_path / "results").digests
+    return load(tmp_path / "results").runs
 
 
 @pytest.fixture
-def many_tasks(write_run: WriteRun, tmp_path: Path) -> list[Digest]:
+def many_tasks(write_run: WriteRun, tmp_path: Path) -> list[Run]:
     """Eight tasks of all problems with an odd name, enough for statistics; cfo is the best on all of them."""
     problems = list(Problem)
     names = [
@@ -102,4 +102,4 @@ def many_tasks(write_run: WriteRun, tmp_path: Path) -> list[Digest]:
                     constant_loss=0.5,
                     n_rows=100 * (at + 1),
                 )
-    return load(tmp_path / "results").digests
+    return load(tmp_path / "results").runs

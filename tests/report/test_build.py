@@ -358,7 +358,7 @@ def test_what_is_left_out_stands_at_the_top_with_numbers(write_run: Any, tmp_pat
 def test_the_axes_of_virtual_runs_say_so(write_run: Any, tmp_path: Path) -> None:
     for method in ("cfo", "rs"):
         change(write_run("t", method, 0, TRIALS), "spec", clock="virtual")
-    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
     figures = [figure for section in sections(results) for figure in section.figures]
 

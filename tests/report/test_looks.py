@@ -10,7 +10,7 @@ import pytest
 from cfo_bench.metrics import Array
 from cfo_bench.optimizers import METHODS
 from cfo_bench.report.looks import _KNOWN, _OTHER_COLOURS, _OTHER_DASHES, dark_colour, in_order, look
-from cfo_bench.results.compared import NOT_COMPARED
+from cfo_bench.results.run import NOT_COMPARED
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISION = {

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from cfo_bench.report.numbers.scores import Curve, curve, score_task
-from cfo_bench.report.reading.digest import Digest, Steps
+from cfo_bench.results.digest import Incumbents, without_configs
+from cfo_bench.results.run import Run
 
 # Student's t at 97.5 % with one degree of freedom, from a printed table.
 T_OF_TWO = 12.706205
 
 
-def steps(*points: tuple[float, float]) -> Steps:
-    return Steps([at for at, _ in points], [loss for _, loss in points], [], [], [], {})
+def steps(*points: tuple[float, float]) -> Incumbents:
+    return without_configs([at for at, _ in points], [loss for _, loss in points])
 
 
-def test_the_curve_steps_where_a_fold_does_and_starts_when_all_have_a_loss(by_hand: list[Digest]) -> None:
+def test_the_curve_steps_where_a_fold_does_and_starts_when_all_have_a_loss(by_hand: list[Run]) -> None:
     alpha = score_task([one for one in by_hand if one.task == "alpha"])
 
     cfo, rs = alpha.methods["cfo"].curve, alpha.methods["rs"].curve
@@ -30,7 +31,7 @@ def test_the_curve_steps_where_a_fold_does_and_starts_when_all_have_a_loss(by_ha
     assert list(zip(rs.seconds, rs.mean, strict=True)) == [(2, 0.40625), (40, 0.28125), (80, 0.125)]
 
 
-def test_the_interval_is_student_s_over_folds(by_hand: list[Digest]) -> None:
+def test_the_interval_is_student_s_over_folds(by_hand: list[Run]) -> None:
     alpha = score_task([one for one in by_hand if one.task == "alpha"])
 
     cfo = alpha.methods["cfo"].curve

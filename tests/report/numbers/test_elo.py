@@ -11,11 +11,11 @@ import pytest
 
 from cfo_bench.report.numbers.elo import bradley_terry, ratings, win_rates, wins_by_task
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.load import load
+from cfo_bench.results.run import Run
 
 
-def test_a_lower_loss_wins_and_a_tie_is_half_a_win_for_both(by_hand: list[Digest]) -> None:
+def test_a_lower_loss_wins_and_a_tie_is_half_a_win_for_both(by_hand: list[Run]) -> None:
     results = LearnerResults("xgboost", by_hand)
 
     # Final means: alpha cfo 0.125 = rs 0.125 < bohb 0.25; beta rs 0.375 < cfo 0.5 < bohb 0.875;
@@ -32,7 +32,7 @@ def test_scores_within_a_two_thousandth_of_each_other_are_a_tie(write_run: Any, 
     for method, loss in (("a", 0.2), ("b", 0.20014), ("c", 0.20016), ("d", None)):
         write_run("t", method, 0, [(1, loss, 1)])
     write_run("u", "a", 0, [(1, 0.2, 1)])
-    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
     wins = wins_by_task(results.scores, ["a", "b", "c", "d"])
 

@@ -8,7 +8,7 @@ import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.significance import estimate
-from cfo_bench.report.reading.digest import Digest, digest
+from cfo_bench.results.run import Run, read_run
 
 
 def test_an_interval_is_student_s_t_over_folds() -> None:
@@ -26,7 +26,7 @@ def test_one_fold_has_no_interval() -> None:
     assert (found.mean, found.sd, found.low, found.high) == (0.8, None, None, None)
 
 
-def test_scores_are_in_the_metric_that_people_read(by_hand: list[Digest]) -> None:
+def test_scores_are_in_the_metric_that_people_read(by_hand: list[Run]) -> None:
     alpha, beta, gamma = LearnerResults("xgboost", by_hand).scores
 
     assert alpha.estimate(alpha.methods["cfo"].fold_losses).mean == pytest.approx(1 - 0.125)  # AUC
@@ -39,7 +39,7 @@ def test_scores_are_in_the_metric_that_people_read(by_hand: list[Digest]) -> Non
 def test_an_interval_ends_where_the_metric_does(write_run: Any) -> None:
     # Losses 0, 0.3: Student's t with one degree of freedom gives an interval of more than 1 on both sides.
     paths = [write_run("t", "cfo", fold, [(5, loss, 1)]) for fold, loss in enumerate((0.0, 0.3))]
-    (task,) = LearnerResults("xgboost", [one for path in paths if (one := digest(path))]).scores
+    (task,) = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))]).scores
 
     found = task.estimate(task.methods["cfo"].fold_losses)
 

@@ -12,16 +12,17 @@ from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.scores import score_task, score_tasks
-from cfo_bench.report.reading.digest import Digest, Steps, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import missing, optimality, statistics
-from cfo_bench.results.compared import stand_in
+from cfo_bench.results.best_so_far import imputed
+from cfo_bench.results.digest import Incumbents, without_configs
+from cfo_bench.results.run import Run, read_run
 
 FAILS = [(90, None, 80)]
 
 
-def digests(*paths: Any) -> list[Digest]:
-    return [found for path in paths if (found := digest(path)) is not None]
+def digests(*paths: Any) -> list[Run]:
+    return [found for path in paths if (found := read_run(path)) is not None]
 
 
 def test_a_method_that_always_fails_is_last_and_erases_nobody_s_rank(write_run: Any) -> None:
@@ -91,15 +92,14 @@ def test_with_negative_r2_failing_does_not_win(write_run: Any) -> None:
 
 
 def test_a_failed_run_is_at_every_moment_the_worse_of_constant_and_worst() -> None:
-    def steps(*found: tuple[float, float]) -> Steps:
-        n = len(found)
-        return Steps([s for s, _ in found], [x for _, x in found], [None] * n, [0.0] * n, [0.0] * n, {})
+    def steps(*found: tuple[float, float]) -> Incumbents:
+        return without_configs([s for s, _ in found], [x for _, x in found])
 
-    found = stand_in([steps((1, 0.9), (4, 0.3)), steps((2, 0.8), (6, 0.2))], 0.5)
+    found = imputed([steps((1, 0.9), (4, 0.3)), steps((2, 0.8), (6, 0.2))], 0.5)
 
     # From 2 s on, when both others have a result: 0.9; then 0.8 of the second; then the constant.
     assert list(zip(found.seconds, found.losses, strict=True)) == [(2, 0.9), (4, 0.8), (6, 0.5)]
-    assert stand_in([], 0.5).losses == [0.5]
+    assert imputed([], 0.5).losses == [0.5]
 
 
 def test_nobody_beats_the_constant_is_said_and_nobody_wins(write_run: Any) -> None:
@@ -119,7 +119,7 @@ def test_nobody_beats_the_constant_is_said_and_nobody_wins(write_run: Any) -> No
     assert "nobody beats the constant predictor on t: nobody wins there" in section.warnings
 
 
-def test_the_gaps_of_the_overview_are_the_mean_of_those_that_are_printed(many_tasks: list[Digest]) -> None:
+def test_the_gaps_of_the_overview_are_the_mean_of_those_that_are_printed(many_tasks: list[Run]) -> None:
     results = LearnerResults("xgboost", many_tasks)
     cells = optimality.section(results).tables[1].records()
 
@@ -143,7 +143,7 @@ def test_a_score_a_hair_below_the_best_has_no_gap(write_run: Any) -> None:
     assert [one.mean_gap_percent for one in found.standings] == [0, 0]
 
 
-def test_statistics_name_what_failed(many_tasks: list[Digest], write_run: Any) -> None:
+def test_statistics_name_what_failed(many_tasks: list[Run], write_run: Any) -> None:
     failed = digests(*(write_run("car", "mine", fold, FAILS, n_rows=100) for fold in (0, 1)))
     others = [one for one in many_tasks if (one.task, one.method) != ("car", "mine")]
 
@@ -161,7 +161,7 @@ def test_a_constant_predictor_without_any_loss_stops_no_report(write_run: Any, t
     built = build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "png")))
 
     assert any("nobody beats the constant predictor" in line for line in built.warnings)
-    scores = LearnerResults("xgboost", load(tmp_path / "results").digests).scores
+    scores = LearnerResults("xgboost", load(tmp_path / "results").runs).scores
     assert scores[0].methods["rs"].final_score == -0.25
 
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from cfo_bench.report.numbers.hyperparameters import importance
-from cfo_bench.report.reading.digest import Digest, digest
+from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Categorical, Float, Int, Space
 
 SPACE = Space([Int("trees", 1, 1024, log=True), Float("rate", 0.0, 1.0), Categorical("kind", ["a", "b"])])
@@ -23,7 +23,7 @@ def write(
     shift: float = 0.0,
     space: Space | None = SPACE,
     rows: int | None = None,
-) -> Digest:
+) -> Run:
     """A run that tried each (trees, rate, kind); None is a trial that failed."""
     trials = [
         (1 + at / 100, None if loss is None else loss + shift, 0.005)
@@ -35,7 +35,7 @@ def write(
     for line, (trees, rate, kind) in zip(lines, losses, strict=False):
         line["config"] = {"trees": trees, "rate": rate, "kind": kind}
     path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in (header, *lines)))
-    found = digest(path)
+    found = read_run(path)
     assert found is not None
     return found
 

@@ -11,7 +11,7 @@ from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.ranking import Lead, lead
 from cfo_bench.report.numbers.scores import score_tasks
 from cfo_bench.report.numbers.significance import least_p, pairwise, tied_ranks
-from cfo_bench.report.reading.digest import digest
+from cfo_bench.results.run import read_run
 
 
 def made(write_run: Any, tasks: int, folds: int, losses: dict[str, list[float]]) -> Overview:
@@ -22,7 +22,7 @@ def made(write_run: Any, tasks: int, folds: int, losses: dict[str, list[float]])
         for method, own in losses.items()
         for fold in range(folds)
     ]
-    found = [one for path in paths if (one := digest(path)) is not None]
+    found = [one for path in paths if (one := read_run(path)) is not None]
     return overview("xgboost", score_tasks(found), "cfo")
 
 
@@ -67,7 +67,7 @@ def test_methods_that_share_tasks_only_by_pairs_are_not_said_to_share_none(write
         for loss, method in zip((0.1, 0.2), methods, strict=True)
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := digest(path)) is not None])
+    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
 
     assert overview("xgboost", scores, "cfo").sentence == (
         "a, b and c tie for the most wins: each reaches the best score first on 1 of 3 tasks. The methods "
@@ -84,7 +84,7 @@ def test_pairs_of_methods_that_are_worse_than_the_constant_are_not_said_to_share
         for method in methods
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := digest(path)) is not None])
+    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
 
     assert overview("xgboost", scores, "cfo").sentence == (
         "No method beats the constant predictor on any of 3 tasks. The methods can't be ranked: too few "
@@ -137,7 +137,7 @@ def test_an_early_leader_is_named_where_the_final_one_did_not_lead(write_run: An
         )
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := digest(path)) is not None])
+    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
 
     found = overview("xgboost", scores, "cfo")
 
@@ -152,7 +152,7 @@ def test_a_leader_all_along_is_said_to_be_one(write_run: Any) -> None:
         for method, loss in (("cfo", 0.2), ("rs", 0.4))
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := digest(path)) is not None])
+    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
 
     found = overview("xgboost", scores, "cfo").sentence
 
@@ -259,7 +259,7 @@ def test_two_methods_that_differ_by_jitter_share_the_early_ranks(write_run: Any)
         for fold in (0, 1)
     ]
     found = overview(
-        "xgboost", score_tasks([one for path in paths if (one := digest(path)) is not None]), "cfo"
+        "xgboost", score_tasks([one for path in paths if (one := read_run(path)) is not None]), "cfo"
     )
 
     assert {one.method: one.ranks_at[0.1] for one in found.standings} == {"cfo": 1.5, "flow2": 1.5}

@@ -10,13 +10,13 @@ import pytest
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_trials
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import configurations, holdout, missing, performance
+from cfo_bench.results.run import Run, read_run
 
 
 @pytest.fixture
-def held_out(write_run: Any, tmp_path: Path) -> list[Digest]:
+def held_out(write_run: Any, tmp_path: Path) -> list[Run]:
     """cfo has the better validation scores, rs the better test scores.
 
     cfo's second incumbent has a lower test score than its first.
@@ -33,10 +33,10 @@ def held_out(write_run: Any, tmp_path: Path) -> list[Digest]:
                     validation="holdout",
                     test_scores=tests[method],
                 )
-    return load(tmp_path / "results").digests
+    return load(tmp_path / "results").runs
 
 
-def test_ranks_wins_and_headline_are_by_the_test_score(held_out: list[Digest]) -> None:
+def test_ranks_wins_and_headline_are_by_the_test_score(held_out: list[Run]) -> None:
     results = LearnerResults("xgboost", held_out)
 
     found = overview("xgboost", results.scores, "cfo")
@@ -47,7 +47,7 @@ def test_ranks_wins_and_headline_are_by_the_test_score(held_out: list[Digest]) -
     assert "by the test score" in found.table().note
 
 
-def test_a_test_score_that_falls_again_is_not_kept(held_out: list[Digest]) -> None:
+def test_a_test_score_that_falls_again_is_not_kept(held_out: list[Run]) -> None:
     task = LearnerResults("xgboost", held_out).scores[0]
 
     # cfo ends with 0.8, though it had 0.85 before: what was selected last counts.
@@ -56,7 +56,7 @@ def test_a_test_score_that_falls_again_is_not_kept(held_out: list[Digest]) -> No
     assert task.methods["cfo"].validation_losses == pytest.approx((0.05, 0.05))
 
 
-def test_the_validation_score_stands_beside_it(held_out: list[Digest]) -> None:
+def test_the_validation_score_stands_beside_it(held_out: list[Run]) -> None:
     found = holdout.section(LearnerResults("xgboost", held_out))
 
     assert found is not None and "scores are test scores" in found.intro
@@ -64,8 +64,8 @@ def test_the_validation_score_stands_beside_it(held_out: list[Digest]) -> None:
     assert (row["test_score"], row["validation_score"]) == pytest.approx((0.8, 0.95))
 
 
-def test_it_is_said_where_validation_scores_count(held_out: list[Digest], write_run: Any) -> None:
-    others = [digest(write_run("other", method, 0, [(5, 0.3, 0.5)])) for method in ("cfo", "rs")]
+def test_it_is_said_where_validation_scores_count(held_out: list[Run], write_run: Any) -> None:
+    others = [read_run(write_run("other", method, 0, [(5, 0.3, 0.5)])) for method in ("cfo", "rs")]
     alone, mixed = (
         holdout.section(LearnerResults("xgboost", runs))
         for runs in (held_out, [*held_out, *(one for one in others if one is not None)])
@@ -78,14 +78,14 @@ def test_it_is_said_where_validation_scores_count(held_out: list[Digest], write_
     assert mixed.intro.endswith("Without test scores, and compared by validation scores: other.")
 
 
-def test_figures_say_that_the_loss_is_on_the_test_part(held_out: list[Digest]) -> None:
+def test_figures_say_that_the_loss_is_on_the_test_part(held_out: list[Run]) -> None:
     figure = performance.section(LearnerResults("xgboost", held_out)).figures[0]
 
     titles = [axes.get_title() for axes in figure.draw().axes]
     assert titles == [f"{task}, test loss = 1 − AUC" for task in ("t", "u", "v")]
 
 
-def test_without_test_scores_there_is_no_such_section(by_hand: list[Digest]) -> None:
+def test_without_test_scores_there_is_no_such_section(by_hand: list[Run]) -> None:
     assert holdout.section(LearnerResults("xgboost", by_hand)) is None
     assert not LearnerResults("xgboost", by_hand).scores[0].by_test
 
@@ -98,19 +98,19 @@ def rewrite(write_run: Any, task: str, method: str, fold: int, tests: list[float
 
 
 def test_an_incumbent_without_a_test_score_leaves_the_place_to_the_one_before_it(
-    held_out: list[Digest], write_run: Any, tmp_path: Path
+    held_out: list[Run], write_run: Any, tmp_path: Path
 ) -> None:
     rewrite(write_run, "t", "cfo", 0, [0.85, None])
-    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
     task = results.scores[0]
 
     assert all(one.by_test for one in results.scores)
     assert task.methods["cfo"].fold_losses == pytest.approx((0.15, 0.2))
     assert task.methods["cfo"].validation_losses == pytest.approx((0.2, 0.05))
-    (run,) = (one for one in results.digests if (one.task, one.method, one.fold) == ("t", "cfo", 0))
-    assert (results.steps(run).seconds, results.steps(run).costs) == ([5.0], [0.5])
-    assert results.steps(run).best_config == {"n_estimators": 4, "max_leaves": 8}
+    (run,) = (one for one in results.runs if (one.task, one.method, one.fold) == ("t", "cfo", 0))
+    assert (results.incumbents(run).seconds, results.incumbents(run).costs) == ([5.0], [0.5])
+    assert results.incumbents(run).best_config == {"n_estimators": 4, "max_leaves": 8}
     best = next(table for table in configurations.section(results).tables if table.name == BEST).records()
     (row,) = (row for row in best if (row["task"], row["method"], row["fold"]) == ("t", "cfo", 0))
     assert (row["validation_score"], row["test_score"], row["n_estimators"]) == (0.8, 0.85, 4)
@@ -120,7 +120,7 @@ BEST = "best-configurations"
 
 
 def test_runs_whose_incumbents_have_no_test_score_are_named_at_the_top(
-    held_out: list[Digest], write_run: Any, tmp_path: Path
+    held_out: list[Run], write_run: Any, tmp_path: Path
 ) -> None:
     assert uncounted_trials(LearnerResults("xgboost", held_out)) == []
     rewrite(write_run, "t", "cfo", 0, [0.85, None])
@@ -139,10 +139,10 @@ def test_runs_whose_incumbents_have_no_test_score_are_named_at_the_top(
 
 
 def test_a_run_without_any_test_score_has_no_result(
-    held_out: list[Digest], write_run: Any, tmp_path: Path
+    held_out: list[Run], write_run: Any, tmp_path: Path
 ) -> None:
     rewrite(write_run, "u", "rs", 1, [None, None])
-    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
     task = results.scores[1]
 
@@ -155,12 +155,12 @@ def test_a_run_without_any_test_score_has_no_result(
 
 
 def test_a_task_on_which_nothing_was_tested_is_compared_by_validation_and_named(
-    held_out: list[Digest], write_run: Any, tmp_path: Path
+    held_out: list[Run], write_run: Any, tmp_path: Path
 ) -> None:
     for method in ("cfo", "rs"):
         for fold in (0, 1):
             rewrite(write_run, "t", method, fold, [None, None])
-    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
     assert [task.by_test for task in results.scores] == [False, True, True]
     assert uncounted_trials(results) == [
@@ -169,11 +169,11 @@ def test_a_task_on_which_nothing_was_tested_is_compared_by_validation_and_named(
 
 
 def test_validation_and_test_are_means_over_the_same_folds(
-    held_out: list[Digest], write_run: Any, tmp_path: Path
+    held_out: list[Run], write_run: Any, tmp_path: Path
 ) -> None:
     trials = [(5, None, 0.5)]
     write_run("t", "cfo", 1, trials, validation="holdout", test_scores=[None])
-    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
     found = holdout.section(results)
 

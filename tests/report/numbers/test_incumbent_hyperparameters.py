@@ -12,7 +12,7 @@ from cfo_bench.report.reading.load import load
 
 
 def read(tmp_path: Path) -> LearnerResults:
-    return LearnerResults("xgboost", load(tmp_path / "results").digests)
+    return LearnerResults("xgboost", load(tmp_path / "results").runs)
 
 
 def values(results: LearnerResults, name: str, *shares: float) -> list[float | None]:

@@ -10,12 +10,12 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.paired import paired
 from cfo_bench.report.numbers.scores import keep_most, score_task, score_tasks
-from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import missing, optimality
+from cfo_bench.results.run import Run, read_run
 
 
-def digests(*paths: Any) -> list[Digest]:
-    return [found for path in paths if (found := digest(path)) is not None]
+def digests(*paths: Any) -> list[Run]:
+    return [found for path in paths if (found := read_run(path)) is not None]
 
 
 @pytest.mark.parametrize(

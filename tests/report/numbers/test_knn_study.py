@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.errors import TraceError
-from cfo_bench.records import Status, TrialRecord
+from cfo_bench.records import RunSpec, Status
 from cfo_bench.report.numbers.paper_tables import findings
 from cfo_bench.report.sections.neighbours import figure_of, save_beside
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import TrialRecord
+from tests.helpers.traces import header_of
 
-HEADER = {"spec": {"task": "mv", "fold": 0, "seed": 0}, "metric": "r2"}
+HEADER = header_of(RunSpec("knn", "mv", "study", 0, 0), metric="r2")
 
 
-def study(losses: Sequence[float | None], seconds: Sequence[float] | None = None) -> Trace:
+def study(losses: Sequence[float | None], seconds: Sequence[float] | None = None) -> Run:
     """A study of K = 1, 2, 3, …; the cost grows with K where nothing else is said."""
     trials = [
         TrialRecord(
@@ -36,7 +38,7 @@ def study(losses: Sequence[float | None], seconds: Sequence[float] | None = None
         )
         for i, loss in enumerate(losses)
     ]
-    return Trace(HEADER, trials, None)
+    return Run(Path("study.jsonl"), HEADER, parsed=trials)
 
 
 def test_the_lowest_loss_is_found_with_its_cost_the_cheapest_of_equals() -> None:

@@ -11,10 +11,10 @@ from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults, pairs
 from cfo_bench.report.numbers.learner_results import by_task as learners_by_task
 from cfo_bench.report.numbers.paired import paired, sign_flip
-from cfo_bench.report.reading.digest import digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering.table_files import to_latex
 from cfo_bench.report.sections import final_scores, learners
+from cfo_bench.results.run import read_run
 from tests.report.reading.test_consistency import change
 
 
@@ -36,7 +36,7 @@ def test_differences_are_in_the_metric_and_above_0_is_better(write_run: Any) -> 
         for method, own in losses.items()
         for fold, loss in enumerate(own)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
 
     (found,) = paired(results, results.scores[0])
 
@@ -58,7 +58,7 @@ def test_the_words_follow_the_corrected_p(write_run: Any) -> None:
         write_run("t", "smac", fold, [(5, 0.2 + 0.001 * fold + (0.01 if fold % 2 else -0.02), 1)])
         for fold in range(8)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
 
     found = {one.method: one for one in paired(results, results.scores[0])}
 
@@ -78,7 +78,7 @@ def test_a_difference_within_the_tolerance_is_a_tie_however_often_it_is_there(wr
         for method, loss in (("cfo", 0.2), ("rs", 0.19999))
         for fold in range(10)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
 
     (found,) = paired(results, results.scores[0])
 
@@ -93,7 +93,7 @@ def test_a_run_without_a_result_counts_as_the_worse_of_constant_and_other(write_
         write_run("t", "cfo", 1, [(5, 0.2, 1)]),
         write_run("t", "rs", 1, [(5, 0.2, 1)]),
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
 
     (found,) = paired(results, results.scores[0])
 
@@ -108,7 +108,7 @@ def test_scores_are_a_table_of_latex_in_the_metric(write_run: Any) -> None:
         for fold in (0, 1)
     ]
 
-    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
     section = final_scores.section(results)
 
     # AUC 0.9 and 0.88: mean 0.89, sd 0.01414.
@@ -130,7 +130,7 @@ def test_few_folds_are_drawn_as_strokes_and_many_as_an_interval(
         for method, loss in (("cfo", 0.1), ("rs", 0.2))
         for fold in range(folds)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
     scores, differences = final_scores.section(results).figures
 
     for figure, methods in ((scores, 2), (differences, 1)):
@@ -147,7 +147,7 @@ def test_the_same_scores_are_called_equal_however_few_the_folds(write_run: Any) 
         for method in ("cfo", "flow2")
         for fold in range(2)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
 
     (found,) = paired(results, results.scores[0])
 
@@ -168,7 +168,7 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
             write_run(task, "cfo", fold, [(5, loss, 1)], learner=learner)
     change(write_run("other-data", "cfo", 0, [(5, 0.1, 1)], learner="dnn"), "data", sha256="f" * 64)
     write_run("other-data", "cfo", 0, [(5, 0.1, 1)])
-    digests = load(tmp_path / "results").digests
+    digests = load(tmp_path / "results").runs
     everyone = [
         LearnerResults(learner, [one for one in digests if one.learner == learner])
         for learner in ("dnn", "xgboost")
@@ -205,7 +205,7 @@ def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: 
     # Nobody has a result.
     for learner in ("xgboost", "dnn"):
         write_run("u", "cfo", 0, [(90, None, 80)], learner=learner)
-    digests = load(tmp_path / "results").digests
+    digests = load(tmp_path / "results").runs
     everyone = [
         LearnerResults(learner, [one for one in digests if one.learner == learner])
         for learner in ("dnn", "xgboost")
@@ -229,7 +229,7 @@ def test_a_third_learner_with_few_runs_does_not_cut_those_of_the_others(
         for learner, folds in (("xgboost", range(3)), ("lightgbm", range(3)), ("knn", (7,))):
             for fold in folds:
                 write_run(task, "cfo", fold, [(5, 0.1 + 0.1 * (learner == "xgboost"), 1)], learner=learner)
-    digests = load(tmp_path / "results").digests
+    digests = load(tmp_path / "results").runs
     everyone = [
         LearnerResults(learner, [one for one in digests if one.learner == learner])
         for learner in ("knn", "lightgbm", "xgboost")
@@ -251,7 +251,7 @@ def test_learners_without_a_run_in_common_are_named_and_have_no_empty_tables(
 ) -> None:
     for fold, learner in enumerate(("xgboost", "dnn")):
         write_run("t", "cfo", fold, [(5, 0.1, 1)], learner=learner)
-    digests = load(tmp_path / "results").digests
+    digests = load(tmp_path / "results").runs
     everyone = [LearnerResults(one.learner, [one]) for one in digests]
 
     section = learners.section(everyone)
@@ -261,7 +261,7 @@ def test_learners_without_a_run_in_common_are_named_and_have_no_empty_tables(
 
 
 def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:
-    one = digest(write_run("t", "cfo", 0, [(5, 0.1, 1)]))
+    one = read_run(write_run("t", "cfo", 0, [(5, 0.1, 1)]))
 
     assert one is not None
     assert learners.section([LearnerResults("xgboost", [one])]) is None

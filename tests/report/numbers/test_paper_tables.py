@@ -11,8 +11,8 @@ import pytest
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import key, order, printed
 from cfo_bench.report.numbers.running_time import Cell
-from cfo_bench.report.reading.digest import digest
 from cfo_bench.report.sections import paper
+from cfo_bench.results.run import read_run
 
 
 def cell(outcome: str, ratio: float | None = None, gap: float | None = None) -> Cell:
@@ -96,7 +96,7 @@ def test_our_cells_stand_beside_the_paper_s(write_run: Any) -> None:
     ]
     paths.append(write_run("nobody-printed-this", "cfo", 0, [(10, 0.1, 1)]))
 
-    found = paper.section(LearnerResults("xgboost", [one for path in paths if (one := digest(path))]))
+    found = paper.section(LearnerResults("xgboost", [one for path in paths if (one := read_run(path))]))
 
     assert found is not None
     agreement, cells = found.tables
@@ -118,7 +118,7 @@ def test_our_cells_stand_beside_the_paper_s(write_run: Any) -> None:
 
 
 def test_a_learner_or_tasks_that_the_paper_does_not_have_get_no_section(write_run: Any) -> None:
-    one = digest(write_run("my-own", "cfo", 0, [(10, 0.1, 1)]))
+    one = read_run(write_run("my-own", "cfo", 0, [(10, 0.1, 1)]))
 
     assert one is not None
     assert paper.section(LearnerResults("xgboost", [one])) is None

@@ -6,11 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import in_the_paper, printed
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import paper
+from cfo_bench.results.run import Run
+
+
+def changed_data(run: Run, **facts: str) -> Run:
+    data = msgspec.structs.replace(run.header.data, **facts)
+    return replace(run, header=msgspec.structs.replace(run.header, data=data))
 
 
 def test_a_recorded_learner_stands_beside_the_paper_s_of_the_same_kind() -> None:
@@ -21,12 +29,9 @@ def test_a_recorded_learner_stands_beside_the_paper_s_of_the_same_kind() -> None
 def test_the_cells_of_a_recording_are_found_by_the_paper_s_name(write_run: Any, tmp_path: Path) -> None:
     for method, loss in (("cfo", 0.1), ("rs", 0.2)):
         write_run("yahpo:1590", method, 0, [(1, loss, 1)], learner="yahpo:rbv2_xgboost")
-    digests = [
-        replace(one, header={**one.header, "data": {**one.header["data"], "paper_task": "adult"}})
-        for one in load(tmp_path / "results").digests
-    ]
+    runs = [changed_data(run, paper_task="adult") for run in load(tmp_path / "results").runs]
 
-    section = paper.section(LearnerResults("yahpo:rbv2_xgboost", digests))
+    section = paper.section(LearnerResults("yahpo:rbv2_xgboost", runs))
 
     assert section is not None
     assert sorted(row[1] for row in section.tables[1].rows) == ["cfo", "rs"]
@@ -37,27 +42,23 @@ def test_runs_that_were_charged_and_runs_that_were_not_are_not_compared(
 ) -> None:
     for method in ("cfo", "rs", "tpe"):
         write_run("t", method, 0, [(1, 0.3, 1)])
-    digests = [
-        replace(one, header={**one.header, "spec": {**one.header["spec"], "charge_method": True}})
-        if one.method == "rs"
-        else one
-        for one in load(tmp_path / "results").digests
+    runs = [
+        run.with_spec(replace(run.spec, charge_method=True)) if run.method == "rs" else run
+        for run in load(tmp_path / "results").runs
     ]
 
-    found = comparable(digests)
+    found = comparable(runs)
 
-    assert {one.method for one in found.digests} == {"cfo", "tpe"}
-    assert "different ways to charge the method" in found.warnings[0]
+    assert {one.method for one in found.runs} == {"cfo", "tpe"}
+    assert "different values of charge_method, False (2 runs) and True (1 run)" in found.warnings[0]
 
 
 def test_a_recorded_run_is_not_compared_with_real_ones(write_run: Any, tmp_path: Path) -> None:
     for method in ("cfo", "rs", "tpe"):
         write_run("t", method, 0, [(1, 0.3, 1)])
-    digests = [
-        replace(one, header={**one.header, "data": {**one.header["data"], "recording": "a table"}})
-        if one.method == "rs"
-        else one
-        for one in load(tmp_path / "results").digests
+    runs = [
+        changed_data(run, recording="a table") if run.method == "rs" else run
+        for run in load(tmp_path / "results").runs
     ]
 
-    assert {one.method for one in comparable(digests).digests} == {"cfo", "tpe"}
+    assert {one.method for one in comparable(runs).runs} == {"cfo", "tpe"}

@@ -10,7 +10,7 @@ from cfo_bench.records import EndReason
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.running_time import OWN_FINAL, Factor, Summary, factors, summaries
-from cfo_bench.report.reading.digest import Digest, digest
+from cfo_bench.results.run import Run, read_run
 
 FAR = "99% of the way"
 
@@ -19,7 +19,7 @@ def by_place(found: list[Factor]) -> dict[tuple[str, str, str], Factor]:
     return {(one.task, one.method, one.target): one for one in found}
 
 
-def test_the_time_to_what_another_method_ends_with(by_hand: list[Digest]) -> None:
+def test_the_time_to_what_another_method_ends_with(by_hand: list[Run]) -> None:
     found = by_place(factors(LearnerResults("xgboost", by_hand)))
 
     # alpha, to 0.125 on both folds: rs 40 and 80 s; cfo 10 s, and never, which takes its 100 s.
@@ -44,12 +44,12 @@ def test_a_baseline_that_ends_a_hair_above_the_other_s_loss_has_reached_it(write
         write_run("t", "flow2", 0, [(1, 0.4, 1), (10, 0.0999, 1)]),
     ]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
 
     assert (found["t", "flow2", OWN_FINAL].factor, found["t", "flow2", OWN_FINAL].who) == (2.0, "")
 
 
-def test_the_time_to_a_share_of_the_way_from_the_start_to_the_best(by_hand: list[Digest]) -> None:
+def test_the_time_to_a_share_of_the_way_from_the_start_to_the_best(by_hand: list[Run]) -> None:
     found = by_place(factors(LearnerResults("xgboost", by_hand)))
 
     # alpha: 0.375 - 0.99 · 0.3125 and 0.4375 - 0.99 · 0.3125. rs never, and 80 s; cfo 10 s, and never.
@@ -59,7 +59,7 @@ def test_the_time_to_a_share_of_the_way_from_the_start_to_the_best(by_hand: list
     assert found["gamma", "rs", FAR].who == ""
 
 
-def test_a_target_that_is_never_reached_is_charged_all_budgets(by_hand: list[Digest]) -> None:
+def test_a_target_that_is_never_reached_is_charged_all_budgets(by_hand: list[Run]) -> None:
     against_cfo = by_place(factors(LearnerResults("xgboost", by_hand)))
     against_bohb = by_place(factors(LearnerResults("xgboost", by_hand, baseline="bohb")))
 
@@ -78,7 +78,7 @@ def test_a_target_that_neither_reaches_has_no_factor(write_run: Any) -> None:
         write_run("t", "bohb", 0, [(1, 0.4, 1), (50, 0.1, 1)]),
     ]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
 
     assert (found["t", "rs", FAR].who, found["t", "rs", FAR].factor) == ("neither reached it", None)
     summary = next(one for one in summaries([found["t", "rs", FAR]]))
@@ -92,7 +92,7 @@ def test_a_run_that_never_reached_the_target_is_charged_its_budget(write_run: An
         write_run("t", "rs", 0, [(1, 0.4, 1), (2, 0.3, 1)], elapsed=2.0, reason=EndReason.EXHAUSTED),
     ]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
 
     assert (found["t", "rs", FAR].factor, found["t", "rs", FAR].who) == (
         100 / 10,
@@ -103,14 +103,14 @@ def test_a_run_that_never_reached_the_target_is_charged_its_budget(write_run: An
 def test_a_time_of_0_gives_no_factor(write_run: Any) -> None:
     runs = [write_run("t", "cfo", 0, [(0, 0.4, 0)]), write_run("t", "rs", 0, [(5, 0.4, 1)])]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := digest(path))])))
+    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
 
     assert (found["t", "rs", FAR].factor, found["t", "rs", FAR].who) == (None, "too fast to time")
 
 
 def test_who_reached_the_target_is_counted_where_a_time_is_too_short_for_a_factor(write_run: Any) -> None:
     runs = [write_run("t", "cfo", 0, [(1e-9, 0.1, 0)]), write_run("t", "rs", 0, [(5, 0.4, 1)])]
-    results = LearnerResults("xgboost", [one for path in runs if (one := digest(path))])
+    results = LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])
 
     found = by_place(factors(results))["t", "rs", FAR]
 
@@ -121,7 +121,7 @@ def test_who_reached_the_target_is_counted_where_a_time_is_too_short_for_a_facto
     assert (rs.slowdown, rs.never_reached) == (None, 1)
 
 
-def test_factors_are_averaged_over_tasks_and_none_is_dropped(by_hand: list[Digest]) -> None:
+def test_factors_are_averaged_over_tasks_and_none_is_dropped(by_hand: list[Run]) -> None:
     found = {(one.method, one.target): one for one in summaries(factors(LearnerResults("xgboost", by_hand)))}
 
     rs = found["rs", OWN_FINAL]
@@ -134,7 +134,7 @@ def test_factors_are_averaged_over_tasks_and_none_is_dropped(by_hand: list[Diges
     assert bohb.factor == pytest.approx((200 / 110 * 200 / 105 * 12.5) ** (1 / 3))
 
 
-def test_an_interval_takes_six_tasks(many_tasks: list[Digest]) -> None:
+def test_an_interval_takes_six_tasks(many_tasks: list[Run]) -> None:
     def rs(tasks: int) -> Summary:
         some = sorted({one.task for one in many_tasks})[:tasks]
         found = factors(LearnerResults("xgboost", [one for one in many_tasks if one.task in some]))
@@ -146,13 +146,13 @@ def test_an_interval_takes_six_tasks(many_tasks: list[Digest]) -> None:
     assert six.low < six.factor < six.high
 
 
-def test_the_same_factors_have_the_same_interval(by_hand: list[Digest]) -> None:
+def test_the_same_factors_have_the_same_interval(by_hand: list[Run]) -> None:
     found = factors(LearnerResults("xgboost", by_hand))
 
     assert summaries(found) == summaries(found)
 
 
-def test_one_task_has_a_factor_and_no_interval(by_hand: list[Digest]) -> None:
+def test_one_task_has_a_factor_and_no_interval(by_hand: list[Run]) -> None:
     alpha = [one for one in by_hand if one.task == "alpha"]
 
     found = summaries(factors(LearnerResults("xgboost", alpha)))
@@ -160,5 +160,5 @@ def test_one_task_has_a_factor_and_no_interval(by_hand: list[Digest]) -> None:
     assert [(one.tasks, one.low, one.high) for one in found] == [(1, None, None)] * len(found)
 
 
-def test_without_the_baseline_there_are_no_factors(by_hand: list[Digest]) -> None:
+def test_without_the_baseline_there_are_no_factors(by_hand: list[Run]) -> None:
     assert factors(LearnerResults("xgboost", by_hand, baseline="smac")) == []

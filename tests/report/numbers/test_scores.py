@@ -10,17 +10,17 @@ from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.running_time import Cell, normalised, optimality
 from cfo_bench.report.numbers.scores import score_task, score_tasks
-from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import missing, overall
 from cfo_bench.report.sections import optimality as optimality_section
 from cfo_bench.report.sections.missing import NO_RESULT, NOT_RUN, NOT_SHARED
+from cfo_bench.results.run import Run, read_run
 
 
-def digests(*paths: Any) -> list[Digest]:
-    return [found for path in paths if (found := digest(path)) is not None]
+def digests(*paths: Any) -> list[Run]:
+    return [found for path in paths if (found := read_run(path)) is not None]
 
 
-def test_the_tuned_forest_is_the_one_of_classification(by_hand: list[Digest]) -> None:
+def test_the_tuned_forest_is_the_one_of_classification(by_hand: list[Run]) -> None:
     alpha, _, _ = score_tasks(by_hand)
 
     assert (alpha.scale.by, alpha.scale.zero_loss, alpha.scale.one_loss) == ("tuned random forest", 0.5, 0.25)
@@ -32,7 +32,7 @@ def test_the_tuned_forest_is_the_one_of_classification(by_hand: list[Digest]) ->
     }
 
 
-def test_r2_is_the_score_of_regression(by_hand: list[Digest]) -> None:
+def test_r2_is_the_score_of_regression(by_hand: list[Run]) -> None:
     _, beta, _ = score_tasks(by_hand)
 
     assert beta.scale.by == "r2"
@@ -43,7 +43,7 @@ def test_r2_is_the_score_of_regression(by_hand: list[Digest]) -> None:
     }
 
 
-def test_without_a_forest_a_loss_of_nothing_is_the_one(by_hand: list[Digest]) -> None:
+def test_without_a_forest_a_loss_of_nothing_is_the_one(by_hand: list[Run]) -> None:
     _, _, gamma = score_tasks(by_hand)
 
     # On the shared folds 0 and 1: cfo (0.25 + 0.5) / 2, rs 0.5, bohb (0.25 + the constant's 1) / 2
@@ -66,7 +66,7 @@ def test_a_forest_on_other_folds_or_no_better_than_the_constant_scales_nothing(w
     assert score_task(digests(*runs, *useless)).scale.by == "a loss of 0"
 
 
-def test_the_best_is_reached_by_the_soonest_at_99_95_percent(by_hand: list[Digest]) -> None:
+def test_the_best_is_reached_by_the_soonest_at_99_95_percent(by_hand: list[Run]) -> None:
     alpha, beta, gamma = score_tasks(by_hand)
 
     assert (alpha.best_score, alpha.winners, alpha.best_seconds) == (1.5, ("cfo",), 20)
@@ -92,7 +92,7 @@ def test_a_score_a_hair_below_the_best_reaches_it(write_run: Any) -> None:
     assert [cell.text for cell in optimality(found)] == ["-0.1%", "×5.0", "**0.8000 (10s)**"]
 
 
-def test_every_kind_of_cell_is_printed_as_in_the_paper(by_hand: list[Digest]) -> None:
+def test_every_kind_of_cell_is_printed_as_in_the_paper(by_hand: list[Run]) -> None:
     table, numbers = optimality_section.section(LearnerResults("xgboost", by_hand)).tables
 
     # By mean rank: cfo is first on two of three tasks, rs on one.
@@ -156,7 +156,7 @@ def test_methods_that_share_no_fold_are_not_compared(write_run: Any) -> None:
     assert (found.compared, found.winners) == (["cfo"], ())
 
 
-def test_scores_are_normalised_by_the_baseline(by_hand: list[Digest]) -> None:
+def test_scores_are_normalised_by_the_baseline(by_hand: list[Run]) -> None:
     alpha, beta, gamma = score_tasks(by_hand)
 
     assert normalised(alpha, "cfo") == pytest.approx({"cfo": 100, "rs": 100, "bohb": 200 / 3})
@@ -178,7 +178,7 @@ def test_a_baseline_that_is_worse_than_the_constant_normalises_nothing(write_run
     assert normalised(found, "cfo") == {}
 
 
-def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand: list[Digest]) -> None:
+def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand: list[Run]) -> None:
     shares, boxes, _ = overall.section(LearnerResults("xgboost", by_hand)).tables
 
     rows = {row["method"]: row for row in shares.records()}
@@ -195,7 +195,7 @@ def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand:
     assert (box["median"], box["mean"]) == pytest.approx((100, 305 / 3))
 
 
-def test_what_is_missing_is_listed(by_hand: list[Digest]) -> None:
+def test_what_is_missing_is_listed(by_hand: list[Run]) -> None:
     found = missing.section(LearnerResults("xgboost", by_hand))
 
     table, trials = found.tables

@@ -15,8 +15,8 @@ from cfo_bench.report.numbers.significance import (
     pairwise,
     tied_ranks,
 )
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.sections import statistics as section_of
+from cfo_bench.results.run import Run
 
 
 def test_ties_share_a_rank_and_no_result_is_last() -> None:
@@ -78,7 +78,7 @@ def test_pairs_are_tested_by_wilcoxon() -> None:
     assert one.p_holm == other.p_holm == pytest.approx(3 * 2 / 2**7)
 
 
-def test_too_few_tasks_are_said_and_not_drawn(by_hand: list[Digest]) -> None:
+def test_too_few_tasks_are_said_and_not_drawn(by_hand: list[Run]) -> None:
     found = section_of.section(LearnerResults("xgboost", by_hand))
 
     assert found.figures == () and found.tables == ()
@@ -88,7 +88,7 @@ def test_too_few_tasks_are_said_and_not_drawn(by_hand: list[Digest]) -> None:
     )
 
 
-def test_ranks_and_tests_over_many_tasks(many_tasks: list[Digest]) -> None:
+def test_ranks_and_tests_over_many_tasks(many_tasks: list[Run]) -> None:
     found = section_of.section(LearnerResults("xgboost", many_tasks))
 
     mean_ranks, tests, against_cfo, pairs, over_time = found.tables
@@ -119,7 +119,7 @@ def test_ranks_and_tests_over_many_tasks(many_tasks: list[Digest]) -> None:
     assert last == {"cfo": 1, "rs": 2, "bohb": 3, "mine": 4}
 
 
-def test_tasks_without_every_method_are_left_out_and_named(many_tasks: list[Digest]) -> None:
+def test_tasks_without_every_method_are_left_out_and_named(many_tasks: list[Run]) -> None:
     fewer = [one for one in many_tasks if (one.task, one.method) != ("car", "rs")]
 
     found = section_of.section(LearnerResults("xgboost", fewer))

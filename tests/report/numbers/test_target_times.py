@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -24,12 +25,13 @@ from cfo_bench.report.numbers.target_times import (
     target_folds,
     times_to,
 )
-from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.load import load
+from cfo_bench.results.digest import without_configs
+from cfo_bench.results.run import Run
 
 
 def run(*points: tuple[float, float]) -> Track:
-    return Track.of(Steps([at for at, _ in points], [loss for _, loss in points], [], [], [], {}))
+    return Track.of(without_configs([at for at, _ in points], [loss for _, loss in points]))
 
 
 def part(task: str = "t", fold: int = 0, **runs: Sequence[Track]) -> TargetFold:
@@ -136,7 +138,7 @@ def test_a_profile_rises_from_ties_at_one_to_all_that_get_there() -> None:
 
 
 def test_targets_lie_between_the_loss_of_the_constant_and_the_best_on_the_fold(
-    by_hand: list[Digest],
+    by_hand: list[Run],
 ) -> None:
     found = target_folds(LearnerResults("xgboost", by_hand))
 
@@ -158,7 +160,7 @@ def test_a_method_that_is_left_out_on_a_task_does_not_drop_the_task(write_run: A
         for method in ("cfo", "rs", "bohb"):
             for fold in range(3 if (task, method) != ("t", "bohb") else 1):
                 write_run(task, method, fold, [(1, 0.3, 1)])
-    results = LearnerResults("xgboost", load(tmp_path / "results").digests)
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
     assert [name for name, one in results.scores[0].methods.items() if not one.is_compared] == ["bohb"]
 
     found = target_folds(results)
@@ -177,7 +179,7 @@ def test_tasks_without_two_methods_or_a_useful_loss_are_left_out(write_run: Any,
     ):
         write_run(task, method, fold, [(1, loss, 1)])
 
-    found = target_folds(LearnerResults("xgboost", load(tmp_path / "results").digests))
+    found = target_folds(LearnerResults("xgboost", load(tmp_path / "results").runs))
 
     assert found.tasks == ["good"] and found.useless == ["bad"]
 
@@ -185,13 +187,14 @@ def test_tasks_without_two_methods_or_a_useful_loss_are_left_out(write_run: Any,
 def test_regret_is_true_where_a_recording_knows_the_least_loss(write_run: Any, tmp_path: Path) -> None:
     for task, method, loss in (("t", "cfo", 0.3), ("t", "rs", 0.4), ("bad", "cfo", 0.5), ("bad", "rs", 0.7)):
         write_run(task, method, 0, [(1, loss, 1)])
-    digests = [
-        replace(one, header={**one.header, "optimum": 0.1}) for one in load(tmp_path / "results").digests
+    runs = [
+        replace(run, header=msgspec.structs.replace(run.header, optimum=0.1))
+        for run in load(tmp_path / "results").runs
     ]
 
-    found = target_folds(LearnerResults("hpobench-mlp", digests))
+    found = target_folds(LearnerResults("hpobench-mlp", runs))
 
     assert found.is_true and found.useless == ["bad"]  # the optimum alone makes no method useful
     assert [(fold.best_loss, fold.is_optimum) for fold in found.folds] == [(0.1, True)]
     assert regret(found, "cfo", np.array([1.0])).mean.tolist() == pytest.approx([0.5])
-    assert not target_folds(LearnerResults("xgboost", load(tmp_path / "results").digests)).is_true
+    assert not target_folds(LearnerResults("xgboost", load(tmp_path / "results").runs)).is_true

@@ -12,12 +12,12 @@ from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.running_time import optimality
 from cfo_bench.report.numbers.scores import score_task, score_tasks
 from cfo_bench.report.numbers.significance import pairwise, tied_ranks
-from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import final_scores
+from cfo_bench.results.run import Run, read_run
 
 
-def digests(*paths: Any) -> list[Digest]:
-    return [found for path in paths if (found := digest(path)) is not None]
+def digests(*paths: Any) -> list[Run]:
+    return [found for path in paths if (found := read_run(path)) is not None]
 
 
 def test_times_within_a_tenth_of_the_least_tie(write_run: Any) -> None:

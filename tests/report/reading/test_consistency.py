@@ -47,10 +47,10 @@ def test_a_stray_run_is_left_out_by_name_and_all_others_stay(
                 path = write_run(task, method, fold, TRIALS)
     change(path, part, **values)
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert len(found.digests) == 7
-    assert ("mixed", "rs", 1) not in {(one.task, one.method, one.fold) for one in found.digests}
+    assert len(found.runs) == 7
+    assert ("mixed", "rs", 1) not in {(one.task, one.method, one.fold) for one in found.runs}
     (line,) = found.warnings
     assert line.startswith("task 'mixed' with xgboost: its runs have different") and said in line
     remedy = "; --budget 60s reads all as if they had ended then" if "budget_seconds" in values else ""
@@ -66,7 +66,7 @@ def test_the_same_difference_on_many_tasks_is_told_in_one_line(write_run: Any, t
         change(write_run(task, "cfo", 1, TRIALS), "spec", options={"mode": "tuned"})
         change(write_run(task, "rs", 1, TRIALS), "spec", options={"k": 1})
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
     assert found.warnings == [
         "7 tasks have runs with different budgets (seconds), such as task 'a' with xgboost, 100 (4 runs) and "
@@ -83,9 +83,9 @@ def test_without_a_majority_the_task_is_left_out_with_a_remedy(write_run: Any, t
     change(write_run("t", "rs", 0, TRIALS), "spec", budget_seconds=60.0)
     write_run("u", "cfo", 0, TRIALS)
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert [one.task for one in found.digests] == ["u"]
+    assert [one.task for one in found.runs] == ["u"]
     assert "100 (1 run) and 60 (1 run): all are left out, as no side has more" in found.warnings[0]
     assert found.warnings[0].endswith("choose one with --budget")
 
@@ -95,9 +95,9 @@ def test_a_method_with_other_options_on_other_folds_is_not_one_method(write_run:
         write_run("t", "cfo", fold, TRIALS)
     change(write_run("t", "cfo", 2, TRIALS), "spec", options={"mode": "tuned"})
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert [one.fold for one in found.digests] == [0, 1]
+    assert [one.fold for one in found.runs] == [0, 1]
     assert "its runs have different options of cfo" in found.warnings[0]
 
 
@@ -108,17 +108,17 @@ def test_a_run_that_is_there_twice_is_not_counted_twice(write_run: Any, tmp_path
     copy.parent.mkdir()
     copy.write_bytes(path.read_bytes())
 
-    same = comparable(load(tmp_path / "results").digests)
+    same = comparable(load(tmp_path / "results").runs)
 
-    assert sorted(one.method for one in same.digests) == ["cfo", "rs"]
-    assert "is there twice" in same.warnings[0] and str(copy) in same.warnings[0]
+    assert sorted(one.method for one in same.runs) == ["cfo", "rs"]
+    assert "exists twice" in same.warnings[0] and str(copy) in same.warnings[0]
     assert same.warnings[0].endswith("it is counted once")
 
     # Two different runs of the same name: nobody knows which one is meant.
     change(copy, "data", rows=7)
-    other = comparable(load(tmp_path / "results").digests)
+    other = comparable(load(tmp_path / "results").runs)
 
-    assert [one.method for one in other.digests] == ["rs"]
+    assert [one.method for one in other.runs] == ["rs"]
     assert other.warnings[0].endswith("it is left out")
 
 
@@ -129,12 +129,12 @@ def test_many_copies_are_told_in_one_line(write_run: Any, tmp_path: Path) -> Non
     shutil.copytree(results / "xgboost", results / "copies")
     write_run("g", "rs", 0, TRIALS)
 
-    found = comparable(load(results).digests)
+    found = comparable(load(results).runs)
 
-    assert len(found.digests) == 8
+    assert len(found.runs) == 8
     name = "a/cfo/fold-0_seed-0.jsonl"
     assert found.warnings == [
-        f"7 runs are there more than once, the first in {results / 'copies' / name} and "
+        f"7 runs exist more than once, the first in {results / 'copies' / name} and "
         f"{results / 'xgboost' / name}, and each is counted once: a cfo fold 0; b cfo fold 0; c cfo fold 0; "
         "d cfo fold 0; e cfo fold 0; and 2 more"
     ]
@@ -146,9 +146,9 @@ def test_virtual_and_wall_clocks_are_not_pooled(write_run: Any, tmp_path: Path) 
     change(write_run("simulated", "cfo", 0, TRIALS), "spec", clock="virtual")
     change(write_run("simulated", "cfo", 0, TRIALS, learner="dnn"), "spec", clock="virtual")
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert sorted((one.learner, one.task) for one in found.digests) == [
+    assert sorted((one.learner, one.task) for one in found.runs) == [
         ("dnn", "simulated"),
         ("xgboost", "t"),
         ("xgboost", "u"),
@@ -173,12 +173,12 @@ def test_references_need_no_budget_of_the_methods_and_have_no_say_in_it(
     write_run: Any, tmp_path: Path, folds: int
 ) -> None:
     with_references(write_run, budget_seconds=2.0)
-    digests = [one for one in load(tmp_path / "results").digests if one.fold < folds]
+    digests = [one for one in load(tmp_path / "results").runs if one.fold < folds]
 
     found = comparable(digests)
 
-    assert found.warnings == [] and found.digests == digests
-    assert score_task(found.digests).budget_seconds == 100.0
+    assert found.warnings == [] and found.runs == digests
+    assert score_task(found.runs).budget_seconds == 100.0
     # Neither are they left out where longer budgets are asked for.
     assert comparable(digests, 50.0) == found
 
@@ -191,9 +191,9 @@ def test_references_with_other_settings_are_left_out_however_many_they_are(
 ) -> None:
     with_references(write_run, **settings)
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert sorted({one.method for one in found.digests}) == ["cfo", "rs"]
+    assert sorted({one.method for one in found.runs}) == ["cfo", "rs"]
     (line,) = found.warnings
     assert "8 runs left out, constant fold 0 seed 0, " in line
 
@@ -205,9 +205,9 @@ def test_references_on_another_clock_do_not_choose_the_clock_of_the_learner(
     for fold in (0, 1):
         change(write_run("u", "constant", fold, TRIALS), "spec", clock="virtual")
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert [(one.task, one.method) for one in found.digests] == [("t", "cfo")]
+    assert [(one.task, one.method) for one in found.runs] == [("t", "cfo")]
 
 
 def test_references_of_a_task_without_comparable_methods_are_left_out_with_them(
@@ -218,25 +218,25 @@ def test_references_of_a_task_without_comparable_methods_are_left_out_with_them(
         write_run("t", method, 0, TRIALS)
     change(write_run("t", "rs", 0, TRIALS), "spec", budget_seconds=60.0)
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert [(one.task, one.method) for one in found.digests] == [("u", "cfo"), ("u", "constant")]
+    assert [(one.task, one.method) for one in found.runs] == [("u", "cfo"), ("u", "constant")]
 
 
 def test_references_whose_methods_are_all_left_out_are_not_reported(write_run: Any, tmp_path: Path) -> None:
     for method in ("cfo", "constant"):
         write_run("t", method, 0, TRIALS)
 
-    found = comparable(load(tmp_path / "results").digests, budget_seconds=120.0)
+    found = comparable(load(tmp_path / "results").runs, budget_seconds=120.0)
 
-    assert found.digests == [] and found.warnings[0].startswith("1 of 2 runs left out, as their budget")
+    assert found.runs == [] and found.warnings[0].startswith("1 of 2 runs left out, as their budget")
 
 
 def test_references_alone_are_comparable(write_run: Any, tmp_path: Path) -> None:
     for fold, method in enumerate(("constant", "tuned-rf")):
         write_run("t", method, fold, TRIALS)
 
-    assert len(comparable(load(tmp_path / "results").digests).digests) == 2
+    assert len(comparable(load(tmp_path / "results").runs).runs) == 2
 
 
 def test_a_failed_run_has_no_result_and_those_without_an_end_are_left_out(
@@ -245,9 +245,9 @@ def test_a_failed_run_has_no_result_and_those_without_an_end_are_left_out(
     for fold, reason in enumerate((EndReason.BUDGET, EndReason.ERROR, EndReason.INTERRUPTED, None)):
         write_run("t", "cfo", fold, TRIALS, reason=reason)
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert [(one.fold, one.steps.losses) for one in found.digests] == [(0, [0.4, 0.2]), (1, [])]
+    assert [(one.fold, one.incumbents.losses) for one in found.runs] == [(0, [0.4, 0.2]), (1, [])]
     assert [line.split(", the first")[0] for line in found.warnings] == [
         "1 failed run counts as without a result",
         "1 interrupted run left out",
@@ -259,16 +259,16 @@ def test_a_failed_run_has_no_result_and_those_without_an_end_are_left_out(
 def test_runs_of_which_all_failed_are_not_compared(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS, reason=EndReason.ERROR)
 
-    assert comparable(load(tmp_path / "results").digests).digests == []
+    assert comparable(load(tmp_path / "results").runs).runs == []
 
 
 def test_tasks_may_have_budgets_of_their_own_but_it_is_said(write_run: Any, tmp_path: Path) -> None:
     write_run("short", "cfo", 0, TRIALS)
     change(write_run("long", "cfo", 0, TRIALS), "spec", budget_seconds=400.0)
 
-    found = comparable(load(tmp_path / "results").digests)
+    found = comparable(load(tmp_path / "results").runs)
 
-    assert len(found.digests) == 2
+    assert len(found.runs) == 2
     assert found.warnings == ["tasks have different budgets: 100, 400 s"]
 
 
@@ -278,9 +278,9 @@ def test_runs_with_a_shorter_budget_than_asked_for_are_left_out_and_named(
     write_run("t", "cfo", 0, TRIALS)
     change(write_run("t", "rs", 3, TRIALS), "spec", budget_seconds=2.0)
 
-    found = comparable(load(tmp_path / "results").digests, budget_seconds=100.0)
+    found = comparable(load(tmp_path / "results").runs, budget_seconds=100.0)
 
-    assert [one.method for one in found.digests] == ["cfo"]
+    assert [one.method for one in found.runs] == ["cfo"]
     assert found.warnings == [
         "1 of 2 runs left out, as their budget is below 100 s: the first is t rs fold 3, with 2 s"
     ]

@@ -11,8 +11,8 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import misspelt, placed, printed
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.references import Reference, read_references
+from cfo_bench.results.run import Run
 
 HEAD = "task,metric,score,source"
 
@@ -92,7 +92,7 @@ def test_the_paper_s_references_are_the_scores_that_its_tables_print() -> None:
     assert next(one for one in found if one.task == "adult").metric == "scaled_score"
 
 
-def test_only_like_is_compared_with_like(by_hand: list[Digest]) -> None:
+def test_only_like_is_compared_with_like(by_hand: list[Run]) -> None:
     alpha, beta, gamma = LearnerResults("xgboost", by_hand).scores
 
     def score(metric: str, task: str, value: float, learner: str = "") -> list[float | None]:
@@ -110,7 +110,7 @@ def test_only_like_is_compared_with_like(by_hand: list[Digest]) -> None:
     assert score("r2", "beta", 0.5, learner="dnn") == []
 
 
-def test_the_best_reference_of_a_task_comes_first(by_hand: list[Digest]) -> None:
+def test_the_best_reference_of_a_task_comes_first(by_hand: list[Run]) -> None:
     alpha, _, gamma = LearnerResults("xgboost", by_hand).scores
     references = [
         Reference(task, metric, score, f"{score}")
@@ -171,7 +171,7 @@ def test_the_table_of_the_automl_benchmark_can_be_given_as_it_is(shared: Path) -
     assert "columns are not known: openml_task" in remarks[0]
 
 
-def test_a_published_score_goes_before_a_converted_one(by_hand: list[Digest]) -> None:
+def test_a_published_score_goes_before_a_converted_one(by_hand: list[Run]) -> None:
     alpha = LearnerResults("xgboost", by_hand).scores[0]
     references = [Reference("alpha", "scaled_score", 1.9, "them"), Reference("alpha", "auc", 0.7, "us")]
 
@@ -187,7 +187,7 @@ def test_a_published_score_goes_before_a_converted_one(by_hand: list[Digest]) ->
 @pytest.mark.parametrize(
     ("name", "ours"), [("alph", ["alpha"]), ("ALPHA", []), ("alpha2", []), ("another", [])]
 )
-def test_a_misspelt_task_is_told_from_another_one(by_hand: list[Digest], name: str, ours: list[str]) -> None:
+def test_a_misspelt_task_is_told_from_another_one(by_hand: list[Run], name: str, ours: list[str]) -> None:
     tasks = LearnerResults("xgboost", by_hand).scores
 
     assert [near for _, near in misspelt([Reference(name, "auc", 0.7, "me")], tasks)] == ours

@@ -7,29 +7,32 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.records import EndReason
-from cfo_bench.report.reading.digest import Digest, State, digest, digest_of
+from cfo_bench.records import EndReason, RunStatus
 from cfo_bench.report.reading.imported import Shortened, as_if_ended
 from cfo_bench.report.reading.load import load
-from cfo_bench.results.shortening import shortened
-from cfo_bench.results.trace import lines_of
+from cfo_bench.results.limits import shortened
+from cfo_bench.results.run import Run, read_run
 from tests.report.reading.test_consistency import change
 
 # The budget is 100 s. Each trial costs 4 s, and the method is asked and told for 0.25 s each.
 TRIALS = [(10.0, 0.5, 4.0), (20.0, 0.25, 4.0), (30.0, 0.125, 4.0)]
 
 
-def at(path: Path, seconds: float) -> Digest:
-    found = lines_of(path)
-    assert found is not None
-    return digest_of(path, shortened(found, seconds))
+def at(path: Path, seconds: float) -> Run:
+    run = read_run(path)
+    assert run is not None
+    return shortened(run, seconds)
 
 
 def test_only_trials_that_had_ended_by_then_count(write_run: Any) -> None:
     found = at(write_run("t", "cfo", 0, TRIALS), 25.0)
 
-    assert (found.budget_seconds, found.elapsed, found.steps.losses) == (25.0, 25.0, [0.5, 0.25])
-    assert (found.state, found.end_reason, found.trials) == (State.DONE, EndReason.BUDGET, 2)
+    assert (found.budget_seconds, found.elapsed, found.incumbents.losses) == (25.0, 25.0, [0.5, 0.25])
+    assert (found.status, found.end and found.end.reason, found.n_trials) == (
+        RunStatus.DONE,
+        EndReason.BUDGET,
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ def test_what_was_under_way_is_counted_up_to_then(
 ) -> None:
     found = at(write_run("t", "cfo", 0, TRIALS), seconds)
 
-    assert found.statuses == trials
+    assert found.digest.statuses == trials
     assert {kind: found.spent[kind] for kind in spent} == pytest.approx(spent)
     assert sum(found.spent.values()) == pytest.approx(seconds)
 
@@ -56,21 +59,21 @@ def test_a_run_that_failed_later_had_spent_the_shorter_budget(
 ) -> None:
     found = at(write_run("t", "cfo", 0, TRIALS, reason=reason), 25.0)
 
-    assert (found.state, found.error, found.elapsed) == (State.DONE, None, 25.0)
+    assert (found.status, found.error, found.elapsed) == (RunStatus.DONE, None, 25.0)
 
 
 def test_a_run_that_ended_before_is_as_it_was(write_run: Any) -> None:
     path = write_run("t", "cfo", 0, TRIALS, reason=EndReason.EXHAUSTED, elapsed=31.0)
-    whole, found = digest(path), at(path, 50.0)
+    whole, found = read_run(path), at(path, 50.0)
 
     assert whole is not None
-    assert (found.elapsed, found.end_reason, found.steps, found.spent) == (
+    assert (found.elapsed, found.end and found.end.reason, found.incumbents, found.spent) == (
         31.0,
         EndReason.EXHAUSTED,
-        whole.steps,
+        whole.incumbents,
         whole.spent,
     )
-    assert found.budget_seconds == found.header["spec"]["budget_seconds"] == 50.0
+    assert found.budget_seconds == 50.0
 
 
 def test_a_run_that_failed_or_was_stopped_after_that_time_had_ended_well(
@@ -80,25 +83,25 @@ def test_a_run_that_failed_or_was_stopped_after_that_time_had_ended_well(
         write_run("t", "cfo", fold, TRIALS, reason=reason)
     write_run("t", "rs", 0, TRIALS[:1], reason=EndReason.ERROR, elapsed=12.0)
 
-    found = as_if_ended(load(tmp_path / "results").digests, 25.0).digests
+    found = as_if_ended(load(tmp_path / "results").runs, 25.0).runs
 
-    states = {(one.method, one.fold): (one.state, one.error) for one in found}
+    states = {(one.method, one.fold): (one.status, one.error) for one in found}
     assert states == {
-        ("cfo", 0): (State.DONE, None),
-        ("cfo", 1): (State.DONE, None),
-        ("cfo", 2): (State.DONE, None),
-        ("rs", 0): (State.FAILED, "it broke"),
+        ("cfo", 0): (RunStatus.DONE, None),
+        ("cfo", 1): (RunStatus.DONE, None),
+        ("cfo", 2): (RunStatus.DONE, None),
+        ("rs", 0): (RunStatus.FAILED, "it broke"),
     }
 
 
 def test_references_are_read_whole(write_run: Any, tmp_path: Path) -> None:
     for method in ("constant", "tuned-rf", "rs"):
         write_run("t", method, 0, TRIALS)
-    whole = load(tmp_path / "results").digests
+    whole = load(tmp_path / "results").runs
 
     found = as_if_ended(whole, 25.0)
 
-    assert [(one.method, len(one.steps.losses)) for one in found.digests] == [
+    assert [(one.method, len(one.incumbents.losses)) for one in found.runs] == [
         ("constant", 3),
         ("rs", 2),
         ("tuned-rf", 3),
@@ -108,7 +111,7 @@ def test_references_are_read_whole(write_run: Any, tmp_path: Path) -> None:
 
 def test_a_run_with_that_budget_is_as_it_is(write_run: Any, tmp_path: Path) -> None:
     write_run("t", "cfo", 0, TRIALS)
-    before = load(tmp_path / "results").digests
+    before = load(tmp_path / "results").runs
 
     assert as_if_ended(before, 100.0) == Shortened(before, [], [])
 
@@ -120,7 +123,7 @@ def test_it_is_said_how_many_runs_are_read_as_if_they_had_ended_sooner(
         write_run("t", "cfo", fold, TRIALS)
     change(write_run("t", "rs", 0, TRIALS[:1]), "spec", budget_seconds=25.0)
 
-    found = as_if_ended(load(tmp_path / "results").digests, 25.0)
+    found = as_if_ended(load(tmp_path / "results").runs, 25.0)
 
     assert found.notices == ["3 of 4 runs had longer budgets and are read as if they had ended at 25 s"]
 
@@ -133,9 +136,9 @@ def test_runs_whose_method_plans_with_its_budget_are_left_out_in_one_line(
         path = write_run(task, "plans", 0, TRIALS)
         path.write_bytes(path.read_bytes().replace(b'"problem":', b'"knows_budget":true,"problem":', 1))
 
-    found = as_if_ended(load(tmp_path / "results").digests, 25.0)
+    found = as_if_ended(load(tmp_path / "results").runs, 25.0)
 
-    assert [one.method for one in found.digests] == ["cfo"]
+    assert [one.method for one in found.runs] == ["cfo"]
     assert found.notices == [
         "1 of 8 runs had a longer budget and is read as if it had ended at 25 s",
         "7 runs left out: the method plans with its budget, so a run of 100 s is not one of 25 s at its "

@@ -15,7 +15,6 @@ from cfo_bench.report.looks import _KNOWN, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.ranking import MOST_LEADERS, leaders
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
@@ -31,6 +30,7 @@ from cfo_bench.report.rendering.charts import (
 )
 from cfo_bench.report.rendering.page import alternative
 from cfo_bench.report.sections import sections
+from cfo_bench.results.run import Run
 
 RANKS = LinePlot("share", "mean_rank", "share of the budget", "mean rank", best_on_top=True)
 
@@ -45,14 +45,14 @@ def lines_of(methods: list[str], ends: list[float]) -> Table:
 
 
 @pytest.fixture
-def crowd(write_run: Any, tmp_path: Path) -> list[Digest]:
+def crowd(write_run: Any, tmp_path: Path) -> list[Run]:
     """Seven tasks, all methods that have a look of their own, five folds."""
     for task in range(7):
         for place, method in enumerate(_KNOWN):
             for fold in range(5):
                 loss = 0.1 + 0.02 * (place // 3) + 0.003 * fold + 0.001 * task
                 write_run(f"task-{task}", method, fold, [(1, 0.45, 1), (5 + place, 0.3, 1), (40, loss, 2)])
-    return load(tmp_path / "results").digests
+    return load(tmp_path / "results").runs
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_with_many_methods_all_but_the_leaders_are_grey() -> None:
     assert own == {style.MUTED, look("cfo").colour}
 
 
-def test_the_leaders_are_the_best_four_and_the_baseline(crowd: list[Digest]) -> None:
+def test_the_leaders_are_the_best_four_and_the_baseline(crowd: list[Run]) -> None:
     scores = LearnerResults("xgboost", crowd).scores
 
     # Three methods each end at the same loss. Equals come in the order of the table of looks.
@@ -144,7 +144,7 @@ def test_the_leaders_are_the_first_of_the_overview(write_run: Any, tmp_path: Pat
         for place, method in enumerate(_KNOWN):
             loss = 0.2 - 1e-9 * place if method != "cfo" else 0.3 + 0.01 * task
             write_run(f"task-{task}", method, 0, [(1, 0.45, 1), (5 + place, loss, 1)])
-    scores = LearnerResults("xgboost", load(tmp_path / "results").digests).scores
+    scores = LearnerResults("xgboost", load(tmp_path / "results").runs).scores
 
     first = [one.method for one in overview("xgboost", scores, "cfo").standings[:MOST_LEADERS]]
 
@@ -174,12 +174,12 @@ def test_a_text_alternative_has_the_axes_and_where_the_lines_end() -> None:
     )
 
 
-def static_figures(digests: list[Digest]) -> list[Figure]:
+def static_figures(digests: list[Run]) -> list[Figure]:
     return [figure for one in sections(LearnerResults("xgboost", digests)) for figure in one.figures]
 
 
 @pytest.mark.slow
-def test_every_axis_has_two_ticks_and_no_names_collide(crowd: list[Digest]) -> None:
+def test_every_axis_has_two_ticks_and_no_names_collide(crowd: list[Run]) -> None:
     found = static_figures(crowd)
 
     assert len(found) > 12
@@ -205,7 +205,7 @@ def test_every_axis_has_two_ticks_and_no_names_collide(crowd: list[Digest]) -> N
             assert crossed == [], figure.name
 
 
-def test_every_figure_has_a_text_alternative_with_numbers(crowd: list[Digest]) -> None:
+def test_every_figure_has_a_text_alternative_with_numbers(crowd: list[Run]) -> None:
     for figure in static_figures(crowd):
         text = alternative(figure)
         assert text.startswith(figure.title) and len(text) > len(figure.title) + 40

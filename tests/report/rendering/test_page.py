@@ -15,12 +15,12 @@ from cfo_bench.report.contents import Figure, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.layout import href, prose, table_file
 from cfo_bench.report.rendering.page import LearnerPart, Page, alternative
 from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
 from cfo_bench.report.sections import final_scores
+from cfo_bench.results.run import Run
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 SCRIPT = "<script>alert(1)</script>"
@@ -138,7 +138,7 @@ def test_a_table_that_is_too_long_for_a_page_says_how_much_is_shown() -> None:
 
 @pytest.mark.parametrize(("height", "is_long"), [(1300, False), (1400, True)])
 def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
-    by_hand: list[Digest], height: int, is_long: bool
+    by_hand: list[Run], height: int, is_long: bool
 ) -> None:
     results = LearnerResults("xgboost", by_hand)
     sections = [final_scores.section(results)]
@@ -155,7 +155,7 @@ def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
     assert bool(folded) is is_long
 
 
-def test_the_sheets_of_one_figure_are_not_torn_apart(many_tasks: list[Digest]) -> None:
+def test_the_sheets_of_one_figure_are_not_torn_apart(many_tasks: list[Run]) -> None:
     results = LearnerResults(
         "xgboost", [replace(one, task=f"{one.task}{at}") for at in (1, 2) for one in many_tasks]
     )

@@ -14,9 +14,9 @@ import pytest
 
 from cfo_bench.report.contents import Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.rendering.table_files import in_words, to_csv, to_latex, to_markdown
 from cfo_bench.report.sections import sections
+from cfo_bench.results.run import Run
 
 TABLE = Table(
     "odd names",
@@ -129,14 +129,14 @@ def test_numbers_are_for_people(value: float, text: str) -> None:
     assert in_words(value) == text
 
 
-def all_tables(digests: list[Digest]) -> list[Table]:
+def all_tables(digests: list[Run]) -> list[Table]:
     """Those that are shown and those behind a figure, which may be the same."""
     found = sections(LearnerResults("xgboost", digests))
     behind = [table for section in found for figure in section.figures for table in figure.tables]
     return [*(table for section in found for table in section.tables), *behind]
 
 
-def test_every_table_of_a_report_has_distinct_columns_and_whole_rows(by_hand: list[Digest]) -> None:
+def test_every_table_of_a_report_has_distinct_columns_and_whole_rows(by_hand: list[Run]) -> None:
     tables = all_tables(by_hand)
 
     assert len(tables) > 20
@@ -145,7 +145,7 @@ def test_every_table_of_a_report_has_distinct_columns_and_whole_rows(by_hand: li
         assert {len(row) for row in table.rows} <= {len(table.columns)}, table.name
 
 
-def test_tables_of_one_name_are_one_table(many_tasks: list[Digest]) -> None:
+def test_tables_of_one_name_are_one_table(many_tasks: list[Run]) -> None:
     tables = all_tables(many_tasks)
     by_name = {table.name: table for table in tables}
 
@@ -153,8 +153,8 @@ def test_tables_of_one_name_are_one_table(many_tasks: list[Digest]) -> None:
     assert [table.name for table in tables if by_name[table.name] != table] == []
 
 
-def test_the_same_runs_give_the_same_bytes_whatever_their_order(many_tasks: list[Digest]) -> None:
-    def texts(digests: list[Digest]) -> list[str]:
+def test_the_same_runs_give_the_same_bytes_whatever_their_order(many_tasks: list[Run]) -> None:
+    def texts(digests: list[Run]) -> list[str]:
         return [write(table) for table in all_tables(digests) for write in (to_csv, to_markdown, to_latex)]
 
     assert texts(many_tasks) == texts(many_tasks[::-1])
@@ -167,7 +167,7 @@ HEAD = r"\documentclass{article}\usepackage{array,booktabs,graphicx,longtable,pd
     shutil.which("pdflatex") is None, reason="no pdflatex: apt install texlive-latex-recommended"
 )
 def test_every_table_of_a_report_compiles_and_fits_on_its_page(
-    by_hand: list[Digest], many_tasks: list[Digest], tmp_path: Path
+    by_hand: list[Run], many_tasks: list[Run], tmp_path: Path
 ) -> None:
     long_words = ["0123456789abcdef" * 4, "optuna:" + "sampler" * 8, "several words " * 9, 0.5]
     wide = Table("wide", "Wide", "", tuple(f"a column {i}" for i in range(9)), [[*long_words, *"abcde"]])

@@ -17,18 +17,18 @@ from cfo_bench.records import Problem
 from cfo_bench.report.contents import Figure, Section
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.rendering import style
 from cfo_bench.report.sections import configurations, sections
 from cfo_bench.report.sections.configurations import apart
 from cfo_bench.report.sections.performance import chosen_tasks
+from cfo_bench.results.run import Run, read_run
 
 
 def figures(found: list[Section]) -> list[Figure]:
     return [figure for section in found for figure in section.figures]
 
 
-def named(digests: list[Digest], name: str) -> Figure:
+def named(digests: list[Run], name: str) -> Figure:
     found = sections(LearnerResults("xgboost", digests))
     return next(figure for figure in figures(found) if figure.name == name)
 
@@ -38,9 +38,7 @@ def png(figure: Figure, path: Path) -> bytes:
     return path.read_bytes()
 
 
-def test_every_figure_is_drawn_and_has_its_numbers_beside_it(
-    many_tasks: list[Digest], tmp_path: Path
-) -> None:
+def test_every_figure_is_drawn_and_has_its_numbers_beside_it(many_tasks: list[Run], tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     found = figures(sections(LearnerResults("xgboost", many_tasks)))
@@ -55,7 +53,7 @@ def test_every_figure_is_drawn_and_has_its_numbers_beside_it(
         assert figure.tables and all(table.rows for table in figure.tables), figure.name
 
 
-def test_the_paper_s_figures_are_there(many_tasks: list[Digest]) -> None:
+def test_the_paper_s_figures_are_there(many_tasks: list[Run]) -> None:
     names = [figure.name for figure in figures(sections(LearnerResults("xgboost", many_tasks)))]
 
     assert names[:2] == ["performance", "performance-sheet-1"]
@@ -68,7 +66,7 @@ def test_the_paper_s_figures_are_there(many_tasks: list[Digest]) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_runs_give_the_same_png_and_pdf(many_tasks: list[Digest], tmp_path: Path) -> None:
+def test_the_same_runs_give_the_same_png_and_pdf(many_tasks: list[Run], tmp_path: Path) -> None:
     for name in ("performance", "scores-by-task", "critical-difference"):
         for suffix in (".png", ".pdf"):
             first = png(named(many_tasks, name), tmp_path / f"one{suffix}")
@@ -77,7 +75,7 @@ def test_the_same_runs_give_the_same_png_and_pdf(many_tasks: list[Digest], tmp_p
             assert b"Date" not in first and b"Matplotlib" not in first
 
 
-def test_a_figure_goes_to_another_process_as_it_is(many_tasks: list[Digest], tmp_path: Path) -> None:
+def test_a_figure_goes_to_another_process_as_it_is(many_tasks: list[Run], tmp_path: Path) -> None:
     figure = named(many_tasks, "time-to-best")
 
     sent = pickle.loads(pickle.dumps(figure))
@@ -86,7 +84,7 @@ def test_a_figure_goes_to_another_process_as_it_is(many_tasks: list[Digest], tmp
     assert png(sent, tmp_path / "sent.png") == png(figure, tmp_path / "kept.png")
 
 
-def test_a_fingerprint_changes_with_the_numbers(many_tasks: list[Digest]) -> None:
+def test_a_fingerprint_changes_with_the_numbers(many_tasks: list[Run]) -> None:
     fewer = [one for one in many_tasks if one.fold == 0]
 
     whole, part = (named(found, "performance") for found in (many_tasks, fewer))
@@ -94,14 +92,14 @@ def test_a_fingerprint_changes_with_the_numbers(many_tasks: list[Digest]) -> Non
     assert whole.fingerprint() != part.fingerprint()
 
 
-def test_sheets_of_all_tasks_are_drawn_for_papers_only(many_tasks: list[Digest]) -> None:
+def test_sheets_of_all_tasks_are_drawn_for_papers_only(many_tasks: list[Run]) -> None:
     six, sheet = (named(many_tasks, name) for name in ("performance", "performance-sheet-1"))
 
     assert [six.is_drawn(formats) for formats in (("png",), ("png", "pdf"))] == [True, True]
     assert [sheet.is_drawn(formats) for formats in (("png",), ("png", "pdf"))] == [False, True]
 
 
-def test_a_fingerprint_changes_with_the_methods_that_are_in_colour(many_tasks: list[Digest]) -> None:
+def test_a_fingerprint_changes_with_the_methods_that_are_in_colour(many_tasks: list[Run]) -> None:
     figure = named(many_tasks, "trial-cost")
     assert isinstance(figure.draw, partial)
     *others, best = figure.draw.args
@@ -111,7 +109,7 @@ def test_a_fingerprint_changes_with_the_methods_that_are_in_colour(many_tasks: l
     assert changed.fingerprint() != figure.fingerprint()
 
 
-def test_the_lines_of_a_figure_are_the_rows_of_its_table(by_hand: list[Digest]) -> None:
+def test_the_lines_of_a_figure_are_the_rows_of_its_table(by_hand: list[Run]) -> None:
     figure = named(by_hand, "performance")
     alpha = next(at for at, table in enumerate(figure.tables) if table.name == "curves-alpha")
 
@@ -136,7 +134,7 @@ def marked(axes: Any) -> list[tuple[str, float | None, float, float]]:
     ]
 
 
-def test_a_marker_is_full_where_the_best_is_reached_and_pale_elsewhere(by_hand: list[Digest]) -> None:
+def test_a_marker_is_full_where_the_best_is_reached_and_pale_elsewhere(by_hand: list[Run]) -> None:
     (scores,) = named(by_hand, "scores-by-task").draw().axes
     (times,) = named(by_hand, "time-to-best").draw().axes
 
@@ -163,8 +161,8 @@ def test_markers_on_the_same_place_are_moved_apart_and_others_stay() -> None:
 
 def test_a_cumulative_histogram_of_many_methods_has_the_best_in_colour(write_run: Any) -> None:
     runs = [
-        digest(write_run("t", f"m{at}", 0, [(5, 0.1 + 0.01 * at, 1)], n_rows=100)) for at in range(10)
-    ] + [digest(write_run("t", "cfo", 0, [(5, 0.3, 1)], n_rows=100))]
+        read_run(write_run("t", f"m{at}", 0, [(5, 0.1 + 0.01 * at, 1)], n_rows=100)) for at in range(10)
+    ] + [read_run(write_run("t", "cfo", 0, [(5, 0.3, 1)], n_rows=100))]
     figure = configurations.section(LearnerResults("xgboost", [one for one in runs if one])).figures[0]
 
     lines = figure.draw().axes[0].lines
@@ -172,20 +170,20 @@ def test_a_cumulative_histogram_of_many_methods_has_the_best_in_colour(write_run
     assert sum(line.get_color() == style.MUTED for line in lines) == 11 - 5
 
 
-def test_the_legend_tells_the_shares(by_hand: list[Digest]) -> None:
+def test_the_legend_tells_the_shares(by_hand: list[Run]) -> None:
     legend = named(by_hand, "scores-by-task").draw().legends[0]
 
     assert [text.get_text() for text in legend.get_texts()] == ["rs 67%", "bohb 0%", "cfo 100%"]
 
 
-def test_a_dollar_in_a_name_is_a_dollar(many_tasks: list[Digest]) -> None:
+def test_a_dollar_in_a_name_is_a_dollar(many_tasks: list[Run]) -> None:
     titles = [axes.get_title() for axes in named(many_tasks, "performance").draw().axes]
 
     assert r"<b>\$x_1\$</b>, loss = 1 − AUC" in titles
 
 
 def test_the_six_chosen_tasks_are_the_paper_s_then_the_smallest_and_largest_of_their_kind(
-    many_tasks: list[Digest],
+    many_tasks: list[Run],
 ) -> None:
     # By the order of conftest.py: binary car, poker, <b>…; multiclass adult, shuttle, a task…; regression
     # BNG_pbc, house_16H. Of the paper's six only christine is not there: the smallest binary one left is.
@@ -205,7 +203,7 @@ def test_nothing_is_drawn_and_matplotlib_not_loaded_before_it_is_asked_for() -> 
 
 
 def test_one_run_alone_makes_a_report(write_run: Any, tmp_path: Path) -> None:
-    one = digest(write_run("t", "rs", 0, [(1, 0.25, 1)]))
+    one = read_run(write_run("t", "rs", 0, [(1, 0.25, 1)]))
 
     assert one is not None
     found = sections(LearnerResults("xgboost", [one], baseline="cfo"))
@@ -218,7 +216,7 @@ def test_one_run_alone_makes_a_report(write_run: Any, tmp_path: Path) -> None:
 
 
 def test_tasks_with_one_fold_are_named_in_one_line(write_run: Any) -> None:
-    found = [digest(write_run(f"t{i}", "rs", 0, [(1, 0.25, 1)])) for i in range(7)]
+    found = [read_run(write_run(f"t{i}", "rs", 0, [(1, 0.25, 1)])) for i in range(7)]
 
     section = next(
         one for one in sections(LearnerResults("xgboost", found, baseline="cfo")) if one.name == "performance"
@@ -228,7 +226,7 @@ def test_tasks_with_one_fold_are_named_in_one_line(write_run: Any) -> None:
 
 
 def test_a_run_without_any_result_makes_a_report(write_run: Any, tmp_path: Path) -> None:
-    one = digest(write_run("t", "cfo", 0, [(90, None, 80)]))
+    one = read_run(write_run("t", "cfo", 0, [(90, None, 80)]))
 
     assert one is not None
     found = sections(LearnerResults("xgboost", [one]))
@@ -246,14 +244,14 @@ def test_test_scores_stand_beside_validation_scores(write_run: Any) -> None:
         for fold, test in enumerate((0.625, 0.875))
     ]
 
-    found = sections(LearnerResults("xgboost", [one for path in runs if (one := digest(path))]))
+    found = sections(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))]))
 
     table = next(section for section in found if section.name == "holdout").tables[0]
     # AUC 1 - 0.25 on validation; on test the mean of 0.625 and 0.875.
     assert table.rows == [["t", "cfo", "AUC", 0.75, 0.75, 0.0, 2]]
 
 
-def test_without_a_test_part_there_is_no_such_section(by_hand: list[Digest]) -> None:
+def test_without_a_test_part_there_is_no_such_section(by_hand: list[Run]) -> None:
     assert "holdout" not in [section.name for section in sections(LearnerResults("xgboost", by_hand))]
 
 
@@ -273,7 +271,7 @@ def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_pat
         )
     path.write_text(text, encoding="utf-8")
 
-    one = digest(path)
+    one = read_run(path)
     assert one is not None
     section, provenance = sections(LearnerResults("knn", [one]))
 
@@ -292,12 +290,12 @@ def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_pat
 def test_any_name_can_be_drawn(write_run: Any, tmp_path: Path, text: str) -> None:
     paths = [write_run(text[:60], method, 0, [(1, 0.25, 1)]) for method in ("cfo", "rs")]
 
-    found = sections(LearnerResults("xgboost", [one for path in paths if (one := digest(path))]))
+    found = sections(LearnerResults("xgboost", [one for path in paths if (one := read_run(path))]))
 
     assert png(figures(found)[0], tmp_path / "it.png").startswith(b"\x89PNG")
 
 
-def test_the_words_for_the_time_to_the_best_are_times(by_hand: list[Digest]) -> None:
+def test_the_words_for_the_time_to_the_best_are_times(by_hand: list[Run]) -> None:
     figure = named(by_hand, "time-to-best")
 
     # On alpha cfo and rs end alike, at 20 and at 80 s; on beta rs has the best score, on gamma cfo.
@@ -307,7 +305,7 @@ def test_the_words_for_the_time_to_the_best_are_times(by_hand: list[Digest]) -> 
     )
 
 
-def test_hyperparameters_keep_their_names_in_tables(by_hand: list[Digest]) -> None:
+def test_hyperparameters_keep_their_names_in_tables(by_hand: list[Run]) -> None:
     best = next(
         table
         for section in sections(LearnerResults("xgboost", by_hand))

@@ -10,11 +10,11 @@ import pytest
 from cfo_bench.records import EndReason
 from cfo_bench.report.contents import Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.sections import configurations, frugality
+from cfo_bench.results.run import Run, read_run
 
 
-def tables(found: list[Digest]) -> dict[str, Table]:
+def tables(found: list[Run]) -> dict[str, Table]:
     return {table.name: table for table in frugality.section(LearnerResults("xgboost", found)).tables}
 
 
@@ -22,7 +22,7 @@ def row(table: Table, **of: Any) -> dict[str, Any]:
     return next(one for one in table.records() if all(one[name] == value for name, value in of.items()))
 
 
-def test_shares_of_the_time_are_means_over_runs(by_hand: list[Digest]) -> None:
+def test_shares_of_the_time_are_means_over_runs(by_hand: list[Run]) -> None:
     found = row(tables(by_hand)["time-shares-by-task"], task="alpha", method="cfo")
 
     # Fold 0: three trials of 24.5 s in all; fold 1: two of 8.5 s; half a second of the method for each trial.
@@ -36,7 +36,7 @@ def test_shares_of_the_time_are_means_over_runs(by_hand: list[Digest]) -> None:
     assert found["dearer"] == pytest.approx(0.1)
 
 
-def test_shares_of_a_method_are_means_over_tasks(by_hand: list[Digest]) -> None:
+def test_shares_of_a_method_are_means_over_tasks(by_hand: list[Run]) -> None:
     found = row(tables(by_hand)["time-shares"], method="cfo")
 
     # On beta and gamma every run has two trials of half a second.
@@ -45,7 +45,7 @@ def test_shares_of_a_method_are_means_over_tasks(by_hand: list[Digest]) -> None:
     assert row(tables(by_hand)["dearer-share"], method="cfo")["mean"] == pytest.approx(0.1 / 3)
 
 
-def test_the_cost_of_trials_over_time(by_hand: list[Digest]) -> None:
+def test_the_cost_of_trials_over_time(by_hand: list[Run]) -> None:
     found = tables(by_hand)
 
     # The trial of fold 0 that ends at 60 s, in (0.5012, 0.6310] of the budget.
@@ -70,14 +70,14 @@ def test_how_exactly_the_budget_was_kept(write_run: Any) -> None:
         write_run("t", "cfo", 2, [(1, 0.4, 1)], elapsed=30.0, reason=EndReason.EXHAUSTED),
     ]
 
-    found = tables([one for path in paths if (one := digest(path))])["budget-kept"]
+    found = tables([one for path in paths if (one := read_run(path))])["budget-kept"]
 
     kept = row(found, method="cfo")
     assert (kept["runs"], kept["spent_it"], kept["trials"]) == (3, 2, 3)
     assert (kept["least"], kept["most"], kept["seconds_past"]) == (1.0, 1.005, 0.5)
 
 
-def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Digest]) -> None:
+def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Run]) -> None:
     found = configurations.section(LearnerResults("xgboost", by_hand))
 
     best = row(found.tables[1], task="alpha", method="cfo", fold=1)
@@ -88,7 +88,7 @@ def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Digest]
     assert [r[1:] for r in histogram.rows if r[0] == "bohb"] == [[4, pytest.approx(0.4)], [8, 1.0]]
 
 
-def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: list[Digest]) -> None:
+def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: list[Run]) -> None:
     program = {"command": "python rs.py", "version": None, "round_trip_seconds": 0.125}
     found = [
         replace(one, header={**one.header, "program": program}) if one.method == "rs" else one
@@ -113,5 +113,5 @@ def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: lis
     assert shares.caption.endswith("are part of its overhead: 0.50% of the time.")
 
 
-def test_without_programs_nothing_is_said_of_round_trips(by_hand: list[Digest]) -> None:
+def test_without_programs_nothing_is_said_of_round_trips(by_hand: list[Run]) -> None:
     assert "round-trips" not in tables(by_hand)

@@ -10,17 +10,17 @@ import pytest
 
 from cfo_bench.report.contents import Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.reading.digest import Digest, digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import style
 from cfo_bench.report.sections import final_scores, footprint, importance, optimality, targets, win_rates
+from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Int, Space
 
 MORE = (targets, win_rates, final_scores, footprint)
 
 
-def of(module: Any, digests: list[Digest], **more: Any) -> Section:
+def of(module: Any, digests: list[Run], **more: Any) -> Section:
     found: Section | None = module.section(LearnerResults("xgboost", digests, **more))
     assert found is not None
     return found
@@ -31,7 +31,7 @@ def table(section: Section, name: str) -> Table:
     return next(one for one in everything if one.name == name)
 
 
-def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand: list[Digest]) -> None:
+def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand: list[Run]) -> None:
     found = of(targets, by_hand)
 
     summary = {row["method"]: row for row in table(found, "targets-reached-summary").records()}
@@ -55,9 +55,7 @@ def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand:
     assert "3 tasks and 6 folds" in found.figures[0].caption
 
 
-def test_a_regret_of_few_tasks_has_no_interval_and_says_so(
-    by_hand: list[Digest], many_tasks: list[Digest]
-) -> None:
+def test_a_regret_of_few_tasks_has_no_interval_and_says_so(by_hand: list[Run], many_tasks: list[Run]) -> None:
     few = of(targets, [one for one in by_hand if one.task in ("alpha", "beta", "gamma")])
     many = of(targets, [one for one in many_tasks if one.task not in ("alpha", "beta", "gamma")])
 
@@ -67,7 +65,7 @@ def test_a_regret_of_few_tasks_has_no_interval_and_says_so(
     assert all(row["ci_low"] is not None for row in table(many, "regret").records())
 
 
-def test_the_last_regret_is_the_mean_gap_over_tasks(by_hand: list[Digest]) -> None:
+def test_the_last_regret_is_the_mean_gap_over_tasks(by_hand: list[Run]) -> None:
     rows = table(of(targets, by_hand), "regret").records()
 
     last = {row["method"]: row for row in rows if row["time"] == pytest.approx(100.0)}
@@ -75,7 +73,7 @@ def test_the_last_regret_is_the_mean_gap_over_tasks(by_hand: list[Digest]) -> No
     assert last["cfo"]["mean_regret"] == pytest.approx(((0 + 1 / 6) / 2 + (0 + 0.4) / 2 + 0) / 3)
 
 
-def test_win_rates_stand_in_the_order_of_the_ratings(by_hand: list[Digest]) -> None:
+def test_win_rates_stand_in_the_order_of_the_ratings(by_hand: list[Run]) -> None:
     found = of(win_rates, by_hand)
 
     elo = table(found, "elo").records()
@@ -87,7 +85,7 @@ def test_win_rates_stand_in_the_order_of_the_ratings(by_hand: list[Digest]) -> N
     assert rates[-1]["cfo"] == 0 and rates[0]["bohb"] == 100
 
 
-def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list[Digest]) -> None:
+def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list[Run]) -> None:
     references = [
         Reference("alpha", "auc", 0.9, "a paper", "their method"),
         Reference("beta", "scaled_score", 1.1, "a paper"),
@@ -114,7 +112,7 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
     assert "their method, a paper" in texts and "AUC (validation)" in texts
 
 
-def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Digest]) -> None:
+def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Run]) -> None:
     paper = Reference("alpha", "scaled_score", 1.9, "the paper", "cfo")
 
     found = of(final_scores, by_hand, references=[paper])
@@ -126,7 +124,7 @@ def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Digest]) -> N
     assert "≈ cfo, the paper" in [text.get_text() for text in found.figures[0].draw().axes[0].texts]
 
 
-def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Digest]) -> None:
+def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Run]) -> None:
     references = [Reference(task, "auc", 0.9, "me") for task in ("alpha", "gama", "far", "away")]
 
     found = of(final_scores, by_hand, references=references)
@@ -137,7 +135,7 @@ def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Digest]) -> None:
     )
 
 
-def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Digest]) -> None:
+def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Run]) -> None:
     section = of(final_scores, by_hand)
 
     rows = {row["task"]: row for row in table(section, "scores").records()}
@@ -150,9 +148,9 @@ def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Digest]) -> Non
     assert "A star" not in table(whole, "scores").note
 
 
-def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Digest], write_run: Any) -> None:
+def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Run], write_run: Any) -> None:
     tested = [
-        digest(write_run("held", method, 0, [(1, 0.2, 1)], validation="holdout", test_scores=[0.7]))
+        read_run(write_run("held", method, 0, [(1, 0.2, 1)], validation="holdout", test_scores=[0.7]))
         for method in ("cfo", "rs")
     ]
     held = [one for one in tested if one is not None]
@@ -170,7 +168,7 @@ def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Digest],
     assert {row["score_is"] for row in cells if row["task"] == "held"} == {"test"}
 
 
-def test_without_references_nothing_is_said_of_them(by_hand: list[Digest]) -> None:
+def test_without_references_nothing_is_said_of_them(by_hand: list[Run]) -> None:
     found = of(final_scores, by_hand)
 
     assert "reference" not in table(found, "final-scores").columns
@@ -178,7 +176,7 @@ def test_without_references_nothing_is_said_of_them(by_hand: list[Digest]) -> No
     assert not found.warnings
 
 
-def test_references_of_other_tasks_only_are_reported(by_hand: list[Digest]) -> None:
+def test_references_of_other_tasks_only_are_reported(by_hand: list[Run]) -> None:
     found = of(final_scores, by_hand, references=[Reference("elsewhere", "auc", 0.9, "me")])
 
     assert found.warnings == ("none of the 1 references is of a task and learner of these results",)
@@ -189,14 +187,14 @@ def test_many_tasks_are_broken_over_sheets(write_run: Any, tmp_path: Path) -> No
         for method in ("cfo", "rs"):
             write_run(f"task-{at:02d}", method, 0, [(1, 0.4, 1)])
 
-    found = of(final_scores, load(tmp_path / "results").digests)
+    found = of(final_scores, load(tmp_path / "results").runs)
 
     names = [figure.name for figure in found.figures]
     assert names == [f"{kind}-{at}" for kind in ("final-scores", "differences") for at in (1, 2)]
     assert [len(figure.tables[0].rows) for figure in found.figures] == [18, 2, 9, 1]
 
 
-def test_a_single_method_is_not_compared_with_itself(by_hand: list[Digest]) -> None:
+def test_a_single_method_is_not_compared_with_itself(by_hand: list[Run]) -> None:
     alone = LearnerResults("xgboost", [one for one in by_hand if one.method == "cfo"])
 
     assert all(module.section(alone) is None for module in (targets, win_rates))
@@ -206,7 +204,7 @@ def test_a_single_method_is_not_compared_with_itself(by_hand: list[Digest]) -> N
 def test_methods_that_never_have_a_result_stop_no_section(write_run: Any, tmp_path: Path) -> None:
     for method in ("cfo", "rs"):
         write_run("t", method, 0, [(1, None, 1)])
-    digests = load(tmp_path / "results").digests
+    digests = load(tmp_path / "results").runs
 
     for module in MORE:
         found = module.section(LearnerResults("xgboost", digests))
@@ -215,7 +213,7 @@ def test_methods_that_never_have_a_result_stop_no_section(write_run: Any, tmp_pa
     assert of(targets, digests).warnings == ("left out, as no method beats the constant predictor: t",)
 
 
-def test_times_of_different_budgets_are_shares_of_the_budget(by_hand: list[Digest]) -> None:
+def test_times_of_different_budgets_are_shares_of_the_budget(by_hand: list[Run]) -> None:
     from dataclasses import replace
 
     mixed = [replace(one, budget_seconds=200.0) if one.task == "beta" else one for one in by_hand]
@@ -224,7 +222,7 @@ def test_times_of_different_budgets_are_shares_of_the_budget(by_hand: list[Diges
     assert max(row["time"] for row in table(of(targets, by_hand), "regret").records()) == pytest.approx(100.0)
 
 
-def test_importance_is_computed_only_if_it_is_asked_for(by_hand: list[Digest]) -> None:
+def test_importance_is_computed_only_if_it_is_asked_for(by_hand: list[Run]) -> None:
     assert importance.section(LearnerResults("xgboost", by_hand)) is None
     asked = of(importance, by_hand, importance=True)
     assert not asked.figures and "alpha, beta, gamma" in asked.warnings[0]
@@ -238,7 +236,7 @@ def test_importances_stand_with_their_spread(write_run: Any, tmp_path: Path) -> 
         orjson.dumps({**orjson.loads(header), "space": space.to_json()}) + b"\n" + b"".join(lines[:-1])
     )
 
-    found = of(importance, load(tmp_path / "results").digests, importance=True)
+    found = of(importance, load(tmp_path / "results").runs, importance=True)
 
     means, spreads = found.tables
     names = ("n_estimators", "max_leaves", "interactions")
