@@ -1,6 +1,6 @@
-"""Metrics in numpy, and the one place where a metric becomes a loss.
+"""Metrics, their names, and the one place where a metric becomes a loss.
 
-scikit-learn's metrics give the same numbers, but take longer than a whole cheap trial.
+They are computed with numpy: scikit-learn's give the same numbers, but take longer than a whole cheap trial.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.records import Problem
-
-# --- metrics ---------------------------------------------------------------------------------------
-
 
 Array = np.ndarray[Any, Any]
 
@@ -55,15 +52,15 @@ def r2(truth: Array, prediction: Array) -> float:
 
 
 def accuracy(truth: Array, prediction: Array) -> float:
-    """The share of rows that are predicted right."""
+    """The share of rows with a correct prediction."""
     return float(np.mean(prediction == truth))
 
 
 def balanced_accuracy(truth: Array, prediction: Array) -> float:
-    """The mean over classes of the share of their rows that are predicted right."""
-    classes, rows_of = np.unique(truth, return_counts=True)
-    right = np.array([np.count_nonzero(prediction[truth == one] == one) for one in classes])
-    return float(np.mean(right / rows_of))
+    """The mean over classes of the share of their rows with a correct prediction."""
+    classes, n_rows = np.unique(truth, return_counts=True)
+    n_correct = np.array([np.count_nonzero(prediction[truth == label] == label) for label in classes])
+    return float(np.mean(n_correct / n_rows))
 
 
 def mse(truth: Array, prediction: Array) -> float:
@@ -73,20 +70,35 @@ def mse(truth: Array, prediction: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`score` is the number people read; `loss` is what is minimised."""
+    """A metric: `score` is the number that people read, `loss` is what is minimised.
+
+    Parameters
+    ----------
+    name : str
+        The name of the metric in suites and traces.
+    score : callable
+        Takes the true targets and the predictions, and returns the score.
+    higher_is_better : bool
+        Whether a higher score is better. The loss is then 1 − score.
+    bounds : tuple of two floats
+        The lowest and the highest possible score.
+    """
 
     name: str
     score: Callable[[Array, Array], float]
     higher_is_better: bool
-    bounds: tuple[float, float]  # the lowest and the highest score possible
+    bounds: tuple[float, float]
 
     def to_loss(self, score: float) -> float:
+        """The loss of a score."""
         return 1.0 - score if self.higher_is_better else score
 
     def to_score(self, loss: float) -> float:
+        """The score of a loss."""
         return 1.0 - loss if self.higher_is_better else loss
 
     def loss(self, truth: Array, prediction: Array) -> float:
+        """The loss of predictions."""
         return self.to_loss(self.score(truth, prediction))
 
 
@@ -94,7 +106,7 @@ METRICS = {
     "auc": Metric("auc", auc, higher_is_better=True, bounds=(0.0, 1.0)),
     "log_loss": Metric("log_loss", log_loss, higher_is_better=False, bounds=(0.0, math.inf)),
     "r2": Metric("r2", r2, higher_is_better=True, bounds=(-math.inf, 1.0)),
-    # Recordings have these; no task with data does.
+    # Only recordings use these.
     "accuracy": Metric("accuracy", accuracy, higher_is_better=True, bounds=(0.0, 1.0)),
     "balanced_accuracy": Metric(
         "balanced_accuracy", balanced_accuracy, higher_is_better=True, bounds=(0.0, 1.0)
@@ -106,7 +118,7 @@ METRIC_OF = {Problem.BINARY: "auc", Problem.MULTICLASS: "log_loss", Problem.REGR
 
 
 def constant_loss(problem: Problem, train_y: Array, valid_y: Array, n_classes: int) -> float:
-    """The loss of a predictor that ignores the features: class priors, or the mean of the target."""
+    """The loss of a predictor that ignores the features and predicts class priors or the mean target."""
     metric = METRICS[METRIC_OF[problem]]
     if problem is Problem.BINARY:
         return 0.5
@@ -116,10 +128,7 @@ def constant_loss(problem: Problem, train_y: Array, valid_y: Array, n_classes: i
     return metric.loss(valid_y, np.full(len(valid_y), float(np.mean(train_y, dtype=np.float64))))
 
 
-# --- metric names ----------------------------------------------------------------------------------
-# Metrics as people write them, the losses made of them, and the lowest and the highest score possible.
-
-
+# Metrics as people write them, and the losses made of them.
 METRIC_NAMES = {
     "auc": "AUC",
     "log_loss": "log-loss",

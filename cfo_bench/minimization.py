@@ -1,4 +1,4 @@
-"""A search for a user's own function, in this process, without tasks or traces."""
+"""`minimize`: a search for a user's own function, in this process, without tasks or traces."""
 
 from __future__ import annotations
 
@@ -17,12 +17,24 @@ from cfo_bench.space import Config, Space
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best configuration that `minimize` found."""
+    """The best configuration that `minimize` found.
+
+    Attributes
+    ----------
+    config : dict
+        The configuration.
+    loss : float
+        Its loss.
+    trials : int
+        The number of trials of the whole search.
+    seconds : float
+        The time from the start of the search until the best configuration was evaluated.
+    """
 
     config: Config
     loss: float
-    trials: int  # in all
-    seconds: float  # from the start of the search until it was found
+    trials: int
+    seconds: float
 
 
 def minimize(
@@ -36,23 +48,50 @@ def minimize(
     method: str = "cfo-tuned",
     **options: Any,
 ) -> Best:
-    """Searches for the configuration with the lowest value of `function`, in this process.
+    """Search for the configuration with the lowest value of a function.
 
-    A call that raises, or returns no finite number, is a failed trial. If all trials fail, that is a
-    `RunError`. A call that is running when the budget ends is waited for, and does not count.
+    The function is called in this process. A call that raises, or that returns no finite number, is a failed
+    trial. A call that is still running when the budget ends is waited for, but does not count.
 
-    function        takes a configuration (a dict), and returns its loss: lower is better
-    space           the hyperparameters and their ranges
-    start           a cheap configuration, where the search begins: one value for each hyperparameter
-    budget_seconds  stop after so many seconds; give this, `max_trials` or both
-    max_trials      stop after so many calls
-    seed            the same seed, losses and seconds give the same search; to "cfo", seconds don't matter
-    method          any method of `cfo-bench methods`; "cfo" is the paper's
-    options         options of the method, such as `cost_related=["trees"]`: what makes a call take longer
-    returns         the best configuration with its loss, and when it was found
+    Parameters
+    ----------
+    function : callable
+        Takes a configuration (a dict) and returns its loss: lower is better.
+    space : Space
+        The hyperparameters and their ranges.
+    start : mapping of str to value
+        A cheap configuration, where the search begins: one value for each hyperparameter.
+    budget_seconds : float, optional
+        Stop after this many seconds. Give this, `max_trials` or both.
+    max_trials : int, optional
+        Stop after this many calls.
+    seed : int, default 0
+        The same seed, losses and seconds give the same search. The method "cfo" ignores the seconds.
+    method : str, default "cfo-tuned"
+        A method listed by `cfo-bench methods`; "cfo" is the paper's.
+    **options
+        Options of the method, such as `cost_related=["trees"]`, the hyperparameters that make a call take
+        longer.
 
+    Returns
+    -------
+    Best
+        The best configuration with its loss, and the time at which it was found.
+
+    Raises
+    ------
+    OptionError
+        If neither `budget_seconds` nor `max_trials` is given, or the method does not accept an option.
+    SpaceError
+        If `start` is not a configuration of the space.
+    RunError
+        If every trial failed.
+
+    Examples
+    --------
     >>> from cfo_bench import Int, Space, minimize
-    >>> minimize(lambda c: (c["k"] - 7) ** 2, Space([Int("k", 1, 100)]), {"k": 1}, budget_seconds=5).config
+    >>> space = Space([Int("k", 1, 100)])
+    >>> minimize(lambda config: (config["k"] - 7) ** 2, space, {"k": 1}, budget_seconds=5).config
     {'k': 7}
     """
     if budget_seconds == math.inf and max_trials is None:
@@ -62,19 +101,20 @@ def minimize(
         settings["budget_seconds"] = budget_seconds
     optimizer = METHODS.load(method)(space, start, seed, **settings)
     referee = Referee(space, Limits(budget_seconds, max_trials))
-    clock = WallClock()
     best, trials, last_error = Best({}, math.inf, 0, 0.0), 0, "the budget was over"
-    for record in search(optimizer, _Function(function), clock, referee):
+    for record in search(optimizer, _FunctionObjective(function), WallClock(), referee):
         trials += 1
         last_error = record.error or last_error
         if record.loss is not None and record.loss < best.loss:
             best = Best(record.config, record.loss, trials, record.ended)
     if best.loss == math.inf:
-        raise RunError(f"none of {trials} trials gave a loss; the last one said: {last_error}")
+        raise RunError(f"none of {trials} trials gave a loss; the last error: {last_error}")
     return replace(best, trials=trials)
 
 
-class _Function:
+class _FunctionObjective:
+    """A user's function as an objective."""
+
     def __init__(self, function: Callable[[Config], float]) -> None:
         self._function = function
 

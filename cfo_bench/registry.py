@@ -86,20 +86,31 @@ def documented_parameters(cls: type[Any]) -> dict[str, str]:
 def split_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     """The prose of a docstring, and what it says about each parameter.
 
-    A parameter has a line of its own: its name, two spaces or more, and what it does. Lines that are
-    indented further continue it. What a function returns is called `returns`.
+    Parameters stand in a numpydoc section, or each on a line of its own: the name, two spaces or more, and
+    the description. Lines that are indented further continue it. What a function returns is called
+    `returns`.
     """
-    prose, found, name = [], dict[str, str](), ""
-    for line in inspect.cleandoc(docstring or "").splitlines():
-        if start := _PARAMETER.match(line):
+    prose: list[str] = []
+    parameters: dict[str, str] = {}
+    section, name = "", ""
+    lines = inspect.cleandoc(docstring or "").splitlines()
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if below and set(below) == {"-"}:
+            section, name = line, "returns" if line == "Returns" else ""
+        elif line and set(line) == {"-"}:
+            continue
+        elif section in ("Parameters", "Attributes", "Returns") and line and not line.startswith(" "):
+            name = "returns" if section == "Returns" else line.partition(" :")[0].lstrip("*")
+            parameters[name] = ""
+        elif not section and (start := _PARAMETER.match(line)):
             name = start["name"]
-            found[name] = start["text"]
-        elif name and line.startswith("  "):
-            found[name] += f" {line.strip()}"
+            parameters[name] = start["text"]
+        elif name and (line.startswith("  ") or (section and not line)):
+            parameters[name] = f"{parameters.get(name, '')} {line.strip()}".strip()
         else:
             name = ""
             prose.append(line)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).strip(), found
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).strip(), parameters
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -1,10 +1,9 @@
-"""Hyperparameters and the space they span: bounds, types, and what is log-scaled.
+"""Hyperparameters and the space they span: types, bounds and scales.
 
-`log` says how a sampler should draw (random search, SMAC, BOHB, TPE). CFO, CFO-0 and the
-Gaussian processes take the logarithm of every positive hyperparameter whatever `log` says,
-as the paper does. Choices that are ordered numbers are a grid: samplers draw each choice equally often and
-see its number, which is the grid's own scale if its steps are even (a log if each is a factor); CFO and
-CFO-0 move on the scale of the numbers themselves, as for an `Int`.
+`log` tells a sampler how to draw (random search, SMAC, BOHB, TPE). CFO, CFO-0 and the Gaussian processes take
+the logarithm of every positive hyperparameter, whatever its `log`, as the paper does. Choices that are
+ordered numbers form a grid: a sampler draws each choice equally often, by its index, whereas CFO and CFO-0
+move on the scale of the numbers, as for an `Int`.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ Value = int | float | str | bool | None
 Config = dict[str, Any]
 
 PLAIN_TYPES = (int, float, str, bool, type(None))
-# The whole numbers that a trace can hold.
+# The integers that a trace can hold.
 LEAST_INT, MOST_INT = -(2**63), 2**63 - 1
 
 
 def without_numpy(value: object) -> object:
-    """A number or text of numpy as the one of Python that it equals; anything else as it is."""
+    """A scalar of numpy as the Python value that it equals; anything else unchanged."""
     if type(value) in PLAIN_TYPES:
         return value
     from numpy import generic
@@ -39,12 +38,30 @@ def without_numpy(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Int:
-    """A hyperparameter that is a whole number."""
+    """An integer hyperparameter.
+
+    Parameters
+    ----------
+    name : str
+        The name of the hyperparameter.
+    low : int
+        The smallest value.
+    high : int
+        The largest value.
+    log : bool, default False
+        Whether to draw on a logarithmic scale.
+
+    Raises
+    ------
+    SpaceError
+        If a bound is not an integer of at most 64 bits, `low` exceeds `high`, or `log` is set and `low` is
+        not positive.
+    """
 
     name: str
-    low: int  # the smallest value
-    high: int  # the largest value
-    log: bool = False  # draw on a logarithmic scale
+    low: int
+    high: int
+    log: bool = False
 
     def __post_init__(self) -> None:
         if type(self.low) is not int or type(self.high) is not int:
@@ -60,7 +77,7 @@ class Int:
         return min(max(round(value), self.low), self.high)
 
     def check(self, value: object) -> int:
-        """A number of numpy becomes Python's."""
+        """The value as a Python int; a SpaceError if it is not in the range."""
         plain = without_numpy(value)
         if type(plain) is int and self.low <= plain <= self.high:
             return plain
@@ -69,12 +86,29 @@ class Int:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """A hyperparameter that is a real number."""
+    """A real-valued hyperparameter.
+
+    Parameters
+    ----------
+    name : str
+        The name of the hyperparameter.
+    low : float
+        The smallest value.
+    high : float
+        The largest value.
+    log : bool, default False
+        Whether to draw on a logarithmic scale.
+
+    Raises
+    ------
+    SpaceError
+        If a bound is not finite, `low` exceeds `high`, or `log` is set and `low` is not positive.
+    """
 
     name: str
-    low: float  # the smallest value
-    high: float  # the largest value
-    log: bool = False  # draw on a logarithmic scale
+    low: float
+    high: float
+    log: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", float(self.low))
@@ -86,7 +120,7 @@ class Float:
         return min(max(_interpolate(self.low, self.high, self.log, share), self.low), self.high)
 
     def check(self, value: object) -> float:
-        """A whole number becomes the float that it equals, and a number of numpy Python's."""
+        """The value as a Python float; a SpaceError if it is not in the range."""
         plain = without_numpy(value)
         if (type(plain) is float or type(plain) is int) and self.low <= plain <= self.high:
             return float(plain)
@@ -95,11 +129,26 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """A hyperparameter that is one of some choices."""
+    """A hyperparameter with a finite number of choices.
+
+    Parameters
+    ----------
+    name : str
+        The name of the hyperparameter.
+    choices : sequence of int, float, str, bool or None
+        The choices, all different.
+    ordered : bool, default False
+        Whether the order of the choices matters, so that neighbours are alike.
+
+    Raises
+    ------
+    SpaceError
+        If there is no choice, a choice is given twice, or one is not a value that a trace can hold.
+    """
 
     name: str
-    choices: tuple[Value, ...]  # plain numbers, texts, bools or None, all different
-    ordered: bool = False  # their order means something: neighbours are alike
+    choices: tuple[Value, ...]
+    ordered: bool = False
 
     def __init__(self, name: str, choices: Sequence[Value], ordered: bool = False) -> None:
         object.__setattr__(self, "name", name)
@@ -119,17 +168,18 @@ class Categorical:
 
     @property
     def numbers(self) -> tuple[float, ...] | None:
-        """The choices as points of a scale, if they are ordered numbers that increase; else None."""
+        """The choices as points on a scale if they are ordered, increasing numbers; otherwise None."""
         if not self.ordered or not all(type(choice) in (int, float) for choice in self.choices):
             return None
-        found = tuple(float(choice) for choice in self.choices)  # type: ignore[arg-type]
-        return found if all(low < high for low, high in pairwise(found)) else None
+        numbers = tuple(float(choice) for choice in self.choices)  # type: ignore[arg-type]
+        return numbers if all(low < high for low, high in pairwise(numbers)) else None
 
     def at(self, share: float) -> Value:
         """The choice with `share`, in [0, 1), of the choices before it."""
         return self.choices[int(share * len(self.choices))]
 
     def check(self, value: object) -> Value:
+        """The choice that equals the value; a SpaceError if none does."""
         plain = without_numpy(value)
         for choice in self.choices:
             if type(plain) is type(choice) and plain == choice:  # 1 is not True
@@ -141,7 +191,7 @@ Param = Int | Float | Categorical
 
 
 def is_fixed(param: Param) -> bool:
-    """Whether a hyperparameter has a single value: then there is nothing to search."""
+    """Whether a hyperparameter has a single value, so that there is nothing to search."""
     return len(param.choices) == 1 if isinstance(param, Categorical) else param.low == param.high
 
 
@@ -149,8 +199,19 @@ def is_fixed(param: Param) -> bool:
 class Space:
     """The hyperparameters of a search, in a fixed order.
 
-    params  one or several of `Int`, `Float` and `Categorical`, each with another name
+    Parameters
+    ----------
+    params : sequence of Int, Float or Categorical
+        The hyperparameters, each with a different name.
 
+    Raises
+    ------
+    SpaceError
+        If two hyperparameters have the same name, or a name is not a text that UTF-8 can encode.
+
+    Examples
+    --------
+    >>> from cfo_bench import Float, Int, Space
     >>> space = Space([Int("trees", 4, 1000, log=True), Float("rate", 0.01, 0.1)])
     >>> len(space), space["trees"].high
     (2, 1000)
@@ -166,8 +227,8 @@ class Space:
         object.__setattr__(self, "_rules", [_rule(param) for param in self.params])
         if len(self._by_name) < len(self.params):
             names = [param.name for param in self.params]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise SpaceError(f"hyperparameter {twice!r} is in the space twice: rename one")
+            duplicate = next(name for name in names if names.count(name) > 1)
+            raise SpaceError(f"hyperparameter {duplicate!r} is in the space twice: rename one")
         for name in self._by_name:
             if type(name) is not str or not _can_be_written(name):
                 raise SpaceError(f"a hyperparameter is called {name!r}: give it a name that UTF-8 can hold")
@@ -182,25 +243,52 @@ class Space:
         return self._by_name[name]
 
     def sample(self, rng: Generator) -> Config:
-        """A draw that is uniform on each hyperparameter's scale."""
+        """A configuration drawn uniformly on the scale of each hyperparameter.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            The source of randomness.
+
+        Returns
+        -------
+        dict
+            The configuration.
+        """
         shares = rng.random(len(self.params)).tolist()
         return {param.name: param.at(share) for param, share in zip(self.params, shares, strict=True)}
 
     def check(self, config: Mapping[str, Any]) -> Config:
-        """The configuration in the space's order, or a SpaceError that says what is wrong."""
+        """The configuration in the order of the space, with plain Python values.
+
+        Parameters
+        ----------
+        config : mapping of str to value
+            One value for each hyperparameter.
+
+        Returns
+        -------
+        dict
+            The checked configuration.
+
+        Raises
+        ------
+        SpaceError
+            If a name is missing or unknown, or a value is not in the space.
+        """
         self._check_names(config)
         return {param.name: param.check(config[param.name]) for param in self.params}
 
     def accept(self, config: Mapping[str, Any]) -> Config:
-        """The very configuration if it lies in the space and has plain values.
+        """The same object if it lies in the space and has plain values.
 
-        A number of numpy is replaced in a copy. Else a SpaceError says what is wrong.
+        Scalars of numpy are replaced in a copy. A SpaceError reports a configuration outside the space.
         """
         self._check_names(config)
         replaced = {}
         for param, name, kind, low, high in self._rules:
             value = config[name]
-            # Every trial comes through here: a good number is seen without a call.
+            # Every trial is checked here: a valid number needs no call.
             if type(value) is not kind or not low <= value <= high:
                 checked = param.check(value)
                 if type(value) not in PLAIN_TYPES:
@@ -216,17 +304,18 @@ class Space:
             )
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The space as it stands in a trace's header."""
+        """The space as the header of a trace holds it."""
         return [_param_to_json(param) for param in self.params]
 
     @classmethod
     def from_json(cls, rows: Sequence[Mapping[str, Any]]) -> Space:
+        """The space of the header of a trace."""
         kinds: dict[str, type[Param]] = {"int": Int, "float": Float, "categorical": Categorical}
         return cls([kinds[row["type"]](**{k: v for k, v in row.items() if k != "type"}) for row in rows])
 
 
 def _rule(param: Param) -> tuple[Param, str, type, Any, Any]:
-    """What `Space.accept` compares with; no value is of type Categorical, so that those are always called."""
+    """What `Space.accept` compares with. No value has the type Categorical: `check` is called for those."""
     if isinstance(param, Categorical):
         return param, param.name, Categorical, 0, 0
     return param, param.name, int if isinstance(param, Int) else float, param.low, param.high

@@ -1,4 +1,4 @@
-"""CFO as a sampler of optuna: see `sampler`."""
+"""CFO as a sampler of Optuna."""
 
 from __future__ import annotations
 

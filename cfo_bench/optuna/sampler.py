@@ -1,18 +1,7 @@
-"""CFO as a sampler of optuna: cheap configurations first.
+"""CFO as a sampler of Optuna: cheap configurations first.
 
->>> import optuna
->>> from cfo_bench.optuna import CFOSampler
->>> optuna.logging.set_verbosity(optuna.logging.WARNING)
->>> def loss(trial):
-...     trees = trial.suggest_int("trees", 4, 1000, log=True)
-...     return abs(trees - 100)
->>> study = optuna.create_study(sampler=CFOSampler(start={"trees": 4}, cost_related=["trees"], seed=1))
->>> study.optimize(loss, n_trials=40)
->>> study.trials[0].params, study.best_value < 20
-({'trees': 4}, True)
-
-The state of a search is in the study, not in the sampler: each trial holds its place in the search, and a
-new process asks and tells CFO the same again (docs/optuna.md has the rules).
+The state of a search is in the study, not in the sampler: each trial stores its place in the search, and a
+new process replays the same asks and tells (docs/optuna.md has the rules).
 """
 
 from __future__ import annotations
@@ -46,22 +35,47 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
 _MODES: dict[str, type[CFO] | type[CFOTuned]] = {"paper": CFO, "tuned": CFOTuned}
-# Under which name a study holds its seed.
+# The system attribute of a study that holds its seed.
 _SEED = "cfo_bench:seed"
-# Part of a search's key. Another version, which may propose otherwise, starts a search of its own.
+# Part of a search's key: a version that may propose other configurations starts a new search.
 _VERSIONS = {"paper": 1, "tuned": 3}
 
 _logger = optuna.logging.get_logger(__name__)
 
 
 class CFOSampler(BaseSampler):
-    """Cost-frugal optimisation (CFO) for optuna's studies.
+    """Cost-frugal optimisation (CFO) for the studies of Optuna.
 
-    start         where the search starts, a cheap configuration; may leave hyperparameters out
-    cost_related  hyperparameters that drive the cost: one that `start` leaves out starts at its lowest value
-    seed          of the search; None: drawn once for each study, and kept in its storage
-    mode          `paper`, or `tuned` for the method `cfo-tuned`
-    options       any other of the method, such as CFO's `delta_init` (`cfo-bench methods cfo` lists them)
+    Parameters
+    ----------
+    start : mapping of str to value, optional
+        A cheap configuration, where the search starts. It may leave hyperparameters out.
+    cost_related : sequence of str, optional
+        Hyperparameters that drive the cost. One that `start` leaves out starts at its lowest value.
+    seed : int, optional
+        The seed of the search. If it is None, one is drawn for each study and kept in its storage.
+    mode : {"paper", "tuned"}, default "paper"
+        The paper's CFO, or the method `cfo-tuned`.
+    **options
+        Other options of the method, such as CFO's `delta_init` (`cfo-bench methods cfo` lists them).
+
+    Raises
+    ------
+    OptionError
+        If a parameter or option has a wrong value.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from cfo_bench.optuna import CFOSampler
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def loss(trial):
+    ...     trees = trial.suggest_int("trees", 4, 1000, log=True)
+    ...     return abs(trees - 100)
+    >>> study = optuna.create_study(sampler=CFOSampler(start={"trees": 4}, cost_related=["trees"], seed=1))
+    >>> study.optimize(loss, n_trials=40)
+    >>> study.trials[0].params, study.best_value < 20
+    ({'trees': 4}, True)
     """
 
     def __init__(
@@ -83,13 +97,13 @@ class CFOSampler(BaseSampler):
             raise OptionError(f"seed {seed!r}: give a whole number from 0 on, or None")
         self._start, self._cost_related = dict(start or {}), tuple(cost_related)
         self._seed, self._mode, self._options = seed, mode, options
-        self._build(Space([Float("x", 1.0, 2.0)]), {"x": 1.0}, 0)  # a wrong option is an error here
+        self._build(Space([Float("x", 1.0, 2.0)]), {"x": 1.0}, 0)  # to check the options now
         self._forget()
 
-    # --- what optuna calls --------------------------------------------------------------------
+    # --- called by Optuna ---------------------------------------------------------------------
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every hyperparameter that a finished trial had, always with the same distribution."""
+        """The hyperparameters of the finished trials that had the same distribution in all of them."""
         if len(study.directions) > 1:
             raise ValueError(f"the study has {len(study.directions)} objectives: CFOSampler takes one")
         with self._lock:
@@ -98,7 +112,7 @@ class CFOSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """CFO's next configuration; nothing for a trial that was enqueued."""
+        """The next configuration of CFO; empty for a trial that was enqueued."""
         if not search_space or {"fixed_params", PLACE} & trial.system_attrs.keys():
             return {}
         with self._lock:
@@ -112,32 +126,32 @@ class CFOSampler(BaseSampler):
             study._storage.set_trial_system_attr(
                 trial._trial_id, PLACE, [*place, platform.node(), os.getpid()]
             )
-        return {one.name: one.to_optuna(config[one.name]) for one in dimensions}
+        return {dimension.name: dimension.to_optuna(config[dimension.name]) for dimension in dimensions}
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """The start in the first trial that has this hyperparameter, later a draw around the start."""
+        """The start in the first trial that has this hyperparameter; later a draw around the start."""
         with self._lock:
             memory = self._memory_of(study)
             dimension = Dimension.of(param_name, param_distribution)
             value = dimension.start(self._start, self._cost_related)
             earlier = memory.trials[: trial.number]
-            if any(param_name in one.params or one.state == TrialState.RUNNING for one in earlier):
+            if any(param_name in past.params or past.state == TrialState.RUNNING for past in earlier):
                 value = dimension.around(value, self._rng(memory, trial, param_name))
         return dimension.to_optuna(value)
 
     def reseed_rng(self) -> None:
-        """Nothing to do: a trial's draws depend on its number, so that no two trials draw the same."""
+        """Does nothing: the draws of a trial depend on its number, so no two trials draw the same."""
 
-    # --- its own ------------------------------------------------------------------------------
+    # --- the study and its searches -----------------------------------------------------------
 
     def _build(self, space: Space, start: Config, seed: int) -> CFO | CFOTuned:
         return _MODES[self._mode](space, start, seed, **self._options_in(start))
 
     def _options_in(self, names: Collection[str]) -> dict[str, Any]:
-        """The method's options in a space of these hyperparameters. Only the tuned search is told which of
-        them drive the cost: the paper's needs no more than the start."""
+        """The method's options in a space of these hyperparameters. Only the tuned search gets the names of
+        those that drive the cost; the paper's needs only the start."""
         if self._mode == "paper":
             return self._options
         return {**self._options, "cost_related": [name for name in self._cost_related if name in names]}
@@ -147,7 +161,7 @@ class CFOSampler(BaseSampler):
         self._memory: StudyMemory | None = None
 
     def _memory_of(self, study: Study) -> StudyMemory:
-        """What is known of the study, up to date. All of it can be had from the study's storage."""
+        """What is known of the study, updated from its storage."""
         storage, study_id = study._storage, study._study_id
         memory = self._memory
         if memory is None or memory.storage is not storage or memory.study_id != study_id:
@@ -167,14 +181,14 @@ class CFOSampler(BaseSampler):
         return seed
 
     def _search(self, memory: StudyMemory, dimensions: Sequence[Dimension]) -> CFOSearch:
-        """The search in this space; it is another one if anything about it is."""
-        start = {one.name: one.start(self._start, self._cost_related) for one in dimensions}
+        """The search in this space. Its key covers everything that decides its proposals."""
+        start = {dimension.name: dimension.start(self._start, self._cost_related) for dimension in dimensions}
         parts = (
             _VERSIONS[self._mode],
             self._mode,
             sorted(self._options_in(start).items()),
             memory.seed,
-            [(one.name, repr(one.distribution)) for one in dimensions],
+            [(dimension.name, repr(dimension.distribution)) for dimension in dimensions],
             start,
         )
         key = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
@@ -185,12 +199,12 @@ class CFOSampler(BaseSampler):
     def _drawn(
         self, memory: StudyMemory, trial: FrozenTrial, dimensions: Sequence[Dimension]
     ) -> dict[str, Any]:
-        """A random configuration, once CFO has nothing new to try."""
+        """A random configuration, once CFO has nothing new to propose."""
         if not memory.has_warned:
             memory.has_warned = True
             _logger.warning("CFO has tried all within its reach: from now on, configurations are random.")
-        drawn = Space([one.param for one in dimensions]).sample(self._rng(memory, trial, ""))
-        return {one.name: one.to_optuna(drawn[one.name]) for one in dimensions}
+        config = Space([dimension.param for dimension in dimensions]).sample(self._rng(memory, trial, ""))
+        return {dimension.name: dimension.to_optuna(config[dimension.name]) for dimension in dimensions}
 
     @staticmethod
     def _rng(memory: StudyMemory, trial: FrozenTrial, name: str) -> np.random.Generator:

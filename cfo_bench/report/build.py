@@ -12,11 +12,11 @@ from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.files.writing import refuse_linked_folders
 from cfo_bench.registry import label
 from cfo_bench.report.contents import Section, Table
-from cfo_bench.report.folder import NO_LINK, Drawing, Folder
 from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_trials
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.output import NO_LINK, Drawing, Folder
 from cfo_bench.report.reading.consistency import comparable, unequal_conditions
 from cfo_bench.report.reading.imported import as_if_ended, completed, origin
 from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
@@ -78,7 +78,7 @@ def build(request: Request, progress: OnProgress = lambda stage, done, total: No
 
 def _build(request: Request, progress: OnProgress) -> Built:
     refuse_linked_folders(request.out, request.out / layout.CACHE / "manifest.json", NO_LINK)
-    with Drawing(request.out, request.formats) as drawing:
+    with Drawing(request.formats) as drawing:
         runs, warnings = _read(request, progress)
         folder = Folder(request.out)
         parts = _parts(request, runs, drawing, folder, progress)

@@ -136,7 +136,7 @@ def test_a_picture_is_never_older_than_its_code(
 ) -> None:
     write_run("t", "cfo", 0, TRIALS)
     first = report(tmp_path, formats=("png",))
-    monkeypatch.setattr("cfo_bench.report.folder._code", lambda: "other code")
+    monkeypatch.setattr("cfo_bench.report.output._code", lambda: "other code")
     again = report(tmp_path, formats=("png",))
     assert first.drawn > 0 and (again.drawn, again.kept) == (first.drawn, 0)
 
@@ -422,7 +422,7 @@ def test_a_table_of_other_numbers_is_not_taken_for_ours_after_an_interruption(
     # The second report is interrupted when it has written new tables; the third one is of the old numbers.
     write_run("t", "cfo", 0, [*TRIALS, (3.0, 0.1, 0.5)])
     with monkeypatch.context() as patch:
-        patch.setattr("cfo_bench.report.folder.Folder.close", interrupted)
+        patch.setattr("cfo_bench.report.output.Folder.close", interrupted)
         with pytest.raises(KeyboardInterrupt):
             report(tmp_path, formats=("csv",))
     assert content(tmp_path / "out") != before

@@ -212,8 +212,7 @@ def dot_sheet(plots: Sequence[Plot], methods: Sequence[str]) -> Canvas:
     height = _ROW * (len(methods) + above) + 0.1
     width = _LEFT + _RIGHT + columns * _PLOT_WIDTH + (columns - 1) * _GAP
     whole = _TOP + _BOTTOM + rows * height + (rows - 1) * _RISE
-    canvas = style.canvas(width, whole)
-    canvas.set_layout_engine(None)
+    canvas = style.canvas(width, whole, layout=None)
     axes = canvas.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set_xlim(0, width)

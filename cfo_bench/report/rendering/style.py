@@ -7,11 +7,10 @@ the same bytes whatever else the process has drawn.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cfo_bench.files.writing import write_whole
 from cfo_bench.report.looks import look
-from cfo_bench.report.rendering.lean_font import families
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,28 +22,21 @@ if TYPE_CHECKING:
 COLUMN, PAGE = 3.5, 7.2
 DOTS_PER_INCH = 200
 
-TEXT, SMALL = 8.0, 7.0
+_FONT = "DejaVu Sans"  # which comes with matplotlib
+TEXT, SMALL = 8.0, 7.0  # points
 INK, SOFT, GRID, FAINT, MUTED = "#222222", "#767676", "#DDDDDD", "#999999", "#B4B4B4"
 
 # Inches between the baselines of two labels at the ends of lines, and the room to the right for them.
 _LABEL_STEP, LABEL_ROOM = 0.098, 0.85
-# Inches around axes and their labels.
-_PAD = 0.05
 # Inches left, above and below the axes of a panel, for their labels and title.
 _LEFT, _ABOVE, _BELOW = 0.55, 0.28, 0.42
 
 
-def canvas(width: float, height: float, is_laid_out: bool = True) -> Figure:
-    """An empty figure of so many inches. If `is_laid_out`, `save` makes room for labels beside its axes."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+def canvas(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """An empty figure of this size in inches. By default its layout makes room for labels and legends."""
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, facecolor="white")
-    if is_laid_out:
-        figure.set_layout_engine(PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True))
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, facecolor="white", layout=layout)
 
 
 def panels(
@@ -67,7 +59,7 @@ def panels(
     rows = -(-count // columns)
     outer = left + width + right, above + height + below
     whole = columns * outer[0], rows * outer[1]
-    figure = canvas(*whole, is_laid_out=False)
+    figure = canvas(*whole, layout=None)
     found = []
     for at in range(count):
         row, column = divmod(at, columns)
@@ -220,38 +212,6 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
     )
 
 
-def _make_room(figure: Figure) -> None:
-    """Places the axes, which are one row, so that their labels and the legend below have room.
-
-    matplotlib's layout engines do this too, and measure every label three times.
-    """
-    from matplotlib.transforms import Bbox
-
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-    width, height = figure.bbox.size
-    pad = _PAD * figure.dpi
-    cells: dict[float, list[Axes]] = {}  # two axes are one cell if they lie upon each other
-    for axes in figure.axes:
-        cells.setdefault(axes.get_position().x0, []).append(axes)
-    room = []  # dots left, below, right and above of each cell
-    for own in cells.values():
-        inner = own[0].get_window_extent(renderer)
-        outer = Bbox.union([axes.get_tightbbox(renderer) for axes in own])  # type: ignore[misc]
-        room.append((inner.x0 - outer.x0, inner.y0 - outer.y0, outer.x1 - inner.x1, outer.y1 - inner.y1))
-    left, below, right, above = (
-        [max(float(value), 0.0) + pad for value in side] for side in zip(*room, strict=True)
-    )
-    bottom = max(below) + max((one.get_window_extent(renderer).height for one in figure.legends), default=0.0)
-    each = (width - sum(left) - sum(right)) / len(room)
-    high = (height - bottom - max(above)) / height
-    x = 0.0
-    for at, own in enumerate(cells.values()):
-        x += left[at]
-        for axes in own:
-            axes.set_position((x / width, bottom / height, each / width, high))
-        x += each + right[at]
-
-
 def line_handle(method: str) -> Any:
     from matplotlib.lines import Line2D
 
@@ -290,34 +250,21 @@ def shortened(text: str, most: int = 28) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """PNG or PDF by the path's suffix, without dates or names of programs in it.
-
-    The layout is computed at the first save and then kept, so that all formats look alike.
-    """
+    """Save a figure as PNG or PDF, by the suffix of the path, without dates or names of programs in it."""
     import io
     import warnings
 
     from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    kind = path.suffix.removeprefix(".")
+    anonymous = {
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    }
     content = io.BytesIO()
     # Type 42 fonts, since many publishers refuse matplotlib's Type 3. Characters that the font lacks are
     # drawn as boxes; the page and the tables show them properly.
-    with rc_context({"pdf.fonttype": 42, "font.sans-serif": families()}), warnings.catch_warnings():
+    with rc_context({"pdf.fonttype": 42, "font.sans-serif": [_FONT]}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        if figure.get_layout_engine() is not None:
-            _make_room(figure)
-            figure.set_layout_engine("none")
-        # Not by savefig, which draws everything twice.
-        if path.suffix == ".pdf":
-            from matplotlib.backends.backend_pdf import FigureCanvasPdf  # which takes a third of a second
-
-            nothing = {"CreationDate": None, "Producer": None, "Creator": None}
-            FigureCanvasPdf(figure).print_pdf(content, metadata=nothing)  # type: ignore[no-untyped-call]
-            figure.set_dpi(DOTS_PER_INCH)
-        else:
-            canvas = FigureCanvasAgg(figure)
-            # This level is faster than the default by half, and the files are a tenth larger.
-            how = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 3}}
-            canvas.print_png(content, **how)  # type: ignore[no-untyped-call]
+        figure.savefig(content, format=kind, dpi=DOTS_PER_INCH, metadata=anonymous[kind])
     write_whole(path, content.getvalue())

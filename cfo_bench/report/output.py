@@ -1,4 +1,7 @@
-"""The folder of a report: which of its files are up to date, and which are left from an earlier report."""
+"""The files of a report: its folder, which keeps the files that are up to date, and the drawing of figures.
+
+Figures are drawn in processes of their own while the report computes its next numbers.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +26,28 @@ from cfo_bench.files.writing import linked_folder, read_regular, refuse_linked_f
 from cfo_bench.machine.processes import ForkServerContext, ctrl_c_waits
 from cfo_bench.report.contents import Figure, Table
 from cfo_bench.report.rendering import layout
-from cfo_bench.report.rendering.lean_font import lean_font, use_lean_font, write_lean_font
 from cfo_bench.report.rendering.style import save
 
-# --- folder ----------------------------------------------------------------------------------------
-
-
-# What to do about a folder of the report that is a link.
+# The remedy if a folder of the report is a link.
 NO_LINK = "remove it, or choose another -o"
+
+_MAX_PROCESSES = 4
+# Modules that are loaded before the drawing processes are forked.
+_PRELOADED = [
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+    "matplotlib.layout_engine",
+    "cfo_bench.report.output",
+    "cfo_bench.report.sections.performance",
+]
+_PRELOADED_FOR_PDF = ["matplotlib.backends.backend_pdf"]
 
 
 class Folder:
     """The report's folder. Files of an earlier report that this one does not make are removed at the end.
 
-    `.cache/manifest.json` lists the files with the fingerprints of figures and tables. It may come from
-    somebody else, so it is believed only where it names files that a report makes.
+    `.cache/manifest.json` lists the files with the fingerprints of figures and tables. It may have been
+    written by someone else, so only names of files that a report makes are used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,7 +66,7 @@ class Folder:
         self.written[file] = ""
 
     def write_tables(self, tables: Mapping[PurePosixPath, tuple[Table, Callable[[Table], str]]]) -> None:
-        """Writes those that have changed, or whose file has: to write all takes seconds."""
+        """Write the tables that have changed, or whose file has; writing all of them takes seconds."""
         marks = {
             file: self._before.get(str(file), "") if self._has_table(file, table) else ""
             for file, (table, _) in tables.items()
@@ -90,7 +100,7 @@ class Folder:
         return place
 
     def forget(self, places: Iterable[Path]) -> None:
-        """Marks files as unknown before they are drawn again, in case the drawing is interrupted."""
+        """Mark files as outdated before they are made again, in case that is interrupted."""
         for place in places:
             self._before[place.relative_to(self.path).as_posix()] = ""
         self._write_manifest(self._before)
@@ -99,7 +109,7 @@ class Folder:
         for old in self._before:
             if PurePosixPath(old) not in self.written:
                 place = self.path / old
-                with suppress(OSError):  # gone already, or a folder has its name
+                with suppress(OSError):  # removed already, or a folder of that name
                     if linked_folder(self.path, place) is None:
                         place.unlink()
         self._write_manifest({str(file): mark for file, mark in self.written.items()})
@@ -112,14 +122,14 @@ class Folder:
         try:
             content = orjson.loads(read_regular(self._manifest))
             files = {name: str(mark) for name, mark in content["files"].items() if layout.is_of_report(name)}
-            # Other code may draw the same numbers differently.
+            # Another version of the code may draw the same numbers differently.
             return files if content["code"] == self._code else dict.fromkeys(files, "")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}
 
 
 def _table_mark(table: Table, content: bytes) -> str:
-    """Changes when the table does, or its file."""
+    """A string that changes if the table or its file changes."""
     return f"{table.fingerprint} {zlib.crc32(content):08x}"
 
 
@@ -128,62 +138,42 @@ def _code() -> str:
     return f"{version('matplotlib')} {code_hash(Path(__file__).parent)}"
 
 
-# --- drawing ---------------------------------------------------------------------------------------
-# Draws the figures of a report in processes of their own, while the report goes on with its numbers.
-
-
-_MOST_PROCESSES = 4
-
-# What the processes that draw have loaded when they start.
-_LOADED = [
-    "matplotlib.backends.backend_agg",
-    "matplotlib.figure",
-    "matplotlib.layout_engine",
-    "cfo_bench.report.folder",
-    "cfo_bench.report.sections.performance",
-]
-_LOADED_FOR_PDF = ["matplotlib.backends.backend_pdf"]
-
-
 class Drawing:
-    """The figures of one report. Used in a `with` block, at whose end no process draws any more.
+    """Draws the figures of one report. Used in a `with` block, which ends the drawing processes.
 
     A figure whose numbers have not changed since the last report is not drawn again. On a machine with one
-    core figures are drawn at once, in this process.
+    core, figures are drawn in this process.
     """
 
-    def __init__(self, out: Path, formats: Collection[str]) -> None:
+    def __init__(self, formats: Collection[str]) -> None:
         self._kinds = [kind for kind in layout.FIGURE_FORMATS if kind in formats]
         self._pool: ProcessPoolExecutor | None = None
         self._jobs: list[Future[None]] = []
-        self._font = out / layout.CACHE / "font.ttf"
         self.drawn = 0  # the number of figures drawn, or being drawn
         self.kept = 0  # the number of figures that have not changed
 
     def start(self) -> None:
-        """Starts to load matplotlib, which takes a second, in a process beside this one. Does not wait.
+        """Start to load matplotlib, which takes a second, in another process, and return at once.
 
-        Figures that have changed start it too: this is to start it before it is known which have.
+        `add` does this too if a figure has changed; this is for callers who know earlier that some have.
         """
-        processes = min(_cores(), _MOST_PROCESSES)
+        processes = min(_cores(), _MAX_PROCESSES)
         if self._kinds and processes > 1 and self._pool is None:
             # Not forked from this process, which reads traces on several threads.
             context = ForkServerContext()
-            context.start_server([*_LOADED, *(_LOADED_FOR_PDF if "pdf" in self._kinds else [])])
-            self._pool = ProcessPoolExecutor(
-                processes, mp_context=context, initializer=_start_to_draw, initargs=(self._font,)
-            )
+            context.start_server([*_PRELOADED, *(_PRELOADED_FOR_PDF if "pdf" in self._kinds else [])])
+            self._pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_start_to_draw)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
-            with ctrl_c_waits():  # for the figures that are being drawn, at most
+            with ctrl_c_waits():  # at most for the figures that are being drawn
                 self._pool.shutdown(cancel_futures=True)
 
     def add(self, folder: Folder, learner: str, figures: Iterable[Figure]) -> None:
-        """Starts to draw those of a learner's figures that have changed."""
+        """Start to draw those of a learner's figures that have changed."""
         changed: list[tuple[Figure, list[Path]]] = []
         for figure in figures if self._kinds else ():
             if not figure.is_drawn(self._kinds):
@@ -198,21 +188,19 @@ class Drawing:
         if not changed:
             return
         self.start()
-        if not self.drawn:
-            folder.place(layout.CACHE / self._font.name)
-            write_lean_font(self._font)
         self.drawn += len(changed)
         folder.forget(place for _, places in changed for place in places)
         for figure, places in changed:
             if self._pool is None:
-                with lean_font(self._font):
-                    _draw(figure, places)
+                _draw(figure, places)
             else:
-                with ctrl_c_waits():  # this may start a process: none may be left that the pool doesn't know
+                with (
+                    ctrl_c_waits()
+                ):  # this may start a process, which the pool has to know before an interrupt
                     self._jobs.append(self._pool.submit(_draw, figure, places))
 
     def finish(self, progress: Callable[[int, int], None]) -> None:
-        """Waits until all figures are drawn; `progress` is told how many of how many are."""
+        """Wait until all figures are drawn; `progress` gets the numbers of drawn and of all figures."""
         if self.drawn:
             progress(0, self.drawn)
         for done, job in enumerate(as_completed(self._jobs), start=1):
@@ -224,10 +212,10 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _start_to_draw(font: Path) -> None:
-    """A process that draws leaves Ctrl-C to the report's process, and ends with it, however that ends.
+def _start_to_draw() -> None:
+    """Set up a drawing process: it ignores Ctrl-C, ends when the report's process ends, and yields to it.
 
-    It draws in the time that the report's process leaves: what that computes is waited for longest.
+    The report's process has the higher priority, since its computation takes longest.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -235,19 +223,18 @@ def _start_to_draw(font: Path) -> None:
     report = parent_process()
     assert report is not None
 
-    def end_with_it() -> None:
+    def end_with_report() -> None:
         report.join()
         os._exit(1)
 
-    threading.Thread(target=end_with_it, daemon=True).start()
-    # What is loaded stays: garbage is looked for in the figures only, and a figure has thousands of objects.
+    threading.Thread(target=end_with_report, daemon=True).start()
+    # Modules stay loaded: garbage is collected among the figures only, which have thousands of objects each.
     gc.freeze()
     gc.set_threshold(20_000)
-    use_lean_font(font)
 
 
 def _draw(figure: Figure, places: Sequence[Path]) -> None:
-    """Draws one figure and saves it in each format."""
+    """Draw one figure and save it in each format."""
     canvas = figure.draw()
     for place in places:
         save(canvas, place)
