@@ -157,7 +157,8 @@ def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
 
 def test_the_sheets_of_one_figure_are_not_torn_apart(many_tasks: list[Run]) -> None:
     results = LearnerResults(
-        "xgboost", [replace(one, task=f"{one.task}{at}") for at in (1, 2) for one in many_tasks]
+        "xgboost",
+        [run.with_spec(replace(run.spec, task=f"{run.task}{at}")) for at in (1, 2) for run in many_tasks],
     )
     section = final_scores.section(results)
     standings = overview("xgboost", results.scores, "cfo")

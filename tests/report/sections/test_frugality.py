@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from cfo_bench.records import EndReason
@@ -12,6 +13,7 @@ from cfo_bench.report.contents import Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.sections import configurations, frugality
 from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import Program
 
 
 def tables(found: list[Run]) -> dict[str, Table]:
@@ -89,10 +91,12 @@ def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Run]) -
 
 
 def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: list[Run]) -> None:
-    program = {"command": "python rs.py", "version": None, "round_trip_seconds": 0.125}
+    program = Program(command="python rs.py", round_trip_seconds=0.125)
     found = [
-        replace(one, header={**one.header, "program": program}) if one.method == "rs" else one
-        for one in by_hand
+        replace(run, header=msgspec.structs.replace(run.header, program=program))
+        if run.method == "rs"
+        else run
+        for run in by_hand
     ]
 
     section = frugality.section(LearnerResults("xgboost", found))
@@ -109,7 +113,7 @@ def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: lis
         }
     ]
     [shares] = [figure for figure in section.figures if figure.name == "time-shares"]
-    assert "2 bare round trips a trial of 125 ms" in shares.caption
+    assert "2 bare round trips per trial of 125 ms" in shares.caption
     assert shares.caption.endswith("are part of its overhead: 0.50% of the time.")
 
 
