@@ -13,8 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from cfo_bench.errors import (
     CfoBenchError,
     MissingPackageError,
@@ -35,7 +33,7 @@ from cfo_bench.exchange.imported_trace import (
 from cfo_bench.exchange.trial_table import run_columns
 from cfo_bench.records import Status
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import BadLineError, EndRecord, Header, TrialRecord, header_from, to_mapping
+from cfo_bench.results.schema import BadLineError, Header, TrialRecord, end_from, header_from, to_mapping
 from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
 
 # --- optuna storage --------------------------------------------------------------------------------
@@ -507,7 +505,7 @@ def _exported(study: Any, ours: Mapping[str, Any], frozen: Sequence[Any]) -> Fou
             part=study.study_name,
             clock=SourceClock(clock),
             header=header,
-            end=msgspec.convert(end, EndRecord) if end else None,
+            end=end_from(end) if end else None,
         )
     except (BadLineError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(

@@ -612,3 +612,10 @@ def to_mapping(line: Header | EndRecord) -> dict[str, Any]:
 def header_from(row: Mapping[str, Any]) -> Header:
     """The header that `to_mapping` gave to another program; a BadLineError says what is wrong with it."""
     return decode_header(_ENCODER.encode(row))
+
+
+def end_from(row: Mapping[str, Any]) -> EndRecord:
+    """The same for an end record."""
+    line = decode(_ENCODER.encode({"kind": "end", **row}))
+    assert isinstance(line, EndRecord)
+    return line
