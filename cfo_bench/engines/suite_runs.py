@@ -18,10 +18,18 @@ from cfo_bench.recordings import yahpo_folder
 from cfo_bench.records import DataRef, RunSpec, TaskFacts, method_label, run_id
 from cfo_bench.registry import is_in_file, is_users_code
 from cfo_bench.results import status, trace
+from cfo_bench.results.comparability import data_differences, data_identity, of_another_run
 from cfo_bench.results.folder import check_no_links
-from cfo_bench.results.identity import data_differences, data_identity, of_another_run
-from cfo_bench.results.limits import is_done, limits_of
-from cfo_bench.results.standing import PastRun, found_at, in_words, refuse_other_limits, spent_seconds
+from cfo_bench.results.limits import (
+    in_words,
+    is_done,
+    limits_of,
+    past_run,
+    refuse_other_limits,
+    spent_seconds,
+)
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import DataIdentity
 from cfo_bench.run.checks import MethodTraits, fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.job import Job
@@ -147,7 +155,7 @@ class SuiteRuns:
         A UserError where a run is there with other limits, and can't go on with these.
         """
         results = self.suite.results
-        found = [found_at(trace.path_of(results, spec)) for spec in self.specs]
+        found = [past_run(trace.path_of(results, spec)) for spec in self.specs]
         refuse_other_limits(self.specs, found, results, traits.not_resumable, traits.knows_budget)
         return in_words(self.specs, found)
 
@@ -323,7 +331,7 @@ def run_suite(
     traits = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
     paths = [trace.path_of(results, spec) for spec in runs.specs]
-    pasts = [None if force else found_at(path) for path in paths]
+    pasts = [None if force else past_run(path) for path in paths]
     refuse_other_limits(runs.specs, pasts, results, traits.not_resumable, traits.knows_budget)
     if told := in_words(runs.specs, pasts):
         on_event(Note(told))
@@ -376,7 +384,7 @@ class _Telling:
 
 def _facts(
     runs: SuiteRuns,
-    pasts: Sequence[PastRun | None],
+    pasts: Sequence[Run | None],
     context: ForkServerContext,
     on_event: OnEvent,
 ) -> tuple[dict[tuple[str, str], TaskFacts], list[str]]:
@@ -389,7 +397,7 @@ def _facts(
     unfinished = set()
     for spec, past in zip(runs.specs, pasts, strict=True):
         first.setdefault((spec.task, spec.learner), spec)
-        if past is None or not is_done(past.header, past.last, limits_of(spec)):
+        if past is None or not is_done(past, limits_of(spec)):
             unfinished.add((spec.task, spec.learner))
     found: dict[tuple[str, str], TaskFacts] = {}
     looked_at: dict[str, None] = {}  # in order, each once
@@ -414,13 +422,13 @@ def _tell_of_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
 
 
 def _refuse_other_data(
-    paths: Sequence[Path], pasts: Sequence[PastRun | None], identities: Sequence[Mapping[str, Any]]
+    paths: Sequence[Path], pasts: Sequence[Run | None], identities: Sequence[DataIdentity]
 ) -> None:
     """A trace of other data is not of this suite, finished or not: nothing is run beside it."""
     others = [
         (path, found)
         for path, past, here in zip(paths, pasts, identities, strict=True)
-        if past is not None and (found := data_differences(past.data, here))
+        if past is not None and (found := data_differences(past.header.data, here))
     ]
     if others:
         path, found = others[0]

@@ -14,7 +14,8 @@ from typing import Any
 from cfo_bench.errors import UnknownNameError, UserError, did_you_mean
 from cfo_bench.exchange.imported_trace import FoundRun, FoundTrial, Meaning, SourceClock, read_text
 from cfo_bench.exchange.trial_table import CONFIG_PREFIX, RUN_COLUMNS, TRIAL_COLUMNS, text_of, value_of
-from cfo_bench.records import Status, TrialRecord
+from cfo_bench.records import Status
+from cfo_bench.results.schema import TrialRecord
 
 # What a trial may have that the exported table has not: how long it took.
 DURATION = "seconds"
@@ -178,5 +179,5 @@ def _trial(row: CsvRow, meaning: Meaning, is_whole: bool) -> FoundTrial:
 
 def _record(row: CsvRow, status: Status) -> TrialRecord:
     names = {"started": "started_seconds", "ended": "ended_seconds"}
-    fields: CsvRow = {name: row.get(names.get(name, name)) for name in TrialRecord._fields}
+    fields: CsvRow = {name: row.get(names.get(name, name)) for name in TrialRecord.__struct_fields__}
     return TrialRecord(**{**fields, "status": status})

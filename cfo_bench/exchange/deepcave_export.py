@@ -17,8 +17,9 @@ from typing import Any
 from cfo_bench.errors import UserError
 from cfo_bench.exchange.exported_runs import RunToExport, params_of
 from cfo_bench.files.writing import no_formula
-from cfo_bench.records import Status, TrialRecord
-from cfo_bench.results.trace import Trace
+from cfo_bench.records import Status
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.space import Categorical, Int, Param, Value, is_fixed
 
 _STATUS = {
@@ -68,7 +69,7 @@ def folder_name(run_id: str) -> str:
     return run_id.replace("/", "--").replace(".", "%2E")
 
 
-def _write(folder: Path, run: RunToExport, found: Trace) -> None:
+def _write(folder: Path, run: RunToExport, found: Run) -> None:
     params = params_of(run.space, found.trials)
     columns = {param.name: _column(param.name) for param in params}
     with (folder / "configspace.csv").open("w", encoding="utf-8", newline="") as file:
@@ -80,7 +81,7 @@ def _write(folder: Path, run: RunToExport, found: Trace) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_MEANT, _loss_column(found.trials), *columns.values(), *_SHOWN])
         configs: dict[str, int] = {}
-        full_rows = found.header["data"]["train_rows"]
+        full_rows = found.header.data.train_rows
         # DeepCAVE counts time from the first line.
         for trial in sorted(found.trials, key=lambda one: (one.started, one.number)):
             key = json.dumps(trial.config, sort_keys=True)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import SpaceError, TraceError, UnknownNameError, UserError
-from cfo_bench.records import TrialRecord, method_label
-from cfo_bench.registry import label
-from cfo_bench.results import trace
+from cfo_bench.errors import TraceError, UnknownNameError, UserError
 from cfo_bench.results.folder import TRACE_SUFFIX, run_files
+from cfo_bench.results.run import Run, cached_run, read_run
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.space import Categorical, Float, Int, Param, Space, Value
 
 # --- runs ------------------------------------------------------------------------------------------
@@ -30,37 +29,29 @@ class RunFilter:
 class RunToExport:
     """A run that has a trace."""
 
-    id: str  # see run_id
-    path: Path
-    header: dict[str, Any]
-    last: dict[str, Any]  # the last line of its trace
+    id: str  # the path of its trace in the results folder, without the suffix
+    run: Run  # without its trials
+
+    @property
+    def path(self) -> Path:
+        return self.run.path
 
     @property
     def names(self) -> dict[str, Any]:
-        """What a run is called in every table."""
-        spec = self.header["spec"]
-        return {
-            "learner": label(spec["learner"]),
-            "task": label(spec["task"]),
-            "method": method_label(spec),
-            "fold": spec["fold"],
-            "seed": spec["seed"],
-        }
+        """The columns that name a run in every table."""
+        return dict(zip(("learner", "task", "method", "fold", "seed"), self.run.names, strict=True))
 
     @property
     def space(self) -> Space | None:
-        """The space that its trials are from; None where the header does not tell."""
-        rows = self.header.get("space")
-        try:
-            return Space.from_json(rows) if rows else None
-        except (SpaceError, LookupError, TypeError, AttributeError):
-            return None
+        """The search space of its trials; None if the header does not contain it."""
+        return self.run.header.search_space
 
-    def read(self) -> trace.Trace:
-        found = trace.read(self.path)
-        if found is None:
-            raise TraceError(f"{self.path} is gone: run the same command again")
-        return found
+    def read(self) -> Run:
+        """The run with its trials."""
+        run = read_run(self.path, parse_trials=True)
+        if run is None:
+            raise TraceError(f"{self.path} no longer exists: run the same command again")
+        return run
 
 
 @dataclass(slots=True)
@@ -75,20 +66,20 @@ class RunsToExport:
 
 
 def runs_in(results: Sequence[Path], selection: RunFilter) -> RunsToExport:
-    """Every run below the folders that has begun, those that were interrupted or failed among them."""
-    found = RunsToExport()
+    """Every run below the folders that has started, including those that were interrupted or failed."""
+    exported = RunsToExport()
     seen: dict[str, Path] = {}
     for folder in results:
-        listed = run_files(folder)
-        found.unreadable += listed.unreadable
-        for run_id in sorted(one for one, suffixes in listed.runs.items() if TRACE_SUFFIX in suffixes):
-            path = folder / f"{run_id}{TRACE_SUFFIX}"
+        files = run_files(folder)
+        exported.unreadable += files.unreadable
+        for path in files.traces:
+            run_id = str(path.relative_to(folder)).removesuffix(TRACE_SUFFIX)
             try:
-                ends = trace.ends(path)
+                run = cached_run(path)
             except TraceError as error:
-                found.unreadable.append(str(error))
+                exported.unreadable.append(str(error))
                 continue
-            if ends is None:
+            if run is None:
                 continue
             if run_id in seen:
                 raise UserError(
@@ -96,27 +87,27 @@ def runs_in(results: Sequence[Path], selection: RunFilter) -> RunsToExport:
                     "them"
                 )
             seen[run_id] = path
-            found.runs.append(RunToExport(run_id, path, *ends))
-    if not found.runs:
+            exported.runs.append(RunToExport(run_id, run))
+    if not exported.runs:
         where = " and ".join(repr(str(folder)) for folder in results)
         nothing = f"no traces in {where}: cfo-bench run writes them"
-        raise UserError(found.unreadable[0] if found.unreadable else nothing)
-    found.runs = _selected(found.runs, selection)
-    return found
+        raise UserError(exported.unreadable[0] if exported.unreadable else nothing)
+    exported.runs = _selected(exported.runs, selection)
+    return exported
 
 
 def _selected(runs: Sequence[RunToExport], selection: RunFilter) -> list[RunToExport]:
     wanted = {"learner": selection.learners, "task": selection.tasks, "method": selection.methods}
     names = [run.names for run in runs]
     for kind, chosen in wanted.items():
-        there = {one[kind] for one in names}
+        known = {columns[kind] for columns in names}
         for name in chosen:
-            if name not in there:
-                raise UnknownNameError(f"{kind} in these results", name, there)
+            if name not in known:
+                raise UnknownNameError(f"{kind} in these results", name, known)
     kept = [
         run
-        for run, own in zip(runs, names, strict=True)
-        if all(not chosen or own[kind] in chosen for kind, chosen in wanted.items())
+        for run, columns in zip(runs, names, strict=True)
+        if all(not chosen or columns[kind] in chosen for kind, chosen in wanted.items())
     ]
     if not kept:
         raise UserError("no run has such a learner, task and method together: leave one of the filters out")

@@ -5,21 +5,32 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from cfo_bench import __version__
 from cfo_bench.clock import utc_now
 from cfo_bench.errors import TraceError, UserError, brief_line, describe
 from cfo_bench.files.writing import open_regular
 from cfo_bench.metrics import METRIC_OF, METRICS
-from cfo_bench.records import EndReason, EndRecord, Problem, RunSpec, Status, TrialRecord
-from cfo_bench.results.digest_in_trace import sealed
-from cfo_bench.results.trace import SCHEMA_VERSION, encode
-from cfo_bench.results.validation import check
+from cfo_bench.records import EndReason, Problem, RunSpec, Status
+from cfo_bench.results.run import run_of_text
+from cfo_bench.results.schema import (
+    NO_DIGEST,
+    SCHEMA_VERSION,
+    Data,
+    EndRecord,
+    Header,
+    Imported,
+    TrialRecord,
+    encode,
+)
+from cfo_bench.results.trace import sealed_end
 from cfo_bench.space import Config, Space
 
 # --- found runs ------------------------------------------------------------------------------------
@@ -75,7 +86,7 @@ class FoundRun:
     data_sha256: str | None = None
     space: Space | None = None
     utc: str | None = None  # when it started
-    header: Mapping[str, Any] | None = None  # of a run that cfo-bench has exported
+    header: Header | None = None  # of a run that cfo-bench has exported
     end: EndRecord | None = None  # likewise
     remarks: tuple[str, ...] = ()  # what was left out, and what should be known of it
 
@@ -117,6 +128,7 @@ PREFIX = "imported "
 _CONSTANT = {"auc": 0.5, "r2": 1.0}
 # The problem of a metric, where it has only one.
 _PROBLEM = {**{metric: problem for problem, metric in METRIC_OF.items()}, "mse": Problem.REGRESSION}
+_NAMES = ("learner", "task", "method", "fold", "seed")
 # Losses of these metrics are shares.
 _SHARES = ("auc", "balanced_accuracy")
 
@@ -184,8 +196,8 @@ def _trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     elapsed = max(trial.ended for trial in trials)
     if run.end is not None:
         elapsed = max(elapsed, run.end.elapsed)
-    before = dict(run.header or {})
-    unknown = list(before.get("imported", {}).get("unknown", ())) if before else []
+    before = run.header
+    unknown = list(before.imported.unknown) if before and before.imported else []
     spec, not_told = _spec(run, told, clock, elapsed, trials)
     constant, is_known = _constant_loss(run, told, metric, trials)
     if not before:
@@ -197,47 +209,45 @@ def _trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     if clock in (SourceClock.DURATIONS, SourceClock.TRIALS):
         unknown.append("clock")
     remarks += _gaps(trials) if clock is SourceClock.WALL and not before else []
-    header: dict[str, Any] = {
-        **before,
-        "kind": "run",
+    unknown = list(dict.fromkeys(unknown))
+    facts: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
-        "spec": {**before.get("spec", {}), **asdict(spec)},
-        "imported": {
-            "format": source.format,
-            "source": source.file,
-            "part": run.part,
-            "sha256": source.sha256,
-            "clock": str(clock),
-            "unknown": list(dict.fromkeys(unknown)),
-            "utc": utc_now(),
-            "cfo_bench_version": __version__,
-        },
+        "spec": spec,
+        "imported": Imported(
+            format=source.format,
+            source=source.file,
+            part=run.part,
+            sha256=source.sha256,
+            clock=str(clock),
+            unknown=unknown,
+            utc=utc_now(),
+            cfo_bench_version=__version__,
+        ),
         "problem": problem,
         "metric": metric,
         "constant_loss": constant,
-        "data": before.get("data")
-        or {
-            "source": f"not known: imported from {source.format}",
-            "sha256": run.data_sha256 or "",
-            "train_rows": run.train_rows or 0,
-        },
     }
-    if not before:
-        header |= {"space": run.space.to_json()} if run.space else {}
-        header |= {"utc": run.utc} if run.utc else {}
+    if before:
+        header = msgspec.structs.replace(before, **facts)
+    else:
+        data = Data(
+            source=f"not known: imported from {source.format}",
+            sha256=run.data_sha256 or "",
+            train_rows=run.train_rows or 0,
+        )
+        space = run.space.to_json() if run.space else None
+        header = Header(**facts, data=data, space=space, utc=run.utc)
     lines = encode(header) + b"".join(map(encode, trials))
-    content = lines + encode(sealed(_end(run, spec, trials, elapsed), lines))
-    check(source.file, content)
-    return ImportedTrace(
-        spec, content, len(trials), clock, tuple(header["imported"]["unknown"]), tuple(remarks)
-    )
+    content = lines + encode(sealed_end(_end(run, spec, trials, elapsed), lines))
+    run_of_text(Path(source.file), content, parse_trials=True)
+    return ImportedTrace(spec, content, len(trials), clock, tuple(unknown), tuple(remarks))
 
 
 # --- what is known --------------------------------------------------------------------------------
 
 
 def _metric(run: FoundRun, told: Told) -> str:
-    metric = told.metric or (run.header or {}).get("metric") or run.metric
+    metric = told.metric or (run.header.metric if run.header else run.metric)
     if metric is None:
         raise UserError(
             "its source does not tell which metric was tuned: name it with --metric, one of "
@@ -250,14 +260,15 @@ def _metric(run: FoundRun, told: Told) -> str:
     return metric
 
 
-def _problem(run: FoundRun, told: Told) -> str:
+def _problem(run: FoundRun, told: Told) -> Problem:
     metric = _metric(run, told)
-    problem = told.problem or (run.header or {}).get("problem") or run.problem or _PROBLEM.get(metric)
+    recorded = run.header.problem if run.header else run.problem
+    problem = told.problem or recorded or _PROBLEM.get(metric)
     if problem is None:
         raise UserError(f"--metric {metric} does not tell the problem: add --problem binary or multiclass")
     if problem not in set(Problem):
         raise UserError(f"unknown problem {problem!r}: choose from {', '.join(Problem)}")
-    return str(problem)
+    return Problem(problem)
 
 
 def _constant_loss(
@@ -267,8 +278,7 @@ def _constant_loss(
     if told.constant_loss is not None:
         return told.constant_loss, True
     if run.header is not None:
-        before: float = run.header["constant_loss"]
-        return before, True
+        return run.header.constant_loss, True
     if run.constant_loss is not None:
         return run.constant_loss, True
     if metric in _CONSTANT:
@@ -280,21 +290,21 @@ def _spec(
     run: FoundRun, told: Told, clock: SourceClock, elapsed: float, trials: Sequence[TrialRecord]
 ) -> tuple[RunSpec, list[str]]:
     """What was run, and which settings the source does not tell."""
-    before = dict((run.header or {}).get("spec", {}))
+    before = run.header.spec if run.header else None
     names = {
-        **{key: before[key] for key in ("learner", "task", "method", "fold", "seed") if before},
+        **({key: getattr(before, key) for key in _NAMES} if before else {}),
         **run.names,
     }
-    for name in ("learner", "task", "method", "fold", "seed"):
+    for name in _NAMES:
         if (given := getattr(told, name)) is not None:
             names[name] = given
     for name in ("learner", "task"):
         if not names.get(name):
             raise UserError(f"its source does not tell the {name}: name it with --{name}")
-    called = told.method or before.get("variant") or names["method"]
+    called = told.method or (before.variant if before else "") or names["method"]
     variant = called if called.startswith(PREFIX) else f"{PREFIX}{called}"
-    budget = told.budget_seconds or before.get("budget_seconds") or run.budget_seconds
-    settings = {name: before[name] for name in RunSpec.__dataclass_fields__ if name in before}
+    budget = told.budget_seconds or (before.budget_seconds if before else run.budget_seconds)
+    settings = asdict(before) if before else {}
     spec = RunSpec(
         **{
             **settings,
@@ -357,10 +367,10 @@ def _numbered(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
     """In the order of their ends; each has the number of its start, if several ran at once."""
     by_end = sorted(trials, key=lambda trial: trial.ended)
     if _at_once(by_end) == 1:
-        return [trial._replace(number=number) for number, trial in enumerate(by_end)]
+        return [msgspec.structs.replace(trial, number=number) for number, trial in enumerate(by_end)]
     places = sorted(range(len(by_end)), key=lambda at: by_end[at].started)
     number_of = {at: number for number, at in enumerate(places)}
-    return [trial._replace(number=number_of[at]) for at, trial in enumerate(by_end)]
+    return [msgspec.structs.replace(trial, number=number_of[at]) for at, trial in enumerate(by_end)]
 
 
 def _times(trials: Sequence[FoundTrial]) -> list[tuple[float, float]]:
@@ -413,7 +423,7 @@ def _gaps(trials: Sequence[TrialRecord]) -> list[str]:
 
 def _end(run: FoundRun, spec: RunSpec, trials: Sequence[TrialRecord], elapsed: float) -> EndRecord:
     if run.end is not None and run.end.reason is not EndReason.INTERRUPTED:
-        return replace(run.end, trials_crc32=None, digest=None, digest_crc32=None)
+        return msgspec.structs.replace(run.end, trials_crc32=None, digest=NO_DIGEST, digest_crc32=None)
     best = min((one for one in trials if one.loss is not None), key=lambda one: one.loss or 0.0, default=None)
     if elapsed >= spec.budget_seconds:
         reason = EndReason.BUDGET

@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,8 +31,9 @@ from cfo_bench.exchange.imported_trace import (
     sha256_of,
 )
 from cfo_bench.exchange.trial_table import run_columns
-from cfo_bench.records import Status, TrialRecord
-from cfo_bench.results.trace import Trace, parse_end
+from cfo_bench.records import Status
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import BadLineError, Header, TrialRecord, end_from, header_from, to_mapping
 from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
 
 # --- optuna storage --------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ TRACE_ATTRIBUTE = "cfo_bench_trace"
 # Those of a trial; each is there only where it has a value.
 TRIAL_ATTRIBUTES = {
     name: {"started": "started_seconds", "ended": "ended_seconds"}.get(name, name)
-    for name in TrialRecord._fields
+    for name in TrialRecord.__struct_fields__
     if name not in ("config", "loss")
 }
 # A trace without a date starts at the beginning of Unix time, so that its durations are right.
@@ -257,12 +257,12 @@ def _make_room(name: str, storage: Any, runs: Sequence[RunToExport], force: bool
         storage.delete_study(there[study])
 
 
-def _write(storage: Any, run: RunToExport, found: Trace) -> int:
+def _write(storage: Any, run: RunToExport, found: Run) -> int:
     import optuna
 
     study = optuna.create_study(storage=storage, study_name=run.id, direction="minimize")
     try:
-        study.set_metric_names([f"loss ({found.header['metric']})"])
+        study.set_metric_names([f"loss ({found.header.metric})"])
         for name, value in _provenance(run, found).items():
             study.set_user_attr(name, value)
         if found.trials:
@@ -274,7 +274,7 @@ def _write(storage: Any, run: RunToExport, found: Trace) -> int:
     return len(found.trials)
 
 
-def _insert(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None:
+def _insert(storage: Any, study_id: int, run: RunToExport, found: Run) -> None:
     """Adds the trials to Optuna's tables, all at once.
 
     `Study.add_trial` takes 50 ms for each: it asks the data base some forty questions.
@@ -332,7 +332,7 @@ def _insert(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None
                 connection.execute(insert(model.__table__), rows)
 
 
-def _append(storage: Any, study_id: int, run: RunToExport, found: Trace) -> None:
+def _append(storage: Any, study_id: int, run: RunToExport, found: Run) -> None:
     """Adds the trials to a journal."""
     from optuna.trial import FrozenTrial, TrialState
 
@@ -366,31 +366,29 @@ def _attributes(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def _provenance(run: RunToExport, found: Trace) -> dict[str, Any]:
-    header = found.header
-    machine = header.get("machine", {})
+def _provenance(run: RunToExport, found: Run) -> dict[str, Any]:
+    header, machine = found.header, found.header.machine
     about: dict[str, Any] = {
         **run_columns(run, found),
-        "command": header.get("command"),
-        "machine_cpu": machine.get("cpu"),
-        "machine_cores": machine.get("cores"),
+        "command": header.command,
+        "machine_cpu": machine.cpu if machine else None,
+        "machine_cores": machine.cores if machine else None,
         "space": "as searched"
         if run.space is not None
         else "not known: ranges of the values that were tried",
-        TRACE_ATTRIBUTE: {"header": header, "end": found.end and _end(asdict(found.end))},
+        TRACE_ATTRIBUTE: {
+            "header": to_mapping(header),
+            "end": None if found.end is None else to_mapping(found.end),
+        },
     }
     return {name: value for name, value in about.items() if value is not None}
 
 
-def _end(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "reason": str(row["reason"]), "pauses": list(row["pauses"]), "digest": None}
-
-
-def _start(header: Mapping[str, Any]) -> datetime:
+def _start(header: Header) -> datetime:
     """When the run started: in UTC and without a time zone, as Optuna's tables have it."""
     try:
-        return datetime.fromisoformat(header["utc"]).astimezone(UTC).replace(tzinfo=None)
-    except (KeyError, ValueError):
+        return datetime.fromisoformat(header.utc or "").astimezone(UTC).replace(tzinfo=None)
+    except ValueError:
         return _NO_DATE
 
 
@@ -499,18 +497,17 @@ def _plain(value: Any) -> Any:
 
 
 def _exported(study: Any, ours: Mapping[str, Any], frozen: Sequence[Any]) -> FoundRun:
-    header, end = ours["header"], ours.get("end")
     try:
-        imported = header.get("imported")
-        clock = imported["clock"] if imported else header["spec"].get("clock", "wall")
+        header, end = header_from(ours["header"]), ours.get("end")
+        clock = header.imported.clock if header.imported else header.spec.clock
         return FoundRun(
             trials=[_exported_trial(one) for one in frozen if one.state.is_finished()],
             part=study.study_name,
             clock=SourceClock(clock),
             header=header,
-            end=parse_end(end) if end else None,
+            end=end_from(end) if end else None,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (BadLineError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"study {study.study_name!r} is not as cfo-bench export wrote it ({describe(error)}): export "
             "it again"

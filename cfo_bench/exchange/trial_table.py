@@ -16,8 +16,8 @@ from typing import Any
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.exchange.exported_runs import RunToExport
 from cfo_bench.files.writing import from_no_formula, no_formula
-from cfo_bench.records import TrialRecord
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.space import LEAST_INT, MOST_INT, Categorical, Int, Value
 
 # --- cells -----------------------------------------------------------------------------------------
@@ -183,31 +183,29 @@ def writer_for(path: Path) -> Any:
     return WRITERS[path.suffix.lower()]
 
 
-def rows_of(run: RunToExport, found: Trace) -> Iterator[dict[str, Any]]:
+def rows_of(exported: RunToExport, run: Run) -> Iterator[dict[str, Any]]:
     """The rows of a run, in the order in which its trials ended."""
-    about = run_columns(run, found)
-    for trial in found.trials:
-        yield {**about, **_trial_columns(trial)}
+    columns = run_columns(exported, run)
+    for trial in run.trials:
+        yield {**columns, **_trial_columns(trial)}
 
 
-def run_columns(run: RunToExport, found: Trace) -> dict[str, Any]:
-    """What every row of a run has in common."""
-    header = found.header
-    spec = header["spec"]
-    imported = header.get("imported")
+def run_columns(exported: RunToExport, run: Run) -> dict[str, Any]:
+    """The columns that all rows of a run have in common."""
+    header, imported = run.header, run.header.imported
     return {
-        **run.names,
-        "origin": imported["format"] if imported else "cfo-bench",
-        "clock": imported["clock"] if imported else spec.get("clock", "wall"),
-        "budget_seconds": float(spec["budget_seconds"]),
-        "end_reason": None if found.end is None else str(found.end.reason),
-        "problem": header["problem"],
-        "metric": header["metric"],
-        "validation": spec.get("validation", "fold"),
-        "constant_loss": float(header["constant_loss"]),
-        "data_sha256": header["data"]["sha256"],
-        "run_started_utc": header.get("utc"),
-        "cfo_bench_version": header.get("cfo_bench", {}).get("version"),
+        **exported.names,
+        "origin": imported.format if imported else "cfo-bench",
+        "clock": imported.clock if imported else run.spec.clock,
+        "budget_seconds": run.budget_seconds,
+        "end_reason": None if run.end is None else str(run.end.reason),
+        "problem": str(header.problem),
+        "metric": header.metric,
+        "validation": run.spec.validation,
+        "constant_loss": header.constant_loss,
+        "data_sha256": header.data.sha256,
+        "run_started_utc": header.utc,
+        "cfo_bench_version": header.cfo_bench.version if header.cfo_bench else None,
     }
 
 

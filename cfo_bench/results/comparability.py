@@ -158,19 +158,22 @@ def resumable(past: Header, spec: RunSpec, data: DataIdentity | None = None) -> 
 
     Limits are no reason: a run may be resumed with others. `data` is None if it is not known yet.
     """
-    return _spec_differences(past.spec, spec) or ([] if data is None else data_differences(past.data, data))
+    differences = _spec_differences(past.spec, spec)
+    if past.imported is not None:
+        differences.append(Difference("origin", _origin(past), "a run"))
+    return differences or ([] if data is None else data_differences(past.data, data))
 
 
 def same_run(first: Header, second: Header) -> list[Difference]:
     """Why two traces are not copies of one run; empty if they are."""
     found = _spec_differences(first.spec, second.spec, also=LIMITS)
-    origins = [
-        "a run" if header.imported is None else f"imported {header.imported.sha256[:12]}…"
-        for header in (first, second)
-    ]
-    if origins[0] != origins[1]:
-        found.append(Difference("origin", *origins))
+    if _origin(first) != _origin(second):
+        found.append(Difference("origin", _origin(first), _origin(second)))
     return found or data_differences(first.data, second.data)
+
+
+def _origin(header: Header) -> str:
+    return "a run" if header.imported is None else f"imported {header.imported.sha256[:12]}…"
 
 
 def check_resumable(path: Path, past: Header, spec: RunSpec, data: DataIdentity | None = None) -> None:

@@ -21,7 +21,7 @@ from cfo_bench.errors import SpaceError
 from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, Result, RunLimits, RunSpec, StartedTrial, TrialStatus
 from cfo_bench.settings import Affects, settings_of
-from cfo_bench.space import Config, Space
+from cfo_bench.space import Space
 from cfo_bench.values import NonNegativeInt, PositiveInt, Seconds
 
 SCHEMA_VERSION = 1
@@ -601,11 +601,21 @@ def trace_schema() -> dict[str, Any]:
     }
 
 
-def header_mapping(header: Header) -> Mapping[str, Any]:
-    """A header as JSON has it, for other programs."""
-    row: dict[str, Any] = msgspec.to_builtins(header)
+def to_mapping(line: Header | EndRecord) -> dict[str, Any]:
+    """A record as JSON has it, for other programs; without a digest."""
+    if isinstance(line, EndRecord):
+        line = msgspec.structs.replace(line, digest=NO_DIGEST)
+    row: dict[str, Any] = msgspec.json.decode(_ENCODER.encode(line))
     return row
 
 
-def config_of(trial: TrialRecord) -> Config:
-    return dict(trial.config)
+def header_from(row: Mapping[str, Any]) -> Header:
+    """The header that `to_mapping` gave to another program; a BadLineError says what is wrong with it."""
+    return decode_header(_ENCODER.encode(row))
+
+
+def end_from(row: Mapping[str, Any]) -> EndRecord:
+    """The same for an end record."""
+    line = decode(_ENCODER.encode({"kind": "end", **row}))
+    assert isinstance(line, EndRecord)
+    return line

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from cfo_bench.clock import utc_now
@@ -16,7 +17,8 @@ from cfo_bench.machine import facts as contention
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
 from cfo_bench.registry import Registry, default_options, is_users_code, label
-from cfo_bench.results.identity import data_identity, spec_header
+from cfo_bench.results.comparability import data_identity
+from cfo_bench.results.schema import SCHEMA_VERSION, Build, Data, Header, Machine, Program
 from cfo_bench.run.job import Job
 from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, settings_of
 from cfo_bench.space import Config, Space
@@ -88,55 +90,54 @@ def header_of(
     start: Config,
     seed: int,
     program: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Header:
     """The header of a run, once its data is loaded and its learner built.
 
     `seed` is the method's, and `program` the facts of a method that is a program of its own.
     """
     method = METHODS.load(job.spec.method)
-    return {
-        **spec_header(job.spec),
-        "changed_options": _changed(job.spec.options, default_options(method)),
-        "knows_budget": bool(getattr(method, "knows_budget", False)),
-        "method_seed": seed,
-        "space": space.to_json(),
-        "start": start,
-        **({"program": dict(program)} if program else {}),
-        "cost_related": list(learner.cost_related),
-        "problem": facts.problem,
-        "metric": facts.metric,
-        "constant_loss": fold.constant_loss,
-        **_recorded(fold),
-        "data": {
-            "source": facts.source,
-            **data_identity(facts),
-            "rows": facts.n_rows,
-            "features": facts.n_features,
-            "classes": facts.n_classes,
-            "train_rows": fold.n_rows,
-            "validation_rows": len(fold.valid_y),
-            "folds": facts.folds_source,
-            "test_rows": 0 if fold.test_y is None else len(fold.test_y),
-            **_of_recording(fold, facts),
-        },
-        "utc": utc_now(),
-        "command": reproducing_command(job.spec, job.given or job.data),
-        **job.provenance,
-        "machine": {**job.provenance.get("machine", {}), **contention.at_start()},
-    }
+    about = job.provenance
+    return Header(
+        schema=SCHEMA_VERSION,
+        spec=job.spec,
+        changed_options=_changed(job.spec.options, default_options(method)),
+        knows_budget=bool(getattr(method, "knows_budget", False)),
+        method_seed=seed,
+        space=space.to_json(),
+        start=start,
+        program=msgspec.convert(program, Program) if program else None,
+        cost_related=list(learner.cost_related),
+        problem=facts.problem,
+        metric=facts.metric,
+        constant_loss=fold.constant_loss,
+        optimum=fold.recording.optimum if fold.recording else None,
+        data=_data(fold, facts),
+        utc=utc_now(),
+        command=reproducing_command(job.spec, job.given or job.data),
+        cfo_bench=msgspec.convert(about["cfo_bench"], Build) if "cfo_bench" in about else None,
+        python=about.get("python"),
+        packages=about.get("packages"),
+        machine=msgspec.convert({**about.get("machine", {}), **contention.at_start()}, Machine),
+    )
 
 
-def _recorded(fold: Fold) -> dict[str, Any]:
-    """The least loss that there is, where a recording knows it."""
-    optimum = None if fold.recording is None else fold.recording.optimum
-    return {} if optimum is None else {"optimum": optimum}
-
-
-def _of_recording(fold: Fold, facts: TaskFacts) -> dict[str, Any]:
-    if fold.recording is None:
-        return {}
-    paper_task = {"paper_task": facts.paper_task} if facts.paper_task else {}
-    return {"recording": facts.recording, "resource_rows": fold.recording.full_rows, **paper_task}
+def _data(fold: Fold, facts: TaskFacts) -> Data:
+    """The data and this fold of it; what concerns a recording is None for data to train on."""
+    is_recorded = fold.recording is not None
+    return Data(
+        **msgspec.structs.asdict(data_identity(facts)),
+        source=facts.source,
+        rows=facts.n_rows,
+        features=facts.n_features,
+        classes=facts.n_classes,
+        train_rows=fold.n_rows,
+        validation_rows=len(fold.valid_y),
+        folds=facts.folds_source,
+        test_rows=0 if fold.test_y is None else len(fold.test_y),
+        recording=facts.recording if is_recorded else None,
+        resource_rows=fold.recording.full_rows if fold.recording else None,
+        paper_task=facts.paper_task if is_recorded else None,
+    )
 
 
 def method_seed(spec: RunSpec) -> int:

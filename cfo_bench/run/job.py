@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.records import DataRef, RunSpec
+from cfo_bench.results.schema import DataIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,8 @@ class Job:
     spec: RunSpec
     # Where this machine loads the task's data from.
     data: DataRef
-    # What identifies the data, as the header will say it: see `data_identity`. Empty: not known.
-    data_identity: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    # The facts that identify the data; None: not known.
+    data_identity: DataIdentity | None = field(default=None, kw_only=True)
     # Where the trace is written; the run's other files lie beside it.
     trace_path: Path
     # What the header says of the machine and the packages.

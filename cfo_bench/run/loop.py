@@ -22,9 +22,8 @@ from cfo_bench.records import (
     StartedTrial,
     Status,
     Trial,
-    TrialRecord,
-    record_of,
 )
+from cfo_bench.results.schema import TrialRecord, trial_record
 from cfo_bench.run.plugin_checks import checked_result, checked_trial
 from cfo_bench.space import Space
 
@@ -203,20 +202,20 @@ def search(
             test_score = referee.score(test())
             if watcher and test_score is not None:
                 # Before the method is told: a tell that is cut off must not take the score away.
-                watcher.tested(record_of(begun, result, score, ended, test_score=test_score))
+                watcher.tested(trial_record(begun, result, score, ended, test_score=test_score))
         telling_at = clock.now()
         if watcher:
             watcher.tells(telling_at)
         try:
             referee.tell(optimizer, trial, result)
         except RunError:
-            yield record_of(begun, result, score, ended, None, test_score)
+            yield trial_record(begun, result, score, ended, None, test_score)
             raise
         tell_seconds = clock.now() - telling_at
         if watcher:
             watcher.returned()
         done += 1
-        yield record_of(begun, result, score, ended, tell_seconds, test_score)
+        yield trial_record(begun, result, score, ended, tell_seconds, test_score)
 
 
 # --- parallel --------------------------------------------------------------------------------------
@@ -304,13 +303,13 @@ def search_parallel(
         try:
             referee.tell(optimizer, trial, result)
         except RunError:
-            yield record_of(begun, result, score, ended, asked=asked)
+            yield trial_record(begun, result, score, ended, asked=asked)
             raise
         tell_seconds = clock.now() - telling_at
         if watcher:
             watcher.returned()
         done += 1
-        yield record_of(begun, result, score, ended, tell_seconds, asked=asked)
+        yield trial_record(begun, result, score, ended, tell_seconds, asked=asked)
         if reason is EndReason.EXHAUSTED:
             reason = None  # now that it was told of one more, the method may have something to ask for
 

@@ -20,26 +20,26 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
+import msgspec
 
 from cfo_bench.errors import RunError, TraceError, describe
 from cfo_bench.files.locks import open_locked
 from cfo_bench.files.writing import open_file, read_regular
 from cfo_bench.machine import facts
-from cfo_bench.records import (
-    EndReason,
+from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial
+from cfo_bench.results.schema import (
+    BadLineError,
     EndRecord,
     Pause,
-    Result,
-    StartedTrial,
-    Status,
-    Trial,
     TrialRecord,
-    record_of,
+    Value,
+    decode,
+    encode,
+    trial_record,
 )
-from cfo_bench.results.trace import parse_trial
+from cfo_bench.values import NonNegativeInt, PositiveInt, Seconds
 
 # --- page layout -----------------------------------------------------------------------------------
 # Where everything stands on a live page, and in which form.
@@ -57,7 +57,7 @@ NO_CALL, ASK, TELL = 0, 1, 2
 # The result of the only trial in a slot: loss, score, ended, fit and validate seconds, peak memory. Last
 # comes the turn of that slot, which makes the result valid.
 RESULT, RESULT_AT = struct.Struct("<6dq"), 64
-# A slot: the length of its content, and the trials under way as JSON arrays.
+# A slot: the length of its content, and a line for each trial that is running.
 LENGTH = struct.Struct("<q")
 SLOT_AT, SLOT_SIZE = 128, 128 * 1024
 # After the slots: the length of the lines that wait to be written, and the lines.
@@ -110,10 +110,10 @@ def trials_on(page: PageBytes) -> TrialsOnPage:
     if not are_whole or not 0 < length <= SLOT_SIZE - LENGTH.size:
         return TrialsOnPage(evaluated, [])
     try:
-        found = [_trial(row) for row in orjson.loads(b"[%b]" % payload)]
+        found = [_started(line) for line in _SLOT_DECODER.decode_lines(payload)]
         if result_turn == turn and len(found) == 1 and isinstance(found[0], StartedTrial):
             found = [_with_result(found[0], *numbers)]
-    except (ValueError, TypeError):
+    except (msgspec.MsgspecError, BadLineError, UnicodeDecodeError, RecursionError):
         return TrialsOnPage(evaluated, [])
     known = {record.number for record in evaluated}
     evaluated += [one for one in found if isinstance(one, TrialRecord) and one.number not in known]
@@ -129,25 +129,39 @@ def _kept_trials(page: PageBytes) -> tuple[list[TrialRecord], bool]:
         return found, False
     try:
         for line in page[LINES_AT : LINES_AT + length].splitlines():
-            found.append(parse_trial(orjson.loads(line)))
-    except ValueError:
+            found.append(_kept_trial(line))
+    except BadLineError:
         return found, False
     return found, True
 
 
-def _trial(row: list[Any]) -> StartedTrial | TrialRecord:
-    """A trial in a slot: six values without a result, and a whole record with one."""
-    if len(row) == 6:
-        number, config, rows, thread, started, ask_seconds = row
-        begun = StartedTrial(Trial(number, config, rows, thread), started, ask_seconds)
-        # As a trial that was cut off at once, it has to be one that a trace may hold.
-        _checked(record_of(begun, Result(Status.TIMEOUT), None, started))
-        return begun
-    return _checked(TrialRecord._make(row))
+def _kept_trial(line: bytes) -> TrialRecord:
+    record = decode(line)
+    if not isinstance(record, TrialRecord):
+        raise BadLineError("no trial")
+    return record
 
 
-def _checked(record: TrialRecord) -> TrialRecord:
-    return parse_trial(record._asdict())
+class _StartedLine(msgspec.Struct, frozen=True, tag_field="kind", tag="started"):
+    """A trial without a result, in a slot."""
+
+    number: NonNegativeInt
+    config: dict[str, Value]
+    rows: PositiveInt | None
+    thread: NonNegativeInt
+    started: Seconds
+    ask_seconds: Seconds
+
+
+_ENCODER = msgspec.json.Encoder()
+_SLOT_DECODER = msgspec.json.Decoder(_StartedLine | TrialRecord)
+
+
+def _started(line: _StartedLine | TrialRecord) -> StartedTrial | TrialRecord:
+    if isinstance(line, TrialRecord):
+        return line
+    trial = Trial(line.number, line.config, line.rows, line.thread)
+    return StartedTrial(trial, line.started, line.ask_seconds)
 
 
 def _with_result(
@@ -160,7 +174,7 @@ def _with_result(
     peak: float,
 ) -> TrialRecord:
     result = Result(Status.OK, loss, fit_seconds, validate_seconds, None if math.isnan(peak) else peak)
-    return _checked(record_of(begun, result, score, ended))
+    return _kept_trial(encode(trial_record(begun, result, score, ended)))
 
 
 # --- live page -------------------------------------------------------------------------------------
@@ -366,8 +380,8 @@ class LivePage:
         trial, started, ask_seconds = begun
         self.latest = started
         try:
-            self._rows[trial.number] = orjson.dumps(
-                (trial.number, trial.config, trial.rows, trial.thread, started, ask_seconds)
+            self._rows[trial.number] = _ENCODER.encode(
+                _StartedLine(trial.number, trial.config, trial.rows, trial.thread, started, ask_seconds)
             )
         except TypeError as error:
             raise RunError(f"the method failed in ask: its trial is no JSON: {describe(error)}") from None
@@ -389,14 +403,14 @@ class LivePage:
                 self._map, RESULT_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
             )
         else:
-            self._put(record_of(begun, result, score, ended, asked=asked))
+            self._put(trial_record(begun, result, score, ended, asked=asked))
 
     def tested(self, record: TrialRecord) -> None:
         """From now on the trial counts with its test score."""
         self._put(record)
 
     def _put(self, record: TrialRecord) -> None:
-        self._rows[record.number] = orjson.dumps(tuple(record))
+        self._rows[record.number] = _ENCODER.encode(record)
         self._write_slot()
 
     def remove(self, number: int) -> None:
@@ -407,7 +421,7 @@ class LivePage:
         del self._rows[number]
 
     def _write_slot(self) -> None:
-        rows = b",".join(self._rows.values())
+        rows = b"\n".join(self._rows.values())
         payload = LENGTH.pack(len(rows)) + rows
         if len(payload) > SLOT_SIZE:
             raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")

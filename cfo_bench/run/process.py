@@ -16,10 +16,10 @@ from cfo_bench.files.writing import open_file
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine.processes import adopt_orphans, die_with_parent, end_children, leave_stopping_to_others
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import TrialRecord
-from cfo_bench.results import trace
-from cfo_bench.results.limits import as_taken_up, limits_of
-from cfo_bench.results.trace import Record, Trace, TraceWriter
+from cfo_bench.results.limits import limits_of, resumed_with
+from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import AnyLine, TrialRecord, encode
+from cfo_bench.results.trace import TraceWriter
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage
@@ -75,9 +75,9 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
     leave_stopping_to_others()
     try:
         _redirect_output(log_path)
-        past = None if fresh else trace.read(job.trace_path)
+        past = None if fresh else read_run(job.trace_path, parse_trials=True)
         if past is not None:
-            past = as_taken_up(past, limits_of(job.spec))
+            past = resumed_with(past, limits_of(job.spec))
         with closing(LivePage.join(page_path)) as page, closing(runner.run(job, past, page, why)) as records:
             first = next(records)  # an old trace is removed only now that there is something in its place
             with TraceWriter(job.trace_path) as writer:
@@ -106,20 +106,20 @@ class Output:
     Cheap trials are written several at a time. Until then the page keeps their lines, safe from a kill.
     """
 
-    def __init__(self, writer: TraceWriter, page: LivePage, past: Trace | None = None) -> None:
+    def __init__(self, writer: TraceWriter, page: LivePage, past: Run | None = None) -> None:
         self._writer, self._page = writer, page
         self._written_at = -math.inf
         self._trials = len(past.trials) if past else 0
         self._best_loss = past.best.loss if past and past.best else None
         page.tally(self._trials, self._best_loss)
 
-    def write(self, record: Record) -> None:
+    def write(self, record: AnyLine) -> None:
         """A trial's line is written now, or soon together with others; any other line is written now."""
         if not isinstance(record, TrialRecord):
             self._write(b"")
             self._writer.append(record)
             return
-        line = trace.encode(record)
+        line = encode(record)
         if record.ended - self._written_at >= TOGETHER_SECONDS or not self._page.keep(line):
             self._write(line)
             self._written_at = record.ended

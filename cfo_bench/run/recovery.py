@@ -15,13 +15,13 @@ from pathlib import Path
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.machine.facts import Ticks
 from cfo_bench.machine.processes import signal_name
-from cfo_bench.records import EndReason, EndRecord, Result, StartedTrial, Status, TrialRecord, record_of
-from cfo_bench.results import trace
+from cfo_bench.records import EndReason, Result, StartedTrial, Status
+from cfo_bench.results.comparability import check_resumable
 from cfo_bench.results.folder import log_path
-from cfo_bench.results.identity import check_same_run, spec_header
-from cfo_bench.results.limits import as_taken_up, has_final_end, is_done, is_longer, limits_of, why_ended
-from cfo_bench.results.shortening import shortened
-from cfo_bench.results.trace import Trace, TraceWriter
+from cfo_bench.results.limits import is_done, is_longer, limits_of, resumed_with, shortened, why_ended
+from cfo_bench.results.run import Run, cached_run, read_run
+from cfo_bench.results.schema import EndRecord, TrialRecord, trial_record
+from cfo_bench.results.trace import TraceWriter, set_aside
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage, TrialsOnPage, end_record
 
@@ -80,26 +80,26 @@ class Death:
         return f"{how}: {last_line}" if last_line else how
 
 
-def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> Trace | None:
+def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> Run | None:
     """The trace that an earlier command left, repaired; None when the run has to start from the beginning.
 
     It has an end if there is nothing left to do. A run that was over and is to go on with other limits has
     none, though its trace does: the first line of its process says that it goes on.
     """
     path = job.trace_path
-    past = trace.read(path)
+    past = read_run(path, parse_trials=True)
     if past is None:
         return None
-    check_same_run(path, past.header, spec_header(job.spec, job.data_identity))
+    check_resumable(path, past.header, job.spec, job.data_identity)
     end = end_by(job)
     if end is not None:
         return replace(past, end=end)
     if past.is_finished:
         if not job.replays:
             raise TraceError(f"{path}: {CANT_RESUME}, so it can't go on with other limits: use --force")
-        taken = as_taken_up(past, limits_of(job.spec))
-        say(f"{path}: {why_over(path)}; goes on at {taken.elapsed:.1f} s of its clock")
-        return taken
+        resumed = resumed_with(past, limits_of(job.spec))
+        say(f"{path}: {why_over(path)}; goes on at {resumed.told_seconds:.1f} s of its clock")
+        return resumed
     with TraceWriter(path) as writer:
         cut = writer.mend()
         if cut:
@@ -110,10 +110,10 @@ def prepare_to_resume(job: Job, page: LivePage, say: Callable[[str], None]) -> T
         _log_missing(job, writer, past, page.trials(), None)
         past = _reread(path)
         if past.trials and not job.replays:
-            kept = trace.set_aside(path).name
+            kept = set_aside(path).name
             say(f"{path}: {CANT_RESUME}: it starts again, and what it had is kept as {kept}")
             return None
-    say(f"{path}: resumed after {len(past.trials)} trials, at {past.elapsed:.1f} s of its clock")
+    say(f"{path}: resumed after {len(past.trials)} trials, at {past.told_seconds:.1f} s of its clock")
     return past
 
 
@@ -123,30 +123,32 @@ def end_by(job: Job) -> EndRecord | None:
     A run that went on for longer is read as if it had ended then.
     """
     path, asked = job.trace_path, limits_of(job.spec)
-    found = trace.ends(path)
-    if found is None:
+    past = cached_run(path)
+    if past is None:
         return None
-    header, last = found
-    check_same_run(path, header, spec_header(job.spec, job.data_identity))
-    is_exhausted = last.get("reason") == EndReason.EXHAUSTED and not job.replays  # it is as it would be
-    if not (is_exhausted or is_done(header, last, asked)):
+    check_resumable(path, past.header, job.spec, job.data_identity)
+    end = past.end
+    # A run that has nothing new to ask for would be the same with other limits.
+    is_exhausted = end is not None and end.reason is EndReason.EXHAUSTED and not job.replays
+    if not (is_exhausted or is_done(past, asked)):
         return None
-    if has_final_end(last) and not is_longer(last, asked):
-        return trace.parse_end(last)
-    lines = trace.lines_of(path)
-    assert lines is not None, "a trace that has a last line has lines"
-    end = shortened(lines, asked.budget_seconds, asked.max_trials).end
-    return None if end is None else trace.parse_end(end)
+    if past.is_finished and end is not None and not is_longer(end, asked):
+        return end
+    return shortened(past, asked.budget_seconds, asked.max_trials).end
 
 
 def why_over(path: Path) -> str | None:
     """What ended the run, if its trace ends with a final end."""
-    found = trace.ends(path)
-    return why_ended(*found) if found is not None and has_final_end(found[1]) else None
+    past = cached_run(path)
+    return why_ended(past) if past is not None and past.is_finished else None
 
 
-def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> Trace:
-    """The trace after a death: the trial under way is logged and, unless the run is to be resumed, the end.
+def complete_trace(
+    job: Job, page: LivePage, death: Death, has_begun: bool, say: Callable[[str], None] = lambda text: None
+) -> EndRecord | None:
+    """The end of a run whose process died; None if the run is to be resumed.
+
+    The running trial is written to the trace and, unless the run is to be resumed, the end.
 
     A death from outside is KilledError, unless it can be blamed on a trial. On the virtual clock it never is:
     the run ends with the trace that it would have had. A run that has not begun may have an older trace in
@@ -158,9 +160,9 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
             f"{path}: to prepare the run (load the data, build the model's data) took longer than "
             f"{spec.prepare_timeout_seconds:g} s: look for what hangs, or give it longer by --prepare-timeout"
         )
-    if not has_begun or trace.read(path) is None:
+    if not has_begun or read_run(path) is None:
         if death.by is Fate.STOP:
-            return Trace({}, [], end_record(EndReason.INTERRUPTED, 0.0, 0, None))
+            return end_record(EndReason.INTERRUPTED, 0.0, 0, None)
         log = log_path(path)
         message = f"{path}: the run's process died before its first line: {death}; more in {log}"
         raise KilledError(message, has_begun=False) if death.is_from_outside else RunError(message)
@@ -168,7 +170,7 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
         writer.mend()
         past = _reread(path)
         if past.is_finished or (past.end is not None and death.by is Fate.STOP):
-            return past
+            return past.end
         found = page.trials()
         elapsed = _stood_at(past, found) if zero is None else death.at - zero
         if zero is not None and (noted := page.noted_pause):  # the process died before it could do so
@@ -181,7 +183,7 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
         after = _reread(path)
         error = None
         if death.by is Fate.STOP:
-            reason, elapsed = EndReason.INTERRUPTED, after.elapsed  # the clock goes on from there
+            reason, elapsed = EndReason.INTERRUPTED, after.told_seconds  # the clock goes on from there
         elif death.by is Fate.BUDGET or (elapsed >= spec.budget_seconds and not is_to_resume):
             reason = EndReason.BUDGET
         elif spec.max_trials is not None and len(after.trials) >= spec.max_trials:
@@ -191,7 +193,8 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
                 f"{path}: the run's process died after {len(after.trials)} trials: {death}", has_begun=True
             )
         elif logged and job.replays:
-            return after
+            say(f"{path}: trial {after.trials[-1].number} ended its process ({death}); resumed")
+            return None
         elif logged:
             reason, error = EndReason.ERROR, f"a trial ended the process ({death}), and {CANT_RESUME}"
         else:  # it died in the method, and would again
@@ -209,7 +212,7 @@ def complete_trace(job: Job, page: LivePage, death: Death, has_begun: bool) -> T
             )
         )
         writer.sync()
-        return _reread(path)
+        return _reread(path).end
 
 
 def has_unwritten_trial(job: Job, page: LivePage) -> bool:
@@ -218,26 +221,26 @@ def has_unwritten_trial(job: Job, page: LivePage) -> bool:
     if not evaluated or job.spec.clock == "virtual":
         return False
     try:
-        past = trace.read(job.trace_path)
+        past = read_run(job.trace_path, parse_trials=True)
     except TraceError:
         return True
     return past is not None and not evaluated <= {record.number for record in past.trials}
 
 
-def _reread(path: Path) -> Trace:
-    found = trace.read(path)
-    assert found is not None, "a trace that had its header lost it while it was locked"
-    return found
+def _reread(path: Path) -> Run:
+    run = read_run(path, parse_trials=True)
+    assert run is not None, "a trace that had its header lost it while it was locked"
+    return run
 
 
-def _stood_at(past: Trace, found: TrialsOnPage) -> float:
+def _stood_at(past: Run, found: TrialsOnPage) -> float:
     """Where a clock stood that was not running: at the last moment that anything says."""
     evaluated = [record.ended for record in found.evaluated]
-    return max([past.elapsed, *evaluated, *(begun.started for begun in found.started)])
+    return max([past.told_seconds, *evaluated, *(begun.started for begun in found.started)])
 
 
 def _log_missing(
-    job: Job, writer: TraceWriter, past: Trace, found: TrialsOnPage, cut_off: tuple[float, Death] | None
+    job: Job, writer: TraceWriter, past: Run, found: TrialsOnPage, cut_off: tuple[float, Death] | None
 ) -> int:
     """Writes the trials of the page that the trace lacks, and returns how many.
 
@@ -260,4 +263,4 @@ def _cut_off(begun: StartedTrial, ended: float, death: Death) -> TrialRecord:
     status, error = Status.TIMEOUT, None
     if death.by is Fate.EXIT:
         status, error = Status.MEMORY if death.is_for_memory else Status.FAILED, str(death)
-    return record_of(begun, Result(status, fit_seconds=ended - begun.started, error=error), None, ended)
+    return trial_record(begun, Result(status, fit_seconds=ended - begun.started, error=error), None, ended)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cfo_bench.errors import Exhausted, TraceError
 from cfo_bench.records import Optimizer, RunSpec, Trial
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.run import Run
 from cfo_bench.run.loop import Referee
 
 
-def replay(optimizer: Optimizer, past: Trace, spec: RunSpec, referee: Referee) -> list[tuple[Trial, float]]:
+def replay(optimizer: Optimizer, past: Run, spec: RunSpec, referee: Referee) -> list[tuple[Trial, float]]:
     """Asks and tells the method as the run did; returns the trials that it asked for and was not told of.
 
     Each comes with the second of the run's clock at which it was asked for. Before each tell, the method

@@ -17,10 +17,11 @@ from cfo_bench.machine.facts import PeakMemory, cap_memory
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.optimizers.program import ProgramMethod
-from cfo_bench.records import EndReason, Fold, Learner, Objective, Optimizer, ResumeRecord, RunSpec, TaskFacts
-from cfo_bench.results.identity import check_same_run, data_differences, data_identity
+from cfo_bench.records import EndReason, Fold, Learner, Objective, Optimizer, RunSpec, TaskFacts
+from cfo_bench.results.comparability import check_resumable, data_differences, data_identity
 from cfo_bench.results.limits import limits_of
-from cfo_bench.results.trace import Record, Trace
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import AnyLine, ResumeRecord
 from cfo_bench.run.checks import check_clock, check_problem, learner_of, load_fold
 from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
@@ -40,7 +41,7 @@ from cfo_bench.run.plugin_checks import number_of
 from cfo_bench.run.resume import replay
 
 
-def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generator[Record, None, None]:
+def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[AnyLine, None, None]:
     """The records of a run or, given its `past`, those that are missing; `why` says what ended it before.
 
     The clock does not run while data is loaded, the model's data is built and the past is replayed. The
@@ -55,7 +56,8 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
     space = learner.space(fold.n_rows)
     start = space.accept(learner.start(space))
     # A run that was begun by an older version has a seed that was made in another way.
-    seed = method_seed(spec) if past is None else past.header.get("method_seed", method_seed(spec))
+    seed = past.header.method_seed if past is not None else None
+    seed = method_seed(spec) if seed is None else seed
     options = _options(spec, fold, learner)
     optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **options)
     program = optimizer.program_facts if isinstance(optimizer, ProgramMethod) else None
@@ -70,28 +72,28 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
     )
     if past is None:
         yield header
-        past, untold = Trace(header, [], None), []
+        past, untold = Run(job.trace_path, header, parsed=()), []
     else:
-        check_same_run(job.trace_path, past.header, header)
+        check_resumable(job.trace_path, past.header, spec, header.data)
         page.prepared(True)
         untold = replay(optimizer, past, spec, referee)
         page.prepared(False)
         limits = limits_of(spec)
         yield ResumeRecord(
-            elapsed=past.elapsed,
+            elapsed=past.told_seconds,
             trials=len(past.trials),
             utc=utc_now(),
             why=why,
             node=platform.node(),
             superseded=past.superseded,
-            limits=None if limits == limits_of(past.header["spec"]) else limits,
+            limits=None if limits == past.limits else limits,
         )
 
     best, trials, error = past.best, len(past.trials), None
     prepare = partial(learner.prepare, fold, spec.threads, spec.seed)
     with ExitStack() as cleanup:
         began = None if is_virtual else contention.ticks()
-        clock, evaluator = _start(spec, prepare, referee, past.elapsed, page, cleanup)
+        clock, evaluator = _start(spec, prepare, referee, past.told_seconds, page, cleanup)
         if spec.charge_method:
             optimizer = Charged(optimizer, clock)
         if isinstance(evaluator, Pool):
@@ -122,12 +124,15 @@ def run(job: Job, past: Trace | None, page: LivePage, why: str = "") -> Generato
 
 def _check_data(job: Job, facts: TaskFacts) -> None:
     """The data has to be the same as when the command started, on each machine: results would be mixed."""
-    found = data_differences(job.data_identity, data_identity(facts))
-    if found:
-        what, there, here = found[0]
+    if job.data_identity is None:
+        return
+    differences = data_differences(job.data_identity, data_identity(facts))
+    if differences:
+        first = differences[0]
         raise DataError(
             f"the data of task {job.spec.task!r} has changed since the command started "
-            f"({what} {there} then, {here} now on {platform.node()}): run it with another --results"
+            f"({first.name} {first.first} then, {first.second} now on {platform.node()}): "
+            "run it with another --results"
         )
 
 

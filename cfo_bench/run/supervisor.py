@@ -23,8 +23,9 @@ from cfo_bench.machine import facts
 from cfo_bench.machine.fork_server import end_orphans, is_gone, running_server
 from cfo_bench.machine.fork_server import fork_server as fork_server  # who starts runs finds all for it here
 from cfo_bench.machine.processes import ForkServerContext
-from cfo_bench.records import EndReason, EndRecord
+from cfo_bench.records import EndReason
 from cfo_bench.results.folder import log_path, page_path, stamp
+from cfo_bench.results.schema import EndRecord
 from cfo_bench.run import recovery
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import BusyError, LivePage
@@ -191,8 +192,7 @@ class _Supervisor:
             has_begun = not (fresh or over) or _stamp_if_there(self._job.trace_path) != before
             end = _end_on_disk(self._job) if has_begun else None
             if end is None:
-                after = recovery.complete_trace(self._job, self._page, death, has_begun)
-                end = after.end
+                end = recovery.complete_trace(self._job, self._page, death, has_begun, self._say)
             if end is not None:
                 log_kept = self._log_kept(end)
                 if end.reason is EndReason.INTERRUPTED:
@@ -204,9 +204,6 @@ class _Supervisor:
                     else verdict
                 )
             fresh, over, why = False, None, str(death)
-            self._say(
-                f"{self._job.trace_path}: trial {after.trials[-1].number} ended its process ({why}); resumed"
-            )
 
     def _log_kept(self, end: EndRecord) -> Path | None:
         """The log, if the run ended with an error and something was printed; else it is removed."""

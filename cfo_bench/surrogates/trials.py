@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,17 @@ from cfo_bench.errors import SpaceError, TraceError, UserError
 from cfo_bench.files.writing import read_regular
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.surrogate import Encoding
-from cfo_bench.records import Status
+from cfo_bench.records import TrialStatus
 from cfo_bench.registry import label
+from cfo_bench.results.comparability import comparable
 from cfo_bench.results.folder import TRACE_SUFFIX, run_files
+from cfo_bench.results.run import Run, run_of_text
+from cfo_bench.results.schema import Header
 from cfo_bench.results.trace import split_torn
-from cfo_bench.results.validation import Lines, check
 from cfo_bench.space import Categorical, Space
 
-# What has to be the same in all runs of a learner on a task, so that losses and seconds are of one kind.
-_SAME_SETTINGS = ("n_folds", "learner_options", "threads", "validation", "holdout_share", "clock")
-_SAME_DATA = ("sha256", "target")
+# Settings in which runs may differ although they are fitted together: they do not change a single trial.
+_NO_MATTER = ("budget_seconds", "parallel", "charge_method")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +34,7 @@ class Trials:
 
     learner: str
     task: str
-    header: Mapping[str, Any]  # of the run that stands for all: the folds differ by a row at the most
+    header: Header  # of a run that represents all: folds differ by at most one row
     space: Space
     encoding: Encoding
     methods: Array  # the label of each trial's method
@@ -68,16 +69,15 @@ class FoundTrials:
 
 def read_trials(folders: Sequence[Path]) -> FoundTrials:
     """The trials of every trace in the folders: of finished runs, and of those that were interrupted."""
-    runs: dict[tuple[str, str], list[Lines]] = {}
+    runs: dict[tuple[str, str], list[Run]] = {}
     digests: list[str] = []
     skipped: Counter[str] = Counter()
-    for run_id, found, sha256 in _traces(folders):
-        why = _useless(found)
+    for run_id, run, sha256 in _runs(folders):
+        why = _useless(run)
         if why is not None:
             skipped[why] += 1
             continue
-        spec = found.header["spec"]
-        runs.setdefault((label(spec["learner"]), spec["task"]), []).append(found)
+        runs.setdefault((label(run.learner), run.task), []).append(run)
         digests.append(f"{run_id} {sha256}")
     if not runs:
         names = ", ".join(map(str, folders))
@@ -87,7 +87,7 @@ def read_trials(folders: Sequence[Path]) -> FoundTrials:
             "with cfo-bench run"
         )
     return FoundTrials(
-        trials=[_together(learner, task, found) for (learner, task), found in sorted(runs.items())],
+        trials=[_together(learner, task, alike) for (learner, task), alike in sorted(runs.items())],
         traces=len(digests),
         traces_sha256=hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest(),
         skipped=_in_words(skipped),
@@ -99,8 +99,8 @@ def _in_words(skipped: Counter[str]) -> list[str]:
     return [f"runs {why} ({count})" for why, count in skipped.most_common()]
 
 
-def _traces(folders: Sequence[Path]) -> Iterator[tuple[str, Lines, str]]:
-    """The id of each run, its lines and the SHA-256 of its trace."""
+def _runs(folders: Sequence[Path]) -> Iterator[tuple[str, Run, str]]:
+    """The id of each run, the run and the SHA-256 of its trace."""
     for folder in folders:
         listed = run_files(folder)
         if listed.unreadable:
@@ -113,9 +113,9 @@ def _traces(folders: Sequence[Path]) -> Iterator[tuple[str, Lines, str]]:
                 data = read_regular(path)
             except OSError as error:
                 raise TraceError(f"can't read {path}: {error.strerror}") from None
-            found = check(path, split_torn(data)[0])
-            if found is not None:
-                yield run_id, found, hashlib.sha256(data).hexdigest()
+            run = run_of_text(path, split_torn(data)[0], parse_trials=True)
+            if run is not None:
+                yield run_id, run, hashlib.sha256(data).hexdigest()
 
 
 def lookups(
@@ -123,45 +123,43 @@ def lookups(
 ) -> dict[tuple[str, str, str], tuple[list[dict[str, Any]], list[int | None]]]:
     """What runs on surrogates have asked: configurations and rows, by learner, task and method."""
     asked: dict[tuple[str, str, str], tuple[list[dict[str, Any]], list[int | None]]] = {}
-    for _, found, _ in _traces(folders):
-        spec = found.header["spec"]
-        family, _, learner = spec["learner"].partition(":")
+    for _, run, _ in _runs(folders):
+        family, _, learner = run.learner.partition(":")
         if family == "surrogate":
-            configs, rows = asked.setdefault((learner, spec["task"], label(spec["method"])), ([], []))
-            configs += [dict(one) for one in found.columns["config"]]
-            rows += found.columns["rows"]
+            configs, rows = asked.setdefault((learner, run.task, label(run.spec.method)), ([], []))
+            configs += [dict(trial.config) for trial in run.trials]
+            rows += [trial.rows for trial in run.trials]
     return asked
 
 
-def _useless(found: Lines) -> str | None:
+def _useless(run: Run) -> str | None:
     """Why nothing can be learned from a run; None if something can."""
-    header = found.header
-    if header.get("imported"):
+    if run.is_imported:
         return "that were imported, so that their data and machine are not known"
-    if header["data"].get("recording"):
+    if run.header.data.recording:
         return "of recordings, which are no training"
-    if not header.get("space"):
+    if not run.header.space:
         return "without a search space: references, such as constant and tuned-rf"
-    if not found.columns["number"]:
+    if not run.trials:
         return "without a trial"
     return None
 
 
-def _together(learner: str, task: str, runs: Sequence[Lines]) -> Trials:
+def _together(learner: str, task: str, runs: Sequence[Run]) -> Trials:
     _check_alike(learner, task, runs)
-    # Most folds have so many training rows.
-    train_rows = Counter(one.header["data"]["train_rows"] for one in runs).most_common()
+    # The number of training rows of most folds.
+    train_rows = Counter(run.header.data.train_rows for run in runs).most_common()
     usual = max(train_rows, key=lambda pair: (pair[1], pair[0]))[0]
-    header = next(one.header for one in runs if one.header["data"]["train_rows"] == usual)
+    header = next(run.header for run in runs if run.header.data.train_rows == usual)
     try:
-        spaces = [Space.from_json(one.header["space"]) for one in runs]
-        space = Space.from_json(header["space"])
+        spaces = [Space.from_json(run.header.space or []) for run in runs]
+        space = Space.from_json(header.space or [])
     except (SpaceError, LookupError, TypeError) as error:
         raise TraceError(f"learner {learner!r} on task {task!r}: a space can't be read ({error})") from None
     _check_spaces(learner, task, space, spaces)
     encoding = Encoding(space, usual)
-    keys = sorted({(one.header["spec"]["seed"], one.header["spec"]["fold"]) for one in runs})
-    parts = [_columns(one, encoding, keys) for one in runs]
+    keys = sorted({(run.seed, run.fold) for run in runs})
+    parts = [_columns(run, encoding, keys) for run in runs]
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     validate, took = joined.pop("validate_seconds"), joined["seconds"]
     ended = ~joined["was_cut_off"] & np.isfinite(joined["losses"]) & (took > 0)
@@ -178,21 +176,21 @@ def _together(learner: str, task: str, runs: Sequence[Lines]) -> Trials:
     )
 
 
-def _check_alike(learner: str, task: str, runs: Sequence[Lines]) -> None:
+def _check_alike(learner: str, task: str, runs: Sequence[Run]) -> None:
     """Runs whose losses or seconds are not of one kind can't be fitted together."""
-    first = runs[0].header
-    for one in runs[1:]:
-        pairs = [(name, first["spec"].get(name), one.header["spec"].get(name)) for name in _SAME_SETTINGS]
-        pairs += [
-            (f"data {name}", first["data"].get(name), one.header["data"].get(name)) for name in _SAME_DATA
+    for run in runs[1:]:
+        # Options of a method do not matter, either: only its trials are used.
+        differences = [
+            difference
+            for difference in comparable(runs[0], run, _NO_MATTER)
+            if not difference.name.startswith("options of ")
         ]
-        pairs.append(("metric", first["metric"], one.header["metric"]))
-        for name, there, here in pairs:
-            if there != here:
-                raise UserError(
-                    f"runs of learner {learner!r} on task {task!r} differ in {name} "
-                    f"({there!r} and {here!r}): fit them apart, from a folder each"
-                )
+        if differences:
+            first = differences[0]
+            raise UserError(
+                f"runs of learner {learner!r} on task {task!r} differ in {first.name} "
+                f"({first.first} and {first.second}): fit them apart, from a folder each"
+            )
 
 
 def _check_spaces(learner: str, task: str, space: Space, others: Iterable[Space]) -> None:
@@ -209,23 +207,19 @@ def _check_spaces(learner: str, task: str, space: Space, others: Iterable[Space]
                 )
 
 
-def _columns(run: Lines, encoding: Encoding, keys: Sequence[tuple[int, int]]) -> dict[str, Array]:
+def _columns(run: Run, encoding: Encoding, keys: Sequence[tuple[int, int]]) -> dict[str, Array]:
     """One run's trials as arrays. A trial that was cut off has the seconds up to then."""
-    spec, columns = run.header["spec"], run.columns
-    status = np.array(columns["status"])
-    fit = np.array(columns["fit_seconds"], dtype=float)
-    validate = np.array(columns["validate_seconds"], dtype=float)
-    losses = np.array([np.nan if loss is None else loss for loss in columns["loss"]], dtype=float)
-    losses[status != Status.OK.value] = np.nan
-    train_rows = run.header["data"]["train_rows"]
-    rows = [None if own is None or own >= train_rows else int(own) for own in columns["rows"]]
+    trials, train_rows = run.trials, run.header.data.train_rows
+    fit = np.array([trial.fit_seconds for trial in trials])
+    validate = np.array([trial.validate_seconds for trial in trials])
+    rows = [None if trial.rows is None or trial.rows >= train_rows else trial.rows for trial in trials]
     return {
-        "methods": np.array([label(spec["method"])] * len(fit)),
-        "folds": np.full(len(fit), keys.index((spec["seed"], spec["fold"]))),
-        "vectors": encoding.encode_all([dict(one) for one in columns["config"]], rows),
-        "losses": losses,
+        "methods": np.array([label(run.spec.method)] * len(trials)),
+        "folds": np.full(len(trials), keys.index((run.seed, run.fold))),
+        "vectors": encoding.encode_all([dict(trial.config) for trial in trials], rows),
+        "losses": np.array([np.nan if trial.loss is None else trial.loss for trial in trials]),
         "seconds": np.maximum(fit + validate, 1e-6),
-        "was_cut_off": status == Status.TIMEOUT.value,
-        "failed": np.isin(status, [Status.FAILED.value, Status.MEMORY.value]),
+        "was_cut_off": np.array([trial.status is TrialStatus.TIMEOUT for trial in trials]),
+        "failed": np.array([trial.status in (TrialStatus.FAILED, TrialStatus.MEMORY) for trial in trials]),
         "validate_seconds": validate,
     }

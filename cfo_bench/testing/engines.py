@@ -16,7 +16,7 @@ import pytest
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines import ENGINES, Engine
 from cfo_bench.records import EndReason
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 from cfo_bench.run.supervisor import Outcome
 from cfo_bench.testing.engine_runs import FAILING_FOLD, TRIALS, endless_specs, jobs, small_specs
 
@@ -64,7 +64,7 @@ class EngineContract:
     def test_every_run_that_is_done_has_its_whole_trace(self, answers: Any) -> None:
         for job, trials in zip(jobs(answers[-1], small_specs()), TRIALS, strict=True):
             if trials:
-                run = trace.read(job.trace_path)
+                run = read_run(job.trace_path)
                 assert run is not None and run.end is not None
                 assert run.end.reason is EndReason.MAX_TRIALS
                 assert [trial.number for trial in run.trials] == list(range(trials))
@@ -94,7 +94,7 @@ class EngineContract:
         output = self._finish(process)
 
         assert json.loads(output.splitlines()[-1]) == {"interrupted": 128 + number}, output
-        begun = [run for path in paths if path.is_file() and (run := trace.read(path))]
+        begun = [run for path in paths if path.is_file() and (run := read_run(path))]
         assert begun
         for run in begun:
             assert run.end is None or run.end.reason is EndReason.INTERRUPTED

@@ -14,7 +14,7 @@ import pytest
 
 from cfo_bench import export_to_deepcave
 from cfo_bench.errors import UserError
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 from tests.helpers.odd_run import write_odd_run
 from tests.helpers.traces import write_run
 
@@ -42,7 +42,7 @@ def space_of(folder: Path) -> ConfigSpace.ConfigurationSpace:
 
 def test_a_folder_has_the_trials_and_the_space_of_a_run(tmp_path: Path) -> None:
     path = write_odd_run(tmp_path / "a")
-    known = trace.read(path)
+    known = read_run(path, parse_trials=True)
     assert known is not None
 
     exported = export_to_deepcave(tmp_path / "a", tmp_path / "runs")

@@ -12,13 +12,13 @@ import pytest
 
 from cfo_bench import import_trials
 from cfo_bench.errors import UserError
-from cfo_bench.results import trace
+from cfo_bench.results.run import Run, read_run
 
 NAMES = {"learner": "xgboost", "task": "adult", "metric": "mse"}
 
 
-def read(path: Path) -> trace.Trace:
-    found = trace.read(path)
+def read(path: Path) -> Run:
+    found = read_run(path, parse_trials=True)
     assert found is not None
     return found
 
@@ -56,7 +56,7 @@ def test_a_log_of_tune_becomes_a_trace(tmp_path: Path, tune_log: tuple[Path, lis
     [one] = import_trials(log, tmp_path / "r", **NAMES)
 
     found = read(one.path)
-    assert one.clock == "durations" and "clock" in one.unknown and found.header["spec"]["clock"] == "virtual"
+    assert one.clock == "durations" and "clock" in one.unknown and found.spec.clock == "virtual"
     assert [trial.loss for trial in found.trials] == [trial.last_result["loss"] for trial in known]
     assert [trial.config for trial in found.trials] == [trial.config for trial in known]
     seconds = [trial.last_result["time_total_s"] for trial in known]
@@ -92,7 +92,7 @@ def test_a_log_of_automl_becomes_a_trace(tmp_path: Path) -> None:
     assert one.path.parts[-4:] == ("kneighbor", "diabetes", "imported flaml", "fold-0_seed-0.jsonl")
     assert one.clock == "wall" and len(found.trials) >= 1
     assert all("n_neighbors" in trial.config and trial.loss is not None for trial in found.trials)
-    assert found.header["data"]["train_rows"] > 0 and "space" in one.unknown
+    assert found.header.data.train_rows > 0 and "space" in one.unknown
 
 
 RECORD = (
@@ -121,7 +121,7 @@ def test_the_learner_of_a_record_is_a_choice_where_there_are_several(tmp_path: P
         (0.5, 2.0, 50),
         (2.5, 4.0, None),
     ]
-    assert found.header["spec"]["learner"] == "flaml-automl"
+    assert found.spec.learner == "flaml-automl"
     assert one.remarks == ("each trial is better than the one before: log_type='all' logs the others, too",)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,15 @@ from cfo_bench import export_trials, import_trials, load_results
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.exchange.importing import Imported
 from cfo_bench.report.build import Built, Request, build
-from cfo_bench.results import trace
-from cfo_bench.results.identity import check_same_run, differences, spec_header
+from cfo_bench.results.comparability import check_resumable, same_run
+from cfo_bench.results.run import read_run
+from cfo_bench.results.schema import trace_schema
 from cfo_bench.results.status import status
 from cfo_bench.run.replay import replay_trace
 from cfo_bench.surrogates.trials import read_trials
 from tests.helpers.traces import write_run
 
-SCHEMA = Draft202012Validator(
-    json.loads(importlib.resources.files("cfo_bench").joinpath("schema/trace.schema.json").read_text("utf-8"))
-)
+SCHEMA = Draft202012Validator(trace_schema())
 
 
 def imported(
@@ -59,15 +57,21 @@ def test_the_trace_of_an_imported_run_is_valid(tmp_path: Path) -> None:
         assert SCHEMA.is_valid(json.loads(line))
 
 
-@pytest.mark.parametrize("wrong", ['"x"', '{"format": "csv"}', "null"])
-def test_a_header_that_is_imported_from_nowhere_is_refused(tmp_path: Path, wrong: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ('"x"', "imported is 'x', which is not a mapping or null"),
+        ('{"format": "csv"}', "imported.source is missing"),
+    ],
+)
+def test_a_header_that_is_imported_from_nowhere_is_refused(tmp_path: Path, wrong: str, why: str) -> None:
     one = imported(tmp_path, (1.0, 0.3))
     first, _, rest = one.path.read_text(encoding="utf-8").partition("\n")
     header = {**json.loads(first), "imported": json.loads(wrong)}
     one.path.write_text(json.dumps(header) + "\n" + rest, encoding="utf-8")
 
-    with pytest.raises(TraceError, match=r"imported is .* which is not a mapping with format, source"):
-        trace.read(one.path)
+    with pytest.raises(TraceError, match=why):
+        read_run(one.path, parse_trials=True)
 
 
 def test_a_report_has_imported_runs_beside_measured_ones_and_says_so(tmp_path: Path) -> None:
@@ -153,22 +157,19 @@ def test_a_report_of_imported_runs_alone_has_them_all(tmp_path: Path) -> None:
 
 def test_a_run_never_resumes_an_imported_one(tmp_path: Path) -> None:
     one = imported(tmp_path, (1.0, 0.3))
-    found = trace.read(one.path)
+    found = read_run(one.path, parse_trials=True)
     assert found is not None
-    from cfo_bench.records import RunSpec
-
-    spec = RunSpec(**found.header["spec"])
 
     with pytest.raises(TraceError, match=r"belongs to another run .origin imported .* there, a run here"):
-        check_same_run(one.path, found.header, spec_header(spec))
-    assert differences(found.header, found.header) == []
+        check_resumable(one.path, found.header, found.spec)
+    assert same_run(found.header, found.header) == []
 
 
 def test_an_imported_run_lacks_no_folds_and_asks_none_of_others(tmp_path: Path) -> None:
     measured(tmp_path)
     imported(tmp_path, (1.0, 0.3), fold=7)
 
-    assert {str(run.progress) for run in status(tmp_path / "results").runs} == {"done"}
+    assert {str(run.status) for run in status(tmp_path / "results").runs} == {"done"}
     assert "imported tpe" in set(load_results(tmp_path / "results").runs["method"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from cfo_bench.exchange.imported_trace import (
     trace_of,
 )
 from cfo_bench.records import Status
-from cfo_bench.results.validation import check
+from cfo_bench.results.run import run_of_text
 
 TOLD = Told(learner="xgboost", task="adult", method="tpe", metric="auc")
 SOURCE = Source(format="csv", file="own.csv", sha256="0" * 64)
@@ -47,15 +48,16 @@ def test_a_trace_is_whole_and_has_every_trial(
 ) -> None:
     made = trace_of(FoundRun(trials=found, clock=clock, meaning=meaning), TOLD, SOURCE)
 
-    lines = check("own.csv", made.content)
-    assert lines is not None and len(lines.trials) == len(found)
+    run = run_of_text(Path("own.csv"), made.content, parse_trials=True)
+    stored = run_of_text(Path("own.csv"), made.content)
+    assert run is not None and len(run.trials) == len(found)
     told = [one.value for one in found if one.status is Status.OK and one.value is not None]
     scored = sorted(
         value if meaning is Meaning.LOSS else 1.0 - value for value in told if math.isfinite(value)
     )
-    assert sorted(row["loss"] for row in lines.trials if row["loss"] is not None) == scored
-    assert (lines.header["spec"]["clock"] == "wall") == (clock is SourceClock.WALL)
-    assert lines.end is not None and lines.end["digest"] is not None
+    assert sorted(trial.loss for trial in run.trials if trial.loss is not None) == scored
+    assert (run.spec.clock == "wall") == (clock is SourceClock.WALL)
+    assert stored is not None and stored.stored is not None
 
 
 def test_a_long_time_without_a_trial_is_remarked_on() -> None:

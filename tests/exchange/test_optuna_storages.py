@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import optuna
 import pytest
 
 from cfo_bench import export_to_optuna, import_trials
 from cfo_bench.errors import UserError
-from cfo_bench.results import trace
+from cfo_bench.results.run import Run, read_run
 from tests.helpers.odd_run import write_odd_run
 from tests.helpers.traces import write_run
 
@@ -27,8 +28,8 @@ def quiet() -> Iterator[None]:
     optuna.logging.set_verbosity(before)
 
 
-def read(path: Path) -> trace.Trace:
-    found = trace.read(path)
+def read(path: Path) -> Run:
+    found = read_run(path, parse_trials=True)
     assert found is not None
     return found
 
@@ -49,14 +50,11 @@ def test_trials_come_back_from_a_storage_as_they_were(tmp_path: Path, storage: s
     for one, path in zip(imported, (odd, plain), strict=True):
         before, after = read(path), read(one.path)
         assert after.trials == before.trials
-        assert after.header["imported"]["unknown"] == []
-        assert {**after.header, "imported": 0, "spec": 0} == {**before.header, "imported": 0, "spec": 0}
-        assert after.header["spec"] == {
-            **before.header["spec"],
-            "variant": f"imported {before.header['spec']['method']}",
-        }
-    assert read(imported[1].path).end is not None
-    assert replace(read(imported[1].path).end, trials_crc32=0) == replace(read(plain).end, trials_crc32=0)  # type: ignore[type-var]
+        assert after.header.imported is not None and after.header.imported.unknown == []
+        assert after.spec == replace(before.spec, variant=f"imported {before.spec.method}")
+        assert msgspec.structs.replace(after.header, imported=None, spec=before.spec) == before.header
+    ends = [read(path).end for path in (imported[1].path, plain)]
+    assert ends[0] is not None and ends[0] == ends[1]
 
 
 def test_a_study_has_the_space_the_dates_and_the_seconds_of_its_run(tmp_path: Path) -> None:
@@ -138,8 +136,8 @@ def test_a_study_of_optuna_becomes_a_run_that_says_what_it_can_not_tell(tmp_path
     ]
     durations = [one.duration.total_seconds() for one in study.trials[:8] if one.duration]
     assert [trial.ended - trial.started for trial in found.trials] == pytest.approx(durations, abs=1e-6)
-    assert found.header["space"][1]["choices"] == [2, 4, 6, 8, 10]
-    assert found.header["imported"]["clock"] == "wall" and found.header["spec"]["clock"] == "wall"
+    assert found.header.space[1]["choices"] == [2, 4, 6, 8, 10]
+    assert found.header.imported.clock == "wall" and found.spec.clock == "wall"
     assert set(one.unknown) == {
         *("budget_seconds", "n_folds", "threads", "learner_options", "data", "machine", "method_seconds")
     }
@@ -162,7 +160,7 @@ def test_several_studies_of_one_method_get_one_seed_after_the_other(tmp_path: Pa
     )
 
     assert [one.path.stem for one in imported] == ["fold-0_seed-0", "fold-0_seed-1"]
-    assert [read(one.path).header["imported"]["part"] for one in imported] == ["first", "second"]
+    assert [read(one.path).header.imported.part for one in imported] == ["first", "second"]
 
 
 def test_trials_at_once_keep_their_order(tmp_path: Path) -> None:
@@ -191,7 +189,7 @@ def test_trials_at_once_keep_their_order(tmp_path: Path) -> None:
     [one] = import_trials(storage, tmp_path / "r", learner="l", task="t", metric="auc")
 
     found = read(one.path)
-    assert found.header["spec"]["parallel"] == 2
+    assert found.spec.parallel == 2
     assert [(trial.number, trial.ended) for trial in found.trials] == [(1, 4.0), (2, 6.0), (0, 9.0)]
 
 

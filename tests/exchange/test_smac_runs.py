@@ -14,13 +14,13 @@ from ConfigSpace import Float as ConfigFloat
 
 from cfo_bench import import_trials
 from cfo_bench.errors import UserError
-from cfo_bench.results import trace
+from cfo_bench.results.run import Run, read_run
 
 NAMES = {"learner": "xgboost", "task": "adult", "metric": "mse"}
 
 
-def read(path: Path) -> trace.Trace:
-    found = trace.read(path)
+def read(path: Path) -> Run:
+    found = read_run(path, parse_trials=True)
     assert found is not None
     return found
 
@@ -58,7 +58,7 @@ def test_a_run_of_smac_becomes_a_trace(tmp_path: Path) -> None:
     found = read(one.path)
     history = list(smac.runhistory.items())
     assert one.path == tmp_path / "r" / "xgboost" / "adult" / "imported smac" / "fold-0_seed-3.jsonl"
-    assert one.clock == "wall" and found.header["spec"]["max_trials"] == 9
+    assert one.clock == "wall" and found.spec.max_trials == 9
     assert len(found.trials) == len(history) > 2
     assert {trial.status for trial in found.trials} == {"ok", "failed"}
     for trial, (key, value) in zip(found.trials, history, strict=True):
@@ -66,7 +66,7 @@ def test_a_run_of_smac_becomes_a_trace(tmp_path: Path) -> None:
         assert trial.loss == (value.cost if value.status.name == "SUCCESS" else None)
         assert trial.ended - trial.started == pytest.approx(value.endtime - value.starttime, abs=1e-6)
     assert "two" in str(next(trial.error for trial in found.trials if trial.error))
-    space_of = {row["name"]: row for row in found.header["space"]}
+    space_of = {row["name"]: row for row in found.header.space}
     assert (
         space_of["rate"]["log"] and space_of["n"]["high"] == 3 and space_of["kind"]["choices"] == ["a", "b"]
     )
@@ -88,10 +88,10 @@ def test_lists_of_older_versions_are_read_and_budgets_are_rows(tmp_path: Path) -
 
     found = read(one.path)
     assert [trial.rows for trial in found.trials] == [3, None, None]
-    assert found.header["data"]["train_rows"] == 9
+    assert found.header.data.train_rows == 9
     assert [trial.ended for trial in found.trials] == [0.5, 1.5, 2.5]
     assert one.remarks == ("SMAC's budgets, up to 9, are taken as rows",)
-    assert "space" in one.unknown and "space" not in found.header
+    assert "space" in one.unknown and found.header.space is None
 
 
 def test_what_is_no_run_of_smac_is_one_line(tmp_path: Path) -> None:

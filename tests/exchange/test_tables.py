@@ -14,8 +14,8 @@ from cfo_bench import export_trials, import_trials
 from cfo_bench.errors import UserError
 from cfo_bench.exchange.csv_import import KNOWN
 from cfo_bench.exchange.trial_table import RUN_COLUMNS, TRIAL_COLUMNS
-from cfo_bench.records import TrialRecord
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
+from cfo_bench.results.schema import TrialRecord
 from tests.helpers.odd_run import write_odd_run
 from tests.helpers.traces import write_run
 
@@ -23,7 +23,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "exchange.md").read_text(
 
 
 def trials(path: Path) -> list[TrialRecord]:
-    found = trace.read(path)
+    found = read_run(path, parse_trials=True)
     assert found is not None
     return found.trials
 
@@ -131,13 +131,13 @@ def test_a_plain_csv_file_becomes_a_run(tmp_path: Path) -> None:
         columns={"seconds": "time"},
     )
 
-    found = trace.read(one.path)
+    found = read_run(one.path, parse_trials=True)
     assert found is not None
     assert found.trials[0].config == {"depth": 3, "eta": 0.1, "booster": "gbtree"}
     assert [trial.score for trial in found.trials] == pytest.approx([0.9, 0.95, None])
     assert [trial.status for trial in found.trials] == ["ok", "ok", "failed"]
     assert [trial.ended for trial in found.trials] == [1.5, 4.0, 5.0]
-    assert found.header["imported"]["clock"] == "durations" and found.header["spec"]["clock"] == "virtual"
+    assert found.header.imported.clock == "durations" and found.spec.clock == "virtual"
     assert {"clock", "budget_seconds", "data", "threads", "space"} <= set(one.unknown)
 
 

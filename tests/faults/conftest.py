@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.run import Run
 from tests.helpers.bench import FAULTY, PLUGINS, Bench, Process
 
 PATIENCE_SECONDS = 60.0
@@ -29,7 +29,7 @@ class Commands(Bench):
         [path] = self.traces()
         return path
 
-    def trace(self) -> Trace:
+    def trace(self) -> Run:
         [found] = self.read()
         return found
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import RunSpec
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import Header, TrialRecord
 
 # The fixture `run` of tests/run: the records of a spec and, if it is resumed, its past.
-Run = Callable[..., list[Any]]
+RunRecords = Callable[..., list[Any]]
 
 
 def spec(method: str = "cfo", parallel: int = 1, **changes: Any) -> RunSpec:
@@ -30,3 +33,8 @@ def spec(method: str = "cfo", parallel: int = 1, **changes: Any) -> RunSpec:
         clock="virtual",
     )
     return replace(made, **changes)
+
+
+def cut_off(header: Header, trials: Sequence[TrialRecord]) -> Run:
+    """The run as its trace has it after these trials."""
+    return Run(Path("t.jsonl"), header, n_trials=len(trials), parsed=trials)

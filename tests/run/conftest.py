@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.records import DataRef, RunSpec, TrialRecord
-from cfo_bench.results.trace import Trace
+from cfo_bench.records import DataRef, RunSpec
+from cfo_bench.results.run import Run
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage
-from tests.helpers.runs import Run
+from tests.helpers.runs import RunRecords
 
 
 @pytest.fixture
@@ -26,10 +27,10 @@ def page(tmp_path: Path) -> Iterator[LivePage]:
 
 
 @pytest.fixture
-def run(page: LivePage) -> Run:
+def run(page: LivePage) -> RunRecords:
     """The records of a run; each trial is taken off the page, as it is when its line is written."""
 
-    def records(wanted: RunSpec, past: Trace | None = None) -> list[Any]:
+    def records(wanted: RunSpec, past: Run | None = None) -> list[Any]:
         data = DataRef("synthetic-1k", "synthetic")
         job = Job(wanted, data, Path("t.jsonl"), {"machine": {"cpu": "of here"}})
         found = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from cfo_bench.clock import VirtualClock, sleep
 from cfo_bench.engines.suite_runs import run_suite
 from cfo_bench.records import Result, Trial
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 from cfo_bench.run.loop import Charged
 from cfo_bench.suite.model import Suite
 
@@ -42,10 +42,10 @@ def test_a_run_says_whether_its_method_was_charged(tmp_path: Path) -> None:
                 budget_seconds=1e6, max_trials=30, charge_method=charge, results=results,
             )
         )  # fmt: skip
-        found = trace.read(outcome.traces[0])
-        assert found is not None and len(found.trials) == 30
-        spec = found.header["spec"]
-        return spec["charge_method"], sum(one.ask_seconds + (one.tell_seconds or 0.0) for one in found.trials)
+        run = read_run(outcome.traces[0])
+        assert run is not None and len(run.trials) == 30
+        seconds = sum(trial.ask_seconds + (trial.tell_seconds or 0.0) for trial in run.trials)
+        return run.spec.charge_method, seconds
 
     assert ask_seconds(False) == (False, 0.0)
     is_charged, seconds = ask_seconds(True)

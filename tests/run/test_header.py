@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cfo_bench.results import trace
+from cfo_bench.results.schema import SCHEMA_VERSION
 from cfo_bench.run.header import method_seed
-from tests.helpers.runs import Run, spec
+from tests.helpers.runs import RunRecords, spec
 
 METHOD_THAT_ASKS = """
 from cfo_bench.plugins import Trial
@@ -22,15 +22,15 @@ class Asks:
 """
 
 
-def test_the_header_says_what_is_needed_to_run_it_again(run: Run) -> None:
+def test_the_header_says_what_is_needed_to_run_it_again(run: RunRecords) -> None:
     header = run(spec())[0]
-    assert header["schema"] == trace.SCHEMA_VERSION
-    assert header["method_seed"] == method_seed(spec())
-    assert header["spec"]["options"] == spec().options
-    assert len(header["space"]) == 9 and header["start"]["n_estimators"] == 4
-    assert header["data"]["rows"] == 1000 and len(header["data"]["sha256"]) == 64
-    assert header["command"].startswith("cfo-bench run --task synthetic-1k --method cfo")
-    assert {"metric", "problem", "constant_loss", "utc", "cost_related"} <= header.keys()
+    assert header.schema == SCHEMA_VERSION
+    assert header.method_seed == method_seed(spec())
+    assert header.spec.options == spec().options
+    assert len(header.space) == 9 and header.start["n_estimators"] == 4
+    assert header.data.rows == 1000 and len(header.data.sha256) == 64
+    assert header.command.startswith("cfo-bench run --task synthetic-1k --method cfo")
+    assert header.metric and header.problem and header.constant_loss and header.utc and header.cost_related
 
 
 def test_every_run_draws_numbers_of_its_own_whatever_its_method_is() -> None:
@@ -50,10 +50,10 @@ def test_a_learner_in_a_file_gives_the_same_seed_wherever_the_file_is() -> None:
     assert method_seed(spec(learner="a/mine.py:Mine")) == method_seed(spec(learner="/b/mine.py:Mine"))
 
 
-def test_a_method_that_asks_for_the_budget_is_told_the_runs(run: Run, tmp_path: Path) -> None:
+def test_a_method_that_asks_for_the_budget_is_told_the_runs(run: RunRecords, tmp_path: Path) -> None:
     (tmp_path / "asks.py").write_text(METHOD_THAT_ASKS, encoding="utf-8")
 
     header, first, *_ = run(spec(f"{tmp_path}/asks.py:Asks", budget_seconds=77.0, max_trials=1))
 
-    assert header["spec"]["options"] == {"budget_seconds": None}
+    assert header.spec.options == {"budget_seconds": None}
     assert first.config["n_estimators"] == 77

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import Pause, Result, StartedTrial, Status, Trial, TrialRecord, record_of
-from cfo_bench.results.trace import encode
+from cfo_bench.records import Result, StartedTrial, Status, Trial
+from cfo_bench.results.schema import Pause, TrialRecord, encode, trial_record
 from cfo_bench.run import page as page_layout
 from cfo_bench.run.page import BusyError, LivePage, Snapshot, TrialsOnPage
 
@@ -29,7 +29,7 @@ def started(number: int, config: dict[str, Any] | None = None) -> StartedTrial:
 
 def evaluated(number: int, loss: float = 0.5, **more: Any) -> TrialRecord:
     result = Result(Status.OK, loss, 0.25, 0.125, 99.0)
-    return record_of(started(number), result, 1 - loss, number + 0.5, **more)
+    return trial_record(started(number), result, 1 - loss, number + 0.5, **more)
 
 
 def evaluate(page: LivePage, number: int, loss: float = 0.5) -> None:
@@ -66,7 +66,7 @@ def test_a_trial_has_no_result_until_it_is_evaluated(
     page.began(begun)
     assert page.trials() == TrialsOnPage([], [begun])
     page.evaluated(begun, result, result.loss, 4.0, asked)
-    record = record_of(begun, result, result.loss, 4.0, asked=asked)
+    record = trial_record(begun, result, result.loss, 4.0, asked=asked)
     assert page.trials() == TrialsOnPage([record], [])
     [found] = page.trials().evaluated
     assert isinstance(found.status, Status)
@@ -77,7 +77,7 @@ def test_a_test_score_joins_the_result_of_its_trial(page: LivePage, result: Resu
     for number in range(2):
         page.began(started(number))
         page.evaluated(started(number), result, 0.75, number + 0.5)
-        record = record_of(started(number), result, 0.75, number + 0.5, test_score=0.5)
+        record = trial_record(started(number), result, 0.75, number + 0.5, test_score=0.5)
         page.tested(record)
         assert page.trials() == TrialsOnPage([record], [])
         page.remove(number)

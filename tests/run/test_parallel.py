@@ -13,12 +13,14 @@ import pytest
 
 from cfo_bench.clock import Deadline, SharedWallClock, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
-from cfo_bench.records import EndReason, Result, RunSpec, Status, Trial, TrialRecord
-from cfo_bench.results.trace import Trace
+from cfo_bench.records import EndReason, Result, RunSpec, Status, Trial
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.run.loop import Limits, ProcessPool, Referee, VirtualPool, search_parallel
 from cfo_bench.run.resume import replay
 from cfo_bench.space import Int, Space
 from tests.helpers.loop import drain
+from tests.helpers.runs import cut_off
+from tests.helpers.traces import header_of
 
 SPACE = Space([Int("x", 0, 1000)])
 
@@ -257,7 +259,7 @@ def test_a_run_that_lost_an_evaluator_is_replayed_in_the_order_it_had(real, tmp_
     referee = Referee(SPACE, Limits(spec.budget_seconds))
     for kept in range(len(records) + 1):
         again = Attentive(values)
-        replay(again, Trace({}, records[:kept], None), spec, referee)
+        replay(again, cut_off(header_of(spec), records[:kept]), spec, referee)
         assert again.told == [record.number for record in records[:kept]]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.clock import SharedWallClock, WallClock, monotonic
-from cfo_bench.records import Pause
+from cfo_bench.results.schema import Pause
 from cfo_bench.run.page import LivePage
 from cfo_bench.run.pauses import ANSWER_SECONDS, LEAST_SECONDS, PauseWatch, take_off_pauses
 

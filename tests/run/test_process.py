@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import orjson
 import pytest
 
-from cfo_bench.records import (
-    EndReason,
-    EndRecord,
-    Result,
-    RunSpec,
-    StartedTrial,
-    Status,
-    Trial,
-    TrialRecord,
-    record_of,
-)
-from cfo_bench.results import trace
-from cfo_bench.results.outline import trials_crc32
-from cfo_bench.results.trace import Trace, TraceWriter
+from cfo_bench.records import EndReason, Result, RunSpec, StartedTrial, Status, Trial
+from cfo_bench.results.run import read_run
+from cfo_bench.results.schema import EndRecord, TrialRecord, decode_trials, trial_record
+from cfo_bench.results.trace import TraceWriter, split_lines, trials_crc32
 from cfo_bench.run.page import LivePage, Snapshot
 from cfo_bench.run.process import TOGETHER_SECONDS, Output
+from tests.helpers.runs import cut_off
 from tests.helpers.traces import header_of
 
 HEADER = header_of(RunSpec("xgboost", "iris", "rs", 0))
@@ -42,16 +31,16 @@ def done(page: LivePage, number: int, ended: float, loss: float | None = 0.5) ->
     result = Result(Status.FAILED) if loss is None else Result(Status.OK, loss)
     page.began(begun)
     page.evaluated(begun, result, loss, ended)
-    return record_of(begun, result, loss, ended, tell_seconds=0.0)
+    return trial_record(begun, result, loss, ended, tell_seconds=0.0)
 
 
 def in_trace(writer: TraceWriter) -> list[int]:
-    found = trace.read(writer.path)
+    found = read_run(writer.path)
     return [] if found is None else [record.number for record in found.trials]
 
 
 def kept(page: LivePage) -> list[int]:
-    return [trace.parse_trial(row).number for row in map(orjson.loads, page.kept().splitlines())]
+    return [trial.number for trial in decode_trials(page.kept().splitlines())]
 
 
 def test_cheap_trials_are_kept_on_the_page_and_written_together(writer: TraceWriter, page: LivePage) -> None:
@@ -75,10 +64,10 @@ def test_the_end_is_written_after_the_trials_that_wait(writer: TraceWriter, page
         reason=EndReason.BUDGET, elapsed=1.0, trials=3, best_loss=0.5, best_score=0.5, best_number=0
     )
     output.write(end)
-    found = trace.read(writer.path)
+    found = read_run(writer.path)
     assert found is not None and [one.number for one in found.trials] == [0, 1, 2]
-    checksum = trials_crc32(writer.path.read_bytes())
-    assert found.end == replace(end, trials_crc32=checksum) and checksum != 0
+    checksum = trials_crc32(split_lines(writer.path.read_bytes()))
+    assert found.end is not None and found.end.trials_crc32 == checksum and checksum != 0
 
 
 def test_a_trial_leaves_the_page_when_the_next_one_starts_and_not_before(
@@ -115,7 +104,7 @@ def test_the_tally_counts_every_trial_and_has_the_best_loss(writer: TraceWriter,
 
 
 def test_the_tally_of_a_resumed_run_goes_on_from_its_past(writer: TraceWriter, page: LivePage) -> None:
-    past = Trace(HEADER, [done(page, 0, 0.0, 0.3), done(page, 1, 0.0, None)], None)
+    past = cut_off(HEADER, [done(page, 0, 0.0, 0.3), done(page, 1, 0.0, None)])
     output = Output(writer, page, past)
     assert page.snapshot() == Snapshot(None, 2, 0.3)
     output.write(done(page, 2, 0.0, 0.4))

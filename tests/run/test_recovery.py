@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cfo_bench.errors import RunError, TraceError
-from cfo_bench.records import (
-    DataRef,
-    EndReason,
-    Result,
-    RunSpec,
-    StartedTrial,
-    Status,
-    Trial,
-    TrialRecord,
-    record_of,
-)
-from cfo_bench.results import trace
+from cfo_bench.records import DataRef, EndReason, Result, RunSpec, StartedTrial, Status, Trial
+from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import TrialRecord, encode, trial_record
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage, end_record
 from cfo_bench.run.recovery import (
@@ -45,7 +37,7 @@ def started(number: int) -> StartedTrial:
 
 
 def record(number: int, tell_seconds: float | None = None) -> TrialRecord:
-    return record_of(started(number), OK, 0.75, number + 0.5, tell_seconds)
+    return trial_record(started(number), OK, 0.75, number + 0.5, tell_seconds)
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +52,7 @@ def job(tmp_path: Path) -> Callable[..., Job]:
     def make(*more: Any, replays: bool = True, **changes: Any) -> Job:
         spec = replace(SPEC, **changes)
         records = [header_of(spec), record(0, 0.0), record(1, 0.0), *more]
-        (tmp_path / "t.jsonl").write_bytes(b"".join(map(trace.encode, records)))
+        (tmp_path / "t.jsonl").write_bytes(b"".join(map(encode, records)))
         return Job(spec, DataRef("iris", "bundled"), tmp_path / "t.jsonl", replays=replays)
 
     return make
@@ -71,10 +63,18 @@ def evaluate(page: LivePage, number: int) -> None:
     page.evaluated(started(number), OK, 0.75, number + 0.5)
 
 
-def trials(job: Job) -> list[TrialRecord]:
-    found = trace.read(job.trace_path)
-    assert found is not None
-    return found.trials
+def completed(job: Job, page: LivePage, death: Death) -> Run:
+    """The run after its process died."""
+    end = complete_trace(job, page, death, has_begun=True)
+    run = read_run(job.trace_path, parse_trials=True)
+    assert run is not None and run.end == end
+    return run
+
+
+def trials(job: Job) -> Sequence[TrialRecord]:
+    run = read_run(job.trace_path)
+    assert run is not None
+    return run.trials
 
 
 SEGFAULT = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGSEGV, "some words\nthe last line\n")
@@ -85,7 +85,7 @@ KILLED = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGKILL)
 def test_a_trial_that_was_evaluated_counts_as_it_is(job: Callable[..., Job], page: LivePage) -> None:
     todo = job()
     evaluate(page, 2)
-    after = complete_trace(todo, page, SEGFAULT, has_begun=True)
+    after = completed(todo, page, SEGFAULT)
     assert after.trials == trials(todo) == [record(0, 0.0), record(1, 0.0), record(2)] and after.end is None
 
 
@@ -94,7 +94,7 @@ def test_a_trial_that_is_in_the_trace_already_is_not_written_again(
 ) -> None:
     todo = job()
     evaluate(page, 1)
-    after = complete_trace(todo, page, OVER, has_begun=True)
+    after = completed(todo, page, OVER)
     assert after.trials == [record(0, 0.0), record(1, 0.0)]
     assert after.end is not None and after.end.reason is EndReason.BUDGET
 
@@ -104,7 +104,7 @@ def test_the_end_says_how_long_the_method_was_at_an_ask_that_was_cut_off(
     job: Callable[..., Job], page: LivePage, parallel: int
 ) -> None:
     page.asks(40.0)
-    end = complete_trace(job(parallel=parallel), page, OVER, has_begun=True).end
+    end = completed(job(parallel=parallel), page, OVER).end
     assert end is not None and (end.cut_ask_seconds, end.cut_tell_seconds) == (60.0, 0.0)
 
 
@@ -114,7 +114,7 @@ def test_the_end_says_how_long_the_method_was_at_a_tell_that_was_cut_off(
 ) -> None:
     evaluate(page, 2)
     page.tells(40.0)
-    after = complete_trace(job(parallel=parallel), page, OVER, has_begun=True)
+    after = completed(job(parallel=parallel), page, OVER)
     assert after.trials[-1] == record(2)
     assert after.end is not None
     assert (after.end.cut_ask_seconds, after.end.cut_tell_seconds) == (0.0, 60.0)
@@ -124,10 +124,10 @@ def test_an_incumbent_keeps_its_test_score_when_its_tell_is_cut_off(
     job: Callable[..., Job], page: LivePage
 ) -> None:
     evaluate(page, 2)
-    page.tested(record(2)._replace(test_score=0.5))
+    page.tested(msgspec.structs.replace(record(2), test_score=0.5))
     page.tells(40.0)
-    after = complete_trace(job(validation="holdout"), page, OVER, has_begun=True)
-    assert after.trials[-1] == record(2)._replace(test_score=0.5)
+    after = completed(job(validation="holdout"), page, OVER)
+    assert after.trials[-1] == msgspec.structs.replace(record(2), test_score=0.5)
 
 
 @pytest.mark.parametrize("was", ["evaluating", "between"])
@@ -140,7 +140,7 @@ def test_nothing_was_cut_off_from_a_method_that_was_doing_nothing(
         page.evaluated(started(2), OK, 0.75, 2.5)
         page.tells(2.5)
         page.returned()
-    end = complete_trace(job(), page, OVER, has_begun=True).end
+    end = completed(job(), page, OVER).end
     assert end is not None and end.cut_ask_seconds == end.cut_tell_seconds == 0.0
 
 
@@ -148,7 +148,7 @@ def test_an_interrupted_run_s_clock_does_not_count_what_was_cut_off(
     job: Callable[..., Job], page: LivePage
 ) -> None:
     page.asks(1.5)
-    end = complete_trace(job(), page, replace(OVER, by=Fate.STOP), has_begun=True).end
+    end = completed(job(), page, replace(OVER, by=Fate.STOP)).end
     assert end is not None and (end.elapsed, end.cut_ask_seconds) == (1.5, 0.0)
 
 
@@ -170,7 +170,7 @@ def test_a_trial_that_was_cut_off_is_logged_with_what_ended_it(
     job: Callable[..., Job], page: LivePage, death: Death, status: Status, error: str | None
 ) -> None:
     page.began(started(2))
-    last = complete_trace(job(), page, death, has_begun=True).trials[-1]
+    last = completed(job(), page, death).trials[-1]
     assert (last.number, last.status, last.error, last.loss) == (2, status, error, None)
     assert (last.started, last.ended, last.fit_seconds, last.tell_seconds) == (2.0, 9.0, 7.0, None)
 
@@ -180,7 +180,7 @@ def test_trials_at_once_are_logged_the_evaluated_first(job: Callable[..., Job], 
     page.began(started(2))
     page.began(started(3))
     page.evaluated(started(3), OK, 0.75, 3.5, 5)
-    after = complete_trace(todo, page, SEGFAULT, has_begun=True)
+    after = completed(todo, page, SEGFAULT)
     assert [(one.number, one.status, one.asked) for one in after.trials[2:]] == [
         (3, Status.OK, 5),
         (2, Status.FAILED, None),
@@ -191,7 +191,7 @@ def test_a_stopped_run_is_interrupted_and_its_trial_will_be_asked_for_again(
     job: Callable[..., Job], page: LivePage
 ) -> None:
     page.began(started(2))
-    after = complete_trace(job(), page, Death(Fate.STOP, ZERO + 9.0), has_begun=True)
+    after = completed(job(), page, Death(Fate.STOP, ZERO + 9.0))
     assert len(after.trials) == 2 and after.end is not None
     assert (after.end.reason, after.end.elapsed) == (EndReason.INTERRUPTED, 1.5)
 
@@ -205,7 +205,7 @@ def test_a_kill_from_outside_between_trials_is_worth_another_attempt(
 
 
 def test_a_death_in_the_method_ends_the_run(job: Callable[..., Job], page: LivePage) -> None:
-    end = complete_trace(job(), page, SEGFAULT, has_begun=True).end
+    end = completed(job(), page, SEGFAULT).end
     assert end is not None and end.reason is EndReason.ERROR
     assert end.error == "the process died outside of a trial: killed by SIGSEGV: the last line"
 
@@ -214,13 +214,13 @@ def test_a_method_that_can_not_be_resumed_ends_with_its_process(
     job: Callable[..., Job], page: LivePage
 ) -> None:
     page.began(started(2))
-    end = complete_trace(job(replays=False), page, SEGFAULT, has_begun=True).end
+    end = completed(job(replays=False), page, SEGFAULT).end
     assert end is not None and end.error is not None and "can't be resumed" in end.error
 
 
 def test_the_last_trial_that_is_allowed_ends_the_run(job: Callable[..., Job], page: LivePage) -> None:
     page.began(started(2))
-    end = complete_trace(job(max_trials=3), page, SEGFAULT, has_begun=True).end
+    end = completed(job(max_trials=3), page, SEGFAULT).end
     assert end is not None and (end.reason, end.trials) == (EndReason.MAX_TRIALS, 3)
 
 
@@ -241,7 +241,7 @@ def test_an_earlier_commands_trials_are_brought_in_and_its_torn_line_cut_off(
     todo = job()
     with todo.trace_path.open("ab") as file:
         file.write(b'{"kind":"tri')
-    page.keep(trace.encode(record(2, 0.25)))
+    page.keep(encode(record(2, 0.25)))
     evaluate(page, 3)
     said: list[str] = []
     past = prepare_to_resume(todo, page, said.append)
@@ -279,7 +279,7 @@ def test_on_the_virtual_clock_a_crash_is_still_blamed_on_its_trial(
 ) -> None:
     page.stop_clock()
     page.began(started(2))
-    last = complete_trace(job(clock="virtual"), page, SEGFAULT, has_begun=True).trials[-1]
+    last = completed(job(clock="virtual"), page, SEGFAULT).trials[-1]
     assert (last.number, last.status) == (2, Status.FAILED)
 
 

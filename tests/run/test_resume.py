@@ -5,44 +5,45 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from cfo_bench.errors import TraceError
-from cfo_bench.records import EndReason, ResumeRecord
-from cfo_bench.results.trace import Trace
-from tests.helpers.runs import Run, spec
+from cfo_bench.records import EndReason
+from cfo_bench.results.schema import ResumeRecord
+from tests.helpers.runs import RunRecords, cut_off, spec
 
 
 @pytest.mark.parametrize(
     ("method", "parallel"), [("cfo", 1), ("cfo", 3), ("cfo-0", 1), ("flow2", 1), ("rs", 1), ("rs", 4)]
 )
 def test_a_run_cut_off_after_any_trial_is_resumed_as_if_it_had_not_been(
-    run: Run, method: str, parallel: int
+    run: RunRecords, method: str, parallel: int
 ) -> None:
     wanted = spec(method, parallel)
     header, *trials, end = run(wanted)
     for kept in range(61):
-        resume, *rest, last = run(wanted, Trace(header, trials[:kept], None))
+        resume, *rest, last = run(wanted, cut_off(header, trials[:kept]))
         assert isinstance(resume, ResumeRecord)
         assert resume.trials == kept and resume.why == "it was interrupted"
         assert rest == trials[kept:], f"cut off after {kept} trials"
         assert last == end
 
 
-def test_a_budget_that_is_spent_ends_a_resumed_run_at_once(run: Run) -> None:
+def test_a_budget_that_is_spent_ends_a_resumed_run_at_once(run: RunRecords) -> None:
     wanted = spec(budget_seconds=0.5, max_trials=None)
     header, *trials, end = run(wanted)
     assert end.reason is EndReason.BUDGET
-    _, last = run(wanted, Trace(header, trials, None))
+    _, last = run(wanted, cut_off(header, trials))
     assert last == end
 
 
-def test_a_trace_that_the_method_would_not_have_made_is_refused(run: Run) -> None:
+def test_a_trace_that_the_method_would_not_have_made_is_refused(run: RunRecords) -> None:
     header, *trials, _ = run(spec())
     config = {**trials[5].config, "max_leaves": trials[5].config["max_leaves"] + 1}
-    trials[5] = trials[5]._replace(config=config)
+    trials[5] = msgspec.structs.replace(trials[5], config=config)
     with pytest.raises(TraceError, match=r"trial 5 of the trace is not what method 'cfo' asks for.*--force"):
-        run(spec(), Trace(header, trials, None))
+        run(spec(), cut_off(header, trials))
 
 
 @pytest.mark.parametrize(
@@ -54,31 +55,31 @@ def test_a_trace_that_the_method_would_not_have_made_is_refused(run: Run) -> Non
     ],
 )
 def test_a_past_of_another_spec_is_refused_and_says_what_differs(
-    run: Run, change: dict[str, Any], words: str
+    run: RunRecords, change: dict[str, Any], words: str
 ) -> None:
     header, *trials, _ = run(spec())
     with pytest.raises(TraceError, match=rf"belongs to another run.*{words}.*--force"):
-        run(replace(spec(), **change), Trace(header, trials, None))
+        run(replace(spec(), **change), cut_off(header, trials))
 
 
-def test_a_past_on_other_data_is_refused(run: Run) -> None:
+def test_a_past_on_other_data_is_refused(run: RunRecords) -> None:
     header, *trials, _ = run(spec())
-    other = {**header, "data": {**header["data"], "sha256": "0" * 64}}
+    other = msgspec.structs.replace(header, data=msgspec.structs.replace(header.data, sha256="0" * 64))
     with pytest.raises(TraceError, match="data 000000000000… there"):
-        run(spec(), Trace(other, trials, None))
+        run(spec(), cut_off(other, trials))
 
 
-def test_another_memory_cap_is_no_other_run(run: Run) -> None:
+def test_another_memory_cap_is_no_other_run(run: RunRecords) -> None:
     header, *trials, _ = run(spec())
-    assert len(run(spec(memory_mb=99), Trace(header, trials[:50], None))) == 12
+    assert len(run(spec(memory_mb=99), cut_off(header, trials[:50]))) == 12
 
 
-def test_a_run_of_an_older_version_is_resumed_with_the_seed_in_its_header(run: Run) -> None:
+def test_a_run_of_an_older_version_is_resumed_with_the_seed_in_its_header(run: RunRecords) -> None:
     header, *trials, _ = run(spec())
-    old = {**header, "method_seed": 12345}
+    old = msgspec.structs.replace(header, method_seed=12345)
 
-    _, *rest, _ = run(spec(), Trace(old, [], None))
-    _, *continued, _ = run(spec(), Trace(old, rest[:30], None))
+    _, *rest, _ = run(spec(), cut_off(old, []))
+    _, *continued, _ = run(spec(), cut_off(old, rest[:30]))
 
     assert rest[0].config == trials[0].config and rest[1].config != trials[1].config
     assert continued == rest[30:]

@@ -10,7 +10,8 @@ import pytest
 
 from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
-from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial, TrialRecord
+from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.run.loop import Limits, Referee, search
 from cfo_bench.space import Float, Int, Space
 from tests.helpers.loop import drain

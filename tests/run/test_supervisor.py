@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.records import DataRef, EndReason, RunSpec
-from cfo_bench.results.trace import encode
+from cfo_bench.results.schema import encode
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import end_record
 from cfo_bench.run.supervisor import Outcome, already_done

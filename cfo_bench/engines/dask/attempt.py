@@ -19,7 +19,7 @@ from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.engines.dask.worker import Assignment, Message
 from cfo_bench.engines.loop import Attempt
-from cfo_bench.records import Pause
+from cfo_bench.results.schema import Pause
 from cfo_bench.run.page import BusyError, Snapshot
 from cfo_bench.run.supervisor import Outcome, Verdict, already_done
 from cfo_bench.tasks.fetching import Parcel, pack

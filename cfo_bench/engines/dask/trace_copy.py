@@ -12,9 +12,10 @@ from contextlib import closing, suppress
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.files.writing import write_whole
-from cfo_bench.records import EndRecord, Pause
-from cfo_bench.results import trace
 from cfo_bench.results.folder import log_path, page_path
+from cfo_bench.results.run import read_run
+from cfo_bench.results.schema import EndRecord, Pause
+from cfo_bench.results.trace import TraceWriter
 from cfo_bench.run import recovery
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage, Snapshot
@@ -68,7 +69,7 @@ class TraceCopy:
         if at > self.size:
             return False
         if new := lines[self.size - at :]:
-            with trace.TraceWriter(self._job.trace_path) as writer:
+            with TraceWriter(self._job.trace_path) as writer:
                 if self.size == 0:
                     writer.clear()  # not before there is something in its place
                 writer.write(new)
@@ -98,7 +99,7 @@ class TraceCopy:
         if not self.size:
             self._page.forget_pauses()
         elif pauses := self._page.pauses():
-            past = trace.read(self._job.trace_path)
+            past = read_run(self._job.trace_path)
             if past is not None and len(pauses) > len(past.pauses):
                 self._page.stop_clock()
                 self.interrupt()
@@ -113,10 +114,10 @@ class TraceCopy:
         """The last line, if that is an end; brings the trace to disk."""
         if self.size == 0:
             return None
-        with trace.TraceWriter(self._job.trace_path) as writer:
+        with TraceWriter(self._job.trace_path) as writer:
             writer.sync()
-        ends = trace.ends(self._job.trace_path)
-        return trace.parse_end(ends[1]) if ends is not None and ends[1]["kind"] == "end" else None
+        run = read_run(self._job.trace_path)
+        return None if run is None else run.end
 
     def log(self, text: bytes) -> None:
         """Keeps what a failed run printed, beside its trace."""

@@ -21,7 +21,8 @@ from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines.loop import failed
 from cfo_bench.machine.processes import ForkServerContext, counting_continuations
-from cfo_bench.records import DataRef, Pause
+from cfo_bench.records import DataRef
+from cfo_bench.results.schema import Pause
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage, Snapshot
 from cfo_bench.run.supervisor import Outcome, Stop, Verdict, fork_server, supervise
