@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from cfo_bench.errors import UnknownNameError, UserError, told_at
+from cfo_bench.errors import UnknownNameError, UserError, at_place
 
 # --- marked ----------------------------------------------------------------------------------------
 # Values that know where they were written, for error messages.
@@ -312,7 +312,7 @@ class OneOf(Kind):
     def read(self, key: str, marked: Marked) -> str:
         if not isinstance(marked.value, str):
             raise marked.wrong(key, f"choose from {', '.join(self.known)}")
-        with told_at(marked.place):
+        with at_place(marked.place):
             if marked.value not in self.known:
                 raise UnknownNameError(key, marked.value, self.known)
         return marked.value
@@ -386,7 +386,7 @@ class Several(Kind):
         if items is None:
             return (self.one.read(key, marked),)
         if not items:
-            with told_at(marked.place):
+            with at_place(marked.place):
                 raise UserError(f"{key} is an empty list: write at least one, or leave the key out")
         return tuple(self.one.read(key, item) for item in items)
 
