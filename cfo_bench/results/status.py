@@ -139,6 +139,15 @@ def _parsed_plan(data: bytes) -> dict[str, PlannedRun]:
 
 # --- the status -----------------------------------------------------------------------------------
 
+# The statuses of a folder's runs, in the order of a table's columns.
+STATUSES = (
+    RunStatus.DONE,
+    RunStatus.RUNNING,
+    RunStatus.WAITING,
+    RunStatus.FAILED,
+    RunStatus.INTERRUPTED,
+    RunStatus.MISSING,
+)
 # How far a run is, the farthest first.
 _FARTHEST = (
     RunStatus.DONE,

@@ -11,7 +11,8 @@ import pytest
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.loop import Active
 from cfo_bench.engines.suite_runs import RunsStarted
-from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec, run_id
+from cfo_bench.records import DataRef, EndReason, RunSpec, run_id
+from cfo_bench.results.schema import EndRecord
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import Snapshot
 from cfo_bench.run.supervisor import Outcome, Verdict
