@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeGuard
 
 from msgspec import Meta
 
-from cfo_bench.errors import UnknownNameError, UserError, told_at
+from cfo_bench.errors import UnknownNameError, UserError, at_place
 
 # Types of the values in records. Larger whole numbers do not fit into the columns of a table.
 NonNegativeInt = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -323,7 +323,7 @@ class OneOf(Kind):
     def read(self, key: str, marked: Marked) -> str:
         if not isinstance(marked.value, str):
             raise marked.wrong(key, f"choose from {', '.join(self.known)}")
-        with told_at(marked.place):
+        with at_place(marked.place):
             if marked.value not in self.known:
                 raise UnknownNameError(key, marked.value, self.known)
         return marked.value
@@ -397,7 +397,7 @@ class Several(Kind):
         if items is None:
             return (self.one.read(key, marked),)
         if not items:
-            with told_at(marked.place):
+            with at_place(marked.place):
                 raise UserError(f"{key} is an empty list: write at least one, or leave the key out")
         return tuple(self.one.read(key, item) for item in items)
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from cfo_bench.suite.file import suite_schema, table_of_keys, trace_schema
 
 ROOT = Path(__file__).resolve().parents[1]
-SCHEMAS = ROOT / "cfo_bench" / "schema"
 PAGE = ROOT / "docs" / "suites.md"
 
 
 def made() -> dict[Path, str]:
     """The contents that each file should have."""
-    suite, trace = SCHEMAS / "suite.schema.json", SCHEMAS / "trace.schema.json"
+    suite = ROOT / "configs" / "suite.schema.json"  # beside the suites, whose first lines name it
+    trace = ROOT / "cfo_bench" / "schema" / "trace.schema.json"
     page = PAGE.read_text(encoding="utf-8")
     table = table_of_keys()
     return {

@@ -30,7 +30,7 @@ from cfo_bench.results.status import RunState, remaining, status
 from cfo_bench.results.summary import summarise
 from cfo_bench.run.page import LivePage
 from cfo_bench.run.supervisor import Outcome
-from cfo_bench.suite.model import Choice
+from cfo_bench.suite.choices import Choice
 from tests.helpers.program import ROOT
 
 

@@ -85,8 +85,8 @@ def test_one_line_declares_a_setting_everywhere(call: Call, checkout: Path, tmp_
     # Both schemas, and the table of keys.
     call("copy/scripts/schemas.py")
     suite, trace = (
-        json.loads((checkout / f"cfo_bench/schema/{what}.schema.json").read_text(encoding="utf-8"))
-        for what in ("suite", "trace")
+        json.loads((checkout / folder / f"{what}.schema.json").read_text(encoding="utf-8"))
+        for folder, what in (("configs", "suite"), ("cfo_bench/schema", "trace"))
     )
     text = "Give up after so many trials."
     assert suite["properties"]["patience"] == {"$ref": "#/$defs/count", "description": text}

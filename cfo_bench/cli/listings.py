@@ -44,7 +44,13 @@ def schema(what: str) -> None:
 
     Editors use it to complete keys and to mark mistakes: see docs/suites.md.
     """
+    import json
     from importlib import resources
 
+    from cfo_bench.suite.file import suite_schema
+
+    if what == "suite":
+        click.echo(json.dumps(suite_schema(), indent=2, ensure_ascii=False))
+        return
     file = resources.files("cfo_bench").joinpath(f"schema/{what}.schema.json")
     click.echo(file.read_text(encoding="utf-8"), nl=False)

@@ -62,8 +62,8 @@ def run(
     from cfo_bench.records import run_id
     from cfo_bench.results.beside import beside
     from cfo_bench.results.limits import limits_of
+    from cfo_bench.suite.choices import parse_options
     from cfo_bench.suite.expansion import parse_shard
-    from cfo_bench.suite.model import parse_options
     from cfo_bench.terminal.overrides import suite_of
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary
