@@ -183,7 +183,7 @@ class Kind(ABC):
     def schema(self) -> Schema:
         """What may be written in a suite file."""
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         """What stands in a trace once the value was read."""
         return self.schema()
 
@@ -235,9 +235,9 @@ class Count(Parsed):
         return number if number is not None and number >= 1 else None
 
     def schema(self) -> Schema:
-        return {"oneOf": [self.trace_schema(), {"type": "string", "pattern": WHOLE}]}
+        return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": WHOLE}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "integer", "minimum": 1}
 
 
@@ -269,10 +269,10 @@ class Duration(Parsed):
         return seconds(value)
 
     def schema(self) -> Schema:
-        number = {**self.trace_schema(), "exclusiveMaximum": MOST}
+        number = {**self.stored_schema(), "exclusiveMaximum": MOST}
         return {"oneOf": [number, {"type": "string", "pattern": DURATION}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "number", "exclusiveMinimum": 0}
 
 
@@ -288,9 +288,9 @@ class Memory(Parsed):
 
     def schema(self) -> Schema:
         pattern = f"({WHOLE})|({MEMORY})"
-        return {"oneOf": [self.trace_schema(), {"type": "string", "pattern": pattern}]}
+        return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": pattern}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "integer", "minimum": 1}
 
 
@@ -308,9 +308,9 @@ class Share(Parsed):
         return number if number is not None and 0 < number < 1 else None
 
     def schema(self) -> Schema:
-        return {"oneOf": [self.trace_schema(), {"type": "string", "pattern": SHARE}]}
+        return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": SHARE}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 
 

@@ -121,11 +121,11 @@ def test_shards_and_older_copies_give_the_same_folder_in_any_order(traces: Any, 
         merge(order[1:], order[0])
 
         found = files(root / "merged")
-        assert found.pop(status.FILE_NAME)
+        assert found.pop(status.PLAN_NAME)
         assert found == {f"{run_id}.jsonl": lines for run_id, lines in best.items() if lines}
         assert files(root / "again") == files(root / "merged")
         in_place = {name: content for name, content in files(order[0]).items() if split_torn(content)[0]}
-        assert {**in_place, status.FILE_NAME: b""} == {**found, status.FILE_NAME: b""}
+        assert {**in_place, status.PLAN_NAME: b""} == {**found, status.PLAN_NAME: b""}
         assert {one.id for one in status.read_plan(order[0])} == set(traces)
 
 
