@@ -105,7 +105,7 @@ def header_of(
         method_seed=seed,
         space=space.to_json(),
         start=start,
-        program=msgspec.convert(program, Program) if program else None,
+        program=Program(**program) if program else None,
         cost_related=list(learner.cost_related),
         problem=facts.problem,
         metric=facts.metric,
@@ -114,10 +114,10 @@ def header_of(
         data=_data(fold, facts),
         utc=utc_now(),
         command=reproducing_command(job.spec, job.given or job.data),
-        cfo_bench=msgspec.convert(about["cfo_bench"], Build) if "cfo_bench" in about else None,
+        cfo_bench=Build(**about["cfo_bench"]) if "cfo_bench" in about else None,
         python=about.get("python"),
         packages=about.get("packages"),
-        machine=msgspec.convert({**about.get("machine", {}), **contention.at_start()}, Machine),
+        machine=Machine(**{**about.get("machine", {}), **contention.at_start()}),
     )
 
 
