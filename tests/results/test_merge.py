@@ -345,7 +345,7 @@ def test_a_full_disk_leaves_whole_traces_only_and_the_same_command_goes_on(
     obstacle = tmp_path / "C" / "synthetic" / "synthetic-1k" / "rs"
     obstacle.write_text("in the way")
 
-    with pytest.raises(RunError, match="give the same command again"):
+    with pytest.raises(RunError, match="run the same command again"):
         merge([tmp_path / "A"], tmp_path / "C")
     assert len(list((tmp_path / "C").rglob("*.jsonl"))) == 2
     obstacle.unlink()
