@@ -156,7 +156,6 @@ def shown(value: object) -> str:
 def data_identity(facts: TaskFacts) -> DataIdentity:
     """The facts that identify the data of a task."""
     return DataIdentity(
-        source=facts.source,
         sha256=facts.sha256,
         target=facts.target,
         problem=facts.problem,

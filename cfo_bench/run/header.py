@@ -125,7 +125,7 @@ def _data(fold: Fold, facts: TaskFacts) -> Data:
     """The data and this fold of it; what concerns a recording is None for data to train on."""
     is_recorded = fold.recording is not None
     return Data(
-        **msgspec.structs.asdict(data_identity(facts)),
+        **{**msgspec.structs.asdict(data_identity(facts)), "source": facts.source},
         rows=facts.n_rows,
         features=facts.n_features,
         classes=facts.n_classes,
