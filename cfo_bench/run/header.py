@@ -125,8 +125,7 @@ def _data(fold: Fold, facts: TaskFacts) -> Data:
     """The data and this fold of it; what concerns a recording is None for data to train on."""
     is_recorded = fold.recording is not None
     return Data(
-        **msgspec.structs.asdict(data_identity(facts)),
-        source=facts.source,
+        **{**msgspec.structs.asdict(data_identity(facts)), "source": facts.source},
         rows=facts.n_rows,
         features=facts.n_features,
         classes=facts.n_classes,
@@ -135,7 +134,7 @@ def _data(fold: Fold, facts: TaskFacts) -> Data:
         folds=facts.folds_source,
         test_rows=0 if fold.test_y is None else len(fold.test_y),
         recording=facts.recording if is_recorded else None,
-        resource_rows=fold.recording.full_rows if fold.recording else None,
+        resource_rows=fold.recording.full_rows if fold.recording else msgspec.UNSET,
         paper_task=facts.paper_task if is_recorded else None,
     )
 
