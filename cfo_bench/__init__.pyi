@@ -22,7 +22,7 @@ from .space import Categorical as Categorical
 from .space import Float as Float
 from .space import Int as Int
 from .space import Space as Space
-from .suite.model import Choice as Choice
+from .suite.choices import Choice as Choice
 from .suite.model import Suite as Suite
 from .surrogates.library import fit_surrogate as fit_surrogate
 

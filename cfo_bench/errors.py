@@ -51,7 +51,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 @contextmanager
-def told_at(place: str) -> Iterator[None]:
+def at_place(place: str) -> Iterator[None]:
     """Puts the place in a file before a user's error that is raised inside; `""`: there is no file."""
     try:
         yield

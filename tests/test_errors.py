@@ -9,10 +9,10 @@ from cfo_bench.errors import (
     SpaceError,
     UnknownNameError,
     UserError,
+    at_place,
     brief_line,
     describe,
     did_you_mean,
-    told_at,
 )
 
 
@@ -49,9 +49,9 @@ def test_an_unknown_name_lists_what_there_is_and_few_of_very_many() -> None:
 
 
 def test_a_users_error_is_told_with_its_place_and_any_other_error_as_it_is() -> None:
-    with pytest.raises(UserError, match=r"^suite\.yaml:3: no such thing$"), told_at("suite.yaml:3"):
+    with pytest.raises(UserError, match=r"^suite\.yaml:3: no such thing$"), at_place("suite.yaml:3"):
         raise UserError("no such thing")
-    with pytest.raises(UserError, match=r"^no such thing$"), told_at(""):
+    with pytest.raises(UserError, match=r"^no such thing$"), at_place(""):
         raise UserError("no such thing")
-    with pytest.raises(RunError, match=r"^it died$"), told_at("suite.yaml:3"):
+    with pytest.raises(RunError, match=r"^it died$"), at_place("suite.yaml:3"):
         raise RunError("it died")

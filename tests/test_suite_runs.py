@@ -24,7 +24,7 @@ from cfo_bench.engines.suite_runs import (
 from cfo_bench.errors import OptionError, TraceError, UnknownNameError, UserError
 from cfo_bench.results import trace
 from cfo_bench.run.supervisor import Outcome
-from cfo_bench.suite.model import Choice
+from cfo_bench.suite.choices import Choice
 from tests.helpers.program import ROOT
 
 

@@ -44,7 +44,10 @@ def schema(what: str) -> None:
 
     Editors use it to complete keys and to mark mistakes: see docs/suites.md.
     """
-    from importlib import resources
+    import json
 
-    file = resources.files("cfo_bench").joinpath(f"schema/{what}.schema.json")
-    click.echo(file.read_text(encoding="utf-8"), nl=False)
+    if what == "suite":
+        from cfo_bench.suite.file import suite_schema as schema_of
+    else:
+        from cfo_bench.results.schema import trace_schema as schema_of
+    click.echo(json.dumps(schema_of(), indent=2, ensure_ascii=False))

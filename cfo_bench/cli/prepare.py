@@ -46,9 +46,10 @@ def prepare(
     from dataclasses import replace
 
     from cfo_bench.errors import CfoBenchError, UserError
+    from cfo_bench.suite.choices import Pick
     from cfo_bench.suite.expansion import selected
     from cfo_bench.suite.file import find, read_tasks
-    from cfo_bench.suite.model import Pick, Suite
+    from cfo_bench.suite.model import Suite
     from cfo_bench.tasks import store
 
     picks = (*map(Pick, task_names), *([Pick(tags=tuple(tags))] if tags else []))

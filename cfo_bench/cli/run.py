@@ -60,10 +60,10 @@ def run(
     from cfo_bench.engines import loop
     from cfo_bench.engines.suite_runs import run_suite, runs_of
     from cfo_bench.records import run_id
-    from cfo_bench.results.beside import beside
     from cfo_bench.results.limits import limits_of
+    from cfo_bench.results.summary import comparable_traces
+    from cfo_bench.suite.choices import parse_options
     from cfo_bench.suite.expansion import parse_shard
-    from cfo_bench.suite.model import parse_options
     from cfo_bench.terminal.overrides import suite_of
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary
@@ -102,7 +102,7 @@ def run(
             return 0
         outcome = run_suite(runs, force=force, on_event=show)
     limits = limits_of(runs.specs[0])  # all runs of a suite have the same
-    earlier = beside(asked.results, outcome.traces, limits)
+    earlier = comparable_traces(asked.results, outcome.traces, limits)
     print_summary(outcome.traces, asked.results, as_json, quiet, limits, earlier)
     return outcome.exit_code
 

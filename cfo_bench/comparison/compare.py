@@ -35,7 +35,8 @@ from cfo_bench.report.reading.imported import as_if_ended
 from cfo_bench.report.reading.load import Selection, load
 from cfo_bench.results.run import CONSTANT, FOREST, Run
 from cfo_bench.run.checks import most_folds, packages
-from cfo_bench.suite.model import Choice, Suite
+from cfo_bench.suite.choices import Choice
+from cfo_bench.suite.model import Suite
 from cfo_bench.values import DURATION_RULE, duration
 from cfo_bench.values import seconds as seconds_of
 

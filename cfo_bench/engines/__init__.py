@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Protocol
 
-from cfo_bench.errors import told_at
+from cfo_bench.errors import at_place
 from cfo_bench.registry import Registry, Row
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ ENGINES = Registry(
 
 def engine_of(suite: Suite) -> Engine:
     """The engine of a suite. Of `jobs` and the keys of `cluster` it gets those that are options of it."""
-    with told_at(suite.places.get("engine", "")):
+    with at_place(suite.places.get("engine", "")):
         known = ENGINES.options(suite.engine, {})
     cluster = {one.name: getattr(suite.cluster, one.name) for one in fields(suite.cluster)}
     shared = {"jobs": suite.jobs, **cluster}
     mine = {key: value for key, value in shared.items() if key in known}
-    with told_at(suite.places.get("engine_options", "")):
+    with at_place(suite.places.get("engine_options", "")):
         options = ENGINES.options(suite.engine, {**mine, **suite.engine_options})
     engine: Engine = ENGINES.load(suite.engine)(**options)
     return engine

@@ -39,7 +39,7 @@ from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
 from cfo_bench.suite.options import learner_options as options_of_learners
 from cfo_bench.suite.options import method_options as options_of_methods
-from cfo_bench.suite.options import on_surrogate
+from cfo_bench.suite.simulation import on_surrogate
 from cfo_bench.tasks import facts_if_known, is_stored
 
 if TYPE_CHECKING:

@@ -135,6 +135,17 @@ def comparable(first: Run, second: Run, ignoring: Collection[str] = ()) -> list[
     return found
 
 
+def same_task(header: Header) -> tuple[tuple[str, str], ...]:
+    """The facts that all runs of a task with one seed have in common: its data, folds and metric.
+
+    A folder that has runs of the task with other facts is a mixture.
+    """
+    names = {"data.sha256": "data", "data.folds": "folds", "metric": "metric"}
+    facts = {aspect.name: aspect.of(header) for aspect in aspects(type(header.spec)) if aspect.name in names}
+    facts["data.sha256"] = f"{facts['data.sha256'][:12]}…"
+    return tuple((name, str(facts[key])) for key, name in names.items())
+
+
 def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cfo_bench.errors import NoLocksError, RunError, TraceError, UserError
 from cfo_bench.files.writing import read_regular, refuse_linked_folders, write_whole
-from cfo_bench.results.comparability import same_run
+from cfo_bench.results.comparability import same_run, same_task
 from cfo_bench.results.folder import (
     INTERRUPTED_SUFFIX,
     REPLACED_SUFFIX,
@@ -46,10 +46,10 @@ class MergeConflict(RunError):
 
 @dataclass(slots=True)
 class Merged:
-    """What a merge did."""
+    """The result of a merge."""
 
-    copied: Counter[str] = field(default_factory=Counter)  # how many runs, by the folder they came from
-    there_before: int = 0  # how many runs the folder had already
+    copied: Counter[str] = field(default_factory=Counter)  # number of runs by the folder they came from
+    there_before: int = 0  # number of runs that the folder had already
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -87,14 +87,14 @@ def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: boo
     """
     sources = _sources(folders, out)
     listed = {folder: run_files(folder) for folder in sources}
-    for folder, found in listed.items():
-        if folder != out and not found.runs and not found.unreadable and not read_plan(folder):
+    for folder, content in listed.items():
+        if folder != out and not content.runs and not content.unreadable and not read_plan(folder):
             raise UserError(f"no traces in {str(folder)!r}: give folders that cfo-bench run has written to")
     merged = Merged()
-    conflicts = [line for found in listed.values() for line in found.unreadable]
-    files = {folder: found.runs for folder, found in listed.items()}
+    conflicts = [line for content in listed.values() for line in content.unreadable]
+    files = {folder: content.runs for folder, content in listed.items()}
     chosen: dict[str, _Copy] = {}
-    for run_id in sorted({run_id for found in files.values() for run_id in found}):
+    for run_id in sorted({run_id for runs in files.values() for run_id in runs}):
         try:
             held = [folder for folder in sources if is_held(folder / f"{run_id}{TRACE_SUFFIX}")]
             if held and not skip_running:
@@ -121,8 +121,8 @@ def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: boo
         _write(chosen, sources, out, files.get(out, {}), merged)
     except OSError as error:
         raise RunError(
-            f"can't write {error.filename or out}: {error.strerror}; what was copied stays: "
-            "make room, then give the same command again"
+            f"can't write {error.filename or out}: {error.strerror}; the copies made so far are "
+            "kept: free some space, then run the same command again"
         ) from None
     merged.warnings += _unlike(chosen.values())
     merged.warnings += copies_in_words((copy.run.names, str(copy.path)) for copy in chosen.values())
@@ -133,14 +133,14 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
     """Each folder once, and `out` too if it exists: its runs count as much as those of the others."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{str(out)!r} is a file: give a folder, new or with results, to merge into")
-    found: dict[Path, Path] = {}
+    by_path: dict[Path, Path] = {}
     for folder in [*([out] if out.is_dir() else []), *folders]:
-        found.setdefault(folder.resolve(), folder)
-    for one in [*found, out.resolve()]:
-        for other in found:
-            if one != other and one.is_relative_to(other):
-                raise UserError(f"{str(one)!r} lies inside {str(other)!r}: merge folders beside each other")
-    return list(found.values())
+        by_path.setdefault(folder.resolve(), folder)
+    for path in [*by_path, out.resolve()]:
+        for other in by_path:
+            if path != other and path.is_relative_to(other):
+                raise UserError(f"{str(path)!r} lies inside {str(other)!r}: merge folders beside each other")
+    return list(by_path.values())
 
 
 def _read(folder: Path, run_id: str, on_page: OnPage) -> _Copy | None:
@@ -172,8 +172,8 @@ def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
     lines = [copy.lines() for copy in copies]
     best = [
         at
-        for at, one in enumerate(copies)
-        if all(_covers(one, lines[at], other, lines[i]) for i, other in enumerate(copies))
+        for at, copy in enumerate(copies)
+        if all(_covers(copy, lines[at], other, lines[i]) for i, other in enumerate(copies))
     ]
     if not best:
         raise RunError(f"{run_id} {_what_differs(copies, lines)}")
@@ -181,18 +181,18 @@ def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
     return copies[min(best, key=lambda at: lines[at])]
 
 
-def _covers(one: _Copy, its_lines: bytes, other: _Copy, other_lines: bytes) -> bool:
+def _covers(copy: _Copy, its_lines: bytes, other: _Copy, other_lines: bytes) -> bool:
     """Whether nothing of the other copy is lost if this one is taken."""
     if its_lines.startswith(other_lines):  # the same, or an older copy
         return True
-    if same_run(other.run.header, one.run.header):
+    if same_run(other.run.header, copy.run.header):
         return False
     (its_header, _, its_rest), (other_header, _, other_rest) = (
         part.partition(b"\n") for part in (its_lines, other_lines)
     )
     # The same run was resumed in two places, and finished in one. Or it was started twice and gave the
     # same trials so far, as it always does on the virtual clock.
-    is_finished_here = its_header == other_header and one.run.is_finished and not other.run.is_finished
+    is_finished_here = its_header == other_header and copy.run.is_finished and not other.run.is_finished
     return is_finished_here or its_rest.startswith(other_rest)
 
 
@@ -221,28 +221,26 @@ def _state(copy: _Copy) -> str:
 
 def _different_data(copies: Iterable[_Copy]) -> list[str]:
     """A line for each task whose data is not the same in all copies: their runs can't be compared."""
-    found: dict[tuple[str, int], dict[tuple[str, ...], Counter[str]]] = {}
+    tasks: dict[tuple[str, int], dict[tuple[tuple[str, str], ...], Counter[str]]] = {}
     for copy in copies:
         if copy.run.is_imported:  # its source may not contain the facts; the report states what it assumes
             continue
-        header = copy.run.header
-        facts = (header.data.sha256[:12] + "…", str(header.data.folds), header.metric)
-        versions = found.setdefault((copy.run.names[1], copy.run.seed), {})
-        versions.setdefault(facts, Counter())[str(copy.folder)] += 1
+        versions = tasks.setdefault((copy.run.names[1], copy.run.seed), {})
+        versions.setdefault(same_task(copy.run.header), Counter())[str(copy.folder)] += 1
     lines = []
-    for (task, seed), versions in sorted(found.items()):
+    for (task, seed), versions in sorted(tasks.items()):
         if len(versions) > 1:
             sides = " and ".join(
-                f"data {sha256}, folds {folds!r}, metric {metric} in {', '.join(sorted(folders))} "
+                f"{', '.join(f'{name} {value}' for name, value in facts)} in {', '.join(sorted(folders))} "
                 f"({folders.total()} runs)"
-                for (sha256, folds, metric), folders in versions.items()
+                for facts, folders in versions.items()
             )
             lines.append(f"task {task!r} with seed {seed} is not the same everywhere: {sides}")
     return lines
 
 
 def _unlike(copies: Iterable[_Copy]) -> list[str]:
-    """What differs between the runs, and does not forbid to compare them, but should be known."""
+    """Differences between the runs that do not forbid a comparison, but should be known."""
     cpus: dict[str, Counter[str]] = {}
     versions: dict[str, Counter[str]] = {}
     for copy in copies:
@@ -259,9 +257,9 @@ def _unlike(copies: Iterable[_Copy]) -> list[str]:
     return lines
 
 
-def _sides(found: dict[str, Counter[str]]) -> str:
+def _sides(folders: dict[str, Counter[str]]) -> str:
     return "; ".join(
-        f"{what} ({runs.total()} runs in {', '.join(sorted(runs))})" for what, runs in found.items()
+        f"{what} ({runs.total()} runs in {', '.join(sorted(runs))})" for what, runs in folders.items()
     )
 
 
@@ -272,20 +270,20 @@ def _write(
     for run_id in chosen:
         refuse_linked_folders(out, out / run_id, _NO_LINK)
     out.mkdir(parents=True, exist_ok=True)
-    with suppress(NoLocksError):  # the plan is no more than a help, and the runs are all here
+    with suppress(NoLocksError):  # all runs are here, and the plan is only a help
         add_to_plan(out, _plans(sources))
     for run_id, copy in chosen.items():
         target = out / f"{run_id}{TRACE_SUFFIX}"
-        is_own = copy.path == target
+        is_target = copy.path == target
         if copy.is_torn:
             merged.notes.append(f"{run_id}: its last line was torn in {copy.folder}, mended in {out}")
-        elif is_own:
+        elif is_target:
             merged.there_before += 1
             continue
         lines = copy.lines()
         has_changed = stamp(copy.path) != copy.stamp or is_held(target)
         if has_changed or (run_id not in before and target.exists()):
-            raise RunError(f"{run_id} was resumed meanwhile: give the same command again")
+            raise RunError(f"{run_id} was resumed meanwhile: run the same command again")
         if target.is_file() and read_regular(target) == lines:
             merged.there_before += 1
             continue
@@ -298,12 +296,12 @@ def _write(
 
 def _plans(sources: Sequence[Path]) -> list[PlannedRun]:
     """Each run of all plans once; where plans differ, the one with the largest budget."""
-    found: dict[str, PlannedRun] = {}
+    planned: dict[str, PlannedRun] = {}
     for run in [run for folder in sources for run in read_plan(folder)]:
-        known = found.setdefault(run.id, run)
+        known = planned.setdefault(run.id, run)
         if (run.budget_seconds, run.error or "") > (known.budget_seconds, known.error or ""):
-            found[run.id] = run
-    return [found[run_id] for run_id in sorted(found)]
+            planned[run.id] = run
+    return [planned[run_id] for run_id in sorted(planned)]
 
 
 def _keep_others(sources: Sequence[Path], out: Path, suffix: str) -> None:

@@ -8,7 +8,7 @@ from multiprocessing.context import ForkContext
 from typing import Any
 
 from cfo_bench import tasks
-from cfo_bench.errors import CfoBenchError, RunError, TooManyFoldsError, UserError, describe, told_at
+from cfo_bench.errors import CfoBenchError, RunError, TooManyFoldsError, UserError, at_place, describe
 from cfo_bench.learners import LEARNERS, REFERENCES
 from cfo_bench.machine.processes import ForkServerContext, SpawnContext, call_in_subprocess
 from cfo_bench.optimizers import METHODS
@@ -213,7 +213,7 @@ def _rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTrai
     not_resumable, knows_budget = set(), set()
     for spec in specs:
         name = method_label(spec)
-        with told_at(places.get(name, "")):
+        with at_place(places.get(name, "")):
             method = _rehearse_one(spec)
         if not getattr(method, "replays", True):
             not_resumable.add(name)

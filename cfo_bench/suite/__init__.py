@@ -1,6 +1,9 @@
-"""What to run: the model of a suite, its file, and the runs that it becomes.
+"""What to run: a suite, its file, and the runs that it becomes.
 
-`model` is the suite itself; `choices`, `cluster` and `folds` are its parts. `file` reads it from YAML,
-`options` and `expansion` turn it into runs, `command` writes the command that repeats one, and `schemas`
-makes the JSON Schemas.
+model       the suite: what to run, how and where
+choices     its methods and learners with their options, and its tasks
+file        suites in YAML files, and their JSON Schema
+options     the options of each method and learner, checked
+simulation  a suite on surrogates instead of learners and data
+expansion   the runs of a suite: one RunSpec for each (learner, task, method, fold, seed)
 """

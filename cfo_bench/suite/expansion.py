@@ -8,12 +8,13 @@ from itertools import product
 from typing import Any
 
 from cfo_bench import tasks
-from cfo_bench.errors import UnknownNameError, UserError, told_at
+from cfo_bench.errors import UnknownNameError, UserError, at_place
 from cfo_bench.learners import LEARNERS
 from cfo_bench.records import DataRef, Problem, RunSpec, check_recording, run_id
 from cfo_bench.registry import is_in_file
 from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
-from cfo_bench.suite.model import Choice, Pick, Suite, parse_folds
+from cfo_bench.suite.choices import Choice, Pick
+from cfo_bench.suite.model import Suite, parse_folds
 
 # --- the tasks, and where their data is -----------------------------------------------------------
 
@@ -23,18 +24,18 @@ def data_of(suite: Suite, offline: bool) -> dict[str, DataRef]:
     refs = [*selected(suite, offline), *own_data(suite)]
     if not refs:
         raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
-    found: dict[str, DataRef] = {}
+    data: dict[str, DataRef] = {}
     for ref in refs:
-        if found.setdefault(ref.task, ref) != ref:
+        if data.setdefault(ref.task, ref) != ref:
             raise UserError(
                 f"two tasks are called {ref.task!r}, and a task's traces go by its name: "
                 "rename the file, or use two commands with a --results each"
             )
-    return found
+    return data
 
 
 def own_data(suite: Suite) -> list[DataRef]:
-    """The file of one's own as a task, if the suite has one."""
+    """The user's own file as a task, if the suite has one."""
     if suite.data_file is not None:
         if suite.target is None:
             raise UserError(f"--data {suite.data_file} needs --target: the name of the column to predict")
@@ -57,13 +58,13 @@ def selected(suite: Suite, offline: bool) -> list[DataRef]:
     picked = [ref for pick in suite.tasks for ref in _picked(pick, suite, offline)]
     left = [ref for ref in picked if ref.task not in excluded]
     if picked and not left:
-        with told_at(suite.exclude[0].place):
+        with at_place(suite.exclude[0].place):
             raise UserError(f"of {len(picked)} tasks, exclude leaves none")
     return left
 
 
 def _picked(pick: Pick, suite: Suite, offline: bool) -> list[DataRef]:
-    with told_at(pick.place):
+    with at_place(pick.place):
         if pick.tags:
             return tasks.tagged(pick.tags, suite.data_dir, suite.task_tables, offline, suite.yahpo)
         return tasks.select(pick.word, suite.data_dir, suite.task_tables, offline, suite.yahpo)
@@ -82,15 +83,15 @@ def specs_of(
 ) -> list[RunSpec]:
     """Every run of the suite, with the options of each learner and method.
 
-    The clock is virtual where the learner does not train. Without `import_files`, a learner of a local file
-    is taken for one that trains. The methods take turns, fold by fold. The folds of a task are its official
-    ones where this machine knows them.
+    The clock is virtual if the learner does not train. Without `import_files`, a learner of a local file is
+    assumed to train. The methods take turns, fold by fold. The folds of a task are its official ones if they
+    are known on this machine.
     """
     if suite.budget_seconds is None:
         raise UserError("the suite has no budget: write how long a run may take, as in 10m")
     specs: list[RunSpec] = []
     place = suite.places.get("folds", "")
-    common: dict[str, Any] = {one.name: getattr(suite, one.name) for one in fields(Settings)}
+    common: dict[str, Any] = {field.name: getattr(suite, field.name) for field in fields(Settings)}
     for learner, (task, ref) in product(learners, data.items()):
         common["learner_options"] = learner.options
         common["n_folds"] = suite.n_folds or tasks.official_folds(ref) or DEFAULT_N_FOLDS
@@ -101,11 +102,11 @@ def specs_of(
             )
         is_virtual = False
         if import_files or not is_in_file(learner.name):
-            found = LEARNERS.load(learner.name)
-            is_virtual = bool(getattr(found, "virtual", False))
-            check_recording(learner.name, getattr(found, "recording", None), ref)
+            learner_class = LEARNERS.load(learner.name)
+            is_virtual = bool(getattr(learner_class, "virtual", False))
+            check_recording(learner.name, getattr(learner_class, "recording", None), ref)
         common["clock"] = suite.clock or ("virtual" if is_virtual else "wall")
-        with told_at(place):
+        with at_place(place):
             folds = parse_folds(suite.folds, common["n_folds"], "folds" if place else "--folds")
         specs += [
             RunSpec(
@@ -116,25 +117,25 @@ def specs_of(
     return specs
 
 
-# --- some of them ---------------------------------------------------------------------------------
+# --- some of the runs -----------------------------------------------------------------------------
 
 
 def tasks_of(ids: Sequence[str], specs: Sequence[RunSpec]) -> set[str]:
     """The tasks of the runs with these ids. Their folds are not checked: they may not be known yet."""
     task_of = {run_id(spec).rpartition("/")[0]: spec.task for spec in specs}
-    for one in ids:
-        if one.rpartition("/")[0] not in task_of:
-            raise UnknownNameError("run", one, map(run_id, specs))
-    return {task_of[one.rpartition("/")[0]] for one in ids}
+    for wanted in ids:
+        if wanted.rpartition("/")[0] not in task_of:
+            raise UnknownNameError("run", wanted, map(run_id, specs))
+    return {task_of[wanted.rpartition("/")[0]] for wanted in ids}
 
 
 def narrowed(specs: Sequence[RunSpec], ids: Sequence[str], shard: tuple[int, int] | None) -> list[RunSpec]:
     """The runs with these ids, or all; of them, for the shard (k, n), every n-th from the k-th."""
     by_id = {run_id(spec): spec for spec in specs}
-    for one in ids:
-        if one not in by_id:
-            raise UnknownNameError("run", one, by_id)
-    kept = [by_id[one] for one in dict.fromkeys(ids)] if ids else list(specs)
+    for wanted in ids:
+        if wanted not in by_id:
+            raise UnknownNameError("run", wanted, by_id)
+    kept = [by_id[wanted] for wanted in dict.fromkeys(ids)] if ids else list(specs)
     return kept[shard[0] - 1 :: shard[1]] if shard else kept
 
 

@@ -9,21 +9,19 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import UnknownNameError, UserError, told_at
+from cfo_bench.errors import UnknownNameError, UserError, at_place
 from cfo_bench.files import yaml_file
-from cfo_bench.records import RunSpec
 from cfo_bench.registry import placed
-from cfo_bench.settings import Settings, settings_of
-from cfo_bench.suite.model import Choice, Suite, Tasks
+from cfo_bench.settings import settings_of
+from cfo_bench.suite.choices import Choice, Tasks
+from cfo_bench.suite.model import Suite
 from cfo_bench.tasks import DATA_SUFFIXES
 from cfo_bench.values import Schema, Several
-
-# --- file ------------------------------------------------------------------------------------------
 
 
 def find(name: str) -> Path:
@@ -46,10 +44,8 @@ def find(name: str) -> Path:
 def shipped() -> dict[str, Path]:
     """The suites that come with the package; in a checkout they are in the folder beside it."""
     package = Path(str(resources.files("cfo_bench")))
-    folder = next(
-        (one for one in (package / "configs", package.parent / "configs") if one.is_dir()),
-        package / "configs",
-    )
+    installed = package / "configs"
+    folder = installed if installed.is_dir() else package.parent / "configs"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
@@ -60,16 +56,16 @@ def read(path: Path) -> Suite:
         raise UserError(f"{path} is empty: a suite has at least tasks, methods and a budget")
     if not isinstance(root.value, Mapping):
         raise UserError(f"{root.place}: a suite is a mapping with keys such as tasks, methods and budget")
-    known = {one.key: one for one in settings_of(Suite)}
+    known = {setting.key: setting for setting in settings_of(Suite)}
     given: dict[str, Any] = {}
     places: dict[str, str] = {}
     for key, marked in root.value.items():
-        with told_at(marked.key_place):
+        with at_place(marked.key_place):
             if key not in known:
                 raise UnknownNameError("key", key, known)
         name = known[key].name
         given[name], places[name] = known[key].kind.read(key, marked), marked.place
-    return _beside(path.parent, Suite(**given, places=places))
+    return _relative_to(path.parent, Suite(**given, places=places))
 
 
 def read_tasks(path: Path) -> Suite:
@@ -78,11 +74,11 @@ def read_tasks(path: Path) -> Suite:
     return read(path) if root.items() is None else Suite(tasks=Several(Tasks()).read("tasks", root))
 
 
-def _beside(folder: Path, suite: Suite) -> Suite:
-    """The suite with the paths that are relative to `folder` made relative to where we are."""
+def _relative_to(folder: Path, suite: Suite) -> Suite:
+    """The suite with the paths that are relative to `folder` made relative to the current folder."""
 
     def moved(choice: Choice) -> Choice:
-        with told_at(choice.place):
+        with at_place(choice.place):
             return replace(choice, name=placed(choice.name, folder))
 
     scheduler = suite.cluster.scheduler
@@ -102,10 +98,7 @@ def _beside(folder: Path, suite: Suite) -> Suite:
     )
 
 
-# --- schemas ---------------------------------------------------------------------------------------
-# What the settings decide in other files: the two JSON Schemas, and the table of keys in docs/suites.md.
-#
-# `make schemas` writes the files.
+# --- what follows from the settings; `make schemas` writes the files --------------------------------
 
 
 def suite_schema() -> Schema:
@@ -118,37 +111,18 @@ def suite_schema() -> Schema:
         "docs/suites.md.",
         "type": "object",
         "additionalProperties": False,
-        "properties": {one.key: one.schema() for one in settings},
-        "$defs": dict(pair for one in settings for pair in one.kind.definitions()),
+        "properties": {setting.key: setting.schema() for setting in settings},
+        "$defs": dict(pair for setting in settings for pair in setting.kind.definitions()),
     }
-
-
-def trace_schema(before: Mapping[str, Any]) -> Schema:
-    """The JSON Schema of a trace's lines: `before`, with the settings of a run as they are now.
-
-    A new setting is not required, since older traces don't have it. Keys of older versions stay.
-    """
-    run = before["$defs"]["run"]
-    spec = run["properties"]["spec"]
-    settings = {one.name: one for one in settings_of(Settings)}
-    properties = {
-        one.name: settings[one.name].trace_schema(may_be_null=one.default is None)
-        if one.name in settings
-        else spec["properties"][one.name]
-        for one in fields(RunSpec)
-    }
-    old = {key: value for key, value in spec["properties"].items() if value.get("deprecated")}
-    spec = {**spec, "properties": {**properties, **old}}
-    run = {**run, "properties": {**run["properties"], "spec": spec}}
-    return {**before, "$defs": {**before["$defs"], "run": run}}
 
 
 def table_of_keys() -> str:
     """Every key of a suite file with its default, in Markdown."""
     rows = ["| key | default | |", "| --- | --- | --- |"]
-    for one in settings_of(Suite):
-        default = one.default_in_words()
+    for setting in settings_of(Suite):
+        default = setting.default_in_words()
         if default and " " not in default:
             default = f"`{default}`"
-        rows.append(f"| `{one.key}` | {default} | {one.in_file or one.help} |".replace("|  |", "| |"))
+        text = setting.in_file or setting.help
+        rows.append(f"| `{setting.key}` | {default} | {text} |".replace("|  |", "| |"))
     return "".join(f"{row}\n" for row in rows)

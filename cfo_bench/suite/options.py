@@ -1,23 +1,16 @@
-"""The options of each method and learner of a suite: those that were given, checked, over the defaults."""
+"""The options of each method and learner of a suite: the given ones, checked, over the defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from cfo_bench import tasks
-from cfo_bench.errors import OptionError, UnknownNameError, UserError, told_at
+from cfo_bench.errors import OptionError, UserError, at_place
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.recordings.surrogate_file import SurrogateFile, read
-from cfo_bench.records import DataRef, Problem
-from cfo_bench.registry import Registry, family_of, is_in_file, is_users_code, label
-from cfo_bench.suite.model import DEFAULTS, Choice, Pick, Suite
-
-# --- options ---------------------------------------------------------------------------------------
+from cfo_bench.registry import Registry, family_of, is_users_code
+from cfo_bench.suite.choices import Choice
 
 
 def method_options(
@@ -32,23 +25,23 @@ def method_options(
     choices = [_checked_variant(choice) for choice in choices]
     for choice in choices:
         for key in choice.options:
-            with told_at(choice.places.get(key, "")):
+            with at_place(choice.places.get(key, "")):
                 _refuse_reserved(key)
     for key in given:
         _refuse_reserved(key.rpartition(".")[2])
-    found = []
+    methods = []
     for choice, options in _each(METHODS, choices, given, import_files):
         if not import_files and is_users_code(choice.name):
             pass  # whether it takes several trials at a time is not known
         elif "parallel" in options:
             options["parallel"] = parallel
         elif parallel > 1:
-            with told_at(choice.place):
+            with at_place(choice.place):
                 raise OptionError(
                     f"--parallel {parallel}: method {choice.name!r} takes one trial at a time; leave it out"
                 )
-        found.append(replace(choice, options=options))
-    return found
+        methods.append(replace(choice, options=options))
+    return methods
 
 
 def learner_options(
@@ -60,14 +53,14 @@ def learner_options(
 
 
 def _checked_variant(choice: Choice) -> Choice:
-    """A variant must not be taken for another method. One that is called like its method is no variant."""
+    """A variant must not have the name of another method; with the name of its own method it is none."""
     variant = choice.variant
     if variant == replace(choice, variant="").label:
         return replace(choice, variant="")
-    with told_at(choice.place):
+    with at_place(choice.place):
         is_family = family_of(variant) in METHODS.families and not variant.startswith(f"{choice.name}@")
         if variant in METHODS.rows() or is_family:
-            raise UserError(f"{variant!r} is the name of another method: call this {choice.name} otherwise")
+            raise UserError(f"{variant!r} is the name of another method: give {choice.name} another name")
         if variant and (row := METHODS.row(choice.name)).learner is not None:
             raise UserError(
                 f"{variant!r}: {choice.name} is a reference that scores are scaled by, and has no variants "
@@ -76,7 +69,7 @@ def _checked_variant(choice: Choice) -> Choice:
     return choice
 
 
-# The options of a method that a run sets, each with what it is set to.
+# The options of a method that a run sets, each with where its value comes from.
 _SET_BY_THE_RUN = {
     "parallel": "the number of trials at once is given by --parallel",
     "n_rows": "it is the number of training rows of each fold; leave it out",
@@ -93,7 +86,9 @@ def _refuse_reserved(key: str) -> None:
 def _each(
     registry: Registry, choices: Sequence[Choice], given: Mapping[str, Any], import_files: bool
 ) -> list[tuple[Choice, dict[str, Any]]]:
-    """A choice that is made twice counts once; two that would share a folder of traces are an error."""
+    """Each choice with its options. A choice that is made twice counts once; two that would share a folder of
+    traces are an error.
+    """
     kind = registry.kind
     chosen = list(
         {(choice.name, repr(choice.options), choice.variant): choice for choice in choices}.values()
@@ -104,17 +99,17 @@ def _each(
         if registry is METHODS
         else "rename the class, or use two commands with a --results each"
     )
-    for choice, short in zip(chosen, labels, strict=True):
-        if labels.count(short) > 1:
-            with told_at(choice.place):
+    for choice, name in zip(chosen, labels, strict=True):
+        if labels.count(name) > 1:
+            with at_place(choice.place):
                 raise UserError(
-                    f"{kind} {choice.name!r} is not the only one called {short!r}, and traces go by that "
-                    f"name: {remedy.replace('{}', short)}"
+                    f"{kind} {choice.name!r} is not the only one called {name!r}, and traces go by that "
+                    f"name: {remedy.replace('{}', name)}"
                 )
-    strangers = {key.rpartition(".")[0] for key in given if "." in key} - set(labels)
-    if strangers:
+    unknown = {key.rpartition(".")[0] for key in given if "." in key} - set(labels)
+    if unknown:
         raise OptionError(
-            f"options for {', '.join(sorted(strangers))}, which is not among the {kind}s {', '.join(labels)}"
+            f"options for {', '.join(sorted(unknown))}, which is not among the {kind}s {', '.join(labels)}"
         )
     return [
         (choice, _options_of(registry, choice, given, len(chosen) > 1))
@@ -125,25 +120,25 @@ def _each(
 
 
 def _options_of(
-    registry: Registry, choice: Choice, given: Mapping[str, Any], is_one_of_many: bool
+    registry: Registry, choice: Choice, given: Mapping[str, Any], is_one_of_several: bool
 ) -> dict[str, Any]:
     name = choice.name
-    with told_at(choice.place):
+    with at_place(choice.place):
         registry.options(name, {})
     for key, value in choice.options.items():
-        with told_at(choice.places.get(key, "")):
+        with at_place(choice.places.get(key, "")):
             registry.options(name, {key: value})
     try:
         return registry.options(name, {**choice.options, **_given_to(choice, given)})
     except OptionError as error:
         flag = "--option METHOD" if registry is METHODS else "--learner-option LEARNER"
-        hint = f" (for one {registry.kind} only: {flag}.KEY=VALUE)" if is_one_of_many else ""
+        hint = f" (for one {registry.kind} only: {flag}.KEY=VALUE)" if is_one_of_several else ""
         raise OptionError(f"{error}{hint}") from None
 
 
 def _unchecked_options(registry: Registry, choice: Choice, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a class in a local file that must not be imported, or of a program that must not be started."""
-    with told_at(choice.place):
+    """The options of a class in a local file that must not be imported, or of a program."""
+    with at_place(choice.place):
         registry.check_users_code(choice.name)
     return {**choice.options, **_given_to(choice, given)}
 
@@ -154,109 +149,3 @@ def _given_to(choice: Choice, given: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in given.items()
         if key.rpartition(".")[0] in ("", choice.label)
     }
-
-
-# --- surrogate -------------------------------------------------------------------------------------
-# A suite on a surrogate: each learner is replaced by what stands for it, and no task needs its data.
-
-
-FAMILY = "surrogate"
-
-
-@dataclass(frozen=True, slots=True)
-class OnSurrogate:
-    """A suite whose learners are surrogates, and its tasks."""
-
-    suite: Suite
-    data: dict[str, DataRef]
-    left_out: tuple[str, ...]  # reference methods: they train on data, which there is none of
-
-
-def on_surrogate(suite: Suite, path: Path, offline: bool) -> OnSurrogate:
-    """The same suite on the surrogates of a file. Without tasks, it takes all that the file has."""
-    file = read(path)
-    learners = tuple(_standing_for(choice, file) for choice in _chosen(suite, file))
-    names = [choice.name.partition(":")[2] for choice in learners]
-    known = [task for task in file.tasks(names[0]) if all(task in file.tasks(name) for name in names)]
-    picked = [task for pick in suite.tasks for task in _picked(pick, known, names, suite, offline)]
-    excluded = {task for pick in suite.exclude for task in _named(pick, known, suite, offline)}
-    found = [task for task in dict.fromkeys(picked if suite.tasks else known) if task not in excluded]
-    if not found:
-        raise UserError(
-            f"no task is left: the surrogate {path} has {', '.join(known) or 'none'} for {', '.join(names)}"
-        )
-    kept = tuple(choice for choice in suite.methods if not _is_reference(choice))
-    if not kept:
-        raise UserError("all methods of the suite train on data, and a surrogate has none: give --method")
-    return OnSurrogate(
-        replace(suite, learners=learners, methods=kept),
-        {task: _ref(file, names[0], task) for task in found},
-        tuple(choice.name for choice in suite.methods if _is_reference(choice)),
-    )
-
-
-def _chosen(suite: Suite, file: SurrogateFile) -> Sequence[Choice]:
-    """The learners of the suite; where it names none, all of the file."""
-    return suite.learners if suite.learners != DEFAULTS.learners else [Choice(one) for one in file.learners]
-
-
-def _standing_for(choice: Choice, file: SurrogateFile) -> Choice:
-    name = label(choice.name).removeprefix(f"{FAMILY}:")
-    with told_at(choice.place):
-        if name not in file.learners:
-            raise UnknownNameError(f"learner of the surrogate {file.path}", name, file.learners)
-        _check_options(name, choice.options, file)
-    return Choice(f"{FAMILY}:{name}", {"surrogate_file": file.path}, places=choice.places)
-
-
-def _check_options(name: str, options: Mapping[str, Any], file: SurrogateFile) -> None:
-    recorded = file.of(name, file.tasks(name)[0]).learner_options
-    for key, value in options.items():
-        if key in recorded and recorded[key] != value:
-            raise UserError(
-                f"option {key} of learner {name!r} is {value!r}, and {recorded[key]!r} in the traces of the "
-                f"surrogate {file.path}: leave it out"
-            )
-
-
-def _picked(
-    pick: Pick, known: Sequence[str], learners: Sequence[str], suite: Suite, offline: bool
-) -> list[str]:
-    with told_at(pick.place):
-        found = _named(pick, known, suite, offline)
-        if not found:
-            what = pick.word or " ".join(pick.tags)
-            raise UnknownNameError(f"task of the surrogate for {', '.join(learners)}", what, known)
-        return found
-
-
-def _named(pick: Pick, known: Sequence[str], suite: Suite, offline: bool) -> list[str]:
-    """The tasks of the surrogate that a name, a pattern or a tag means."""
-    if not pick.tags:
-        alike = [task for task in known if _folded(task) == _folded(pick.word)]
-        if pick.word in known or len(alike) == 1:
-            return [pick.word] if pick.word in known else alike
-        if set("*?[") & set(pick.word):
-            return [task for task in known if fnmatchcase(task.casefold(), pick.word.casefold())]
-    try:
-        refs = (
-            tasks.tagged(pick.tags, suite.data_dir, suite.task_tables, offline)
-            if pick.tags
-            else tasks.select(pick.word, suite.data_dir, suite.task_tables, offline)
-        )
-    except UserError:
-        return []
-    return [ref.task for ref in refs if ref.task in known]
-
-
-def _folded(name: str) -> str:
-    return name.casefold().replace("_", "-")
-
-
-def _is_reference(choice: Choice) -> bool:
-    return not is_in_file(choice.name) and METHODS.row(choice.name).learner is not None
-
-
-def _ref(file: SurrogateFile, learner: str, task: str) -> DataRef:
-    one = file.of(learner, task)
-    return DataRef(task, FAMILY, file.path, problem=Problem(one.problem), recorded_folds=one.n_folds)

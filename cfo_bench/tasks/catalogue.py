@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import DataError, UnknownNameError, UserError, did_you_mean, told_at
+from cfo_bench.errors import DataError, UnknownNameError, UserError, at_place, did_you_mean
 from cfo_bench.files import yaml_file
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks.sources import built_in, plugins
@@ -90,7 +90,7 @@ def _entry(item: Marked, table: Path | None) -> TaskEntry:
         raise DataError(f"{item.place}: {item.shown()} is no task: write name: … and where it is from")
     given: dict[str, Any] = {}
     for key, marked in item.value.items():
-        with told_at(marked.key_place):
+        with at_place(marked.key_place):
             if key not in CHECKS:
                 raise UnknownNameError("key", key, CHECKS)
         given[key] = marked.plain()

@@ -10,19 +10,9 @@ import click
 
 from cfo_bench.engines import ENGINES
 from cfo_bench.errors import UserError
+from cfo_bench.suite.choices import Choice, Pick, checked_name, method_of_word, parse_options, parse_values
 from cfo_bench.suite.file import find, read
-from cfo_bench.suite.model import (
-    DEFAULTS,
-    OF_OWN_DATA,
-    Choice,
-    Cluster,
-    Pick,
-    Suite,
-    checked_name,
-    method_of_word,
-    parse_options,
-    parse_values,
-)
+from cfo_bench.suite.model import DEFAULTS, OF_OWN_DATA, Cluster, Suite
 
 _FOR_DASK = "is for a Dask cluster: leave it out, or give --engine dask"
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.records import DataRef, RunSpec, run_id
+from cfo_bench.suite.choices import Choice
 from cfo_bench.suite.expansion import narrowed, parse_shard, selected, specs_of
-from cfo_bench.suite.model import Choice, Suite
+from cfo_bench.suite.model import Suite
 
 DATA = {name: DataRef(name, "bundled") for name in ("iris", "wine")}
 

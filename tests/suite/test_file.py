@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import json
 import re
 from collections.abc import Callable
 from dataclasses import fields
@@ -19,13 +17,12 @@ from jsonschema import Draft202012Validator
 from cfo_bench.errors import UserError
 from cfo_bench.files import yaml_file
 from cfo_bench.settings import settings_of
-from cfo_bench.suite.file import find, read, read_tasks, shipped
-from cfo_bench.suite.model import DEFAULTS, Choice, Cluster, Pick, Suite
+from cfo_bench.suite.choices import Choice, Pick
+from cfo_bench.suite.file import find, read, read_tasks, shipped, suite_schema
+from cfo_bench.suite.model import DEFAULTS, Cluster, Suite
 
 KEYS = [one.key for one in settings_of(Suite)]
-SCHEMA: dict[str, Any] = json.loads(
-    importlib.resources.files("cfo_bench").joinpath("schema/suite.schema.json").read_text(encoding="utf-8")
-)
+SCHEMA: dict[str, Any] = suite_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 WHOLE = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.errors import OptionError, UserError
-from cfo_bench.suite.model import Choice
+from cfo_bench.suite.choices import Choice
 from cfo_bench.suite.options import method_options
 
 

@@ -23,24 +23,13 @@ from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.worker import Message
 from cfo_bench.errors import MissingPackageError, UserError
 from cfo_bench.machine.processes import STOP_SIGNALS, signals_blocked
-from cfo_bench.suite.model import Cluster
+from cfo_bench.suite.model import BATCH_SYSTEMS, Cluster
 
 if TYPE_CHECKING:
     from distributed.security import Security
 
 # How long a scheduler may take to answer the first call.
 CONNECT_SECONDS = 5.0
-
-# Classes of dask_jobqueue.
-BATCH_SYSTEMS = {
-    "slurm": "SLURMCluster",
-    "pbs": "PBSCluster",
-    "sge": "SGECluster",
-    "lsf": "LSFCluster",
-    "htcondor": "HTCondorCluster",
-    "oar": "OARCluster",
-    "moab": "MoabCluster",
-}
 
 # An idle worker took 4 % of a core, ten times what it takes with these: it samples its threads every
 # 10 ms and its event loop every 20. Runs have memory limits of their own, and stay on their workers.

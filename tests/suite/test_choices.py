@@ -1,4 +1,4 @@
-"""Variants: one method with other options and a name of its own, beside the method itself."""
+"""Methods with options of their own, and how options are written."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.errors import UserError
+from cfo_bench.errors import OptionError, UserError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import RunSpec, method_label, run_id
 from cfo_bench.registry import Registry, Row
+from cfo_bench.suite.choices import Choice, parse_options
 from cfo_bench.suite.file import read
-from cfo_bench.suite.model import Choice, Suite
+from cfo_bench.suite.model import Suite
 from cfo_bench.suite.options import method_options
 from cfo_bench.terminal.overrides import suite_of
 
@@ -60,7 +61,7 @@ def test_a_wrong_name_is_told_with_its_line(tmp_path: Path, written: str, messag
     ("choices", "message"),
     [
         ([Choice("cfo"), Choice("cfo", {"delta_init": 1})], "called 'cfo'.* as in name: my-cfo in a suite"),
-        ([Choice("cfo", {}, "rs")], "'rs' is the name of another method: call this cfo otherwise"),
+        ([Choice("cfo", {}, "rs")], "'rs' is the name of another method: give cfo another name"),
         ([Choice("tuned-rf", {}, "rf")], "'rf': tuned-rf is a reference.* and has no variants"),
         ([Choice("cfo", {}, "a"), Choice("rs", {}, "a")], "method 'cfo' is not the only one called 'a'"),
     ],
@@ -165,3 +166,42 @@ def test_no_builtin_method_has_an_option_that_a_suite_takes_for_a_name() -> None
     there = [name for name, row in METHODS.builtin.items() if row.missing is None]
 
     assert not {"name", "method"} & {key for name in there for key in METHODS.options(name, {})}
+
+
+# --- key=value --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("a=1", 1),
+        ("a=0.5", 0.5),
+        ("a=1e-3", 0.001),
+        ("a=-2E4", -20000.0),
+        ("a=24:00:00", "24:00:00"),
+        ("a=true", True),
+        ("a=False", False),
+        ("a=null", None),
+        ("a=2^(d-1)", "2^(d-1)"),
+        ("a=x=y", "x=y"),
+        ("a=[1, 2]", [1, 2]),
+        ("a=", None),
+    ],
+)
+def test_a_value_is_read_as_what_it_looks_like(word: str, value: object) -> None:
+    assert parse_options([word]) == {"a": value}
+
+
+def test_the_last_of_two_values_wins() -> None:
+    assert parse_options(["a=1", "a=2"]) == {"a": 2}
+
+
+@pytest.mark.parametrize("word", ["a", "=1", ""])
+def test_a_word_without_key_or_value_is_refused(word: str) -> None:
+    with pytest.raises(OptionError, match="write key=value"):
+        parse_options([word])
+
+
+def test_a_value_that_is_no_yaml_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"'\[1' is not a value"):
+        parse_options(["a=[1"])
