@@ -62,9 +62,9 @@ def test_the_alphabet_decides_nothing(write_run: Any) -> None:
 
         assert [(one.wins, one.ties, one.mean_rank) for one in found.standings] == [(3, 3, 1.5)] * 2
         assert found.sentence == (
-            "alpha and zeta share the best mean rank (1.50), and shared it at 1 % and 10 % of the budget too. "
-            "alpha and zeta tie for the most wins: each reaches the best score first on 3 of 3 tasks, ties "
-            "counted."
+            "alpha and zeta share the best mean rank (1.50), and shared it at 1 % and 10 % of the budget "
+            "too. alpha and zeta tie for the most wins: each reaches the best score first on 3 of 3 tasks, "
+            "ties counted."
         )
 
 
