@@ -11,7 +11,7 @@ from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import OptionError, RunError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Result, Trial
-from cfo_bench.run.loop import Limits, Referee, search
+from cfo_bench.run.loop import InProcessPool, Limits, Referee, search
 from cfo_bench.space import Config, Space
 
 
@@ -102,7 +102,9 @@ def minimize(
     optimizer = METHODS.load(method)(space, start, seed, **settings)
     referee = Referee(space, Limits(budget_seconds, max_trials))
     best, trials, last_error = Best({}, math.inf, 0, 0.0), 0, "the budget was over"
-    for record in search(optimizer, _FunctionObjective(function), WallClock(), referee):
+    clock = WallClock()
+    pool = InProcessPool(_FunctionObjective(function), clock, referee)
+    for record in search(optimizer, pool, clock, referee):
         trials += 1
         last_error = record.error or last_error
         if record.loss is not None and record.loss < best.loss:

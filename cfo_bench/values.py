@@ -20,8 +20,9 @@ from msgspec import Meta
 from cfo_bench.errors import UnknownNameError, UserError, at_place
 
 # Types of the values in records. Larger whole numbers do not fit into the columns of a table.
-NonNegativeInt = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-PositiveInt = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+LARGEST_INT = 2**63 - 1
+NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST_INT)]
+PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST_INT)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 OpenShare = Annotated[float, Meta(gt=0, lt=1)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -115,7 +116,7 @@ def seconds(value: object) -> float | None:
     if number is None and isinstance(value, str) and re.fullmatch(DURATION, value):
         parts = re.findall(rf"({_PART}) ?([dhms])", value)
         number = sum(float(part[0]) * _UNITS[part[-1]] for part in parts)
-    return number if number is not None and number > 0 else None
+    return number if number is not None and 0 < number <= LARGEST_INT else None
 
 
 def megabytes(value: object) -> int | None:
@@ -124,7 +125,7 @@ def megabytes(value: object) -> int | None:
     if number is None and isinstance(value, str) and re.fullmatch(MEMORY, value):
         amount = float(value[:-2])
         number = math.ceil(amount * (1024 if value[-2] in "gG" else 1))
-    return number if number is not None and number > 0 else None
+    return number if number is not None and 0 < number <= LARGEST_INT else None
 
 
 def plain_number(value: object) -> float | None:
@@ -183,7 +184,7 @@ class Kind(ABC):
     def schema(self) -> Schema:
         """What may be written in a suite file."""
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         """What stands in a trace once the value was read."""
         return self.schema()
 
@@ -232,12 +233,12 @@ class Count(Parsed):
 
     def parse(self, value: object) -> int | None:
         number = whole_number(value)
-        return number if number is not None and number >= 1 else None
+        return number if number is not None and 1 <= number <= LARGEST_INT else None
 
     def schema(self) -> Schema:
-        return {"oneOf": [self.trace_schema(), {"type": "string", "pattern": WHOLE}]}
+        return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": WHOLE}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "integer", "minimum": 1}
 
 
@@ -269,10 +270,10 @@ class Duration(Parsed):
         return seconds(value)
 
     def schema(self) -> Schema:
-        number = {**self.trace_schema(), "exclusiveMaximum": MOST}
+        number = {**self.stored_schema(), "exclusiveMaximum": MOST}
         return {"oneOf": [number, {"type": "string", "pattern": DURATION}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "number", "exclusiveMinimum": 0}
 
 
@@ -288,9 +289,9 @@ class Memory(Parsed):
 
     def schema(self) -> Schema:
         pattern = f"({WHOLE})|({MEMORY})"
-        return {"oneOf": [self.trace_schema(), {"type": "string", "pattern": pattern}]}
+        return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": pattern}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "integer", "minimum": 1}
 
 
@@ -308,9 +309,9 @@ class Share(Parsed):
         return number if number is not None and 0 < number < 1 else None
 
     def schema(self) -> Schema:
-        return {"oneOf": [self.trace_schema(), {"type": "string", "pattern": SHARE}]}
+        return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": SHARE}]}
 
-    def trace_schema(self) -> Schema:
+    def stored_schema(self) -> Schema:
         return {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 
 

@@ -1,4 +1,4 @@
-"""Writes what follows from the settings: both JSON Schemas, and the table of keys in docs/suites.md.
+"""Writes what follows from the settings: the JSON Schema of a suite, and the table of keys in docs/suites.md.
 
     python scripts/schemas.py
 
@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from cfo_bench.suite.file import suite_schema, table_of_keys, trace_schema
+from cfo_bench.suite.file import suite_schema, table_of_keys
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "suites.md"
@@ -20,12 +20,10 @@ PAGE = ROOT / "docs" / "suites.md"
 def made() -> dict[Path, str]:
     """The contents that each file should have."""
     suite = ROOT / "configs" / "suite.schema.json"  # beside the suites, whose first lines name it
-    trace = ROOT / "cfo_bench" / "schema" / "trace.schema.json"
     page = PAGE.read_text(encoding="utf-8")
     table = table_of_keys()
     return {
         suite: _json(suite_schema()),
-        trace: _json(trace_schema(json.loads(trace.read_text(encoding="utf-8")))),
         PAGE: re.sub(r"^\| key \|(.*\n\|)*.*\n", lambda _: table, page, count=1, flags=re.MULTILINE),
     }
 

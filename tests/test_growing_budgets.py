@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
+from cfo_bench.report.reading.digest import Digest, digest, digest_of
 
 from cfo_bench import Suite, load_results, run_suite, write_report
 from cfo_bench.engines.suite_runs import Event, Note, RunsStarted, runs_of
@@ -19,7 +20,6 @@ from cfo_bench.errors import UserError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import EndReason, RunLimits, Status, run_id
 from cfo_bench.report.reading.consistency import comparable
-from cfo_bench.report.reading.digest import Digest, digest, digest_of
 from cfo_bench.report.reading.imported import as_if_ended
 from cfo_bench.report.reading.load import load
 from cfo_bench.results import status as plan

@@ -45,12 +45,9 @@ def schema(what: str) -> None:
     Editors use it to complete keys and to mark mistakes: see docs/suites.md.
     """
     import json
-    from importlib import resources
-
-    from cfo_bench.suite.file import suite_schema
 
     if what == "suite":
-        click.echo(json.dumps(suite_schema(), indent=2, ensure_ascii=False))
-        return
-    file = resources.files("cfo_bench").joinpath(f"schema/{what}.schema.json")
-    click.echo(file.read_text(encoding="utf-8"), nl=False)
+        from cfo_bench.suite.file import suite_schema as schema_of
+    else:
+        from cfo_bench.results.schema import trace_schema as schema_of
+    click.echo(json.dumps(schema_of(), indent=2, ensure_ascii=False))

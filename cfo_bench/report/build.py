@@ -13,8 +13,8 @@ from cfo_bench.files.writing import refuse_linked_folders
 from cfo_bench.registry import label
 from cfo_bench.report.contents import Section, Table
 from cfo_bench.report.looks import in_order, look
-from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_trials
-from cfo_bench.report.numbers.overview import Overview, overview
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.output import NO_LINK, Drawing, Folder
 from cfo_bench.report.reading.consistency import comparable, unequal_conditions
@@ -154,17 +154,16 @@ def _parts(
 
 
 def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
-    standings = overview(results.learner, results.scores, results.baseline)
     return LearnerPart(
         learner=results.learner,
-        overview=standings,
+        overview=results.overview,
         facts=_facts(results.runs, results.scores),
         scores=results.scores,
         sections=found,
-        looks={one.method: look(one.method) for one in standings.standings},
+        looks={one.method: look(one.method) for one in results.overview.standings},
         leaders=results.leaders,
         curve_tables=[_curve_table(found, task.task) for task in results.scores],
-        notices=[*standings.left_out, *uncounted_trials(results)],
+        notices=results.notices,
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from cfo_bench.errors import SpaceError
 from cfo_bench.metrics import METRICS
@@ -72,8 +72,11 @@ class Imported(Struct, frozen=True, kw_only=True):
 
 
 class DataIdentity(Struct, frozen=True, kw_only=True):
-    """The facts that identify the data of a task; None: not stated."""
+    """The source of a task's data, and the facts that identify it; None: not stated."""
 
+    source: Annotated[
+        str | None, described("bundled, synthetic, or the origin of the file, with its name.")
+    ] = None
     sha256: Annotated[
         str,
         described(
@@ -99,9 +102,6 @@ class DataIdentity(Struct, frozen=True, kw_only=True):
 class Data(DataIdentity, frozen=True, kw_only=True, omit_defaults=True):
     """The data, and this fold of it."""
 
-    source: Annotated[
-        str | None, described("bundled, synthetic, or the origin of the file, with its name.")
-    ] = None
     rows: Annotated[NonNegativeInt | None, described("Rows in total.")] = None
     features: Annotated[NonNegativeInt | None, described("Columns without the target.")] = None
     classes: Annotated[NonNegativeInt | None, described("Classes; 0 for regression.")] = None
@@ -121,9 +121,9 @@ class Data(DataIdentity, frozen=True, kw_only=True, omit_defaults=True):
         ),
     ] = None
     resource_rows: Annotated[
-        PositiveInt | None,
-        described("Of a recording: the rows of a trial at its full fidelity; missing: it has no fidelity."),
-    ] = None
+        PositiveInt | None | UnsetType,
+        described("Of a recording: the rows of a trial at its full fidelity; null: it has no fidelity."),
+    ] = UNSET
     paper_task: Annotated[str | None, described("The paper's name of the recorded data.")] = None
 
 
@@ -137,11 +137,11 @@ class Build(Struct, frozen=True):
 class Machine(Struct, frozen=True, kw_only=True):
     """The machine that it ran on."""
 
-    node: Annotated[str | None, described("Name of the machine.")] = None
     cpu: Annotated[str | None, described("Model of the processor.")] = None
     cores: Annotated[PositiveInt | None, described("Cores that the run could use.")] = None
     memory_mb: Annotated[Seconds | None, described("Memory of the machine.")] = None
     os: Annotated[str | None, described("Operating system.")] = None
+    node: Annotated[str | None, described("Name of the machine.")] = None
     cpus: Annotated[
         PositiveInt | None, described("Processors of the machine; its load is relative to them.")
     ] = None
@@ -217,11 +217,11 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
     utc: Annotated[str | None, described("When the run started.")] = None
     command: Annotated[str | None, described("The command that does this run again.")] = None
     cfo_bench: Annotated[Build | None, described("The cfo-bench that ran it.")] = None
+    machine: Annotated[Machine | None, described("The machine that it ran on.")] = None
     python: Annotated[str | None, described("Version of Python.")] = None
     packages: Annotated[
         dict[str, str] | None, described("Versions of the packages that may change a result.")
     ] = None
-    machine: Annotated[Machine | None, described("The machine that it ran on.")] = None
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:

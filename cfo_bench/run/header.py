@@ -105,7 +105,7 @@ def header_of(
         method_seed=seed,
         space=space.to_json(),
         start=start,
-        program=msgspec.convert(program, Program) if program else None,
+        program=Program(**program) if program else None,
         cost_related=list(learner.cost_related),
         problem=facts.problem,
         metric=facts.metric,
@@ -114,10 +114,10 @@ def header_of(
         data=_data(fold, facts),
         utc=utc_now(),
         command=reproducing_command(job.spec, job.given or job.data),
-        cfo_bench=msgspec.convert(about["cfo_bench"], Build) if "cfo_bench" in about else None,
+        cfo_bench=Build(**about["cfo_bench"]) if "cfo_bench" in about else None,
         python=about.get("python"),
         packages=about.get("packages"),
-        machine=msgspec.convert({**about.get("machine", {}), **contention.at_start()}, Machine),
+        machine=Machine(**{**about.get("machine", {}), **contention.at_start()}),
     )
 
 
@@ -125,8 +125,7 @@ def _data(fold: Fold, facts: TaskFacts) -> Data:
     """The data and this fold of it; what concerns a recording is None for data to train on."""
     is_recorded = fold.recording is not None
     return Data(
-        **msgspec.structs.asdict(data_identity(facts)),
-        source=facts.source,
+        **{**msgspec.structs.asdict(data_identity(facts)), "source": facts.source},
         rows=facts.n_rows,
         features=facts.n_features,
         classes=facts.n_classes,
@@ -135,7 +134,7 @@ def _data(fold: Fold, facts: TaskFacts) -> Data:
         folds=facts.folds_source,
         test_rows=0 if fold.test_y is None else len(fold.test_y),
         recording=facts.recording if is_recorded else None,
-        resource_rows=fold.recording.full_rows if fold.recording else None,
+        resource_rows=fold.recording.full_rows if fold.recording else msgspec.UNSET,
         paper_task=facts.paper_task if is_recorded else None,
     )
 

@@ -65,7 +65,7 @@ def _check(run: Run) -> None:
     space, data = Space.from_json(header.space), header.data
     # The facts of the data that a run passes to its method, under these names: see the runner.
     known = {
-        "n_rows": data.resource_rows if data.recording is not None else data.train_rows,
+        "n_rows": (data.resource_rows or None) if data.recording is not None else data.train_rows,
         "cost_related": list(header.cost_related or []),
     }
     options: dict[str, Any] = {

@@ -27,13 +27,13 @@ from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
 from cfo_bench.run.loop import (
     Charged,
+    InProcessPool,
     Limits,
     Pool,
     ProcessPool,
     Referee,
     VirtualPool,
     search,
-    search_parallel,
 )
 from cfo_bench.run.page import LivePage, end_record
 from cfo_bench.run.pauses import take_off_pauses
@@ -93,15 +93,20 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     prepare = partial(learner.prepare, fold, spec.threads, spec.seed)
     with ExitStack() as cleanup:
         began = None if is_virtual else contention.ticks()
-        clock, evaluator = _start(spec, prepare, referee, past.told_seconds, page, cleanup)
+        clock, pool = _start(spec, prepare, referee, past.told_seconds, page, cleanup)
         if spec.charge_method:
             optimizer = Charged(optimizer, clock)
-        if isinstance(evaluator, Pool):
-            records = search_parallel(optimizer, evaluator, clock, referee, page, trials, untold)
-        else:
-            best_loss = math.inf if best is None or best.loss is None else best.loss
-            test = partial(_test, evaluator, clock, page) if fold.test_y is not None else lambda: None
-            records = search(optimizer, evaluator, clock, referee, page, trials, best_loss, test)
+        records = search(
+            optimizer,
+            pool,
+            clock,
+            referee,
+            page,
+            done=trials,
+            untold=untold,
+            best_loss=math.inf if best is None or best.loss is None else best.loss,
+            test=_test_of(pool, clock, page) if fold.test_y is not None else None,
+        )
         while True:
             try:
                 record = next(records)
@@ -148,19 +153,25 @@ def _options(spec: RunSpec, fold: Fold, learner: Learner) -> dict[str, Any]:
     return {**spec.options, **{name: value for name, value in known.items() if name in spec.options}}
 
 
-def _test(objective: Objective, clock: Clock, page: LivePage) -> float | None:
-    """The test loss of the model that was just evaluated; the run's clock stands still meanwhile."""
-    stopped_at = clock.now()
-    page.stop_clock()
-    try:
-        loss = number_of("test loss", objective.test_loss())
-        return loss if math.isfinite(loss) else None
-    except Exception:  # a model that validates but can't be tested has no test score, and nothing worse
-        return None
-    finally:
-        clock.rewind(stopped_at)
-        if isinstance(clock, WallClock):
-            page.start_clock(clock.zero)
+def _test_of(pool: Pool, clock: Clock, page: LivePage) -> Callable[[], float | None]:
+    """Returns the test loss of the model that was just evaluated; the run's clock is stopped meanwhile."""
+    assert isinstance(pool, InProcessPool), "a run with a test part has one trial at a time"
+    objective = pool.objective
+
+    def test() -> float | None:
+        stopped_at = clock.now()
+        page.stop_clock()
+        try:
+            loss = number_of("test loss", objective.test_loss())
+            return loss if math.isfinite(loss) else None
+        except Exception:  # a model that validates but can't be tested has no test score
+            return None
+        finally:
+            clock.rewind(stopped_at)
+            if isinstance(clock, WallClock):
+                page.start_clock(clock.zero)
+
+    return test
 
 
 def _start(
@@ -170,36 +181,37 @@ def _start(
     elapsed: float,
     page: LivePage,
     cleanup: ExitStack,
-) -> tuple[Clock, Objective | Pool]:
-    """Builds what evaluates trials, and then starts the clock at `elapsed` seconds."""
+) -> tuple[Clock, Pool]:
+    """Builds the pool that evaluates trials, and then starts the clock at `elapsed` seconds."""
     if spec.clock == "virtual":
         virtual = VirtualClock(elapsed)
         objective = prepare()
         page.prepared(True)
-        return virtual, objective if spec.parallel == 1 else VirtualPool(
-            objective, virtual, spec.parallel, referee
-        )
+        if spec.parallel == 1:
+            return virtual, InProcessPool(objective, virtual, referee)
+        return virtual, VirtualPool(objective, virtual, spec.parallel, referee)
 
     def cap() -> None:
         if spec.memory_mb is not None:
             cap_memory(spec.memory_mb)
 
-    evaluator: Objective | Pool
+    pool: Pool
     clock: WallClock
     if spec.parallel == 1:
-        evaluator = prepare()
+        objective = prepare()
         cap()
-        # What is loaded stays: one walk over it by the collector took 0.1 s, dozens of cheap trials.
+        # The objects that are loaded stay: one collection over them took 0.1 s, dozens of cheap trials.
         gc.freeze()
         clock = WallClock(elapsed)
         cleanup.enter_context(take_off_pauses(clock, page))
+        pool = InProcessPool(objective, clock, referee)
     else:
         clock = SharedWallClock(elapsed)
-        # Before the evaluators are forked, since they have to wait for it.
+        # Before the evaluators are forked, since they wait for it.
         cleanup.enter_context(take_off_pauses(clock, page))
-        evaluator = ProcessPool(prepare, cap, spec.parallel, referee, clock)
-        cleanup.callback(evaluator.close)
+        pool = ProcessPool(prepare, cap, spec.parallel, referee, clock)
+        cleanup.callback(pool.close)
         clock.rewind(elapsed)
     page.prepared(True)
     page.start_clock(clock.zero)
-    return clock, evaluator
+    return clock, pool

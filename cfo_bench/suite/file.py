@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import UnknownNameError, UserError, at_place
 from cfo_bench.files import yaml_file
-from cfo_bench.records import RunSpec
 from cfo_bench.registry import placed
-from cfo_bench.settings import Settings, settings_of
+from cfo_bench.settings import settings_of
 from cfo_bench.suite.choices import Choice, Tasks
 from cfo_bench.suite.model import Suite
 from cfo_bench.tasks import DATA_SUFFIXES
@@ -115,26 +114,6 @@ def suite_schema() -> Schema:
         "properties": {setting.key: setting.schema() for setting in settings},
         "$defs": dict(pair for setting in settings for pair in setting.kind.definitions()),
     }
-
-
-def trace_schema(before: Mapping[str, Any]) -> Schema:
-    """The JSON Schema of a trace's lines: `before`, with the settings of a run as they are now.
-
-    A new setting is not required, since older traces don't have it. Keys of older versions stay.
-    """
-    run = before["$defs"]["run"]
-    spec = run["properties"]["spec"]
-    settings = {one.name: one for one in settings_of(Settings)}
-    properties = {
-        one.name: settings[one.name].trace_schema(may_be_null=one.default is None)
-        if one.name in settings
-        else spec["properties"][one.name]
-        for one in fields(RunSpec)
-    }
-    old = {key: value for key, value in spec["properties"].items() if value.get("deprecated")}
-    spec = {**spec, "properties": {**properties, **old}}
-    run = {**run, "properties": {**run["properties"], "spec": spec}}
-    return {**before, "$defs": {**before["$defs"], "run": run}}
 
 
 def table_of_keys() -> str:

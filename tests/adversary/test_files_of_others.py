@@ -72,9 +72,7 @@ def test_names_that_no_file_has_are_no_stack_trace(commands: Commands, names: li
     report(commands)
 
 
-@pytest.mark.parametrize(
-    "file", ["index.html", "synthetic/tables/overview.csv", ".cache/manifest.json"]
-)
+@pytest.mark.parametrize("file", ["index.html", "synthetic/tables/overview.csv", ".cache/manifest.json"])
 def test_the_report_writes_through_no_link(commands: Commands, precious: Path, file: str):
     assert commands(*virtual()).returncode == 0
     report(commands)

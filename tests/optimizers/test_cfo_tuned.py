@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cfo_bench.results.identity import check_same_run
 
 from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, OptionError, TraceError
@@ -17,7 +18,6 @@ from cfo_bench.optimizers.cfo import CFO
 from cfo_bench.optimizers.cfo_tuned import MOST_RESULTS, CFOTuned, History, price_seconds
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
 from cfo_bench.records import Optimizer, Result, Status
-from cfo_bench.results.identity import check_same_run
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 
 PLANE = Space([Float("a", 2.0**-10, 2.0**10), Float("b", 2.0**-10, 2.0**10)])

@@ -121,11 +121,11 @@ def test_shards_and_older_copies_give_the_same_folder_in_any_order(traces: Any, 
         merge(order[1:], order[0])
 
         found = files(root / "merged")
-        assert found.pop(status.FILE_NAME)
+        assert found.pop(status.PLAN_NAME)
         assert found == {f"{run_id}.jsonl": lines for run_id, lines in best.items() if lines}
         assert files(root / "again") == files(root / "merged")
         in_place = {name: content for name, content in files(order[0]).items() if split_torn(content)[0]}
-        assert {**in_place, status.FILE_NAME: b""} == {**found, status.FILE_NAME: b""}
+        assert {**in_place, status.PLAN_NAME: b""} == {**found, status.PLAN_NAME: b""}
         assert {one.id for one in status.read_plan(order[0])} == set(traces)
 
 
@@ -345,7 +345,7 @@ def test_a_full_disk_leaves_whole_traces_only_and_the_same_command_goes_on(
     obstacle = tmp_path / "C" / "synthetic" / "synthetic-1k" / "rs"
     obstacle.write_text("in the way")
 
-    with pytest.raises(RunError, match="give the same command again"):
+    with pytest.raises(RunError, match="run the same command again"):
         merge([tmp_path / "A"], tmp_path / "C")
     assert len(list((tmp_path / "C").rglob("*.jsonl"))) == 2
     obstacle.unlink()

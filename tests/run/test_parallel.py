@@ -15,7 +15,7 @@ from cfo_bench.clock import Deadline, SharedWallClock, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.records import EndReason, Result, RunSpec, Status, Trial
 from cfo_bench.results.schema import TrialRecord
-from cfo_bench.run.loop import Limits, ProcessPool, Referee, VirtualPool, search_parallel
+from cfo_bench.run.loop import Limits, ProcessPool, Referee, VirtualPool, search
 from cfo_bench.run.resume import replay
 from cfo_bench.space import Int, Space
 from tests.helpers.loop import drain
@@ -59,7 +59,7 @@ def virtual(
     clock = VirtualClock()
     referee = Referee(SPACE, Limits(**{"budget_seconds": 1e9, **limits}))
     pool = VirtualPool(Costs(seconds), clock, parallel, referee)
-    return drain(search_parallel(method, pool, clock, referee))
+    return drain(search(method, pool, clock, referee))
 
 
 def test_trials_are_told_in_the_order_in_which_they_end():
@@ -130,7 +130,7 @@ def test_a_method_that_fails_in_tell_keeps_the_trial_that_it_was_told_of():
     clock = VirtualClock()
     referee = Referee(SPACE, Limits(1e9))
     pool = VirtualPool(Costs(lambda x: 1.0), clock, 2, referee)
-    records = search_parallel(Fails(), pool, clock, referee)
+    records = search(Fails(), pool, clock, referee)
     assert next(records).number == 0
     with pytest.raises(RunError, match="in tell: ZeroDivisionError"):
         next(records)
@@ -186,7 +186,7 @@ def real() -> Iterator[Callable[..., tuple[list[TrialRecord], EndReason]]]:
         pool = ProcessPool(prepare, _nothing, 2, referee, clock)
         pools.append(pool)
         clock.rewind(0.0)
-        return drain(search_parallel(method(values), pool, clock, referee))
+        return drain(search(method(values), pool, clock, referee))
 
     yield run
     for pool in pools:

@@ -12,7 +12,7 @@ from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import TrialRecord
-from cfo_bench.run.loop import Limits, Referee, search
+from cfo_bench.run.loop import InProcessPool, Limits, Records, Referee, search
 from cfo_bench.space import Float, Int, Space
 from tests.helpers.loop import drain
 
@@ -67,7 +67,13 @@ def collect(
     optimizer: Any, objective: Any, clock: VirtualClock | None = None, **limits: Any
 ) -> tuple[list[TrialRecord], EndReason]:
     referee = Referee(SPACE, Limits(**{"budget_seconds": 1e9, **limits}), lambda loss: 1 - loss)
-    return drain(search(optimizer, objective, clock or VirtualClock(), referee))
+    return drain(one_at_a_time(optimizer, objective, referee, clock=clock or VirtualClock()))
+
+
+def one_at_a_time(
+    optimizer: Any, objective: Any, referee: Referee, *more: Any, clock: VirtualClock, **past: Any
+) -> Records:
+    return search(optimizer, InProcessPool(objective, clock, referee), clock, referee, *more, **past)
 
 
 def test_a_run_ends_when_its_budget_is_spent():
@@ -102,7 +108,9 @@ def test_the_trials_of_a_resumed_run_count_too():
     method = Counting()
     method.asked = 3
     referee = Referee(SPACE, Limits(1e9, max_trials=4))
-    assert [one.number for one in search(method, Costs(), VirtualClock(3.0), referee, done=3)] == [3]
+    assert [
+        one.number for one in one_at_a_time(method, Costs(), referee, clock=VirtualClock(3.0), done=3)
+    ] == [3]
 
 
 def test_a_method_with_nothing_left_to_ask_ends_its_run_cleanly():
@@ -165,7 +173,7 @@ def test_an_exception_in_tell_is_an_error_of_the_run():
         def tell(self, trial: Trial, result: Result) -> None:
             raise ZeroDivisionError("by zero")
 
-    records = search(Fails(), Costs(), VirtualClock(), Referee(SPACE, Limits(1e9)))
+    records = one_at_a_time(Fails(), Costs(), Referee(SPACE, Limits(1e9)), clock=VirtualClock())
     kept = next(records)  # the trial was evaluated in time, and so it counts
     assert (kept.number, kept.loss, kept.tell_seconds) == (0, 1.0, None)
     with pytest.raises(RunError, match="the method failed in tell: ZeroDivisionError: by zero"):
@@ -257,13 +265,13 @@ def test_a_watcher_hears_of_each_trial_before_it_is_evaluated_and_before_it_is_t
             heard.append(("told", trial.number))
 
     referee = Referee(SPACE, Limits(1e9, max_trials=1), lambda loss: 10 * loss)
-    list(search(Tells(), Costs(), VirtualClock(), referee, Watches()))
-    before = [("asks", 0.0), ("began", 0, 0.0), ("evaluated", 0, 1.0, 10.0, 1.0)]
+    list(one_at_a_time(Tells(), Costs(), referee, Watches(), clock=VirtualClock()))
+    before = [("asks", 0.0), ("began", 0, 0.0), ("evaluated", 0, 1.0, 10.0, 1.0, None)]
     after = [("tells", 1.0), ("told", 0), ("returned",)]
     assert heard == [*before, *after]
 
     heard.clear()
-    list(search(Tells(), Costs(), VirtualClock(), referee, Watches(), test=lambda: 0.25))
+    list(one_at_a_time(Tells(), Costs(), referee, Watches(), test=lambda: 0.25, clock=VirtualClock()))
     assert heard == [*before, ("tested", 0, 2.5, None), *after]
 
 
@@ -282,5 +290,5 @@ def test_each_new_incumbent_is_tested_and_no_other():
             return Result(Status.FAILED) if loss is None else Result.ok(loss)
 
     referee = Referee(SPACE, Limits(1e9, max_trials=5), lambda loss: 1 - loss)
-    records = list(search(Counting(), Listed(), VirtualClock(), referee, test=test))
+    records = list(one_at_a_time(Counting(), Listed(), referee, test=test, clock=VirtualClock()))
     assert [one.test_score for one in records] == [0.75, None, None, 0.75, None]

@@ -68,8 +68,8 @@ def test_the_test_score_of_each_new_incumbent_is_its_models_on_the_held_out_part
     ref = DataRef("breast_cancer", "bundled", problem=Problem.BINARY)
     fold, _ = load_fold(ref, 0, 10, 4, 0.3)
     assert fold.test_y is not None
-    assert header.data.test_rows == len(fold.test_y)
-    assert header.data.validation_rows == len(fold.valid_y) == 154
+    assert header["data"]["test_rows"] == len(fold.test_y)
+    assert header["data"]["validation_rows"] == len(fold.valid_y) == 154
     for number in tested:
         config = dict(found[number]["config"])
         rounds = config.pop("n_estimators")

@@ -1,4 +1,4 @@
-"""Who wins against whom, over tasks: win rates, and the Elo ratings that explain them best."""
+"""Wins of each method against each other over tasks: win rates, and the Elo ratings that fit them best."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ def wins_by_task(tasks: Sequence[TaskScores], methods: Sequence[str]) -> Array:
 
 def _wins(task: TaskScores, methods: Sequence[str]) -> Array:
     scores = np.array([_score(task, method) for method in methods])
-    one, other = scores[:, None], scores[None, :]
-    wins = np.where(are_equal(one, other), 0.5, (one > other).astype(float))
+    row, column = scores[:, None], scores[None, :]
+    wins = np.where(are_equal(row, column), 0.5, (row > column).astype(float))
     not_compared = np.isnan(scores)
     wins[not_compared] = wins[:, not_compared] = np.nan
     return wins
 
 
 def _score(task: TaskScores, method: str) -> float:
-    found = task.methods.get(method)
-    if found is None or not found.is_compared:
+    scores = task.methods.get(method)
+    if scores is None or not scores.is_compared:
         return np.nan
-    return -np.inf if found.final_score is None else found.final_score
+    return -np.inf if scores.final_score is None else scores.final_score
 
 
 def win_rates(wins: Array) -> Array:
     """The mean over the tasks on which both methods of a pair are compared; NaN if there is none."""
-    there = (~np.isnan(wins)).sum(axis=0)
-    rates: Array = np.where(there > 0, np.nansum(wins, axis=0) / np.maximum(there, 1), np.nan)
+    n_tasks = (~np.isnan(wins)).sum(axis=0)
+    rates: Array = np.where(n_tasks > 0, np.nansum(wins, axis=0) / np.maximum(n_tasks, 1), np.nan)
     return rates
 
 
@@ -72,7 +72,7 @@ def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
     at = methods.index(anchor) if anchor in methods else None
     strengths = bradley_terry(np.nansum(wins, axis=0))
     elo = _anchored(strengths, at)
-    tasks = ((~np.isnan(wins)).sum(axis=2) > 1).sum(axis=0)  # one is the method itself
+    tasks = ((~np.isnan(wins)).sum(axis=2) > 1).sum(axis=0)  # one of them is the method itself
     low: list[float | None] = [None] * len(methods)
     high = list(low)
     if len(wins) >= FEWEST_TASKS:
@@ -84,10 +84,10 @@ def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
             [None if i == at or tasks[i] < FEWEST_TASKS else value for i, value in enumerate(row)]
             for row in bounds
         )
-    found = [
+    rated = [
         Rating(method, int(tasks[i]), float(elo[i]), low[i], high[i]) for i, method in enumerate(methods)
     ]
-    return sorted(found, key=lambda one: (-one.elo, one.method))
+    return sorted(rated, key=lambda rating: (-rating.elo, rating.method))
 
 
 def _anchored(strengths: Array, at: int | None) -> Array:
@@ -106,17 +106,17 @@ def bradley_terry(wins: Array, start: Array | None = None) -> Array:
     """
     *shape, n, _ = wins.shape
     wins = ((wins + 0.5) * (1 - np.eye(n))).reshape(-1, n, n)
-    games, own = wins + np.swapaxes(wins, -1, -2), wins.sum(axis=-1)
-    logs = np.array(np.broadcast_to(0.0 if start is None else np.log(start), own.shape))
+    games, won = wins + np.swapaxes(wins, -1, -2), wins.sum(axis=-1)
+    logs = np.array(np.broadcast_to(0.0 if start is None else np.log(start), won.shape))
     left = np.arange(len(logs))  # the problems that are not solved yet
     for _ in range(_MOST_STEPS):  # Newton's method on the logarithms, in which the likelihood is concave
         expected = games[left] / (1 + np.exp(logs[left][:, None, :] - logs[left][:, :, None]))
         curvature = expected * np.swapaxes(expected, -1, -2) / np.maximum(games[left], 1)
         # Only differences of logarithms count: without `1 / n` the same number could be added to all.
         system = np.eye(n) * curvature.sum(axis=-1)[:, :, None] - curvature + 1 / n
-        step = np.linalg.solve(system, (own[left] - expected.sum(axis=-1))[:, :, None])[:, :, 0]
+        step = np.linalg.solve(system, (won[left] - expected.sum(axis=-1))[:, :, None])[:, :, 0]
         size = np.abs(step).max(axis=-1, initial=0.0)
-        logs[left] += step / np.maximum(size, 1.0)[:, None]  # a longer one may lead away
+        logs[left] += step / np.maximum(size, 1.0)[:, None]  # a longer step may lead away
         left = left[size >= _CLOSE_ENOUGH]
         if not len(left):
             break

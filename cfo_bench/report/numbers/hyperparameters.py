@@ -1,4 +1,11 @@
-"""Where a search is in its space as time goes by: the values of the hyperparameters of the incumbent."""
+"""Hyperparameters: how much each matters on a task, and the values of the incumbents over time.
+
+The importance is fANOVA's (Hutter et al. 2014), as optuna computes it. A random forest learns the loss from
+the configurations; the importance of a hyperparameter is the share of the variance of the forest's
+predictions over the whole space that it explains alone. The rest to 1 are interactions. Which hyperparameter
+comes first may depend on the trials that a forest has seen: several forests learn from different samples, and
+their spread is reported. This needs every trial, so the traces are read again.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +25,11 @@ from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Categorical, Param, Space, is_fixed
 
-# --- fanova ----------------------------------------------------------------------------------------
-# How much each hyperparameter matters on a task: fANOVA (Hutter et al. 2014), as optuna computes it.
-#
-# A random forest learns the loss from the configurations; the importance of a hyperparameter is the share of
-# the variance of the forest's predictions over the whole space that it explains alone. What is missing to 1
-# are interactions. Which hyperparameter comes first may depend on the trials that a forest has seen: several
-# forests learn from samples of their own, and tell the spread. This needs every trial, which a digest does
-# not keep: the traces are read again.
-
-
-# Of more trials random samples are taken: the time of fANOVA grows faster than their number.
+# Above this number of trials random samples are taken: the time of fANOVA grows faster than the number.
 MOST_TRIALS = 500
 # With fewer the forest learns nothing.
 FEWEST_TRIALS = 30
-# Each forest has a sample of its own. A tree takes a tenth of a second.
+# Each forest has its own sample. A tree takes a tenth of a second.
 FORESTS, TREES = 5, 16
 
 
@@ -57,7 +54,7 @@ class _Scored:
 
 
 def require_optuna() -> None:
-    """Says early that the package is missing, before traces are read."""
+    """A MissingPackageError if optuna is not installed: raised before traces are read."""
     if find_spec("optuna") is None:
         raise MissingPackageError("--importance", "optuna", "pip install 'cfo-bench[baselines]'")
 
@@ -66,24 +63,23 @@ def importance(runs: Sequence[Run], most: int = MOST_TRIALS) -> Importance | Non
     """The importances on one task, from the trials of all methods and folds together.
 
     Of more than `most` trials samples are taken. None with fewer than FEWEST_TRIALS that have a loss, and if
-    the traces tell no search space.
+    the traces have no search space.
     """
     spaces: list[Space] = []
     by_fold: dict[int, list[_Scored]] = {}
-    for one in sorted(runs, key=lambda one: (one.method, one.fold, one.seed)):
-        found = _read(one)
-        if found is not None:
-            spaces.append(found[0])
-            by_fold.setdefault(one.fold, []).extend(found[1])
+    for run in sorted(runs, key=lambda run: (run.method, run.fold, run.seed)):
+        if (space_and_trials := _read(run)) is not None:
+            spaces.append(space_and_trials[0])
+            by_fold.setdefault(run.fold, []).extend(space_and_trials[1])
     params = _common_params(spaces)
-    trials = [trial for _, own in sorted(by_fold.items()) for trial in _centred(own)]
+    trials = [trial for _, on_fold in sorted(by_fold.items()) for trial in _centred(on_fold)]
     trials = [trial for trial in trials if all(param.name in trial.config for param in params)]
     if not params or len(trials) < FEWEST_TRIALS:
         return None
     rng = np.random.default_rng(len(trials))
     forests = [_fanova(params, _sample(trials, most, rng), seed) for seed in range(FORESTS)]
-    shares = {param.name: [own[param.name] for own in forests] for param in params}
-    together = [max(1 - sum(own.values()), 0.0) if any(own.values()) else 0.0 for own in forests]
+    shares = {param.name: [forest[param.name] for forest in forests] for param in params}
+    together = [max(1 - sum(forest.values()), 0.0) if any(forest.values()) else 0.0 for forest in forests]
     return Importance(
         shares={name: fmean(values) for name, values in shares.items()},
         interactions=fmean(together),
@@ -95,7 +91,7 @@ def importance(runs: Sequence[Run], most: int = MOST_TRIALS) -> Importance | Non
 
 
 def _sample(trials: Sequence[_Scored], most: int, rng: np.random.Generator) -> Sequence[_Scored]:
-    """So many trials at most, in their order."""
+    """At most `most` trials, in their order."""
     if len(trials) <= most:
         return trials
     return [trials[at] for at in sorted(rng.choice(len(trials), most, replace=False))]
@@ -138,20 +134,20 @@ def _common_params(spaces: Sequence[Space]) -> list[Param]:
     """
     if not spaces:
         return []
-    found: list[Param] = []
+    common: list[Param] = []
     for param in spaces[0]:
-        same = [own for space in spaces for own in space if own.name == param.name]
-        if len(same) < len(spaces) or any(type(own) is not type(param) for own in same):
+        same = [other for space in spaces for other in space if other.name == param.name]
+        if len(same) < len(spaces) or any(type(other) is not type(param) for other in same):
             continue
         if isinstance(param, Categorical):
-            if all(own == param for own in same):
-                found.append(param)
+            if all(other == param for other in same):
+                common.append(param)
             continue
-        numbers = [own for own in same if not isinstance(own, Categorical)]
-        low, high = min(own.low for own in numbers), max(own.high for own in numbers)
-        log = all(own.log for own in numbers)
-        found.append(type(param)(param.name, low, high, log))  # type: ignore[arg-type]
-    return found
+        numbers = [other for other in same if not isinstance(other, Categorical)]
+        low, high = min(other.low for other in numbers), max(other.high for other in numbers)
+        log = all(other.log for other in numbers)
+        common.append(type(param)(param.name, low, high, log))  # type: ignore[arg-type]
+    return common
 
 
 def _fanova(params: Sequence[Param], trials: Sequence[_Scored], seed: int) -> dict[str, float]:
@@ -188,10 +184,10 @@ def _fanova(params: Sequence[Param], trials: Sequence[_Scored], seed: int) -> di
                 for trial in trials
             ]
         )
-        found = FanovaImportanceEvaluator(n_trees=TREES, seed=seed).evaluate(study)
+        evaluated = FanovaImportanceEvaluator(n_trees=TREES, seed=seed).evaluate(study)
     finally:
         optuna.logging.set_verbosity(verbosity)
-    return shares | {name: float(share) for name, share in found.items()}
+    return shares | {name: float(share) for name, share in evaluated.items()}
 
 
 def _on_scale(param: Param, value: Any) -> Any:
@@ -201,7 +197,7 @@ def _on_scale(param: Param, value: Any) -> Any:
     return math.log(inside) if param.log else float(inside)
 
 
-# --- incumbent hyperparameters ---------------------------------------------------------------------
+# --- incumbents over time -------------------------------------------------------------------------
 
 
 # Shares of the budget at which the incumbents are looked at.
@@ -214,10 +210,10 @@ def numeric_names(results: LearnerResults) -> tuple[list[str], list[str]]:
     """The hyperparameters that are numbers in every incumbent, in the learner's order; and the others."""
     types: dict[str, set[type]] = {}
     for runs in results.compared.values():
-        for one in runs:
-            for name, value_types in _types(results.incumbents(one)):
+        for run in runs:
+            for name, value_types in _types(results.incumbents(run)):
                 types.setdefault(name, set()).update(value_types)
-    numbers = [name for name, found in types.items() if found <= _NUMBERS]
+    numbers = [name for name, value_types in types.items() if value_types <= _NUMBERS]
     return numbers, [name for name in types if name not in numbers]
 
 
@@ -237,11 +233,11 @@ def footprint(results: LearnerResults, method: str, names: Sequence[str]) -> Arr
     out.
     """
     tasks: dict[str, list[Array]] = {}
-    for (task, own), runs in results.compared.items():
-        if own == method:
-            tracks = [_track(results.incumbents(one), one.budget_seconds, names) for one in runs]
-            if there := [track for track in tracks if track is not None]:
-                tasks[task] = there
+    for (task, name), runs in results.compared.items():
+        if name == method:
+            tracks = [_track(results.incumbents(run), run.budget_seconds, names) for run in runs]
+            if available := [track for track in tracks if track is not None]:
+                tasks[task] = available
     if not tasks:
         return np.full((len(MOMENTS), len(names)), np.nan)
     typical: Array = np.median([_median_of_known(np.array(tracks)) for tracks in tasks.values()], axis=0)

@@ -1,7 +1,8 @@
 """Which method wins, when, and by how much: the answer at the top of the page and on the terminal.
 
-The answer claims no more than the runs show: methods that tie share a win, a lead that no test shows is
-called so, nobody is named winner on few tasks or folds, and what is left out is told with numbers.
+The answer claims no more than the runs support: methods that tie share a win, a lead is called significant
+only if a test finds it so, no winner is named on few tasks or folds, and what is left out is reported with
+numbers.
 """
 
 from __future__ import annotations
@@ -13,87 +14,16 @@ from statistics import fmean
 
 from cfo_bench.report.contents import Table, plural, some
 from cfo_bench.report.looks import in_order
-from cfo_bench.report.numbers.ranking import Joint, Lead, joint, lead
-from cfo_bench.report.numbers.running_time import Cell, normalised, optimality
-from cfo_bench.report.numbers.scores import LEAST_SECONDS, TIE_FACTOR, TaskScores
+from cfo_bench.report.numbers.ranking import Lead, Ranking
+from cfo_bench.report.numbers.scores import LEAST_SECONDS, TIE_FACTOR, Cell, TaskScores
 from cfo_bench.report.numbers.significance import FEWEST_TASKS as FEWEST_FOR_A_TEST
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.results.best_so_far import REACHES
 
-# --- left out --------------------------------------------------------------------------------------
-# What is not compared, or counts as failed: one line for each reason, with numbers.
-
-
-def left_out(scores: Sequence[TaskScores], both: Joint) -> list[str]:
-    """Of the tasks of one learner and their joint ranking."""
-    return [*_runs(scores), *_ranks(scores, both), *_failures(scores)]
-
-
-def _runs(scores: Sequence[TaskScores]) -> list[str]:
-    lines = []
-    runs = sum(found.runs for task in scores for found in task.methods.values())
-    kept = sum(len(task.shared) * len(task.compared) for task in scores if len(task.compared) > 1)
-    if kept < runs and any(len(task.methods) > 1 for task in scores):
-        lines.append(
-            f"{kept} of {plural(runs, 'run')} are compared: those on folds and seeds that all compared "
-            "methods of the task have"
-        )
-    apart = [task.task for task in scores if len(task.methods) > 1 and len(task.compared) < 2]
-    if apart:
-        lines.append(f"nothing is compared where no fold and seed has enough methods: {some(apart)}")
-    short = [
-        f"{found.method} on {task.task} ({found.runs} of {max(one.runs for one in task.methods.values())})"
-        for task in scores
-        for found in task.methods.values()
-        if not found.is_compared and len(task.compared) > 1
-    ]
-    if short:
-        lines.append(f"left out, as they share too few runs with the other methods: {some(short)}")
-    return lines
-
-
-def _ranks(scores: Sequence[TaskScores], both: Joint) -> list[str]:
-    if not both.tasks or (not both.left_out and len(both.tasks) == len(scores)):
-        return []
-    methods = len(both.methods) + len(both.left_out)
-    names = f" (without {in_words(both.left_out)})" if both.left_out else ""
-    missing = [task.task for task in scores if task not in both.tasks]
-    where = f" (without {some(missing)})" if missing else ""
-    return [
-        f"ranks are over {len(both.methods)} of {plural(methods, 'method')}{names} and "
-        f"{len(both.tasks)} of {plural(len(scores), 'task')}{where}"
-    ]
-
-
-def _failures(scores: Sequence[TaskScores]) -> list[str]:
-    lines = []
-    every = [(task, found) for task in scores for found in task.methods.values()]
-    failed = [f"{one.method} on {task.task}" for task, one in every if one.has_failed]
-    if failed:
-        lines.append(f"no run has a result, so it ranks last there: {some(failed)}")
-    imputed = [
-        f"{one.method} on {task.task} ({one.imputed} of {len(task.shared)})"
-        for task, one in every
-        if one.imputed
-    ]
-    if imputed:
-        lines.append(
-            "runs without a result count as the constant predictor or the worst other method, whichever is "
-            "worse: " + some(imputed)
-        )
-    useless = [task.task for task in scores if task.leaders and not task.beats_constant]
-    if useless:
-        lines.append(f"nobody beats the constant predictor, so nobody wins: {some(useless)}")
-    return lines
-
-
-# --- overview --------------------------------------------------------------------------------------
-
-
 # The moments at which the methods are ranked, as shares of each task's budget.
 MOMENTS = (0.01, 0.1, 1.0)
 
-# With fewer tasks nobody is named winner; nor with fewer folds, unless there are tasks enough for a test.
+# With fewer tasks no winner is named; nor with fewer folds, unless there are enough tasks for a test.
 FEWEST_TASKS, FEWEST_FOLDS = 3, 2
 
 
@@ -131,7 +61,7 @@ class Overview:
     tested: int  # ranked tasks that are compared by test scores
     clock: str
     lead: Lead | None  # None if nothing is ranked
-    seen: list[str]  # what was seen on each task, one sentence each
+    seen: list[str]  # the result on each task, one sentence each
     left_out: list[str]  # what is not in the comparison, or counts as failed, with numbers
 
     @property
@@ -143,7 +73,7 @@ class Overview:
             return (
                 f"Only {self.standings[0].method} has results here: run a second method to compare it with."
             )
-        if not any(one.results for one in self.standings):
+        if not any(standing.results for standing in self.standings):
             return "No method has a result here, so nothing is compared."
         if self.lead is None and not self.compared:
             return "No two methods have runs in common here, so nothing is compared."
@@ -161,53 +91,57 @@ class Overview:
             )
         return ""
 
-    def _answer(self, found: Lead) -> str:
+    def _answer(self, lead: Lead) -> str:
         has_few_folds = self.folds < FEWEST_FOLDS and self.ranked < FEWEST_FOR_A_TEST
         if self.ranked < FEWEST_TASKS or has_few_folds:
             few = "tasks" if self.ranked < FEWEST_TASKS else "folds"
             text = f"Too few {few} to name a winner: {plural(self.ranked, 'task')}, {self.over} each."
             return " ".join([text, *(self.seen if self.tasks < FEWEST_TASKS else [self._wins()])])
-        of_ranks = filter(None, [self._ranks(found), found.sentence])
-        is_first = not any(one.wins for one in self.standings)  # nobody beats the constant predictor
-        return " ".join([self._wins(), *of_ranks] if is_first else [*of_ranks, self._wins()])
+        about_ranks = filter(None, [self._ranks(lead), lead.sentence])
+        has_winner = any(standing.wins for standing in self.standings)
+        return " ".join([*about_ranks, self._wins()] if has_winner else [self._wins(), *about_ranks])
 
     def _wins(self) -> str:
-        most = max(one.wins for one in self.standings)
+        most = max(standing.wins for standing in self.standings)
         if not most:
             return f"No method beats the constant predictor on any of {plural(self.tasks, 'task')}."
-        first = [one for one in self.standings if one.wins == most]
+        winners = [standing for standing in self.standings if standing.wins == most]
         where = f"{most} of {plural(self.tasks, 'task')}"
-        if len(first) > 1:
-            names = in_words([one.method for one in first])
-            tied = ", ties counted" if any(one.ties for one in first) else ""
+        if len(winners) > 1:
+            names = in_words([standing.method for standing in winners])
+            tied = ", ties counted" if any(standing.ties for standing in winners) else ""
             return f"{names} tie for the most wins: each reaches the best score first on {where}{tied}."
-        one = first[0]
-        tied = f" ({one.ties} of them tied)" if one.ties else ""
-        return f"{one.method} reaches the best score first on {where}{tied}."
+        [winner] = winners
+        tied = f" ({winner.ties} of them tied)" if winner.ties else ""
+        return f"{winner.method} reaches the best score first on {where}{tied}."
 
-    def _ranks(self, found: Lead) -> str:
-        standings = {one.method: one for one in self.standings}
-        rank = standings[found.leaders[0]].mean_rank or math.nan
-        who = in_words(found.leaders)
-        has, had = ("has", "had") if len(found.leaders) == 1 else ("share", "shared")
-        text = f"{who} {has} the best mean rank, {rank:.2f}"
+    def _ranks(self, lead: Lead) -> str:
+        """The best mean rank at the end, and at the moments before."""
+        standings = {standing.method: standing for standing in self.standings}
+        best = standings[lead.leaders[0]].mean_rank or math.nan
+        has, had = ("has", "had") if len(lead.leaders) == 1 else ("share", "shared")
+        text = f"{in_words(lead.leaders)} {has} the best mean rank ({best:.2f})"
         early: dict[tuple[str, ...], list[str]] = {}
         for share in MOMENTS[:-1]:
             early.setdefault(self._leaders_at(share), []).append(f"{100 * share:.0f} %")
-        if list(early) == [found.leaders]:
-            return f"{text}, and {had} it at {in_words(early[found.leaders])} of the budget too."
-        n_ranked = sum(one.mean_rank is not None for one in self.standings)
-        told = [
+        if list(early) == [lead.leaders]:
+            return f"{text}, and {had} it at {in_words(early[lead.leaders])} of the budget too."
+        n_ranked = sum(standing.mean_rank is not None for standing in self.standings)
+        others = [
             f"at {in_words(shares)} of the budget "
             + ("all shared it" if len(names) == n_ranked else f"{in_words(names)} had it")
             for names, shares in early.items()
-            if names != found.leaders
+            if names != lead.leaders
         ]
-        return f"{text}; {', '.join(told)}."
+        return f"{text}; {', '.join(others)}."
 
     def _leaders_at(self, share: float) -> tuple[str, ...]:
         """The methods with the best mean rank at a moment."""
-        ranks = {one.method: rank for one in self.standings if (rank := one.ranks_at[share]) is not None}
+        ranks = {
+            standing.method: rank
+            for standing in self.standings
+            if (rank := standing.ranks_at[share]) is not None
+        }
         best = min(ranks.values(), default=math.nan)
         return tuple(in_order(name for name, rank in ranks.items() if rank <= best + 1e-9))
 
@@ -228,20 +162,20 @@ class Overview:
         )
         rows = [
             [
-                one.method,
-                _rounded(one.mean_rank, 3),
-                *(_rounded(one.ranks_at[share], 3) for share in MOMENTS[:-1]),
-                one.wins,
-                one.ties,
-                one.reached,
-                _rounded(one.mean_gap_percent, 3),
-                _rounded(one.slowdown, 3),
-                one.never_reached,
-                _rounded(one.mean_normalised, 2),
-                one.results,
-                one.failed,
+                standing.method,
+                _rounded(standing.mean_rank, 3),
+                *(_rounded(standing.ranks_at[share], 3) for share in MOMENTS[:-1]),
+                standing.wins,
+                standing.ties,
+                standing.reached,
+                _rounded(standing.mean_gap_percent, 3),
+                _rounded(standing.slowdown, 3),
+                standing.never_reached,
+                _rounded(standing.mean_normalised, 2),
+                standing.results,
+                standing.failed,
             ]
-            for one in self.standings
+            for standing in self.standings
         ]
         note = (
             f"One row for each method, over {plural(self.tasks, 'task')}, {self.over} each, by the "
@@ -250,63 +184,62 @@ class Overview:
             f"×{TIE_FACTOR:g} the least time, or one trial more, tie: they share the win. "
             "Gap: how far its final score is below the best. Ranks and gaps are means over the "
             f"{plural(self.ranked, 'task')} on which the methods can be ranked together. Slower by ×: how "
-            "many times longer than the fastest method it took to the best score (geometric mean over "
-            "tasks; only if it got there on half of them or more). Where it never got there (never reached: "
-            "on so many tasks), its budget counts as its time, so the true factor is larger. Scaled scores "
-            f"are explained above the optimality table. Here {self.baseline} has 100: it is the baseline, "
-            "with which the other methods are compared."
+            "many times longer than the fastest method it took to reach the best score (geometric mean over "
+            "tasks; only if it reached it on half of them or more). On a task where it never did (the number "
+            "of them: never reached), its budget counts as its time, so the true factor is larger. Scaled "
+            f"scores are explained above the optimality table. Here {self.baseline} has 100: it is the "
+            "baseline, with which the other methods are compared."
         )
-        return Table("overview", "Who wins", note, columns, rows)
+        return Table("overview", "Which method wins", note, columns, rows)
 
 
-def overview(learner: str, scores: Sequence[TaskScores], baseline: str) -> Overview:
+def overview(
+    learner: str, scores: Sequence[TaskScores], cells: Mapping[tuple[str, str], Cell], ranking: Ranking
+) -> Overview:
     """The standings of all methods; `scores` are of one learner, one for each task."""
-    methods = in_order({method for task in scores for method in task.methods})
-    both = joint(scores)
-    cells = {(cell.task, cell.method): cell for task in scores for cell in optimality(task)}
-    ranks = {share: both.ranks_at(share) for share in MOMENTS}
-    bases = [normalised(task, baseline) for task in scores]
+    ranks = {share: ranking.ranks_at(share) for share in MOMENTS[:-1]} | {1.0: ranking.final_ranks}
+    bases = [task.normalised(ranking.baseline) for task in scores]
     standings = []
-    for method in methods:
-        own = [task.methods[method] for task in scores if method in task.methods]
-        at = both.methods.index(method) if method in both.methods else None
-        slowdown, never = _slowdown(scores, cells, method)
+    for method in in_order({method for task in scores for method in task.methods}):
+        on_tasks = [task.methods[method] for task in scores if method in task.methods]
+        at = ranking.methods.index(method) if method in ranking.methods else None
+        mean_ranks = {s: None if at is None else float(ranks[s][:, at].mean()) for s in MOMENTS}
+        slowdown, never_reached = _slowdown(scores, cells, method)
+        gaps = [] if at is None else [cells[task.task, method].gap_percent for task in ranking.tasks]
         standings.append(
             Standing(
                 method=method,
-                results=sum(one.final_score is not None for one in own),
-                wins=sum(method in task.winners for task in scores),
+                results=sum(own.final_score is not None for own in on_tasks),
+                wins=ranking.wins(method),
                 ties=sum(method in task.winners and len(task.winners) > 1 for task in scores),
-                reached=sum(one.seconds_to_best is not None for one in own),
-                failed=sum(one.has_failed for one in own),
-                mean_rank=None if at is None else float(ranks[1.0][:, at].mean()),
-                ranks_at={s: None if at is None else float(ranks[s][:, at].mean()) for s in MOMENTS},
-                mean_gap_percent=None
-                if at is None
-                else _mean([cells[task.task, method].gap_percent for task in both.tasks]),
+                reached=sum(own.seconds_to_best is not None for own in on_tasks),
+                failed=sum(own.has_failed for own in on_tasks),
+                mean_rank=mean_ranks[1.0],
+                ranks_at=mean_ranks,
+                mean_gap_percent=_mean(gaps),
                 slowdown=slowdown,
-                never_reached=never,
+                never_reached=never_reached,
                 mean_normalised=_mean([base.get(method) for base in bases]),
             )
         )
     # The order of methods that are equal in both is that of all tables, and no claim.
-    standings.sort(key=lambda one: (one.mean_rank or math.inf, -one.wins))
-    ranked = both.tasks or scores
+    standings.sort(key=lambda standing: (standing.mean_rank or math.inf, -standing.wins))
+    ranked = ranking.tasks or scores
     return Overview(
         learner=learner,
         tasks=len(scores),
-        ranked=len(both.tasks),
-        baseline=baseline,
+        ranked=len(ranking.tasks),
+        baseline=ranking.baseline,
         standings=standings,
         compared=sum(len(task.compared) > 1 for task in scores),
         folds=min((task.n_folds for task in ranked), default=0),
         over=_over(ranked),
         score_is=in_words(sorted({task.score_is for task in ranked})) if ranked else "",
-        tested=sum(task.by_test for task in both.tasks),
+        tested=sum(task.by_test for task in ranking.tasks),
         clock=scores[0].clock if scores else "wall",
-        lead=lead(ranks[1.0], both.scores(), both.methods, baseline) if both.tasks else None,
+        lead=ranking.tests.lead,
         seen=[_seen(task) for task in scores],
-        left_out=left_out(scores, both),
+        left_out=[*_left_out_runs(scores), *_left_out_ranks(scores, ranking), *_failures(scores)],
     )
 
 
@@ -317,18 +250,20 @@ def _over(tasks: Sequence[TaskScores]) -> str:
 
 
 def _seen(task: TaskScores) -> str:
-    """What the runs of one task show."""
+    """The result on one task."""
     metric = task.metric_name
     if not task.leaders:
         return f"On {task.task} no method has a result."
     best = task.methods[task.leaders[0]]
-    score = task.native(min(one.final_loss for one in task.methods.values() if one.final_loss is not None))
-    kind = "test" if task.by_test else "validation"
+    losses = [method.final_loss for method in task.methods.values() if method.final_loss is not None]
+    score, kind = task.native(min(losses)), "test" if task.by_test else "validation"
     if not task.beats_constant:
-        return f"On {task.task} nobody beats the constant predictor: the best {kind} {metric} is {score:.4f}."
+        return (
+            f"On {task.task} no method beats the constant predictor: the best {kind} {metric} is {score:.4f}."
+        )
     time = f"{task.best_seconds:.2g}" if (task.best_seconds or 0.0) < 10 else f"{task.best_seconds:.0f}"
     if len(task.compared) < 2:
-        return f"On {task.task} {best.method} alone is compared, with a {kind} {metric} of {score:.4f}."
+        return f"On {task.task} only {best.method} is compared, with a {kind} {metric} of {score:.4f}."
     if len(task.leaders) > 1:
         return (
             f"On {task.task} {in_words(task.leaders)} tie for the best {kind} {metric}, {score:.4f}, after "
@@ -345,17 +280,16 @@ def _slowdown(
     None if it does on less than half of the tasks: a factor that is mostly made of budgets would read as
     "nearly as fast".
     """
-    ratios, never = [], 0
+    ratios, never_reached = [], 0
     tasks = [task for task in scores if method in task.compared and len(task.compared) > 1]
     for task in tasks:
-        found = task.methods[method].seconds_to_best
-        never += found is None
+        never_reached += task.methods[method].seconds_to_best is None
         if task.best_seconds is not None and task.best_seconds >= LEAST_SECONDS:
             ratio = cells[task.task, method].cost_ratio
             ratios.append(task.budget_seconds / task.best_seconds if ratio is None else ratio)
-    if not ratios or 2 * never > len(tasks):
-        return None, never
-    return math.exp(fmean(map(math.log, ratios))), never
+    if not ratios or 2 * never_reached > len(tasks):
+        return None, never_reached
+    return math.exp(fmean(map(math.log, ratios))), never_reached
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -365,3 +299,64 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
+
+
+# --- what is not compared, or counts as failed: a line for each reason ----------------------------
+
+
+def _left_out_runs(scores: Sequence[TaskScores]) -> list[str]:
+    lines = []
+    n_runs = sum(method.runs for task in scores for method in task.methods.values())
+    n_compared = sum(len(task.shared) * len(task.compared) for task in scores if len(task.compared) > 1)
+    if n_compared < n_runs and any(len(task.methods) > 1 for task in scores):
+        lines.append(
+            f"{n_compared} of {plural(n_runs, 'run')} are compared: those on folds and seeds that all "
+            "compared methods of the task have"
+        )
+    apart = [task.task for task in scores if len(task.methods) > 1 and len(task.compared) < 2]
+    if apart:
+        lines.append(f"nothing is compared where no fold and seed has enough methods: {some(apart)}")
+    short = [
+        f"{method.method} on {task.task} ({method.runs} of {max(own.runs for own in task.methods.values())})"
+        for task in scores
+        for method in task.methods.values()
+        if not method.is_compared and len(task.compared) > 1
+    ]
+    if short:
+        lines.append(f"left out, as they share too few runs with the other methods: {some(short)}")
+    return lines
+
+
+def _left_out_ranks(scores: Sequence[TaskScores], ranking: Ranking) -> list[str]:
+    if not ranking.tasks or (not ranking.left_out and len(ranking.tasks) == len(scores)):
+        return []
+    n_methods = len(ranking.methods) + len(ranking.left_out)
+    names = f" (without {in_words(ranking.left_out)})" if ranking.left_out else ""
+    missing = [task.task for task in scores if task not in ranking.tasks]
+    where = f" (without {some(missing)})" if missing else ""
+    return [
+        f"ranks are over {len(ranking.methods)} of {plural(n_methods, 'method')}{names} and "
+        f"{len(ranking.tasks)} of {plural(len(scores), 'task')}{where}"
+    ]
+
+
+def _failures(scores: Sequence[TaskScores]) -> list[str]:
+    lines = []
+    pairs = [(task, method) for task in scores for method in task.methods.values()]
+    failed = [f"{method.method} on {task.task}" for task, method in pairs if method.has_failed]
+    if failed:
+        lines.append(f"no run has a result, so it ranks last there: {some(failed)}")
+    imputed = [
+        f"{method.method} on {task.task} ({method.imputed} of {len(task.shared)})"
+        for task, method in pairs
+        if method.imputed
+    ]
+    if imputed:
+        lines.append(
+            "runs without a result count as the constant predictor or the worst other method, whichever is "
+            "worse: " + some(imputed)
+        )
+    useless = [task.task for task in scores if task.leaders and not task.beats_constant]
+    if useless:
+        lines.append(f"no method beats the constant predictor, so none wins: {some(useless)}")
+    return lines

@@ -1,4 +1,4 @@
-"""The paper's printed optimality tables, and whether ours put the methods in the same order.
+"""Published results beside ours: the paper's optimality tables, scores of others, and the study of K.
 
 The numbers of the tables ship with the package: `paper_xgboost.csv` (one hour, ten folds) and `paper_dnn.csv`
 (two hours, five folds). A cell is behind another if its score ends further below the best, or if both reach
@@ -14,22 +14,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
 from statistics import median
+from typing import Any
 
 from cfo_bench.errors import TraceError
 from cfo_bench.metrics import METRICS
-from cfo_bench.report.numbers.running_time import Cell
-from cfo_bench.report.numbers.scores import TaskScores
+from cfo_bench.report.numbers.scores import Cell, TaskScores
 from cfo_bench.report.reading.references import SCALED, Reference
 from cfo_bench.results.run import Run
-
-# --- paper tables ----------------------------------------------------------------------------------
-
 
 # Seconds that the paper gave a run, by learner.
 BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}
 
-# Whose table is compared with what was recorded of another learner: the same kind of model, in a space and
-# with a metric of its own.
+# Recorded learners, and the learner of the paper that they are compared with: the same kind of model, with
+# another space and metric.
 _RECORDED = {"yahpo:rbv2_xgboost": "xgboost", "hpobench-mlp": "dnn"}
 
 # Other names of the paper's tasks, in the form of `key`.
@@ -71,10 +68,10 @@ def key(task: str) -> str:
     return _ALIASES.get(bare, bare)
 
 
-def order(one: Cell, other: Cell) -> int:
-    """1 if `one` is behind `other`, -1 if it is ahead, 0 if the cells don't differ."""
-    mine, theirs = _place(one), _place(other)
-    return (mine > theirs) - (mine < theirs)
+def order(cell: Cell, other: Cell) -> int:
+    """1 if `cell` is behind `other`, -1 if it is ahead, 0 if they don't differ."""
+    place, other_place = _place(cell), _place(other)
+    return (place > other_place) - (place < other_place)
 
 
 def _place(cell: Cell) -> tuple[float, float]:
@@ -93,14 +90,13 @@ def _cell(row: Mapping[str, str]) -> Cell:
     return Cell(row["task"], row["method"], row["outcome"], score, seconds, ratio, gap)
 
 
-# --- comparable references -------------------------------------------------------------------------
-# Which published scores can be compared with ours, and where they lie in the metric of our task.
+# --- published scores of others -------------------------------------------------------------------
 
 
 # What a scaled score of 1 must be for the paper's scaled scores to mean the same as ours.
 _FOREST_SCALE = "tuned random forest"
 
-# Names of tasks that are so much alike (1: the same) may be one task with a mistake in its name.
+# Names of tasks with this similarity (1: the same) may be one task with a mistake in its name.
 _ALIKE = 0.85
 
 
@@ -125,70 +121,69 @@ def placed(references: Sequence[Reference], task: TaskScores) -> list[PlacedRefe
     Different names of one task are the same, such as `bank` and `bank_marketing`. A reference of another
     learner is not taken.
     """
-    found = [_placed(one, task) for one in references if _is_of(one, task)]
     to_loss = METRICS[task.metric].to_loss
-    return sorted(
-        found,
-        key=lambda one: (
-            *(one.score is None, one.is_converted, to_loss(one.score or 0.0), one.reference.label),
-        ),
-    )
+
+    def order_key(placed: PlacedReference) -> tuple[Any, ...]:
+        loss = to_loss(placed.score or 0.0)
+        return placed.score is None, placed.is_converted, loss, placed.reference.label
+
+    of_task = [_placed(reference, task) for reference in references if _is_of(reference, task)]
+    return sorted(of_task, key=order_key)
 
 
-def _is_of(one: Reference, task: TaskScores) -> bool:
-    return key(one.task) == key(task.task) and one.learner in ("", task.learner)
+def _is_of(reference: Reference, task: TaskScores) -> bool:
+    return key(reference.task) == key(task.task) and reference.learner in ("", task.learner)
 
 
-def _placed(one: Reference, task: TaskScores) -> PlacedReference:
-    score, note, is_converted = None, f"its metric is {one.metric}, ours {task.metric}", False
-    if one.metric == task.metric:
-        score, note = one.score, ""
-    elif one.metric == SCALED and task.problem != "regression":
+def _placed(reference: Reference, task: TaskScores) -> PlacedReference:
+    score, note, is_converted = None, f"its metric is {reference.metric}, ours {task.metric}", False
+    if reference.metric == task.metric:
+        score, note = reference.score, ""
+    elif reference.metric == SCALED and task.problem != "regression":
         is_converted = task.scale.by == _FOREST_SCALE
-        score = METRICS[task.metric].to_score(task.scale.loss(one.score)) if is_converted else None
+        score = METRICS[task.metric].to_score(task.scale.loss(reference.score)) if is_converted else None
         note = (
             "converted from a scaled score by our own constant and forest"
             if is_converted
             else "a scaled score, and our tuned-rf has no result on all folds, or does not beat the constant "
             "predictor"
         )
-    return PlacedReference(one, score, "; ".join(filter(None, (one.folds, note))), is_converted)
+    return PlacedReference(reference, score, "; ".join(filter(None, (reference.folds, note))), is_converted)
 
 
 def misspelt(references: Sequence[Reference], tasks: Sequence[TaskScores]) -> list[tuple[str, str]]:
     """Tasks of references that are none of ours, each with that of ours that may be meant."""
     ours = {key(task.task): task.task for task in tasks}
-    found = {}
-    for name in dict.fromkeys(one.task for one in references):
+    meant = {}
+    for name in dict.fromkeys(reference.task for reference in references):
         near = get_close_matches(key(name), ours, n=1, cutoff=_ALIKE) if key(name) not in ours else []
         # `house_8L` and `house_16H` are two tasks, and no mistake.
         if near and _digits(key(name)) == _digits(near[0]):
-            found[name] = ours[near[0]]
-    return list(found.items())
+            meant[name] = ours[near[0]]
+    return list(meant.items())
 
 
 def _digits(name: str) -> list[str]:
     return re.findall(r"\d", name)
 
 
-# --- knn study -------------------------------------------------------------------------------------
-# What a study of the number of neighbours K says of the paper's Condition 2.
+# --- the study of K, the number of neighbours -----------------------------------------------------
 #
-# The condition says that near an optimum, where the cost is above the optimum's, the loss does not decrease
+# The paper's Condition 2: near an optimum, where the cost is above the optimum's, the loss does not decrease
 # while the cost increases.
 
 
-# From this rank correlation of loss and seconds on, the text says that they rise together.
+# From this rank correlation of loss and seconds on, the text states that they rise together.
 MODERATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a study says of Condition 2.
+    """The findings of a study about Condition 2.
 
     `rises_from` is the smallest K, from `best_k` on, after which the loss never decreases; None if it
     decreases up to the end. The loss is smoothed for this, by the median of five neighbours.
-    `rank_correlation` is Spearman's, of loss and seconds from `rises_from` on. It says little on a busy
+    `rank_correlation` is Spearman's, of loss and seconds from `rises_from` on. It means little on a busy
     machine.
     """
 
@@ -210,20 +205,20 @@ class Findings:
         rises = f"{lowest}; from K = {self.rises_from} on it rises"
         if self.rank_correlation is None:
             return rises
-        together = "with the cost" if self.rank_correlation > MODERATE else "while the cost goes its own way"
-        return f"{rises} {together} (rank correlation {self.rank_correlation:.2f})"
+        together = " with the cost" if self.rank_correlation > MODERATE else ", but not with the cost"
+        return f"{rises}{together} (rank correlation {self.rank_correlation:.2f})"
 
 
 def points(run: Run) -> list[tuple[int, float, float]]:
     """(K, loss, cost) of the trials that have a loss, by K; the cost is the paper's, fit and validation."""
-    found = sorted(
+    measured = sorted(
         (int(trial.config["k"] or 0), trial.loss, trial.fit_seconds + trial.validate_seconds)
         for trial in run.trials
         if trial.loss is not None
     )
-    if not found:
-        raise TraceError("no trial of the study has a loss: its trace says why; use --force to run it again")
-    return found
+    if not measured:
+        raise TraceError("no trial of the study has a loss: see its trace; use --force to run it again")
+    return measured
 
 
 def findings(run: Run) -> Findings:

@@ -1,9 +1,9 @@
 """Speed-ups: how many times faster the baseline reaches a target than another method.
 
 The time to a target is an expected running time. Over the runs of a task, it is all the seconds spent until
-the target, divided by the number of runs that reached the target: the time one would wait if runs were
-repeated until one succeeds. A run that never reached it is charged its budget, even if it ended sooner: the
-time that was left would not have brought it there.
+the target, divided by the number of runs that reached it: the expected wait if runs were repeated until one
+succeeds. A run that never reached it is charged its budget, even if it ended sooner: in the remaining time it
+would not have reached it either.
 """
 
 from __future__ import annotations
@@ -15,88 +15,13 @@ import numpy as np
 
 from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import LEAST_SECONDS, MethodScores, TaskScores
+from cfo_bench.report.numbers.scores import LEAST_SECONDS, TaskScores
 from cfo_bench.results.best_so_far import reaching_loss
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import Run
 
-# --- optimality cells ------------------------------------------------------------------------------
-# The optimality table of a task as in the paper, and scores in percent of the baseline's.
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell of the optimality table, as numbers and as the paper prints it."""
-
-    task: str
-    method: str
-    outcome: str  # best, slower, worse, missing (no result) or left out
-    score: float | None  # scaled; of the best, the task's best score, which a method that ties may miss a bit
-    seconds: float | None
-    cost_ratio: float | None  # its time to the best score over the least; None if that is too short
-    gap_percent: float | None  # how far it ends below the best score; None if that is 0
-
-    @property
-    def text(self) -> str:
-        if self.outcome == "best":
-            return f"**{self.score:.4f} ({_seconds(self.seconds or 0.0)}s)**"
-        if self.outcome == "slower":
-            return "slower" if self.cost_ratio is None else f"×{self.cost_ratio:.1f}"
-        if self.outcome == "missing":
-            return "no result"
-        if self.outcome == "left out":
-            return "left out"
-        return "worse" if self.gap_percent is None else f"-{self.gap_percent:.1f}%"
-
-
-def _seconds(value: float) -> str:
-    """Whole seconds, as in the paper; two digits for less than ten seconds."""
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
-
-
-def optimality(scores: TaskScores) -> list[Cell]:
-    """best: reaches the best score first, or ties; slower: reaches it later; worse: does not reach it."""
-    return [_cell(scores, found) for found in scores.methods.values()]
-
-
-def _cell(scores: TaskScores, found: MethodScores) -> Cell:
-    seconds, least = found.seconds_to_best, scores.best_seconds
-    outcome, ratio, gap = "worse", None, None
-    if not found.is_compared:
-        outcome = "left out"
-    elif found.method in scores.leaders:
-        outcome, ratio, gap = "best", 1.0, 0.0
-    elif seconds is not None:
-        outcome, gap = "slower", 0.0
-        ratio = seconds / least if least and least >= LEAST_SECONDS else None
-    else:
-        outcome = "missing" if found.final_score is None else "worse"
-        if found.counted_score is not None and scores.best_score:
-            gap = 100 * (scores.best_score - found.counted_score) / abs(scores.best_score)
-    score = scores.best_score if outcome == "best" else found.final_score
-    return Cell(scores.task, found.method, outcome, score, seconds, ratio, gap)
-
-
-def normalised(scores: TaskScores, baseline: str) -> dict[str, float]:
-    """100 × scaled score / the baseline's, for every method that is compared.
-
-    Empty if the baseline's score is not above 0: then the ratio means nothing.
-    """
-    base = scores.methods.get(baseline)
-    if base is None or base.final_score is None or base.final_score <= 0:
-        return {}
-    return {
-        method: 100 * found.counted_score / base.final_score
-        for method, found in scores.methods.items()
-        if found.counted_score is not None
-    }
-
-
-# --- running time ----------------------------------------------------------------------------------
-
-
-# Targets: the other method's own final loss, or what equals it within 0.05 %; and shares of the way from the
-# loss at the start to the best.
+# Targets: the other method's own final loss, or one that equals it within 0.05 %; and shares of the way from
+# the loss at the start to the best.
 OWN_FINAL = "its own final loss"
 FRACTIONS = (0.5, 0.9, 0.99)
 TARGETS = (OWN_FINAL, *(f"{fraction:.0%} of the way" for fraction in FRACTIONS))
@@ -151,7 +76,7 @@ class Summary:
 
 def factors(results: LearnerResults) -> list[Factor]:
     """One factor for each task that the baseline has, each other method and each target."""
-    found = []
+    all_factors = []
     for task in results.scores:
         runs = {
             method: results.compared[task.task, method]
@@ -163,26 +88,26 @@ def factors(results: LearnerResults) -> list[Factor]:
             continue
         ways = _ways(results, [base, *runs.values()])
         worst = [
-            max(_final(results, one, one.constant_loss) for one in same)
+            max(_final(results, run, run.constant_loss) for run in same)
             for same in zip(base, *runs.values(), strict=True)
         ]
         on_the_way = [[start - share * (start - best) for start, best in ways] for share in FRACTIONS]
         base_on_the_way = [_running_time(results, base, losses) for losses in on_the_way]
-        for method, own in runs.items():
+        for method, of_method in runs.items():
             # A run without a result counts as the worst of all, or the constant if that is worse.
             own_final = [
                 reaching_loss(
-                    _final(results, one, max(last, one.constant_loss)),
-                    _zero_loss(task, one.constant_loss),
+                    _final(results, run, max(last, run.constant_loss)),
+                    _zero_loss(task, run.constant_loss),
                 )
-                for one, last in zip(own, worst, strict=True)
+                for run, last in zip(of_method, worst, strict=True)
             ]
             goals = [own_final, *on_the_way]
             base_times = [_running_time(results, base, own_final), *base_on_the_way]
             for target, losses, base_time in zip(TARGETS, goals, base_times, strict=True):
-                time = _running_time(results, own, losses)
-                found.append(_factor(task.task, method, target, time, base_time))
-    return found
+                time = _running_time(results, of_method, losses)
+                all_factors.append(_factor(task.task, method, target, time, base_time))
+    return all_factors
 
 
 def _zero_loss(task: TaskScores, constant_loss: float) -> float:
@@ -190,11 +115,11 @@ def _zero_loss(task: TaskScores, constant_loss: float) -> float:
     return task.scale.zero_loss if task.problem == Problem.REGRESSION else constant_loss
 
 
-def summaries(found: Sequence[Factor]) -> list[Summary]:
+def summaries(all_factors: Sequence[Factor]) -> list[Summary]:
     """One for each method and target, in the order of the factors."""
     groups: dict[tuple[str, str], list[Factor]] = {}
-    for one in found:
-        groups.setdefault((one.method, one.target), []).append(one)
+    for factor in all_factors:
+        groups.setdefault((factor.method, factor.target), []).append(factor)
     return [_summary(method, target, group) for (method, target), group in groups.items()]
 
 
@@ -202,33 +127,31 @@ def _ways(results: LearnerResults, runs: Sequence[Sequence[Run]]) -> list[tuple[
     """For each run (fold and seed) of the task, the loss at the start and the best of all methods."""
     ways = []
     for same in zip(*runs, strict=True):
-        steps = [found for one in same if (found := results.incumbents(one)).seconds]
+        scored = [incumbents for run in same if (incumbents := results.incumbents(run)).seconds]
         constant = same[0].constant_loss
-        start = max((found.losses[0] for found in steps), default=constant)
-        best = min((found.losses[-1] for found in steps), default=constant)
+        start = max((incumbents.losses[0] for incumbents in scored), default=constant)
+        best = min((incumbents.losses[-1] for incumbents in scored), default=constant)
         ways.append((start, best))
     return ways
 
 
-def _final(results: LearnerResults, one: Run, otherwise: float) -> float:
+def _final(results: LearnerResults, run: Run, otherwise: float) -> float:
     """The final loss of a run, `otherwise` if it has no result."""
-    losses = results.incumbents(one).losses
+    losses = results.incumbents(run).losses
     return losses[-1] if losses else otherwise
 
 
 def _running_time(results: LearnerResults, runs: Sequence[Run], goals: Sequence[float]) -> RunningTime:
-    times = [_time_to(results.incumbents(one), goal) for one, goal in zip(runs, goals, strict=True)]
-    spent = sum(one.budget_seconds if time is None else time for one, time in zip(runs, times, strict=True))
+    times = [_time_to(results.incumbents(run), goal) for run, goal in zip(runs, goals, strict=True)]
+    spent = sum(run.budget_seconds if time is None else time for run, time in zip(runs, times, strict=True))
     reached = sum(time is not None for time in times)
     return RunningTime(spent / max(reached, 1), reached, len(runs))
 
 
-def _time_to(steps: Incumbents, loss: float) -> float | None:
+def _time_to(incumbents: Incumbents, target: float) -> float | None:
     """When a run first had this loss or a lower one. On the test part a loss may rise again."""
-    for second, own in zip(steps.seconds, steps.losses, strict=True):
-        if own <= loss:
-            return second
-    return None
+    pairs = zip(incumbents.seconds, incumbents.losses, strict=True)
+    return next((second for second, loss in pairs if loss <= target), None)
 
 
 def _factor(task: str, method: str, target: str, time: RunningTime, base: RunningTime) -> Factor:
@@ -241,22 +164,22 @@ def _factor(task: str, method: str, target: str, time: RunningTime, base: Runnin
 
 
 def _summary(method: str, target: str, group: Sequence[Factor]) -> Summary:
-    logs = np.log([one.factor for one in group if one.factor is not None])
+    logs = np.log([factor.factor for factor in group if factor.factor is not None])
     n = len(logs)
     low = high = None
     if n >= FEWEST_FOR_INTERVAL:
         rng = np.random.default_rng(n)
         means = logs[rng.integers(n, size=(RESAMPLES, n))].mean(axis=1)
         low, high = (float(np.exp(q)) for q in np.quantile(means, (0.025, 0.975)))
-    who = [one.who for one in group]
+    who = [factor.who for factor in group]
     return Summary(
-        method,
-        target,
-        n,
-        float(np.exp(logs.mean())) if n else None,
-        low,
-        high,
-        who.count(ONLY_BASELINE),
-        who.count(ONLY_METHOD),
-        who.count(NEITHER),
+        method=method,
+        target=target,
+        tasks=n,
+        factor=float(np.exp(logs.mean())) if n else None,
+        low=low,
+        high=high,
+        only_baseline=who.count(ONLY_BASELINE),
+        only_method=who.count(ONLY_METHOD),
+        neither=who.count(NEITHER),
     )

@@ -1,4 +1,14 @@
-"""The scores of every method on a task, as records: what tables and figures read."""
+"""The scores of every method on a task: which reaches the best score first, which tie, how far others are.
+
+The score of people is the task's metric. To compare tasks, a loss L is also scaled as in the paper: to
+(L_constant - L) / (L_constant - L_forest) in classification, so that 0 is the constant predictor and 1 the
+tuned random forest, each the mean over the same folds; if the forest was not run, to
+(L_constant - L) / L_constant. In regression the scaled score is r2.
+
+Means are over folds, after a mean over the seeds of each fold, of the runs that all compared methods have.
+With `validation: holdout`, the loss is that of the incumbent on the test part; otherwise it is the validation
+loss, by which the incumbent was also selected.
+"""
 
 from __future__ import annotations
 
@@ -18,173 +28,25 @@ from cfo_bench.results.best_so_far import best_by_fold, imputed, reached_at, rea
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import CONSTANT, FOREST, LARGEST_LOSS, NOT_COMPARED, Run
 
-# --- joint -----------------------------------------------------------------------------------------
-# Which methods are compared together, where not all of them were run on everything.
-
-
-_Item = TypeVar("_Item")
-
-# Names are left out only where they share less than this part of what one of them has.
-_ENOUGH = 0.5
-
-
-def keep_most(having: Mapping[str, Collection[_Item]]) -> tuple[set[str], set[_Item]]:
-    """The names to compare, and the items that all of them have.
-
-    Where the names share half of the items or more, all names are kept: one that lacks an item costs that
-    item, and not its place. Where they share less, those are left out without which most is shared, as long
-    as that keeps more (names × items) and two names are left. Names that are as much in the way as each other
-    are left out together, so that their order decides nothing. If no two names can be compared, the one with
-    most items is left alone.
-    """
-    names = set(having)
-    kept, shared = names, _shared(having, names)
-    while len(names) > 2 and len(_shared(having, names)) < _ENOUGH * max(len(having[name]) for name in names):
-        in_the_way = {
-            name: (len(_shared(having, names - {name})), -len(having[name])) for name in sorted(names)
-        }
-        most = max(in_the_way.values())
-        names = {name for name, own in in_the_way.items() if own != most}
-        if len(names) < 2:
-            break
-        fewer = _shared(having, names)
-        if len(names) * len(fewer) > len(kept) * len(shared):
-            kept, shared = names, fewer
-    if not shared and kept:
-        alone = max(sorted(having), key=lambda name: len(having[name]))
-        return {alone}, set(having[alone])
-    return kept, shared
-
-
-def _shared(having: Mapping[str, Collection[_Item]], names: Collection[str]) -> set[_Item]:
-    first, *others = sorted(names) or [""]
-    return set(having.get(first, ())).intersection(*(having[name] for name in others))
-
-
-# --- curves ----------------------------------------------------------------------------------------
-# Mean best loss so far against seconds, with a 95 % confidence interval over folds (seeds averaged).
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """A step function: from `seconds[i]` on, the mean over folds of the best loss so far is `mean[i]`.
-
-    It starts when every fold has a first loss. The band is mean ± t·sd/√n; with one fold it is NaN.
-    """
-
-    seconds: Array
-    mean: Array
-    low: Array
-    high: Array
-    n_folds: int
-
-    def over(self, seconds: Array) -> Array:
-        """The mean at each moment; NaN before the curve starts."""
-        index = np.searchsorted(self.seconds, seconds, side="right")
-        found: Array = np.append(np.nan, self.mean)[index]
-        return found
-
-    def reached_at(self, loss: float) -> float | None:
-        """The moment from which on the mean is `loss` or lower; None if it ends higher."""
-        return reached_at(self.seconds, self.mean, loss)
-
-    def thinned(self, columns: int = 400) -> Curve:
-        """Fewer points, but the same to the eye: the last in each of `columns` strips of the log time axis.
-
-        The first and the last point stay, so that start, end and final loss are exact.
-        """
-        if len(self.seconds) <= columns or self.seconds[0] <= 0:
-            return self
-        place = np.log(self.seconds / self.seconds[0]) / np.log(self.seconds[-1] / self.seconds[0])
-        strip = np.floor(place * columns)
-        keep = np.append(strip[1:] != strip[:-1], True)
-        keep[0] = True
-        return Curve(self.seconds[keep], self.mean[keep], self.low[keep], self.high[keep], self.n_folds)
-
-
-def curve(runs: Sequence[Incumbents], folds: Sequence[int] | None = None) -> Curve | None:
-    """The curve of a method on one task; None when a run has no loss at all.
-
-    `folds` has the fold of each run. Runs of one fold, which differ in their seed, are averaged first: the
-    interval is over folds. Without `folds` every run is a fold of its own.
-    """
-    if not runs or any(not steps.seconds for steps in runs):
-        return None
-    by_fold: dict[int, list[tuple[list[float], list[float]]]] = {}
-    for fold, steps in zip(range(len(runs)) if folds is None else folds, runs, strict=True):
-        by_fold.setdefault(fold, []).append((steps.seconds, steps.losses))
-    moments, best = best_by_fold(by_fold)
-    mean = best.mean(axis=0)
-    n = len(by_fold)
-    if n > 1:
-        half = student_t_bound(n - 1) * best.std(axis=0, ddof=1) / np.sqrt(n)
-    else:
-        half = np.full(len(moments), np.nan)
-    return Curve(moments, mean, mean - half, mean + half, n)
-
-
-# --- run losses ------------------------------------------------------------------------------------
-# The losses of a run that count in a comparison.
-
-
-def all_incumbents(one: Run, full_rows_only: bool) -> Incumbents:
-    """All incumbents of a run, with their losses on the validation part."""
-    return one.digest.full_incumbents if full_rows_only else one.incumbents
-
-
-def validation_incumbents(one: Run, full_rows_only: bool, by_test: bool) -> Incumbents:
-    """The incumbents that count, with their losses on the validation part.
-
-    With `by_test`, those with a test score do.
-    """
-    steps = all_incumbents(one, full_rows_only)
-    return _bounded(steps.tested if by_test else steps)
-
-
-def counting_incumbents(one: Run, full_rows_only: bool, by_test: bool = False) -> Incumbents:
-    """The incumbents that count; with `by_test`, their losses are those on the test part."""
-    steps = validation_incumbents(one, full_rows_only, by_test)
-    if not by_test:
-        return steps
-    to_loss = METRICS[one.header.metric].to_loss
-    losses = [to_loss(score) for score in steps.test_scores if score is not None]
-    return _bounded(msgspec.structs.replace(steps, losses=losses))
-
-
-def _bounded(steps: Incumbents) -> Incumbents:
-    if max(steps.losses, default=0.0) <= LARGEST_LOSS:
-        return steps
-    return msgspec.structs.replace(steps, losses=[min(loss, LARGEST_LOSS) for loss in steps.losses])
-
-
-def is_by_test(runs: Sequence[Run], full_rows_only: bool) -> bool:
-    """Whether the runs of a task are compared by test scores: they are if they have a holdout.
-
-    Only if no incumbent at all has a test score, validation scores are compared.
-    """
-    if not any(one.spec.validation == "holdout" for one in runs):
-        return False
-    scores = [
-        score
-        for run in runs
-        if run.method not in NOT_COMPARED
-        for score in all_incumbents(run, full_rows_only).test_scores
-    ]
-    return not scores or any(score is not None for score in scores)
-
-
-# --- scores ----------------------------------------------------------------------------------------
-
-
-FoldSeed = tuple[int, int]
+# Methods that reach the best score in up to this many times the least time tie; see `_leaders`.
+TIE_FACTOR = 1.1
 
 # A shorter time can't be told from 0, so no factor is made of it.
 LEAST_SECONDS = 1e-3
 
+# A smaller loss of the constant predictor counts as 0: shares of it would overflow.
+_SMALLEST_LOSS = 1e-100
+
+# Names are left out only if they share less than this part of what one of them has.
+_ENOUGH = 0.5
+
+FoldSeed = tuple[int, int]
+_Item = TypeVar("_Item")
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreScale:
-    """Turns a loss into a score and back; `by` says what a score of 1 is."""
+    """Converts a loss to a score and back; `by` describes a score of 1."""
 
     by: str
     zero_loss: float
@@ -212,9 +74,9 @@ class MethodScores:
     final_score: float | None  # scaled
     seconds_to_best: float | None  # to the task's best score; None if it does not end with it
     imputed: int = 0  # runs without a result, which count as the worse of constant and worst other method
-    runs: int = 0  # its own
+    runs: int = 0  # of this method
     is_compared: bool = True  # False: it has so few of the task's runs that it is left out there
-    counted_score: float | None = None  # scaled; if no run has a result, what these are imputed with
+    counted_score: float | None = None  # scaled; if no run has a result, the score of the imputed losses
     seconds_to_final: float | None = None  # to its own final score
     fold_losses: tuple[float, ...] = ()  # final losses, by fold, seeds averaged
     # If scores are on the test part: final losses of the runs with a result on both parts, also by fold.
@@ -247,13 +109,13 @@ class TaskScores:
 
     @property
     def compared(self) -> list[str]:
-        """The methods that are compared, those without a result among them."""
-        return [name for name, found in self.methods.items() if found.is_compared]
+        """The methods that are compared, including those without a result."""
+        return [name for name, method in self.methods.items() if method.is_compared]
 
     @property
     def beats_constant(self) -> bool:
         """Whether any method has a lower loss than the constant predictor."""
-        losses = [found.final_loss for found in self.methods.values() if found.final_loss is not None]
+        losses = [method.final_loss for method in self.methods.values() if method.final_loss is not None]
         return min(losses, default=math.inf) < self.constant_loss
 
     @property
@@ -278,12 +140,12 @@ class TaskScores:
 
     @property
     def score_is(self) -> str:
-        """What the losses and scores are measured on, in words."""
+        """The rows that losses and scores are measured on, in words."""
         return "test score" if self.by_test else "validation score (on which trials were selected)"
 
     @property
     def seconds_label(self) -> str:
-        """What an axis of seconds is called."""
+        """The label of an axis of seconds."""
         return "virtual seconds" if self.clock == "virtual" else "wall-clock seconds"
 
     @property
@@ -296,113 +158,96 @@ class TaskScores:
         return METRICS[self.metric].to_score(loss)
 
     def estimate(self, losses: Sequence[float]) -> Estimate:
-        """The mean over folds in the task's metric; `losses` has one a fold.
+        """The mean over folds in the task's metric; `losses` has one per fold.
 
-        Its interval ends where the metric does: there is no AUC above 1.
+        Its interval ends at the bounds of the metric: there is no AUC above 1.
         """
-        found = estimate([self.native(loss) for loss in losses])
-        if found.low is None or found.high is None:
-            return found
+        score = estimate([self.native(loss) for loss in losses])
+        if score.low is None or score.high is None:
+            return score
         least, most = METRIC_BOUNDS[self.metric]
-        return replace(found, low=max(found.low, least), high=min(found.high, most))
+        return replace(score, low=max(score.low, least), high=min(score.high, most))
+
+    def normalised(self, baseline: str) -> dict[str, float]:
+        """100 × scaled score / the baseline's, for every method that is compared.
+
+        Empty if the baseline's score is not above 0: then the ratio has no meaning.
+        """
+        base = self.methods.get(baseline)
+        if base is None or base.final_score is None or base.final_score <= 0:
+            return {}
+        return {
+            name: 100 * method.counted_score / base.final_score
+            for name, method in self.methods.items()
+            if method.counted_score is not None
+        }
 
 
 def over_folds(runs: Sequence[FoldSeed]) -> str:
     """Such as `3 folds (5 seeds averaged)`."""
-    folds = len({fold for fold, _ in runs})
-    seeds = max((sum(fold == one for one, _ in runs) for fold, _ in runs), default=0)
-    text = f"{folds} fold{'s' * (folds != 1)}"
-    return f"{text} ({seeds} seeds averaged)" if seeds > 1 else text
+    folds = [fold for fold, _ in runs]
+    n_folds, n_seeds = len(set(folds)), max(map(folds.count, set(folds)), default=0)
+    text = f"{n_folds} fold{'s' * (n_folds != 1)}"
+    return f"{text} ({n_seeds} seeds averaged)" if n_seeds > 1 else text
 
 
-# --- scoring ---------------------------------------------------------------------------------------
-# Scores of every method on a task: who reaches the best score first, who ties, how far the others are off.
-#
-# The score of people is the task's metric. To compare tasks, a loss L is also scaled as in the paper: to
-# (L_constant - L) / (L_constant - L_forest) on classification, so that 0 is the constant predictor and 1 the
-# tuned random forest, each the mean over the same folds; where the forest was not run, to
-# (L_constant - L) / L_constant. On regression the scaled score is r2 as it is.
-#
-# Means are over folds, after a mean over the seeds of each fold, of the runs that all compared methods have.
-# With `validation: holdout`, the loss is that of the incumbent on the test part; else it is the validation
-# loss, by which the incumbent was also selected.
-
-
-# Methods that reach the best score in up to this many times the least time tie; see `_leaders`.
-TIE_FACTOR = 1.1
-
-# A smaller loss of the constant predictor counts as 0: shares of it would overflow.
-_SMALLEST_LOSS = 1e-100
+# --- scoring --------------------------------------------------------------------------------------
 
 
 def score_tasks(runs: Sequence[Run], full_rows_only: bool = False) -> list[TaskScores]:
     """The scores of one learner's runs, one for each task, by the task's name."""
     by_task: dict[str, list[Run]] = {}
-    for one in runs:
-        by_task.setdefault(one.task, []).append(one)
-    return [score_task(runs, full_rows_only) for _, runs in sorted(by_task.items())]
+    for run in runs:
+        by_task.setdefault(run.task, []).append(run)
+    return [score_task(on_task, full_rows_only) for _, on_task in sorted(by_task.items())]
 
 
 def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
-    """The scores of all methods on the one (learner, task) that the runs are of."""
+    """The scores of all methods; the runs are of one learner and task."""
     # The references may have had another budget.
-    first = next((one for one in runs if one.method not in NOT_COMPARED), runs[0])
+    first = next((run for run in runs if run.method not in NOT_COMPARED), runs[0])
     by_method: dict[str, list[Run]] = {}
-    for one in sorted(runs, key=lambda one: (one.method, one.fold, one.seed)):
-        by_method.setdefault(one.method, []).append(one)
-    candidates = {method: runs for method, runs in by_method.items() if method not in NOT_COMPARED}
-    kept, shared = keep_most({method: {_run(one) for one in runs} for method, runs in candidates.items()})
+    for run in sorted(runs, key=lambda run: (run.method, run.fold, run.seed)):
+        by_method.setdefault(run.method, []).append(run)
+    candidates = {method: own for method, own in by_method.items() if method not in NOT_COMPARED}
+    kept, shared = keep_most({method: {_place(run) for run in own} for method, own in candidates.items()})
     by_test = is_by_test(runs, full_rows_only)
-    found = {
+    measured = {
         method: {
-            _run(one): counting_incumbents(one, full_rows_only, by_test)
-            for one in candidates[method]
-            if _run(one) in shared
+            _place(run): counting_incumbents(run, full_rows_only, by_test)
+            for run in candidates[method]
+            if _place(run) in shared
         }
         for method in kept
     }
-    constants = {_run(one): one.constant_loss for runs in candidates.values() for one in runs}
-    stand_ins = {
-        (method, run): imputed([found[other][run] for other in kept if other != method], constants[run])
+    counted, n_imputed = _with_imputed(measured, candidates)
+    curves = {
+        method: curve(list(counted[method].values()), [fold for fold, _ in counted[method]])
         for method in kept
-        for run in shared
-        if not found[method][run].seconds
+        if any(incumbents.seconds for incumbents in measured[method].values())
     }
-    curves: dict[str, Curve | None] = dict.fromkeys(candidates)
-    whole: dict[str, dict[FoldSeed, Incumbents]] = {}
-    for method in kept:
-        whole[method] = {
-            run: steps if steps.seconds else stand_ins[method, run] for run, steps in found[method].items()
-        }
-        if any(steps.seconds for steps in found[method].values()):
-            curves[method] = curve(list(whole[method].values()), [fold for fold, _ in whole[method]])
-    scale = _scale(first, runs, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
-    constant = _constant_loss(runs, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
-    losses = {method: float(one.mean[-1]) for method, one in curves.items() if one}
-    target = min(losses.values(), default=None)
-    threshold = None if target is None else reaching_loss(target, scale.zero_loss)
+    references = _References(runs, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
+    scale = references.scale(first.header.metric)
+    losses = {method: float(own.mean[-1]) for method, own in curves.items() if own}
+    best_loss = min(losses.values(), default=None)
     methods = {}
-    for method, runs in candidates.items():
-        own = curves[method]
-        final = losses.get(method)
-        by_fold = _by_fold(whole[method]) if method in whole else ()
-        counted = fmean(by_fold) if by_fold else None
+    for method, own in candidates.items():
+        method_curve, final = curves.get(method), losses.get(method)
+        by_fold = _by_fold(counted[method]) if method in counted else ()
         methods[method] = MethodScores(
             method=method,
-            folds=tuple(sorted({one.fold for one in runs})),
-            curve=own,
+            folds=tuple(sorted({run.fold for run in own})),
+            curve=method_curve,
             final_loss=final,
             final_score=None if final is None else scale.score(final),
-            seconds_to_best=None if own is None or threshold is None else own.reached_at(threshold),
-            imputed=0 if own is None else sum((method, run) in stand_ins for run in shared),
-            runs=len(runs),
+            seconds_to_best=_seconds_to(method_curve, best_loss, scale),
+            imputed=0 if method_curve is None else n_imputed.get(method, 0),
+            runs=len(own),
             is_compared=method in kept,
-            counted_score=None if counted is None else scale.score(counted),
-            seconds_to_final=None
-            if own is None or final is None
-            else own.reached_at(reaching_loss(final, scale.zero_loss)),
-            fold_losses=() if own is None else by_fold,
-            **(_validation_and_test(runs, shared, full_rows_only) if by_test else {}),
+            counted_score=scale.score(fmean(by_fold)) if by_fold else None,
+            seconds_to_final=_seconds_to(method_curve, final, scale),
+            fold_losses=() if method_curve is None else by_fold,
+            **(_validation_and_test(own, shared, full_rows_only) if by_test else {}),
         )
     return TaskScores(
         learner=first.learner,
@@ -412,31 +257,55 @@ def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
         budget_seconds=first.budget_seconds,
         scale=scale,
         methods=methods,
-        best_score=None if target is None else scale.score(target),
-        leaders=_leaders(methods, found),
+        best_score=None if best_loss is None else scale.score(best_loss),
+        leaders=_leaders(methods, measured),
         shared=tuple(sorted(shared)),
-        constant_loss=constant,
+        constant_loss=references.constant_loss,
         clock=first.spec.clock,
         by_test=by_test,
     )
 
 
-def _run(one: Run) -> FoldSeed:
-    return one.fold, one.seed
+def _place(run: Run) -> FoldSeed:
+    return run.fold, run.seed
+
+
+def _with_imputed(
+    measured: Mapping[str, Mapping[FoldSeed, Incumbents]], candidates: Mapping[str, Sequence[Run]]
+) -> tuple[dict[str, dict[FoldSeed, Incumbents]], dict[str, int]]:
+    """The incumbents of all runs, imputed for those without a result; and the number of those, by method."""
+    constants = {_place(run): run.constant_loss for runs in candidates.values() for run in runs}
+    counted: dict[str, dict[FoldSeed, Incumbents]] = {}
+    n_imputed: dict[str, int] = {}
+    for method, runs in measured.items():
+        counted[method] = dict(runs)
+        for place, incumbents in runs.items():
+            if not incumbents.seconds:
+                others = [own[place] for other, own in measured.items() if other != method]
+                counted[method][place] = imputed(others, constants[place])
+                n_imputed[method] = n_imputed.get(method, 0) + 1
+    return counted, n_imputed
+
+
+def _seconds_to(method_curve: Curve | None, loss: float | None, scale: ScoreScale) -> float | None:
+    """When the curve reaches the score of a loss."""
+    if method_curve is None or loss is None:
+        return None
+    return method_curve.reached_at(reaching_loss(loss, scale.zero_loss))
 
 
 def _by_fold(runs: Mapping[FoldSeed, Incumbents]) -> tuple[float, ...]:
     """The final loss of each fold, the mean over its seeds."""
     return tuple(
-        fmean(steps.losses[-1] for (fold, _), steps in runs.items() if fold == one)
-        for one in sorted({fold for fold, _ in runs})
+        fmean(incumbents.losses[-1] for (fold, _), incumbents in runs.items() if fold == number)
+        for number in sorted({fold for fold, _ in runs})
     )
 
 
 def _validation_and_test(
     runs: Sequence[Run], shared: set[FoldSeed], full_rows_only: bool
 ) -> dict[str, tuple[float, ...]]:
-    """The final losses of the same incumbents on both parts, by fold, where the comparison is by test scores.
+    """The final losses of the same incumbents on both parts, by fold, if the comparison is by test scores.
 
     Runs without a result are left out of both.
     """
@@ -444,91 +313,292 @@ def _validation_and_test(
     return {
         part: _by_fold(
             {
-                _run(one): steps
-                for one in runs
-                if _run(one) in shared and (steps := steps_of(one, full_rows_only, True)).seconds
+                _place(run): incumbents
+                for run in runs
+                if _place(run) in shared and (incumbents := incumbents_of(run, full_rows_only, True)).seconds
             }
         )
-        for part, steps_of in parts.items()
+        for part, incumbents_of in parts.items()
     }
 
 
 def _leaders(
-    methods: Mapping[str, MethodScores], found: Mapping[str, Mapping[FoldSeed, Incumbents]]
+    methods: Mapping[str, MethodScores], measured: Mapping[str, Mapping[FoldSeed, Incumbents]]
 ) -> tuple[str, ...]:
     """The methods that reach the best score first. Those tie whose time to it is close to the least.
 
     Close is within TIE_FACTOR of it, or within the duration of the trial by which it was reached: which of
     two methods ends a trial sooner within that time is chance.
     """
-    times = {name: one.seconds_to_best for name, one in methods.items() if one.seconds_to_best is not None}
+    times = {
+        name: method.seconds_to_best for name, method in methods.items() if method.seconds_to_best is not None
+    }
     if not times:
         return ()
     least = min(times.values())
-    trial = max(
+    trial_seconds = max(
         (
-            steps.costs[at] + steps.overheads[at]
+            incumbents.costs[at] + incumbents.overheads[at]
             for name, time in times.items()
             if time == least
-            for steps in found[name].values()
-            for at, second in enumerate(steps.seconds)
+            for incumbents in measured[name].values()
+            for at, second in enumerate(incumbents.seconds)
             if second == least
         ),
         default=0.0,
     )
-    latest = max(TIE_FACTOR * least, least + trial)
+    latest = max(TIE_FACTOR * least, least + trial_seconds)
     return tuple(in_order(name for name, time in times.items() if time <= latest))
 
 
-def _scale(
-    first: Run,
-    runs: Sequence[Run],
-    by_method: Mapping[str, Sequence[Run]],
-    shared: set[int],
-    full_rows_only: bool,
-    by_test: bool,
-) -> ScoreScale:
-    if first.header.metric == "r2":
-        return ScoreScale("r2", 1.0, 0.0)
-    zero = _constant_loss(runs, by_method, shared, full_rows_only, by_test)
-    folds = {one.fold for one in runs if one.fold in shared or not shared}
-    forest = _final_by_fold(by_method.get(FOREST, ()), full_rows_only, by_test)
-    if set(forest) >= folds:
-        one = fmean(forest[fold] for fold in folds)
-        if one < zero:
-            return ScoreScale("tuned random forest", zero, one)
-    if zero > _SMALLEST_LOSS:
-        return ScoreScale("a loss of 0", zero, 0.0)
-    # No loss is below that of the constant predictor.
-    if zero - 1.0 < zero:
-        return ScoreScale("1 below the constant's loss", zero, zero - 1.0)
-    return ScoreScale("twice the constant's loss", zero, 2.0 * zero)
+@dataclass(frozen=True)
+class _References:
+    """The constant predictor and the tuned forest of a task, by which scores are scaled."""
+
+    runs: Sequence[Run]
+    by_method: Mapping[str, Sequence[Run]]
+    shared_folds: set[int]
+    full_rows_only: bool
+    by_test: bool
+
+    @property
+    def constant_loss(self) -> float:
+        """The mean loss of the constant predictor over the folds.
+
+        On the test part it is that of the method `constant`, if that was run on all folds: the loss in a
+        trace's header is on the validation part.
+        """
+        folds = self._constant_by_fold()
+        if self.by_test:
+            tested = self._final_by_fold(CONSTANT)
+            if set(tested) >= set(folds):
+                return fmean(tested[fold] for fold in folds)
+        return fmean(folds.values())
+
+    def scale(self, metric: str) -> ScoreScale:
+        if metric == "r2":
+            return ScoreScale("r2", 1.0, 0.0)
+        zero = self.constant_loss
+        folds = set(self._constant_by_fold())
+        forest = self._final_by_fold(FOREST)
+        if set(forest) >= folds:
+            forest_loss = fmean(forest[fold] for fold in folds)
+            if forest_loss < zero:
+                return ScoreScale("tuned random forest", zero, forest_loss)
+        if zero > _SMALLEST_LOSS:
+            return ScoreScale("a loss of 0", zero, 0.0)
+        # No loss is below that of the constant predictor.
+        if zero - 1.0 < zero:
+            return ScoreScale("1 below the constant's loss", zero, zero - 1.0)
+        return ScoreScale("twice the constant's loss", zero, 2.0 * zero)
+
+    def _constant_by_fold(self) -> dict[int, float]:
+        shared = self.shared_folds
+        return {run.fold: run.constant_loss for run in self.runs if run.fold in shared or not shared}
+
+    def _final_by_fold(self, method: str) -> dict[int, float]:
+        losses: dict[int, list[float]] = {}
+        for run in self.by_method.get(method, ()):
+            incumbents = counting_incumbents(run, self.full_rows_only, self.by_test)
+            if incumbents.losses:
+                losses.setdefault(run.fold, []).append(incumbents.losses[-1])
+        return {fold: fmean(own) for fold, own in losses.items()}
 
 
-def _constant_loss(
-    runs: Sequence[Run],
-    by_method: Mapping[str, Sequence[Run]],
-    shared: set[int],
-    full_rows_only: bool,
-    by_test: bool,
-) -> float:
-    """The mean loss of the constant predictor over the folds.
+# --- the incumbents that count --------------------------------------------------------------------
 
-    On the test part it is that of the method `constant`, if that was run on all folds: the loss in a trace's
-    header is on the validation part.
+
+def all_incumbents(run: Run, full_rows_only: bool) -> Incumbents:
+    """All incumbents of a run, with their losses on the validation part."""
+    return run.digest.full_incumbents if full_rows_only else run.incumbents
+
+
+def validation_incumbents(run: Run, full_rows_only: bool, by_test: bool) -> Incumbents:
+    """The incumbents that count, with their losses on the validation part.
+
+    With `by_test`, those with a test score count.
     """
-    folds = {one.fold: one.constant_loss for one in runs if one.fold in shared or not shared}
-    if by_test:
-        tested = _final_by_fold(by_method.get(CONSTANT, ()), full_rows_only, by_test)
-        if set(tested) >= set(folds):
-            return fmean(tested[fold] for fold in folds)
-    return fmean(folds.values())
+    incumbents = all_incumbents(run, full_rows_only)
+    return _bounded(incumbents.tested if by_test else incumbents)
 
 
-def _final_by_fold(runs: Sequence[Run], full_rows_only: bool, by_test: bool) -> dict[int, float]:
-    found: dict[int, list[float]] = {}
-    for one in runs:
-        steps = counting_incumbents(one, full_rows_only, by_test)
-        if steps.losses:
-            found.setdefault(one.fold, []).append(steps.losses[-1])
-    return {fold: fmean(losses) for fold, losses in found.items()}
+def counting_incumbents(run: Run, full_rows_only: bool, by_test: bool = False) -> Incumbents:
+    """The incumbents that count; with `by_test`, their losses are those on the test part."""
+    incumbents = validation_incumbents(run, full_rows_only, by_test)
+    if not by_test:
+        return incumbents
+    to_loss = METRICS[run.header.metric].to_loss
+    losses = [to_loss(score) for score in incumbents.test_scores if score is not None]
+    return _bounded(msgspec.structs.replace(incumbents, losses=losses))
+
+
+def _bounded(incumbents: Incumbents) -> Incumbents:
+    if max(incumbents.losses, default=0.0) <= LARGEST_LOSS:
+        return incumbents
+    losses = [min(loss, LARGEST_LOSS) for loss in incumbents.losses]
+    return msgspec.structs.replace(incumbents, losses=losses)
+
+
+def is_by_test(runs: Sequence[Run], full_rows_only: bool) -> bool:
+    """Whether the runs of a task are compared by test scores: they are if they have a holdout.
+
+    Only if no incumbent at all has a test score, validation scores are compared.
+    """
+    if not any(run.spec.validation == "holdout" for run in runs):
+        return False
+    scores = [
+        score
+        for run in runs
+        if run.method not in NOT_COMPARED
+        for score in all_incumbents(run, full_rows_only).test_scores
+    ]
+    return not scores or any(score is not None for score in scores)
+
+
+# --- curves ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A step function: from `seconds[i]` on, the mean over folds of the best loss so far is `mean[i]`.
+
+    It starts when every fold has a first loss. The band is mean ± t·sd/√n; with one fold it is NaN.
+    """
+
+    seconds: Array
+    mean: Array
+    low: Array
+    high: Array
+    n_folds: int
+
+    def over(self, seconds: Array) -> Array:
+        """The mean at each moment; NaN before the curve starts."""
+        index = np.searchsorted(self.seconds, seconds, side="right")
+        means: Array = np.append(np.nan, self.mean)[index]
+        return means
+
+    def reached_at(self, loss: float) -> float | None:
+        """The moment from which on the mean is `loss` or lower; None if it ends higher."""
+        return reached_at(self.seconds, self.mean, loss)
+
+    def thinned(self, columns: int = 400) -> Curve:
+        """Fewer points, but the same to the eye: the last in each of `columns` strips of the log time axis.
+
+        The first and the last point stay, so that start, end and final loss are exact.
+        """
+        if len(self.seconds) <= columns or self.seconds[0] <= 0:
+            return self
+        place = np.log(self.seconds / self.seconds[0]) / np.log(self.seconds[-1] / self.seconds[0])
+        strip = np.floor(place * columns)
+        keep = np.append(strip[1:] != strip[:-1], True)
+        keep[0] = True
+        return Curve(self.seconds[keep], self.mean[keep], self.low[keep], self.high[keep], self.n_folds)
+
+
+def curve(runs: Sequence[Incumbents], folds: Sequence[int] | None = None) -> Curve | None:
+    """The curve of a method on one task; None when a run has no loss at all.
+
+    `folds` has the fold of each run. Runs of one fold, which differ in their seed, are averaged first: the
+    interval is over folds. Without `folds` every run is a fold of its own.
+    """
+    if not runs or any(not incumbents.seconds for incumbents in runs):
+        return None
+    by_fold: dict[int, list[tuple[list[float], list[float]]]] = {}
+    for fold, incumbents in zip(range(len(runs)) if folds is None else folds, runs, strict=True):
+        by_fold.setdefault(fold, []).append((incumbents.seconds, incumbents.losses))
+    moments, best = best_by_fold(by_fold)
+    mean = best.mean(axis=0)
+    n = len(by_fold)
+    if n > 1:
+        half = student_t_bound(n - 1) * best.std(axis=0, ddof=1) / np.sqrt(n)
+    else:
+        half = np.full(len(moments), np.nan)
+    return Curve(moments, mean, mean - half, mean + half, n)
+
+
+# --- the cells of the optimality table ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the optimality table, as numbers and as the paper prints it."""
+
+    task: str
+    method: str
+    outcome: str  # best, slower, worse, missing (no result) or left out
+    score: float | None  # scaled; of the best, the task's best score, which a method that ties may miss a bit
+    seconds: float | None
+    cost_ratio: float | None  # its time to the best score over the least; None if that is too short
+    gap_percent: float | None  # how far it ends below the best score; None if that is 0
+
+    @property
+    def text(self) -> str:
+        if self.outcome == "best":
+            seconds = self.seconds or 0.0  # whole seconds, as in the paper, from ten seconds on
+            return f"**{self.score:.4f} ({f'{seconds:.0f}' if seconds >= 10 else f'{seconds:.2g}'}s)**"
+        if self.outcome == "slower":
+            return "slower" if self.cost_ratio is None else f"×{self.cost_ratio:.1f}"
+        if self.outcome == "missing":
+            return "no result"
+        if self.outcome == "left out":
+            return "left out"
+        return "worse" if self.gap_percent is None else f"-{self.gap_percent:.1f}%"
+
+
+def optimality(scores: TaskScores) -> list[Cell]:
+    """best: reaches the best score first, or ties; slower: reaches it later; worse: does not reach it."""
+    return [_cell(scores, method) for method in scores.methods.values()]
+
+
+def _cell(scores: TaskScores, method: MethodScores) -> Cell:
+    seconds, least = method.seconds_to_best, scores.best_seconds
+    outcome, ratio, gap = "worse", None, None
+    if not method.is_compared:
+        outcome = "left out"
+    elif method.method in scores.leaders:
+        outcome, ratio, gap = "best", 1.0, 0.0
+    elif seconds is not None:
+        outcome, gap = "slower", 0.0
+        ratio = seconds / least if least and least >= LEAST_SECONDS else None
+    else:
+        outcome = "missing" if method.final_score is None else "worse"
+        if method.counted_score is not None and scores.best_score:
+            gap = 100 * (scores.best_score - method.counted_score) / abs(scores.best_score)
+    score = scores.best_score if outcome == "best" else method.final_score
+    return Cell(scores.task, method.method, outcome, score, seconds, ratio, gap)
+
+
+# --- what is compared if not all methods were run on everything -----------------------------------
+
+
+def keep_most(having: Mapping[str, Collection[_Item]]) -> tuple[set[str], set[_Item]]:
+    """The names to compare, and the items that all of them have.
+
+    If the names share half of the items or more, all names are kept: one that lacks an item costs that
+    item, and not its place. If they share less, those are left out without which most is shared, as long
+    as that keeps more (names × items) and two names are left. Names that are as much in the way as each other
+    are left out together, so that their order decides nothing. If no two names can be compared, the one with
+    most items is left alone.
+    """
+    names = set(having)
+    kept, shared = names, _shared(having, names)
+    while len(names) > 2 and len(_shared(having, names)) < _ENOUGH * max(len(having[name]) for name in names):
+        shared_without = {
+            name: (len(_shared(having, names - {name})), -len(having[name])) for name in sorted(names)
+        }
+        most = max(shared_without.values())
+        names = {name for name, n_shared in shared_without.items() if n_shared != most}
+        if len(names) < 2:
+            break
+        fewer = _shared(having, names)
+        if len(names) * len(fewer) > len(kept) * len(shared):
+            kept, shared = names, fewer
+    if not shared and kept:
+        alone = max(sorted(having), key=lambda name: len(having[name]))
+        return {alone}, set(having[alone])
+    return kept, shared
+
+
+def _shared(having: Mapping[str, Collection[_Item]], names: Collection[str]) -> set[_Item]:
+    first, *others = sorted(names) or [""]
+    return set(having.get(first, ())).intersection(*(having[name] for name in others))

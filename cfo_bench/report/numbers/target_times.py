@@ -1,7 +1,7 @@
 """Targets of each fold, between the constant predictor's loss and the best one, and when runs reach them.
 
-The gap of a loss says how far it is from the best loss that any method has on that fold, as a share of the
-constant predictor's distance: 1 is the constant, 0 the best. Where a recording knows the least loss of all
+The gap of a loss is its distance from the best loss that any method has on that fold, as a share of the
+constant predictor's distance: 1 is the constant, 0 the best. If a recording contains the least loss of all
 configurations, that is the best.
 """
 
@@ -22,13 +22,10 @@ from cfo_bench.report.numbers.significance import FEWEST_TASKS
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import Run
 
-# --- target times ----------------------------------------------------------------------------------
-
-
 # The gaps that count as targets: from the constant's loss, 1, to 0.001, evenly on a log scale.
 GAPS = np.logspace(0, -3, 51)
 
-# A curve over time has so many points, the first at no less than this share of the budget.
+# A curve over time has this number of points, the first at no less than this share of the budget.
 _MOMENTS = 100
 _FIRST_SHARE = 1e-4
 
@@ -41,9 +38,9 @@ class Track:
     losses: Array  # infinity at first, then that of each
 
     @classmethod
-    def of(cls, steps: Incumbents, budget_seconds: float = math.inf) -> Track:
-        n = bisect_right(steps.seconds, budget_seconds)
-        seconds, losses = [*steps.seconds[:n], math.inf], [math.inf, *steps.losses[:n]]
+    def of(cls, incumbents: Incumbents, budget_seconds: float = math.inf) -> Track:
+        n = bisect_right(incumbents.seconds, budget_seconds)
+        seconds, losses = [*incumbents.seconds[:n], math.inf], [math.inf, *incumbents.losses[:n]]
         return cls(np.array(seconds), np.array(losses, dtype=float))
 
 
@@ -72,7 +69,7 @@ class TargetFolds:
 
     @property
     def is_true(self) -> bool:
-        """Whether the best losses are the least that there are, on every fold."""
+        """Whether the best losses are the least of all configurations, on every fold."""
         return all(fold.is_optimum for fold in self.folds)
 
     @property
@@ -96,7 +93,7 @@ class TargetFolds:
         return np.geomspace(min(max(min(shares), _FIRST_SHARE), 0.5), 1.0, _MOMENTS)
 
     def by_task(self, numbers: Callable[[TargetFold], Array]) -> Array:
-        """One row a task: the mean of the numbers over its folds."""
+        """One row per task: the mean of the numbers over its folds."""
         groups: dict[str, list[Array]] = {}
         for fold in self.folds:
             groups.setdefault(fold.task, []).append(numbers(fold))
@@ -112,13 +109,13 @@ def target_folds(results: LearnerResults) -> TargetFolds:
     """The folds of the joint ranking on which a method beats the constant predictor."""
     folds: list[TargetFold] = []
     useless = []
-    for task in results.joint.tasks:
+    for task in results.ranking.tasks:
         by_fold: dict[int, dict[str, list[Run]]] = {}
-        for method in results.joint.methods:
-            for one in results.compared[task.task, method]:
-                by_fold.setdefault(one.fold, {}).setdefault(method, []).append(one)
-        own = [_target_fold(results, runs) for _, runs in sorted(by_fold.items())]
-        better = [fold for fold in own if _found(fold.runs) < fold.constant_loss]
+        for method in results.ranking.methods:
+            for run in results.compared[task.task, method]:
+                by_fold.setdefault(run.fold, {}).setdefault(method, []).append(run)
+        on_task = [_target_fold(results, runs) for _, runs in sorted(by_fold.items())]
+        better = [fold for fold in on_task if _lowest_loss(fold.runs) < fold.constant_loss]
         folds += better
         if not better:
             useless.append(task.task)
@@ -128,20 +125,20 @@ def target_folds(results: LearnerResults) -> TargetFolds:
 def _target_fold(results: LearnerResults, runs: Mapping[str, Sequence[Run]]) -> TargetFold:
     first = next(iter(runs.values()))[0]
     tracks = {
-        method: [Track.of(results.incumbents(one), one.budget_seconds) for one in own]
+        method: [Track.of(results.incumbents(run), run.budget_seconds) for run in own]
         for method, own in runs.items()
     }
-    optima = {one.header.optimum for own in runs.values() for one in own}
+    optima = {run.header.optimum for own in runs.values() for run in own}
     optimum = optima.pop() if len(optima) == 1 else None
-    found = _found(tracks)
-    best = float(optimum) if optimum is not None else found if math.isfinite(found) else first.constant_loss
+    lowest = _lowest_loss(tracks)
+    best = optimum if optimum is not None else lowest if math.isfinite(lowest) else first.constant_loss
     common = first.task, first.fold, first.budget_seconds, first.constant_loss
     return TargetFold(*common, best, tracks, is_optimum=optimum is not None)
 
 
-def _found(runs: Mapping[str, Sequence[Track]]) -> float:
+def _lowest_loss(runs: Mapping[str, Sequence[Track]]) -> float:
     """The best loss that any method has; infinite if none has any."""
-    return min(float(one.losses.min()) for own in runs.values() for one in own)
+    return min(float(track.losses.min()) for own in runs.values() for track in own)
 
 
 def times_to(fold: TargetFold, run: Track, gaps: Array) -> Array:
@@ -153,7 +150,7 @@ def times_to(fold: TargetFold, run: Track, gaps: Array) -> Array:
     return times
 
 
-def reached(found: TargetFolds, method: str, moments: Array) -> Array:
+def reached(targets: TargetFolds, method: str, moments: Array) -> Array:
     """The share of all (task, fold, seed, target) that a method has reached by each moment.
 
     Every task counts the same, and so does every fold of a task.
@@ -163,11 +160,11 @@ def reached(found: TargetFolds, method: str, moments: Array) -> Array:
         times = np.sort(np.concatenate([times_to(fold, run, GAPS) for run in fold.runs[method]]))
         return np.searchsorted(times, moments, side="right") / len(times)
 
-    shares: Array = found.by_task(of_fold).mean(axis=0)
+    shares: Array = targets.by_task(of_fold).mean(axis=0)
     return shares
 
 
-# --- profiles --------------------------------------------------------------------------------------
+# --- profiles -------------------------------------------------------------------------------------
 # Performance profiles (Dolan and Moré 2002): how often is a method within a factor of the fastest one?
 #
 # A problem is a fold of a task with a target. The time of a method is the expected one over its seeds: the
@@ -186,38 +183,37 @@ _HIGHEST_FACTOR = 1000.0
 
 
 def ratios(fold: TargetFold, gap: float) -> dict[str, float]:
-    """Each method's time over the least of all on one fold; infinite where it never gets there."""
+    """Each method's time over the least of all on one fold; infinite where it never reaches the target."""
     times = {}
     for method, runs in fold.runs.items():
         spent = np.array([times_to(fold, run, np.array([gap]))[0] for run in runs])
-        there = np.isfinite(spent)
-        expected = np.where(there, spent, 1.0).sum() / there.sum() if there.any() else np.inf
+        is_reached = np.isfinite(spent)
+        expected = np.where(is_reached, spent, 1.0).sum() / is_reached.sum() if is_reached.any() else np.inf
         times[method] = max(float(expected), LEAST_SHARE)
     least = min(times.values())
-    found = {method: time / least for method, time in times.items()}
-    return {method: 1.0 if ratio <= TIE_FACTOR else ratio for method, ratio in found.items()}
+    factors = {method: time / least for method, time in times.items()}
+    return {method: 1.0 if factor <= TIE_FACTOR else factor for method, factor in factors.items()}
 
 
-def profiles(found: TargetFolds, gap: float) -> tuple[Array, dict[str, Array]]:
+def profiles(targets: TargetFolds, gap: float) -> tuple[Array, dict[str, Array]]:
     """Factors, and for each method the share of problems on which it is within each factor of the fastest.
 
     Every task counts the same, and so does every fold of a task.
     """
-    methods = list(found.folds[0].runs)
-
+    methods = list(targets.folds[0].runs)
     folds = {}
-    for fold in found.folds:
-        own = ratios(fold, gap)
-        folds[fold.task, fold.fold] = np.array([own[method] for method in methods])
+    for fold in targets.folds:
+        by_method = ratios(fold, gap)
+        folds[fold.task, fold.fold] = np.array([by_method[method] for method in methods])
     factors_of_all = np.array(list(folds.values()))
     top = np.max(factors_of_all, where=np.isfinite(factors_of_all), initial=2.0)
     # Some room to the right of the last step.
     factors = np.geomspace(1.0, min(1.2 * float(top), _HIGHEST_FACTOR), _FACTORS)
-    shares = found.by_task(lambda fold: folds[fold.task, fold.fold][:, None] <= factors).mean(axis=0)
+    shares = targets.by_task(lambda fold: folds[fold.task, fold.fold][:, None] <= factors).mean(axis=0)
     return factors, dict(zip(methods, shares, strict=True))
 
 
-# --- regret ----------------------------------------------------------------------------------------
+# --- regret ---------------------------------------------------------------------------------------
 # Normalised regret: the mean gap at each moment, where 1 is the constant predictor and 0 the best loss.
 
 
@@ -229,7 +225,7 @@ class Regret:
     """A method's mean regret over tasks at each moment.
 
     `low` and `high` bound a 95 % bootstrap interval over tasks. They are None if there are fewer than
-    FEWEST_TASKS tasks: resampling so few gives an interval that is too narrow.
+    FEWEST_TASKS tasks: resampling fewer gives an interval that is too narrow.
     """
 
     mean: Array
@@ -237,12 +233,12 @@ class Regret:
     high: Array | None
 
 
-def regret(found: TargetFolds, method: str, moments: Array) -> Regret:
+def regret(targets: TargetFolds, method: str, moments: Array) -> Regret:
     def of_fold(fold: TargetFold) -> Array:
         runs: Array = np.mean([gaps_at(fold, run, moments) for run in fold.runs[method]], axis=0)
         return runs
 
-    tasks = found.by_task(of_fold)
+    tasks = targets.by_task(of_fold)
     mean = tasks.mean(axis=0)
     if len(tasks) < FEWEST_TASKS:
         return Regret(mean, None, None)

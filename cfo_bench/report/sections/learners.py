@@ -7,19 +7,14 @@ from statistics import fmean, stdev
 
 from cfo_bench.metrics import METRIC_NAMES
 from cfo_bench.report.contents import CellValue, Section, Table, some
-from cfo_bench.report.numbers.learner_results import (
-    LearnerResults,
-    SideBySide,
-    TaskOfLearners,
-    by_task,
-    pairs,
-)
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paired import SideBySide, TaskOfLearners, learner_pairs, learners_by_task
 from cfo_bench.report.sections.notes import measured_on
 
 
 def section(everyone: Sequence[LearnerResults]) -> Section | None:
     """None if no two learners were tuned by one method on one task under the same conditions."""
-    both = by_task(everyone)
+    both = learners_by_task(everyone)
     found = both.tasks
     if not found and not both.short:
         return None
@@ -40,7 +35,7 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
             *(one.method, one.one, one.other, one.better, one.worse, one.equal),
             *(one.p, one.p_holm, one.least_p_holm, one.verdict),
         ]
-        for one in pairs(found)
+        for one in learner_pairs(found)
     ]
     tables = (
         Table(

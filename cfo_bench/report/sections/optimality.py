@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.running_time import optimality
 from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.sections.notes import STAR, measured_on, part
 from cfo_bench.results.best_so_far import REACHES
 
 
 def section(results: LearnerResults) -> Section:
-    cells = {(cell.task, cell.method): cell for task in results.scores for cell in optimality(task)}
+    cells = results.cells
     printed: list[list[CellValue]] = []
     numbers: list[list[CellValue]] = []
     for task in results.scores:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.running_time import normalised
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
     BOX_COLUMNS,
@@ -106,7 +105,7 @@ def section(results: LearnerResults) -> Section:
 def _cells(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for number, task in enumerate(results.scores, start=1):
-        base = normalised(task, results.baseline)
+        base = task.normalised(results.baseline)
         rows += [
             [number, task.task, method, base.get(method), found.seconds_to_best, task.budget_seconds]
             for method in results.methods

@@ -8,7 +8,7 @@ from cfo_bench.report.contents import CellValue, Section, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import BUDGETS, in_the_paper, key, order, printed
-from cfo_bench.report.numbers.running_time import Cell, optimality
+from cfo_bench.report.numbers.scores import Cell
 
 _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
@@ -18,10 +18,9 @@ def section(results: LearnerResults) -> Section | None:
     learner = in_the_paper(results.learner)
     theirs = printed(learner)
     named = _paper_names(results)
-    ours = {(cell.task, cell.method): cell for task in results.scores for cell in optimality(task)}
     both = {
         (task, method): (theirs[key(named[task]), method], cell)
-        for (task, method), cell in ours.items()
+        for (task, method), cell in results.cells.items()
         if (key(named[task]), method) in theirs and cell.outcome not in ("missing", "left out")
     }
     if not both:

@@ -12,18 +12,14 @@ from cfo_bench.metrics import Array
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, plural
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.ranking import Joint
+from cfo_bench.report.numbers.ranking import Ranking
 from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
     Pair,
-    against,
     cliques,
     critical_difference,
-    friedman,
-    least_p,
-    pairwise,
 )
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import draw_lines, ends_in_words
@@ -37,7 +33,7 @@ _RANKS = LinePlot("share", "mean_rank", "share of the budget", "mean rank (1 is 
 
 
 def section(results: LearnerResults) -> Section:
-    both = results.joint
+    both = results.ranking
     methods, tasks = both.methods, both.tasks
     warnings = []
     if both.left_out and tasks:
@@ -69,8 +65,7 @@ def section(results: LearnerResults) -> Section:
     if imputed:
         warnings.append(f"no result, so imputed as last: {', '.join(imputed)}")
     over_time = _over_time(both)
-    final = both.ranks_at(1.0)
-    scores = both.scores()
+    final = both.final_ranks
     difference = critical_difference(len(tasks), len(methods))
     mean_ranks = _mean_ranks(methods, final, difference)
     figures = [
@@ -87,7 +82,7 @@ def section(results: LearnerResults) -> Section:
             is_answer=True,
         )
     ]
-    test = friedman(final)
+    test = both.tests.friedman
     rows: list[list[CellValue]] = []
     if test is None:
         warnings.append("no Friedman test: it takes three methods")
@@ -107,13 +102,12 @@ def section(results: LearnerResults) -> Section:
                 partial(draw_differences, mean_ranks),
             )
         )
-    n_pairs = len(methods) * (len(methods) - 1) // 2
-    least = {"every pair": least_p(len(tasks), n_pairs)}
-    tables = [_pairs("pairs", "Every pair of methods", len(tasks), pairwise(scores, methods))]
+    least = {"every pair": both.tests.pairs[0].least_p_holm}
+    tables = [_pairs("pairs", "Every pair of methods", len(tasks), both.tests.pairs)]
     if results.baseline in methods:
-        least[f"{results.baseline} against each"] = least_p(len(tasks), len(methods) - 1)
+        own = both.tests.baseline_pairs
+        least[f"{results.baseline} against each"] = own[0].least_p_holm
         title_of = f"Each method against {results.baseline}, the baseline"
-        own = against(scores, methods, results.baseline)
         tables.insert(0, _pairs("against-baseline", title_of, len(tasks), own))
     for what, p in least.items():
         rows.append([f"least p, {what}", "task", len(tasks), len(methods), None, p, None])
@@ -147,7 +141,7 @@ def _shown(p: float) -> str:
     return "the methods differ" if p < LEVEL else "not shown to differ"
 
 
-def _over_time(both: Joint) -> Table:
+def _over_time(both: Ranking) -> Table:
     begin = min(
         (
             float(curve.seconds[0]) / task.budget_seconds

@@ -41,7 +41,7 @@ _PROFILE = LinePlot(
 
 def section(results: LearnerResults) -> Section | None:
     """None without two methods that are compared: one alone would be measured against itself."""
-    if not results.joint.tasks:
+    if not results.ranking.tasks:
         return None
     found = target_folds(results)
     is_true = bool(found.folds) and found.is_true
@@ -103,7 +103,7 @@ def _over_time(results: LearnerResults, found: TargetFolds) -> Table:
     moments = found.moments()
     scale, name = found.time_axis(results)
     rows: list[list[CellValue]] = []
-    for method in results.joint.methods:
+    for method in results.ranking.methods:
         shares = reached(found, method, moments).tolist()
         rows += [[method, *row] for row in zip((moments * scale).tolist(), shares, strict=True)]
     return Table(
@@ -119,7 +119,7 @@ def _regret(results: LearnerResults, found: TargetFolds) -> Table:
     moments = found.moments()
     scale, name = found.time_axis(results)
     rows: list[list[CellValue]] = []
-    for method in results.joint.methods:
+    for method in results.ranking.methods:
         own = regret(found, method, moments)
         low, high = (
             [None] * len(moments) if bound is None else bound.tolist() for bound in (own.low, own.high)
@@ -139,7 +139,7 @@ def _regret(results: LearnerResults, found: TargetFolds) -> Table:
 def _at_moments(results: LearnerResults, found: TargetFolds) -> Table:
     """The shares at a few moments, the best method first: what a reader compares without the figure."""
     moments = np.array([0.01, 0.1, 1.0])
-    shares = {method: reached(found, method, moments).tolist() for method in results.joint.methods}
+    shares = {method: reached(found, method, moments).tolist() for method in results.ranking.methods}
     methods = sorted(shares, key=lambda method: (-shares[method][-1], method))
     return Table(
         "targets-reached-summary",

@@ -10,8 +10,7 @@ import pytest
 from cfo_bench.records import Problem
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.scores import score_task, score_tasks
+from cfo_bench.report.numbers.scores import score_task
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import missing, optimality, statistics
 from cfo_bench.results.best_so_far import imputed
@@ -33,7 +32,7 @@ def test_a_method_that_always_fails_is_last_and_erases_nobody_s_rank(write_run: 
         for fold in (0, 1)
     ]
 
-    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
 
     by_method = {one.method: one for one in found.standings}
     assert found.ranked == 3
@@ -108,13 +107,13 @@ def test_nobody_beats_the_constant_is_said_and_nobody_wins(write_run: Any) -> No
         for method, second, loss in (("cfo", 5, 0.5), ("rs", 50, 0.55))
         for fold in (0, 1)
     ]
-    scores = score_tasks(digests(*runs))
+    results = LearnerResults("xgboost", digests(*runs))
 
-    found = overview("xgboost", scores, "cfo")
+    found = results.overview
 
     assert [one.wins for one in found.standings] == [0, 0]
-    assert "nobody beats the constant predictor, so nobody wins: t" in found.left_out
-    assert "On t nobody beats the constant predictor: the best validation AUC is 0.5000." in found.sentence
+    assert "no method beats the constant predictor, so none wins: t" in found.left_out
+    assert "On t no method beats the constant predictor: the best validation AUC is 0.5000." in found.sentence
     section = optimality.section(LearnerResults("xgboost", digests(*runs)))
     assert "nobody beats the constant predictor on t: nobody wins there" in section.warnings
 
@@ -123,7 +122,7 @@ def test_the_gaps_of_the_overview_are_the_mean_of_those_that_are_printed(many_ta
     results = LearnerResults("xgboost", many_tasks)
     cells = optimality.section(results).tables[1].records()
 
-    found = overview("xgboost", results.scores, "cfo")
+    found = results.overview
 
     for one in found.standings:
         own = [row["gap_percent"] for row in cells if row["method"] == one.method]
@@ -138,7 +137,7 @@ def test_a_score_a_hair_below_the_best_has_no_gap(write_run: Any) -> None:
         for method, second, loss in (("cfo", 5, 0.1001), ("rs", 50, 0.1))
     ]
 
-    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
 
     assert [one.mean_gap_percent for one in found.standings] == [0, 0]
 

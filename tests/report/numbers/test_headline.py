@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfo_bench.report.numbers.overview import Overview, overview
-from cfo_bench.report.numbers.ranking import Lead, lead
-from cfo_bench.report.numbers.scores import score_tasks
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.overview import Overview
+from cfo_bench.report.numbers.ranking import Lead, RankTests
 from cfo_bench.report.numbers.significance import least_p, pairwise, tied_ranks
 from cfo_bench.results.run import read_run
 
@@ -23,11 +23,13 @@ def made(write_run: Any, tasks: int, folds: int, losses: dict[str, list[float]])
         for fold in range(folds)
     ]
     found = [one for path in paths if (one := read_run(path)) is not None]
-    return overview("xgboost", score_tasks(found), "cfo")
+    return LearnerResults("xgboost", found, "cfo").overview
 
 
 def leading(scores: np.ndarray[Any, Any], methods: list[str], baseline: str = "") -> Lead:
-    return lead(tied_ranks(scores), scores, methods, baseline)
+    lead = RankTests(methods, tied_ranks(scores), scores, baseline).lead
+    assert lead is not None
+    return lead
 
 
 def test_nobody_is_crowned_on_one_task(write_run: Any) -> None:
@@ -51,7 +53,7 @@ def test_nobody_is_crowned_on_one_fold(write_run: Any) -> None:
 def test_tasks_enough_for_a_test_need_no_second_fold(write_run: Any) -> None:
     found = made(write_run, 6, 1, {"cfo": [0.1], "rs": [0.2]})
 
-    assert "The lead is shown (Wilcoxon's p = 0.031 over 6 tasks)." in found.sentence
+    assert "The lead is significant (Wilcoxon's p = 0.031 over 6 tasks)." in found.sentence
 
 
 def test_a_lead_over_nothing_but_methods_worse_than_the_constant_is_told_with_that(write_run: Any) -> None:
@@ -67,9 +69,9 @@ def test_methods_that_share_tasks_only_by_pairs_are_not_said_to_share_none(write
         for loss, method in zip((0.1, 0.2), methods, strict=True)
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
+    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
 
-    assert overview("xgboost", scores, "cfo").sentence == (
+    assert results.overview.sentence == (
         "a, b and c tie for the most wins: each reaches the best score first on 1 of 3 tasks. The methods "
         "can't be ranked: too few tasks have runs of all of them."
     )
@@ -84,9 +86,9 @@ def test_pairs_of_methods_that_are_worse_than_the_constant_are_not_said_to_share
         for method in methods
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
+    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
 
-    assert overview("xgboost", scores, "cfo").sentence == (
+    assert results.overview.sentence == (
         "No method beats the constant predictor on any of 3 tasks. The methods can't be ranked: too few "
         "tasks have runs of all of them."
     )
@@ -95,7 +97,10 @@ def test_pairs_of_methods_that_are_worse_than_the_constant_are_not_said_to_share
 def test_a_lead_on_few_tasks_is_not_shown(write_run: Any) -> None:
     found = made(write_run, 3, 2, {"cfo": [0.1], "rs": [0.2]})
 
-    assert "The lead is not shown: 3 tasks are too few for a test, it takes 6." in found.sentence
+    assert (
+        "3 tasks are too few to test whether the lead is significant: at least 6 are needed."
+        in found.sentence
+    )
 
 
 def test_a_lead_that_friedman_does_not_show_is_not_claimed(write_run: Any) -> None:
@@ -111,8 +116,8 @@ def test_a_lead_that_friedman_does_not_show_is_not_claimed(write_run: Any) -> No
 
     assert found.lead is not None and found.lead.p == pytest.approx(np.exp(-2 / 3))
     assert (
-        "cfo has the best mean rank, 1.67; at 1 % and 10 % of the budget all shared it. The lead is not "
-        "shown: the methods are not shown to differ (Friedman's p = 0.51 over 6 tasks)."
+        "cfo has the best mean rank (1.67); at 1 % and 10 % of the budget all shared it. The lead is not "
+        "significant (Friedman's p = 0.51 over 6 tasks)."
     ) in found.sentence
 
 
@@ -123,8 +128,8 @@ def test_a_lead_over_one_method_only_names_the_other() -> None:
 
     found = leading(scores, ["a", "b", "c"])
 
-    assert (found.leaders, found.not_shown) == (("a",), ("b",))
-    assert "but a lead over b is not shown" in found.sentence
+    assert (found.leaders, found.not_significant) == (("a",), ("b",))
+    assert "but the lead over b is not significant" in found.sentence
 
 
 def test_an_early_leader_is_named_where_the_final_one_did_not_lead(write_run: Any) -> None:
@@ -137,12 +142,12 @@ def test_an_early_leader_is_named_where_the_final_one_did_not_lead(write_run: An
         )
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
+    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
 
-    found = overview("xgboost", scores, "cfo")
+    found = results.overview
 
     # At 1 s cfo leads, at 10 s rs, at the end cfo.
-    assert "cfo has the best mean rank, 1.00; at 10 % of the budget rs had it." in found.sentence
+    assert "cfo has the best mean rank (1.00); at 10 % of the budget rs had it." in found.sentence
 
 
 def test_a_leader_all_along_is_said_to_be_one(write_run: Any) -> None:
@@ -152,11 +157,11 @@ def test_a_leader_all_along_is_said_to_be_one(write_run: Any) -> None:
         for method, loss in (("cfo", 0.2), ("rs", 0.4))
         for fold in (0, 1)
     ]
-    scores = score_tasks([one for path in paths if (one := read_run(path)) is not None])
+    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
 
-    found = overview("xgboost", scores, "cfo").sentence
+    found = results.overview.sentence
 
-    assert "cfo has the best mean rank, 1.00, and had it at 1 % and 10 % of the budget too." in found
+    assert "cfo has the best mean rank (1.00), and had it at 1 % and 10 % of the budget too." in found
 
 
 def test_a_shared_best_rank_is_told_with_what_the_tests_show(write_run: Any) -> None:
@@ -166,14 +171,15 @@ def test_a_shared_best_rank_is_told_with_what_the_tests_show(write_run: Any) -> 
     losses = {"cfo": [0.1, 0.2], "rs": [0.2, 0.1], "bohb": [0.3]}
 
     few = made(write_run, 3, 2, {"cfo": [0.1], "rs": [0.1], "bohb": [0.3]})
-    assert "A lead over the others is not shown: 3 tasks are too few for a test, it takes 6." in few.sentence
+    assert "too few to test whether a lead over the others is significant: at least 6" in few.sentence
     assert (
-        "The methods differ (Friedman's p = 0.011 over 6 tasks), but no lead is shown: 6 tasks are too few "
-        "to show one among 3 methods."
+        "The methods differ significantly (Friedman's p = 0.011 over 6 tasks), but no lead is significant: 6 "
+        "tasks are too few for significant differences between two of 3 methods."
     ) in made(write_run, 6, 2, losses).sentence
     assert (
-        "rs and cfo share the best mean rank, 1.50; at 1 % and 10 % of the budget all shared it. Their "
-        "lead over each of the others is shown (Wilcoxon's p after Holm is at most 0.0015, over 12 tasks)."
+        "rs and cfo share the best mean rank (1.50); at 1 % and 10 % of the budget all shared it. Their lead "
+        "over each of the others is significant (Wilcoxon's p after Holm's correction is at most 0.0015, "
+        "over 12 tasks)."
     ) in made(write_run, 12, 2, losses).sentence
 
 
@@ -181,7 +187,7 @@ def test_nothing_is_said_of_a_lead_where_all_share_the_best_rank(write_run: Any)
     found = made(write_run, 6, 2, {"cfo": [0.1, 0.2], "rs": [0.2, 0.1]})
 
     assert found.sentence == (
-        "rs and cfo share the best mean rank, 1.50, and shared it at 1 % and 10 % of the budget too. rs and "
+        "rs and cfo share the best mean rank (1.50), and shared it at 1 % and 10 % of the budget too. rs and "
         "cfo tie for the most wins: each reaches the best score first on 3 of 6 tasks."
     )
 
@@ -204,8 +210,8 @@ def test_the_direction_of_a_difference_is_that_of_its_test() -> None:
 def test_a_leader_that_the_test_speaks_against_has_no_lead() -> None:
     found = leading(many_small_wins(), ["a", "b"])
 
-    assert (found.leaders, found.not_shown) == (("a",), ("b",))
-    assert "but a lead over b is not shown" in found.sentence
+    assert (found.leaders, found.not_significant) == (("a",), ("b",))
+    assert "but the lead over b is not significant" in found.sentence
 
 
 def twelve_tasks(methods: int) -> np.ndarray[Any, Any]:
@@ -221,11 +227,12 @@ def test_a_leader_that_only_the_runs_have_chosen_is_tested_among_all_pairs() -> 
 
     found, as_baseline = leading(twelve_tasks(14), names), leading(twelve_tasks(14), names, "m0")
 
-    assert found.not_shown == as_baseline.not_shown == ()
+    assert found.not_significant == as_baseline.not_significant == ()
     assert found.largest_p == pytest.approx(91 * 2 / 2**12)
     assert as_baseline.largest_p == pytest.approx(13 * 2 / 2**12)
     assert found.sentence == (
-        "The lead over each of the others is shown (Wilcoxon's p after Holm is at most 0.044, over 12 tasks)."
+        "The lead over each of the others is significant (Wilcoxon's p after Holm's correction is at most "
+        "0.044, over 12 tasks)."
     )
 
 
@@ -233,7 +240,10 @@ def test_where_no_lead_can_be_shown_it_is_said_so() -> None:
     # 16 methods are 120 pairs: 120 · 2 / 2^12 = 0.059.
     found = leading(twelve_tasks(16), [f"m{at}" for at in range(16)])
 
-    assert "but no lead is shown: 12 tasks are too few to show one among 16 methods." in found.sentence
+    assert (
+        "but no lead is significant: 12 tasks are too few for significant differences between two of 16 "
+        "methods."
+    ) in found.sentence
 
 
 def test_the_leader_beats_none_of_its_equals_more_often_than_a_test_may() -> None:
@@ -245,7 +255,7 @@ def test_the_leader_beats_none_of_its_equals_more_often_than_a_test_may() -> Non
     for _ in range(200):
         scores = 10 + rng.normal(size=(23, 14)) - np.array([0.0] * 10 + [4.0] * 4)
         found = leading(scores, names)
-        wrong += not {*names[:10]} <= {*found.not_shown, *found.leaders}
+        wrong += not {*names[:10]} <= {*found.not_significant, *found.leaders}
 
     assert wrong <= 0.05 * 200
 
@@ -258,9 +268,8 @@ def test_two_methods_that_differ_by_jitter_share_the_early_ranks(write_run: Any)
         for method, second in (("cfo", 9.95), ("flow2", 10.05))
         for fold in (0, 1)
     ]
-    found = overview(
-        "xgboost", score_tasks([one for path in paths if (one := read_run(path)) is not None]), "cfo"
-    )
+    runs = [run for path in paths if (run := read_run(path)) is not None]
+    found = LearnerResults("xgboost", runs).overview
 
     assert {one.method: one.ranks_at[0.1] for one in found.standings} == {"cfo": 1.5, "flow2": 1.5}
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.report.build import Request, build
-from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_trials
-from cfo_bench.report.numbers.overview import overview
+from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import configurations, holdout, missing, performance
 from cfo_bench.results.run import Run, read_run
@@ -39,7 +38,7 @@ def held_out(write_run: Any, tmp_path: Path) -> list[Run]:
 def test_ranks_wins_and_headline_are_by_the_test_score(held_out: list[Run]) -> None:
     results = LearnerResults("xgboost", held_out)
 
-    found = overview("xgboost", results.scores, "cfo")
+    found = results.overview
 
     assert [(one.method, one.wins, one.mean_rank) for one in found.standings] == [("rs", 3, 1), ("cfo", 0, 2)]
     assert "rs reaches the best score first on 3 of 3 tasks." in found.sentence
@@ -122,7 +121,7 @@ BEST = "best-configurations"
 def test_runs_whose_incumbents_have_no_test_score_are_named_at_the_top(
     held_out: list[Run], write_run: Any, tmp_path: Path
 ) -> None:
-    assert uncounted_trials(LearnerResults("xgboost", held_out)) == []
+    assert LearnerResults("xgboost", held_out).notices == []
     rewrite(write_run, "t", "cfo", 0, [0.85, None])
     rewrite(write_run, "u", "rs", 1, [None, None])
 
@@ -163,7 +162,7 @@ def test_a_task_on_which_nothing_was_tested_is_compared_by_validation_and_named(
     results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
     assert [task.by_test for task in results.scores] == [False, True, True]
-    assert uncounted_trials(results) == [
+    assert results.notices == [
         "no incumbent has a test score, so validation scores are compared: t",
     ]
 

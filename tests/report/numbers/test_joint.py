@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.paired import paired
-from cfo_bench.report.numbers.scores import keep_most, score_task, score_tasks
+from cfo_bench.report.numbers.scores import keep_most, score_task
 from cfo_bench.report.sections import missing, optimality
 from cfo_bench.results.run import Run, read_run
 
@@ -49,7 +48,7 @@ def test_a_method_with_1_fold_of_10_is_left_out_and_the_others_keep_theirs(write
     results = LearnerResults("xgboost", digests(*runs))
 
     (task,) = results.scores
-    found = overview("xgboost", results.scores, "cfo")
+    found = results.overview
 
     assert (task.n_folds, task.compared) == (10, ["cfo", "rs"])
     assert found.left_out[:2] == [
@@ -74,7 +73,7 @@ def test_a_method_on_few_tasks_is_left_out_of_the_ranks_and_they_say_so(write_ru
     ]
     runs += [write_run("t", "bohb", fold, [(10, 0.05, 1)]) for fold in (0, 1)]
 
-    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
 
     # 2 methods · 4 tasks are more than 3 · 1.
     assert (found.ranked, [one.mean_rank for one in found.standings]) == (4, [1, 2, None])
@@ -91,7 +90,7 @@ def test_the_best_method_is_not_ranked_lower_for_one_run_that_it_lacks(write_run
         if (task, method, fold) != ("t", "cfo", 3)
     ]
 
-    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
 
     assert (found.ranked, found.standings[0].method, found.standings[0].mean_rank) == (4, "cfo", 1)
     assert found.left_out == [
@@ -102,7 +101,7 @@ def test_the_best_method_is_not_ranked_lower_for_one_run_that_it_lacks(write_run
 def test_methods_without_a_run_in_common_are_said_not_to_be_compared(write_run: Any) -> None:
     runs = [write_run("t", method, fold, [(10, 0.1, 1)]) for method, fold in (("cfo", 0), ("rs", 1))]
 
-    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
 
     assert found.sentence == "No two methods have runs in common here, so nothing is compared."
     assert found.left_out == [
@@ -119,7 +118,7 @@ def test_no_rank_is_told_where_no_method_has_a_result(write_run: Any) -> None:
         for fold in (0, 1)
     ]
 
-    found = overview("xgboost", score_tasks(digests(*runs)), "cfo")
+    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
 
     assert found.sentence == "No method has a result here, so nothing is compared."
 

@@ -72,7 +72,7 @@ def test_a_loss_that_falls_to_the_end_never_rises() -> None:
 def test_seconds_that_do_not_follow_are_not_said_to() -> None:
     found = findings(study([9, 1, 2, 3, 4, 5, 6], seconds=[7, 6, 5, 4, 3, 2, 1]))
     assert found.rank_correlation == pytest.approx(-1.0)
-    assert "while the cost goes its own way (rank correlation -1.00)" in str(found)
+    assert "rises, but not with the cost (rank correlation -1.00)" in str(found)
 
 
 def test_trials_without_a_loss_are_passed_over() -> None:

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.scores import score_tasks
+from cfo_bench.report.numbers.learner_results import LearnerResults
 
 
 def test_the_standings_are_those_worked_out_by_hand(by_hand: list[Any]) -> None:
-    found = overview("xgboost", score_tasks(by_hand), "cfo")
+    found = LearnerResults("xgboost", by_hand, "cfo").overview
 
     # Final mean losses of cfo, rs, bohb: alpha .125, .125, .25; beta .5, .375, .875; gamma .375, .5, .625.
     # Ranks: alpha 1.5, 1.5, 3; beta 2, 1, 3; gamma 1, 2, 3.
@@ -40,7 +39,7 @@ def test_the_standings_are_those_worked_out_by_hand(by_hand: list[Any]) -> None:
 
 
 def test_a_method_without_a_loss_yet_is_ranked_last(by_hand: list[Any]) -> None:
-    found = overview("xgboost", score_tasks(by_hand), "cfo")
+    found = LearnerResults("xgboost", by_hand, "cfo").overview
 
     # At 1 % of the budget, 1 s: on alpha none has a mean yet, so all share the last ranks; on beta all have
     # .875; on gamma cfo and rs have .75, and bohb, with a fold that counts as the constant, .875.
@@ -49,21 +48,21 @@ def test_a_method_without_a_loss_yet_is_ranked_last(by_hand: list[Any]) -> None:
 
 
 def test_the_answer_in_words_names_winner_rank_and_early_leader(many_tasks: list[Any]) -> None:
-    found = overview("xgboost", score_tasks(many_tasks), "cfo")
+    found = LearnerResults("xgboost", many_tasks, "cfo").overview
 
     # At 1 % of 100 s all have the start's loss, so nobody leads; at 10 % cfo's 0.4 at 3 s is everybody's.
     # Friedman's statistic is 24 with 3 degrees of freedom; Wilcoxon's p of cfo against each is 3 · 2 / 2^8.
     assert found.sentence == (
-        "cfo has the best mean rank, 1.00; at 1 % and 10 % of the budget all shared it. The lead over each "
-        "of the others is shown (Wilcoxon's p after Holm is at most 0.023, over 8 tasks). cfo reaches the "
-        "best score first on 8 of 8 tasks."
+        "cfo has the best mean rank (1.00); at 1 % and 10 % of the budget all shared it. The lead over each "
+        "of the others is significant (Wilcoxon's p after Holm's correction is at most 0.023, over 8 tasks). "
+        "cfo reaches the best score first on 8 of 8 tasks."
     )
 
 
 def test_one_method_alone_is_not_ranked(by_hand: list[Any]) -> None:
     alone = [one for one in by_hand if one.method in ("cfo", "tuned-rf")]
 
-    found = overview("xgboost", score_tasks(alone), "cfo")
+    found = LearnerResults("xgboost", alone, "cfo").overview
 
     assert found.standings[0].mean_rank is None
     assert found.sentence == "Only cfo has results here: run a second method to compare it with."
@@ -72,6 +71,6 @@ def test_one_method_alone_is_not_ranked(by_hand: list[Any]) -> None:
 def test_references_alone_are_no_comparison(by_hand: list[Any]) -> None:
     only = [one for one in by_hand if one.method == "tuned-rf"]
 
-    found = overview("xgboost", score_tasks(only), "cfo")
+    found = LearnerResults("xgboost", only, "cfo").overview
 
     assert found.sentence == "Only references have runs here: run two methods to compare."

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from cfo_bench.records import Problem
-from cfo_bench.report.numbers.learner_results import LearnerResults, pairs
-from cfo_bench.report.numbers.learner_results import by_task as learners_by_task
-from cfo_bench.report.numbers.paired import paired, sign_flip
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.paired import learner_pairs, learners_by_task, paired, sign_flip
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering.table_files import to_latex
 from cfo_bench.report.sections import final_scores, learners
@@ -45,7 +44,7 @@ def test_differences_are_in_the_metric_and_above_0_is_better(write_run: Any) -> 
     half = 4.302653 * 0.0208167 / 3**0.5
     assert (found.low, found.high) == pytest.approx((0.25 / 3 - half, 0.25 / 3 + half), rel=1e-5)
     assert (found.p, found.p_holm, found.least_p_holm) == (0.25, 0.25, 0.25)
-    assert found.verdict == "3 folds can't show a difference"
+    assert found.verdict == "3 folds are too few for a test"
 
 
 def test_the_words_follow_the_corrected_p(write_run: Any) -> None:
@@ -67,7 +66,7 @@ def test_the_words_follow_the_corrected_p(write_run: Any) -> None:
     assert {method: one.verdict for method, one in found.items()} == {
         "rs": "better",
         "bohb": "worse",
-        "smac": "not shown to differ",
+        "smac": "not significant",
     }
 
 
@@ -179,7 +178,7 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
 
     assert [one.best for one in found.tasks] == [("xgboost",), ("dnn",), ("dnn", "xgboost")]
     assert found.differ == ["other-data"]
-    (pair,) = pairs(found.tasks)
+    (pair,) = learner_pairs(found.tasks)
     # dnn is better on u, worse on t, equal on v; one of each is what chance gives.
     assert (pair.one, pair.other, pair.better, pair.worse, pair.equal, pair.p) == (
         "dnn",
@@ -194,7 +193,7 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
         *("t", "cfo", "AUC", "2 folds", "0.7500 ± 0.0707", "**0.8500 ± 0.0707**")
     ]
     # Three tasks: at the least 2 / 2^3.
-    assert section.tables[1].rows[0][-2:] == [0.25, "3 tasks can't show a difference"]
+    assert section.tables[1].rows[0][-2:] == [0.25, "3 tasks are too few for a test"]
 
 
 def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: Any, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import key, order, printed
-from cfo_bench.report.numbers.running_time import Cell
+from cfo_bench.report.numbers.scores import Cell
 from cfo_bench.report.sections import paper
 from cfo_bench.results.run import read_run
 

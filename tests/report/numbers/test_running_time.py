@@ -8,7 +8,6 @@ import pytest
 
 from cfo_bench.records import EndReason
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.running_time import OWN_FINAL, Factor, Summary, factors, summaries
 from cfo_bench.results.run import Run, read_run
 
@@ -117,7 +116,7 @@ def test_who_reached_the_target_is_counted_where_a_time_is_too_short_for_a_facto
     assert (found.factor, found.who) == (None, "only the baseline reached it")
     assert summaries([found])[0].only_baseline == 1
     # Nor is there a cell of ×5000000000 in the table of the paper, and rs never reached the best.
-    rs = next(one for one in overview("xgboost", results.scores, "cfo").standings if one.method == "rs")
+    rs = next(one for one in results.overview.standings if one.method == "rs")
     assert (rs.slowdown, rs.never_reached) == (None, 1)
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.running_time import Cell, normalised, optimality
-from cfo_bench.report.numbers.scores import score_task, score_tasks
+from cfo_bench.report.numbers.scores import Cell, optimality, score_task, score_tasks
 from cfo_bench.report.sections import missing, overall
 from cfo_bench.report.sections import optimality as optimality_section
 from cfo_bench.report.sections.missing import NO_RESULT, NOT_RUN, NOT_SHARED
@@ -159,11 +158,11 @@ def test_methods_that_share_no_fold_are_not_compared(write_run: Any) -> None:
 def test_scores_are_normalised_by_the_baseline(by_hand: list[Run]) -> None:
     alpha, beta, gamma = score_tasks(by_hand)
 
-    assert normalised(alpha, "cfo") == pytest.approx({"cfo": 100, "rs": 100, "bohb": 200 / 3})
-    assert normalised(beta, "cfo") == pytest.approx({"cfo": 100, "rs": 125, "bohb": 25})
-    assert normalised(gamma, "cfo") == pytest.approx({"cfo": 100, "rs": 80, "bohb": 60})
-    assert normalised(beta, "rs")["cfo"] == pytest.approx(80)
-    assert normalised(beta, "nobody") == {}
+    assert alpha.normalised("cfo") == pytest.approx({"cfo": 100, "rs": 100, "bohb": 200 / 3})
+    assert beta.normalised("cfo") == pytest.approx({"cfo": 100, "rs": 125, "bohb": 25})
+    assert gamma.normalised("cfo") == pytest.approx({"cfo": 100, "rs": 80, "bohb": 60})
+    assert beta.normalised("rs")["cfo"] == pytest.approx(80)
+    assert beta.normalised("nobody") == {}
 
 
 def test_a_baseline_that_is_worse_than_the_constant_normalises_nothing(write_run: Any) -> None:
@@ -175,7 +174,7 @@ def test_a_baseline_that_is_worse_than_the_constant_normalises_nothing(write_run
     )
 
     assert found.methods["cfo"].final_score == -0.5
-    assert normalised(found, "cfo") == {}
+    assert found.normalised("cfo") == {}
 
 
 def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand: list[Run]) -> None:

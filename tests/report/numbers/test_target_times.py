@@ -165,8 +165,8 @@ def test_a_method_that_is_left_out_on_a_task_does_not_drop_the_task(write_run: A
 
     found = target_folds(results)
 
-    assert found.tasks == [task.task for task in results.joint.tasks]
-    assert all(list(fold.runs) == results.joint.methods for fold in found.folds)
+    assert found.tasks == [task.task for task in results.ranking.tasks]
+    assert all(list(fold.runs) == results.ranking.methods for fold in found.folds)
 
 
 def test_tasks_without_two_methods_or_a_useful_loss_are_left_out(write_run: Any, tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.running_time import optimality
-from cfo_bench.report.numbers.scores import score_task, score_tasks
+from cfo_bench.report.numbers.scores import optimality, score_task
 from cfo_bench.report.numbers.significance import pairwise, tied_ranks
 from cfo_bench.report.sections import final_scores
 from cfo_bench.results.run import Run, read_run
@@ -60,13 +58,13 @@ def test_the_alphabet_decides_nothing(write_run: Any) -> None:
             for fold in (0, 1)
         ]
 
-        found = overview("xgboost", score_tasks(digests(*runs)), "alpha")
+        found = LearnerResults("xgboost", digests(*runs), "alpha").overview
 
         assert [(one.wins, one.ties, one.mean_rank) for one in found.standings] == [(3, 3, 1.5)] * 2
         assert found.sentence == (
-            "alpha and zeta share the best mean rank, 1.50, and shared it at 1 % and 10 % of the budget too. "
-            "alpha and zeta tie for the most wins: each reaches the best score first on 3 of 3 tasks, ties "
-            "counted."
+            "alpha and zeta share the best mean rank (1.50), and shared it at 1 % and 10 % of the budget "
+            "too. alpha and zeta tie for the most wins: each reaches the best score first on 3 of 3 tasks, "
+            "ties counted."
         )
 
 
@@ -83,7 +81,7 @@ def test_a_pair_that_differs_by_less_than_the_tolerance_is_equal() -> None:
     (pair,) = pairwise(scores, ["a", "b"])
 
     assert (pair.wins, pair.losses, pair.ties, pair.p) == (0, 0, 7, 1.0)
-    assert pair.verdict == "not shown to differ"
+    assert pair.verdict == "not significant"
 
 
 def test_all_that_equal_the_best_are_bold(write_run: Any) -> None:
@@ -100,18 +98,21 @@ def test_all_that_equal_the_best_are_bold(write_run: Any) -> None:
 
 
 def test_the_best_cell_prints_the_best_score_also_where_a_slower_method_has_it(write_run: Any) -> None:
-    found = score_task(
+    results = LearnerResults(
+        "xgboost",
         digests(
             write_run("t", "rs", 0, [(1, 0.1, 0.5)]),
             write_run("t", "bohb", 0, [(90, 0.0999, 0.5)]),
-        )
+        ),
+        baseline="rs",
     )
+    [found] = results.scores
 
     # rs is the first to reach the best score, which is bohb's: (0.5 - 0.0999) / 0.5 = 0.8002.
     cells = {cell.method: cell.text for cell in optimality(found)}
     assert cells == {"rs": "**0.8002 (1s)**", "bohb": "×90.0"}
     assert found.methods["rs"].final_score == pytest.approx(0.8)
-    seen = overview("xgboost", [found], "rs").sentence
+    seen = results.overview.sentence
     assert "rs reaches the best validation AUC first, 0.9001 after 1 s." in seen
 
 

@@ -13,8 +13,7 @@ from matplotlib.collections import PolyCollection
 from cfo_bench.report.contents import Figure, LinePlot, Table
 from cfo_bench.report.looks import _KNOWN, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.overview import overview
-from cfo_bench.report.numbers.ranking import MOST_LEADERS, leaders
+from cfo_bench.report.numbers.ranking import MOST_LEADERS
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
@@ -130,12 +129,10 @@ def test_with_many_methods_all_but_the_leaders_are_grey() -> None:
 
 
 def test_the_leaders_are_the_best_four_and_the_baseline(crowd: list[Run]) -> None:
-    scores = LearnerResults("xgboost", crowd).scores
-
     # Three methods each end at the same loss. Equals come in the order of the table of looks.
-    assert leaders(scores, "cfo") == ("rs", "bohb", "gpei", "gpeips", "cfo")
-    assert len(leaders(scores, "rs")) == MOST_LEADERS
-    assert leaders(scores, "not-there") == ("rs", "bohb", "gpei", "gpeips")
+    assert LearnerResults("xgboost", crowd).leaders == ("rs", "bohb", "gpei", "gpeips", "cfo")
+    assert len(LearnerResults("xgboost", crowd, "rs").leaders) == MOST_LEADERS
+    assert LearnerResults("xgboost", crowd, "not-run").leaders == ("rs", "bohb", "gpei", "gpeips")
 
 
 def test_the_leaders_are_the_first_of_the_overview(write_run: Any, tmp_path: Path) -> None:
@@ -144,11 +141,11 @@ def test_the_leaders_are_the_first_of_the_overview(write_run: Any, tmp_path: Pat
         for place, method in enumerate(_KNOWN):
             loss = 0.2 - 1e-9 * place if method != "cfo" else 0.3 + 0.01 * task
             write_run(f"task-{task}", method, 0, [(1, 0.45, 1), (5 + place, loss, 1)])
-    scores = LearnerResults("xgboost", load(tmp_path / "results").runs).scores
+    results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
-    first = [one.method for one in overview("xgboost", scores, "cfo").standings[:MOST_LEADERS]]
+    first = [standing.method for standing in results.overview.standings[:MOST_LEADERS]]
 
-    assert set(leaders(scores, "cfo")) == {*first, "cfo"}
+    assert set(results.leaders) == {*first, "cfo"}
     assert "blendsearch" not in first
 
 

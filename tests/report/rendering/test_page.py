@@ -14,7 +14,6 @@ from cfo_bench.report.build import Request, build
 from cfo_bench.report.contents import Figure, Table
 from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.layout import href, prose, table_file
 from cfo_bench.report.rendering.page import LearnerPart, Page, alternative
@@ -142,7 +141,7 @@ def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
 ) -> None:
     results = LearnerResults("xgboost", by_hand)
     sections = [final_scores.section(results)]
-    standings = overview("xgboost", results.scores, "cfo")
+    standings = results.overview
     part = LearnerPart("xgboost", standings, [], results.scores, sections, {}, (), [None] * 3)
     picture = str(layout.figure_file("xgboost", "final-scores", "png"))
 
@@ -161,7 +160,7 @@ def test_the_sheets_of_one_figure_are_not_torn_apart(many_tasks: list[Run]) -> N
         [run.with_spec(replace(run.spec, task=f"{run.task}{at}")) for at in (1, 2) for run in many_tasks],
     )
     section = final_scores.section(results)
-    standings = overview("xgboost", results.scores, "cfo")
+    standings = results.overview
     part = LearnerPart("xgboost", standings, [], results.scores, [section], {}, (), [None] * 16)
     first, last = (str(layout.figure_file("xgboost", f"final-scores-{n}", "png")) for n in (1, 2))
 
