@@ -508,7 +508,10 @@ def _bad_line(error: Exception, text: bytes) -> BadLineError:
         return BadLineError(f"{'.'.join(filter(None, (path, missing[1])))} is missing")
     if not path:
         return BadLineError("no mapping" if what.startswith("Expected `object`") else what)
-    value = _value_at(text, path)
+    try:
+        value = _value_at(text, path)
+    except RecursionError:
+        return BadLineError("nested too deep")
     if path == "kind":
         return BadLineError("a second header" if value == "run" else f"kind is {short(value)}")
     return BadLineError(_broken(path.partition("[")[0], value, _rule(what, path)))

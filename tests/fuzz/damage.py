@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from cfo_bench.records import TrialRecord
 from cfo_bench.run import page as page_layout
 from tests.fuzz import odd
 
@@ -280,11 +279,12 @@ def whole_page(under_way: bytes, waiting: bytes, turn: int = 1) -> bytes:
 
 
 def as_in_slot(line: bytes) -> bytes:
-    """A trial line as it stands in a slot: the values of a record without their keys."""
+    """A trial line as a slot has it while the trial is running: without its result."""
     try:
         row = json.loads(line)
-        return dumps([row.get(key) for key in TrialRecord._fields])
-    except (ValueError, RecursionError):
+        keys = ("number", "config", "rows", "thread", "started", "ask_seconds")
+        return dumps({"kind": "started", **{key: row[key] for key in keys if key in row}})
+    except (ValueError, RecursionError, TypeError):
         return line
 
 
@@ -297,7 +297,8 @@ def page(trials: Sequence[bytes], rng: random.Random) -> Damaged:
         at = rng.randrange(len(some))
         what, row = mistyped(json.loads(some[at]), rng)
         some[at] = dumps(row)
-    under_way = [as_in_slot(line) for line in under_way]
+    if rng.random() < 0.5:  # otherwise they have a result that the method was not told yet
+        under_way = [as_in_slot(line) for line in under_way]
     if rng.random() < 0.1:
         some = rng.choice([waiting, under_way])
         some.append(rng.choice([b"[]", b"{}", b"17", b"null", b'{"number":[]}', b"{", *trials]))
