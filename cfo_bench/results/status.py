@@ -33,6 +33,7 @@ from cfo_bench.results.folder import (
 )
 from cfo_bench.results.limits import is_done
 from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import DECODE_ERRORS
 
 # --- the plan -------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ def _append(file: BinaryIO, runs: Sequence[PlannedRun]) -> None:
 def _parsed_plan(data: bytes) -> dict[str, PlannedRun]:
     runs: dict[str, PlannedRun] = {}
     for line in data.splitlines():
-        with suppress(msgspec.MsgspecError, RecursionError):  # a torn line, or not one of ours
+        with suppress(*DECODE_ERRORS):  # a torn line, or not one of ours
             run = msgspec.json.decode(line, type=PlannedRun)
             runs[run.id] = run
     return runs

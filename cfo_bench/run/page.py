@@ -30,6 +30,7 @@ from cfo_bench.files.locks import open_locked
 from cfo_bench.files.writing import open_file, read_regular
 from cfo_bench.records import Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import (
+    DECODE_ERRORS,
     BadLineError,
     Pause,
     TrialRecord,
@@ -168,7 +169,7 @@ def _trials_on(page: Layout) -> TrialsOnPage:
         running = _SLOT_DECODER.decode_lines(lines)
         if ok.turn == turn and len(running) == 1 and isinstance(running[0], _StartedLine):
             running = [_with_result(running[0].begun(), ok)]
-    except (msgspec.MsgspecError, BadLineError, UnicodeDecodeError, RecursionError):
+    except (BadLineError, *DECODE_ERRORS):
         return TrialsOnPage(evaluated, [])
     known = {record.number for record in evaluated}
     new = [line for line in running if line.number not in known]
