@@ -154,6 +154,8 @@ def duration(seconds: float) -> str:
 
 Schema = dict[str, Any]
 
+MAX_SEED = 2**32 - 1  # the largest that numpy and scikit-learn take
+
 # At least one character that is not white space, and no control characters.
 TEXT = r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$"
 
