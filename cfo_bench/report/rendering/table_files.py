@@ -17,7 +17,7 @@ MISSING = "–"
 
 # In LaTeX a table with more rows is a longtable. A table with more columns is turned by 90 degrees; of a
 # longtable, which can't be scaled down to the page's width, fewer columns fit.
-_MAX_ROWS, _MAX_COLUMNS, _MAX_LONGTABLE_COLUMNS = 36, 12, 6
+_MAX_ROWS, _MAX_COLUMNS, _MAX_LONGTABLE_COLUMNS = 36, 9, 6
 # Longer text is wrapped, in a column of half as many ems, and a longer word, such as a hash, is broken.
 _MAX_LETTERS = 28
 # Headings are wrapped at this width.
