@@ -26,7 +26,7 @@ from cfo_bench.report.rendering import assets, layout
 from cfo_bench.report.rendering.explorer import curves_script
 from cfo_bench.report.rendering.page import LearnerPart, Page
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
-from cfo_bench.report.sections import each_section, learners
+from cfo_bench.report.sections import each_section, learner_pairs
 from cfo_bench.report.sections.performance import curves_name
 
 _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
@@ -147,7 +147,7 @@ def _parts(
         )
         for learner, own in by_learner.items()
     ]
-    across = learners.section(everyone)
+    across = learner_pairs.section(everyone)
     parts = []
     for done, results in enumerate(everyone):
         progress("computing", done, len(everyone))

@@ -1,21 +1,38 @@
-"""Final scores, task by task: in the task's metric, beside the baseline's, and beside others'."""
+"""Final scores, task by task: in the task's metric, next to the baseline's and to published scores."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from cfo_bench.report.contents import CellValue, Place, Section, Table, some
-from cfo_bench.report.looks import look
+from cfo_bench.metrics import METRIC_BOUNDS, METRIC_NAMES, METRICS
+from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table, some
+from cfo_bench.report.looks import in_order, look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import Paired, paired
 from cfo_bench.report.numbers.paper_tables import PlacedReference, misspelt, placed
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
-from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND
-from cfo_bench.report.sections.notes import STAR, measured_on, part
-from cfo_bench.report.sections.score_sheets import MOST_REFERENCES, sheets
+from cfo_bench.report.numbers.significance import in_words
+from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND, Dot, Plot, dot_sheet
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
 References = Mapping[str, Sequence[PlacedReference]]  # by task
+_BOUNDS = {METRIC_NAMES[metric]: bounds for metric, bounds in METRIC_BOUNDS.items()}
+_LOWER_IS_BETTER = {METRIC_NAMES[one.name] for one in METRICS.values() if not one.higher_is_better}
+# Tasks on one sheet; references drawn for one task, the best of them.
+_SHEET = 9
+MOST_REFERENCES = 3
+STAR = (
+    "A star: some of its runs have no result; they get the score of the constant predictor or of the worst "
+    "other method, whichever is worse."
+)
+_TEST = "rows that no method has seen"
+_VALIDATION = "the best trial was chosen by them, so they are somewhat too good"
 
 
 def section(results: LearnerResults) -> Section:
@@ -251,3 +268,142 @@ def _warnings(results: LearnerResults, beside: References) -> list[str]:
             "scores of others: runs with --validation holdout have test scores"
         )
     return lines
+
+
+def sheets(
+    name: str, title: str, caption: str, means: Table, folds: Table, others: Table | None = None
+) -> list[Figure]:
+    """A dot for each row of `means`: the value in the last column of `folds`, which has it for each fold."""
+    tasks = list(dict.fromkeys(str(row[0]) for row in means.rows))
+    every = [tasks[at : at + _SHEET] for at in range(0, len(tasks), _SHEET)]
+    found = []
+    for i, sheet in enumerate(every, start=1):
+        number = f"-{i}" if len(every) > 1 else ""
+        own, each = _only(means, sheet, number), _only(folds, sheet, number)
+        beside = _only(others, sheet, number) if others is not None and others.rows else None
+        found.append(
+            Figure(
+                f"{name}{number}",
+                title + (f" ({i}/{len(every)})" if number else ""),
+                caption,
+                (own, each) if beside is None or not beside.rows else (own, each, beside),
+                partial(draw_sheet, own, each, beside),
+                alt=_best_in_words(own, folds.columns[-1]),
+            )
+        )
+    return found
+
+
+def _best_in_words(means: Table, column: str) -> str:
+    """The best of each task, for the text alternative: all means would be thousands of letters."""
+    by_task: dict[str, list[dict[str, Any]]] = {}
+    for row in means.records():
+        by_task.setdefault(row["task"], []).append(row)
+    found = []
+    for task, rows in by_task.items():
+        is_low = column == "score" and rows[0]["metric"] in _LOWER_IS_BETTER
+        best = (min if is_low else max)(row[column] for row in rows)
+        names = in_words([row["method"] for row in rows if row[column] == best])
+        found.append(f"{task} {names} {best:.4g}")
+    return f"Dots for each task and method. The best {column} of each task: {'; '.join(found)}."
+
+
+def _only(table: Table, tasks: Sequence[str], number: str) -> Table:
+    rows = [row for row in table.rows if row[0] in tasks]
+    return Table(f"{table.name}{number}", table.title, table.note, table.columns, rows)
+
+
+def draw_sheet(means: Table, folds: Table, others: Table | None = None) -> Canvas:
+    """One plot for each task."""
+    column = folds.columns[-1]
+    is_difference = column == "difference"
+    lines: dict[str, list[tuple[float, str]]] = {}
+    for row in others.records() if others else ():
+        if row["score"] is not None and len(lines.setdefault(row["task"], [])) < MOST_REFERENCES:
+            lines[row["task"]].append((row["score"], row["label"]))
+    each: dict[tuple[str, str], list[float]] = {}
+    for row in folds.records():
+        each.setdefault((row["task"], row["method"]), []).append(row[column])
+    by_task: dict[str, list[dict[str, Any]]] = {}
+    for row in means.records():
+        by_task.setdefault(row["task"], []).append(row)
+
+    def dot(row: Mapping[str, Any]) -> Dot:
+        own = each.get((row["task"], row["method"]), ())
+        if len(own) < FEWEST_FOR_A_BAND:
+            return Dot(row["method"], row[column], each=own)
+        return Dot(row["method"], row[column], row["ci_low"], row["ci_high"])
+
+    plots = [
+        Plot(
+            title=task,
+            axis=f"difference of {rows[0]['metric']}"
+            if is_difference
+            else f"{rows[0]['metric']} ({rows[0]['score_is']})",
+            dots=[dot(row) for row in rows],
+            lines=lines.get(task, ()),
+            mark=0.0 if is_difference else None,
+            reverse=not is_difference and rows[0]["metric"] in _LOWER_IS_BETTER,
+            bounds=(-math.inf, math.inf) if is_difference else _BOUNDS[rows[0]["metric"]],
+        )
+        for task, rows in by_task.items()
+    ]
+    return dot_sheet(plots, in_order({str(row["method"]) for row in means.records()}))
+
+
+def holdout_section(results: LearnerResults) -> Section | None:
+    """None if no run has a test score: then validation was on the fold's held-out part."""
+    rows: list[list[CellValue]] = []
+    for task in results.scores:
+        for method in results.methods:
+            found = task.methods.get(method)
+            if task.by_test and found is not None and found.validation_losses:
+                test = task.estimate(found.test_losses).mean
+                validation = task.estimate(found.validation_losses).mean
+                n_folds = len(found.test_losses)
+                rows.append(
+                    [task.task, method, task.metric_name, test, validation, test - validation, n_folds]
+                )
+    if not rows:
+        return None
+    others = [task.task for task in results.scores if not task.by_test]
+    where = "this report" if not others else "these tasks"
+    return Section(
+        "holdout",
+        "Validation and test",
+        "A method sees the validation score only, and chooses its best trial by it. The test score is that "
+        "of the chosen trial on rows that no method has seen; to compute it is not charged to anybody. "
+        f"Ranks, wins and curves of {where} are by test scores, and scores are test scores, but for the "
+        "validation scores here and in the table of the best configurations."
+        + (f" Without test scores, and compared by validation scores: {some(others)}." if others else ""),
+        tables=(
+            Table(
+                "validation-and-test",
+                "Validation and test scores",
+                "One row for each task and method, means over the folds on which it has a result, in the "
+                "task's metric (AUC and r2: higher is better; log-loss: lower). Difference: test minus "
+                "validation.",
+                ("task", "method", "metric", "test_score", "validation_score", "difference", "folds"),
+                rows,
+            ),
+        ),
+        place=Place.SUPPORT,
+    )
+
+
+def part(task: TaskScores) -> str:
+    """The rows that a task's scores are measured on."""
+    return "test" if task.by_test else "validation"
+
+
+def measured_on(scores: Sequence[TaskScores]) -> str:
+    """A sentence on whether scores are of the test or of the validation part."""
+    tested = [task.task for task in scores if task.by_test]
+    if not tested:
+        return f"Scores are validation scores: {_VALIDATION}."
+    if len(tested) == len(scores):
+        return f"Scores are test scores: on {_TEST}."
+    return (
+        f"Scores are test scores, on {_TEST}, for {some(tested)}. For the other tasks they are validation "
+        f"scores: {_VALIDATION}."
+    )

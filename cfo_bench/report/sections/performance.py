@@ -16,7 +16,7 @@ from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND, is_wide, paint_lines
-from cfo_bench.report.sections.notes import measured_on
+from cfo_bench.report.sections.final_scores import measured_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""Where the runs come from: machines, versions, settings and data, and a warning where versions differ."""
+"""Where the runs come from, and which are missing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from typing import Any
 import orjson
 
 from cfo_bench.registry import label
-from cfo_bench.report.contents import CellValue, Section, Table
+from cfo_bench.report.contents import CellValue, Section, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import MethodScores, Run, incumbents
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.imported import is_imported, lacks, origin
+from cfo_bench.results.compared import NOT_COMPARED
 
 # What the traces say of one thing, by the names of the columns.
 Facts = dict[str, CellValue]
+NOT_RUN = "not finished, or not run"
+NO_RESULT = "no result: counted as the constant predictor or the worst other method, whichever is worse"
+NO_MEAN = "no result on any fold that is compared: the method ranks last there"
+LEFT_OUT = "left out of the comparison: the method has too few of the task's runs"
+NOT_SHARED = "left out of the means: not every method has this fold"
 
 
 def section(results: LearnerResults) -> Section:
@@ -129,3 +136,78 @@ def _table(name: str, title: str, note: str, rows: Sequence[Mapping[str, CellVal
     columns = [column for column in dict.fromkeys(key for row in rows for key in row) if column != "runs"]
     columns.append("runs")
     return Table(name, title, note, tuple(columns), [[row.get(column) for column in columns] for row in rows])
+
+
+def missing_section(results: LearnerResults) -> Section:
+    """Every method is expected to have every (fold, seed) that any method has on the task."""
+    rows: list[list[CellValue]] = []
+    for task in results.scores:
+        runs = {
+            (one.method, one.fold, one.seed): one
+            for one in results.by_task[task.task]
+            if one.method not in NOT_COMPARED
+        }
+        known = sorted({(fold, seed) for _, fold, seed in runs})
+        shared = set(task.shared)
+        for method in results.methods:
+            for fold, seed in known:
+                one = runs.get((method, fold, seed))
+                what = NOT_RUN if one is None else _verdict(results, one, task.methods[method], shared)
+                if what:
+                    detail = None if one is None else one.error or _why(results, one)
+                    rows.append([task.task, method, fold, seed, what, detail])
+    table = Table(
+        "missing",
+        "What is missing",
+        "One row for each run that one method has on a task and another has not, and for each run that is "
+        "not in the means, or has no result.",
+        ("task", "method", "fold", "seed", "what", "detail"),
+        rows,
+    )
+    counts = Counter(str(row[4]) for row in rows)
+    return Section(
+        "missing",
+        "What is missing",
+        "Nothing is left out in silence." if rows else "Nothing: every method has every fold of every task.",
+        tables=(table, _trials(results)),
+        warnings=tuple(f"{plural(n, 'run')}: {what}" for what, n in sorted(counts.items())),
+    )
+
+
+def _verdict(results: LearnerResults, one: Digest, found: MethodScores, shared: set[Run]) -> str:
+    """What is the matter with a run of a method; empty: nothing."""
+    if not found.is_compared:
+        return LEFT_OUT
+    if (one.fold, one.seed) not in shared:
+        return NOT_SHARED
+    if results.steps(one).seconds:
+        return ""
+    return NO_MEAN if found.has_failed else NO_RESULT
+
+
+def _why(results: LearnerResults, one: Digest) -> str | None:
+    """Why a run has no result; None if it has one."""
+    if results.steps(one).seconds:
+        return None
+    if incumbents(one, results.full_rows_only).seconds:
+        return "no incumbent has a test score"
+    return ", ".join(f"{n} {status}" for status, n in one.statuses.items()) or "no trial ended"
+
+
+def _trials(results: LearnerResults) -> Table:
+    rows: list[list[CellValue]] = []
+    for method in results.methods:
+        own = [one for one in results.digests if one.method == method]
+        counts = Counter[str]()
+        for one in own:
+            counts.update(one.statuses)
+        rows.append([method, len(own), *(counts[status] for status in ("ok", "timeout", "memory", "failed"))])
+    return Table(
+        "trials",
+        "How the trials ended",
+        "One row for each method: its runs, and how many of their trials ended well (ok), were cut off at a "
+        "deadline (timeout), ran out of memory, or failed. When the budget is spent, the trial that is under "
+        "way is cut off: most runs end with one timeout.",
+        ("method", "runs", "ok", "timeout", "memory", "failed"),
+        rows,
+    )

@@ -14,7 +14,7 @@ from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.numbers.scores import score_task, score_tasks
 from cfo_bench.report.reading.digest import Digest, Steps, digest
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.sections import missing, optimality, statistics
+from cfo_bench.report.sections import optimality, provenance, statistics
 from cfo_bench.results.compared import stand_in
 
 FAILS = [(90, None, 80)]
@@ -57,7 +57,7 @@ def test_runs_without_a_result_are_counted_once_each(write_run: Any) -> None:
     # A fold that not all methods have: with or without a result, it is in no mean.
     runs += [write_run("u", method, 3, own) for method, own in (("cfo", [(10, 0.1, 1)]), ("rs", FAILS))]
 
-    found = missing.section(LearnerResults("xgboost", digests(*runs)))
+    found = provenance.missing_section(LearnerResults("xgboost", digests(*runs)))
 
     assert found.warnings == (
         "2 runs: left out of the means: not every method has this fold",

@@ -14,7 +14,7 @@ from cfo_bench.report.numbers.paired import paired, sign_flip
 from cfo_bench.report.reading.digest import digest
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering.table_files import to_latex
-from cfo_bench.report.sections import final_scores, learners
+from cfo_bench.report.sections import final_scores, learner_pairs
 from tests.report.reading.test_consistency import change
 
 
@@ -175,7 +175,7 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
     ]
 
     found = learners_by_task(everyone)
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert [one.best for one in found.tasks] == [("xgboost",), ("dnn",), ("dnn", "xgboost")]
     assert found.differ == ["other-data"]
@@ -212,7 +212,7 @@ def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: 
     ]
 
     (found,) = learners_by_task(everyone).tasks
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert (found.task, found.losses["dnn"], found.best) == ("t", (0.05, 0.5), ("xgboost",))
     assert section is not None
@@ -235,7 +235,7 @@ def test_a_third_learner_with_few_runs_does_not_cut_those_of_the_others(
         for learner in ("knn", "lightgbm", "xgboost")
     ]
 
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert section is not None
     (pair,) = section.tables[1].records()
@@ -254,7 +254,7 @@ def test_learners_without_a_run_in_common_are_named_and_have_no_empty_tables(
     digests = load(tmp_path / "results").digests
     everyone = [LearnerResults(one.learner, [one]) for one in digests]
 
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert section is not None and section.tables == ()
     assert section.warnings[0].startswith("left out, as they share too few runs with the other learners: ")
@@ -264,4 +264,4 @@ def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:
     one = digest(write_run("t", "cfo", 0, [(5, 0.1, 1)]))
 
     assert one is not None
-    assert learners.section([LearnerResults("xgboost", [one])]) is None
+    assert learner_pairs.section([LearnerResults("xgboost", [one])]) is None

@@ -10,7 +10,7 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import in_the_paper, printed
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.sections import paper
+from cfo_bench.report.sections import optimality
 
 
 def test_a_recorded_learner_stands_beside_the_paper_s_of_the_same_kind() -> None:
@@ -26,7 +26,7 @@ def test_the_cells_of_a_recording_are_found_by_the_paper_s_name(write_run: Any, 
         for one in load(tmp_path / "results").digests
     ]
 
-    section = paper.section(LearnerResults("yahpo:rbv2_xgboost", digests))
+    section = optimality.paper_section(LearnerResults("yahpo:rbv2_xgboost", digests))
 
     assert section is not None
     assert sorted(row[1] for row in section.tables[1].rows) == ["cfo", "rs"]

@@ -14,7 +14,7 @@ from cfo_bench.report.numbers.learner_results import (
     by_task,
     pairs,
 )
-from cfo_bench.report.sections.notes import measured_on
+from cfo_bench.report.sections.final_scores import measured_on
 
 
 def section(everyone: Sequence[LearnerResults]) -> Section | None:
