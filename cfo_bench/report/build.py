@@ -12,7 +12,7 @@ from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.files.writing import refuse_linked_folders
 from cfo_bench.registry import label
 from cfo_bench.report.contents import Section, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.method_styles import in_order, style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults, uncounted_trials
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.scores import TaskScores
@@ -23,8 +23,8 @@ from cfo_bench.report.reading.imported import as_if_ended, completed, is_importe
 from cfo_bench.report.reading.load import Selection, is_reference, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import assets, layout
-from cfo_bench.report.rendering.explorer import curves_script
-from cfo_bench.report.rendering.page import LearnerPart, Page
+from cfo_bench.report.rendering.html_page import LearnerPart, Page
+from cfo_bench.report.rendering.html_plots import curves_script
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
 from cfo_bench.report.sections import each_section, learner_pairs
 from cfo_bench.report.sections.performance import curves_name
@@ -168,7 +168,7 @@ def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
         facts=_facts(results.digests, results.scores),
         scores=results.scores,
         sections=found,
-        looks={one.method: look(one.method) for one in standings.standings},
+        styles={one.method: style_of(one.method) for one in standings.standings},
         leaders=results.leaders,
         curve_tables=[_curve_table(found, task.task) for task in results.scores],
         notices=[*standings.left_out, *uncounted_trials(results)],
@@ -254,7 +254,7 @@ def _write_tables(folder: Folder, part: LearnerPart, formats: Collection[str]) -
 def _write_curves(folder: Folder, part: LearnerPart) -> None:
     """The scripts from which the page draws the curves of the tasks."""
     for index, task in enumerate(part.scores):
-        script = curves_script(part.learner, index, part.looks, part.leaders, task)
+        script = curves_script(part.learner, index, part.styles, part.leaders, task)
         folder.write(layout.curves_file(part.learner, index), script)
 
 

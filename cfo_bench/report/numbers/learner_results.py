@@ -12,7 +12,7 @@ from typing import Any
 
 from cfo_bench.metrics import METRICS
 from cfo_bench.report.contents import plural, some
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.ranking import Joint, best_first, joint, leaders
 from cfo_bench.report.numbers.scores import (
     Run,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from cfo_bench.report.contents import Table, plural, some
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.ranking import Joint, Lead, joint, lead
 from cfo_bench.report.numbers.running_time import Cell, normalised, optimality
 from cfo_bench.report.numbers.scores import LEAST_SECONDS, TIE_FACTOR, TaskScores

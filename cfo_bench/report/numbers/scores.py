@@ -11,7 +11,7 @@ from typing import TypeVar, overload
 import numpy as np
 
 from cfo_bench.metrics import METRIC_BOUNDS, METRIC_NAMES, METRICS, Array
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.significance import Estimate, estimate, student_t_bound
 from cfo_bench.report.reading.digest import LARGEST_LOSS, Digest, Steps
 from cfo_bench.results.best_so_far import best_by_fold, reached_at, reaching_loss

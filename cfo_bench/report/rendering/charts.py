@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.report.contents import CellValue, LinePlot, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.method_styles import in_order, style_of
 from cfo_bench.report.numbers.ranking import MOST_COLOURED
 from cfo_bench.report.rendering import style
 
@@ -75,7 +75,7 @@ def paint_boxes(
         else:
             outliers = [max(value, floor) for value in values[method] if is_outlier(row, value)]
             _paint_box(axes, at, {name: max(row[name], floor) for name in BOX_COLUMNS[:-1]}, method, outliers)
-    labels = [style.plain(style.shortened(look(row["method"]).label, 18)) for row in reversed(boxes)]
+    labels = [style.short(row["method"], 18) for row in reversed(boxes)]
     axes.set_yticks(range(len(boxes)), labels)
     axes.set_ylim(-0.6, len(boxes) - 0.4)
 
@@ -84,16 +84,16 @@ def values_in_words(values: Mapping[str, Sequence[float]]) -> str:
     """What a drawing of boxes or points says, for its text alternative."""
     few = any(len(own) < FEWEST_FOR_A_BOX for own in values.values())
     parts = [
-        f"{look(method).label} {', '.join(f'{value:.3g}' for value in sorted(own))}"
+        f"{method} {', '.join(f'{value:.3g}' for value in sorted(own))}"
         if few
-        else f"{look(method).label} {float(np.median(own)):.3g}"
+        else f"{method} {float(np.median(own)):.3g}"
         for method, own in values.items()
     ]
     return f"{'Values' if few else 'Medians'}: {'; '.join(parts)}."
 
 
 def _paint_points(axes: Axes, at: float, method: str, values: Sequence[float]) -> None:
-    colour = look(method).colour
+    colour = style_of(method).colour
     axes.plot([min(values), max(values)], [at, at], color=colour, linewidth=0.8, alpha=0.5)
     axes.plot(
         sorted(values), [at] * len(values), linestyle="", marker="o", markersize=4, color=colour, alpha=0.8
@@ -103,7 +103,7 @@ def _paint_points(axes: Axes, at: float, method: str, values: Sequence[float]) -
 def _paint_box(
     axes: Axes, at: float, row: Mapping[str, float], method: str, outliers: Sequence[float]
 ) -> None:
-    colour = look(method).colour
+    colour = style_of(method).colour
     axes.bxp(
         [
             {
@@ -225,7 +225,7 @@ def dot_sheet(plots: Sequence[Plot], methods: Sequence[str]) -> Canvas:
         )
         if column == 0:
             for place, method in enumerate(methods):
-                name = style.plain(style.shortened(look(method).label, 16))
+                name = style.short(method, 16)
                 _write(axes, _LEFT - 0.08, frame.at_row(place + above), name, ha="right", va="center")
         _paint(axes, lines, plot, frame, methods, above)
     lines.draw(axes)
@@ -277,7 +277,7 @@ class _Frame:
 
 def _paint(axes: Axes, lines: _Lines, plot: Plot, frame: _Frame, methods: Sequence[str], above: int) -> None:
     middle = frame.left + _PLOT_WIDTH / 2
-    title = style.plain(style.shortened(plot.title, 30))
+    title = style.short(plot.title, 30)
     _write(axes, middle, frame.top - 0.06, title, ha="center", va="bottom", fontsize=style.TEXT)
     _write(axes, middle, frame.bottom + 0.2, style.plain(plot.axis), ha="center", va="top")
     for value, text in ticks(*sorted(frame.limits)):
@@ -291,23 +291,23 @@ def _paint(axes: Axes, lines: _Lines, plot: Plot, frame: _Frame, methods: Sequen
     for dot in plot.dots:
         if dot.low is not None and dot.high is not None:
             start, end = ((frame.at(bound), rows[dot.method]) for bound in (dot.low, dot.high))
-            lines.add(start, end, look(dot.method).colour, linewidth=1.0, alpha=0.5)
+            lines.add(start, end, style_of(dot.method).colour, linewidth=1.0, alpha=0.5)
         for value in dot.each:
             x, y = frame.at(value), rows[dot.method]
-            colour = look(dot.method).colour
+            colour = style_of(dot.method).colour
             lines.add((x, y - 0.3 * _ROW), (x, y + 0.3 * _ROW), colour, linewidth=0.8, alpha=0.6)
     axes.scatter(
         [frame.at(dot.value) for dot in plot.dots],
         [rows[dot.method] for dot in plot.dots],
         s=12,
-        c=[look(dot.method).colour for dot in plot.dots],
+        c=[style_of(dot.method).colour for dot in plot.dots],
         zorder=3,
     )
     for row, (value, name) in enumerate(plot.lines):
         x, on_left = frame.at(value), frame.at(value) > middle
         top = frame.at_row(row) - 0.4 * _ROW
         lines.add((x, top), (x, frame.bottom), style.INK, linewidth=0.8, linestyle=(0, (4, 2)))
-        text = style.plain(style.shortened(name, 22))
+        text = style.short(name, 22)
         beside = x + (-0.04 if on_left else 0.04)
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         side = "right" if on_left else "left"
@@ -377,7 +377,7 @@ def heat_map(
 
 
 def _short(name: str) -> str:
-    return style.plain(style.shortened(name, 20))
+    return style.short(name, 20)
 
 
 # --- lines -----------------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def paint_lines(
         )
         if lines.band is not None and method in leaders and points[0][lines.band[0]] is not None:
             low, high = ([max(row[name], lines.floor) for row in points] for name in lines.band)
-            colour, step = look(method).colour, "post" if lines.steps else None
+            colour, step = style_of(method).colour, "post" if lines.steps else None
             axes.fill_between(x, low, high, step=step, color=colour, alpha=0.15, linewidth=0)  # type: ignore[arg-type]
         ends[method] = y[-1]
     style.end_labels(axes, ends, grey)
@@ -456,5 +456,5 @@ def ends_in_words(table: Table, lines: LinePlot) -> str:
     """What the lines show, for a text alternative: the axes, and where the lines end, the best first."""
     ends = {row["method"]: row[lines.y] for row in table.records()}
     order = sorted(ends, key=lambda method: ends[method], reverse=not lines.low_is_best)
-    values = ", ".join(f"{look(method).label} {ends[method]:.3g}" for method in order)
+    values = ", ".join(f"{method} {ends[method]:.3g}" for method in order)
     return f"Lines: {lines.y_label} against {lines.x_label}. At the end: {values}."

@@ -13,7 +13,7 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_NAMES, METRICS, Array
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.method_styles import in_order, style_of
 from cfo_bench.report.numbers.hyperparameters import MOMENTS, footprint, numeric_names
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
@@ -96,11 +96,11 @@ def section(results: LearnerResults) -> Section:
 
 def _cost_related(results: LearnerResults) -> list[str]:
     """The learner's cost-related hyperparameters that are numbers, in its order."""
-    found = dict.fromkeys(name for one in results.digests for name in one.cost_related)
-    configs = [results.steps(one).best_config for runs in results.compared.values() for one in runs]
+    names = dict.fromkeys(name for run in results.digests for name in run.cost_related)
+    configs = [results.steps(run).best_config for runs in results.compared.values() for run in runs]
     return [
         name
-        for name in found
+        for name in names
         if all(_is_number(config[name]) for config in configs if name in config)
         and any(name in config for config in configs)
     ]
@@ -111,22 +111,22 @@ def _is_number(value: object) -> bool:
 
 
 def _best(results: LearnerResults) -> Table:
-    found = [
-        (task, method, one, results.steps(one))
-        for (task, method), runs in sorted(results.compared.items())
-        for one in runs
-        if results.steps(one).seconds
+    runs = [
+        (task, method, run, results.steps(run))
+        for (task, method), runs_of_method in sorted(results.compared.items())
+        for run in runs_of_method
+        if results.steps(run).seconds
     ]
-    names = list(dict.fromkeys(name for *_, steps in found for name in steps.best_config))
-    is_tested = any(steps.test_scores[-1] is not None for *_, steps in found)
+    names = list(dict.fromkeys(name for *_, steps in runs for name in steps.best_config))
+    is_tested = any(steps.test_scores[-1] is not None for *_, steps in runs)
     rows: list[list[CellValue]] = []
-    for task, method, one, steps in found:
-        loss = results.validation_steps(one).losses[-1]
-        scores = [METRICS[one.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
+    for task, method, run, steps in runs:
+        loss = results.validation_steps(run).losses[-1]
+        scores = [METRICS[run.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
         values = [steps.best_config.get(name) for name in names]
         seconds = steps.costs[-1], steps.overheads[-1]
-        run = task, method, one.fold, one.seed, METRIC_NAMES[one.metric]
-        rows.append([*run, *scores, *values, *seconds, sum(seconds)])
+        key = task, method, run.fold, run.seed, METRIC_NAMES[run.metric]
+        rows.append([*key, *scores, *values, *seconds, sum(seconds)])
     tested = ", and on the test part, which no method has seen" if is_tested else ""
     scores_of = ["validation_score", *(["test_score"] if is_tested else [])]
     return Table(
@@ -226,14 +226,14 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
         moved = apart(np.log(places[in_colour]) if is_log else places[in_colour])
         places[in_colour] = np.exp(moved) if is_log else moved
     for method in methods:
-        found = look(method)
-        own = places[[row["method"] == method for row in records]]
+        marker_style = style_of(method)
+        points = places[[row["method"] == method for row in records]]
         is_grey = method in grey
         axes.plot(
-            *own.T,
+            *points.T,
             linestyle="",
-            marker=found.marker,
-            color=style.MUTED if is_grey else found.colour,
+            marker=marker_style.marker,
+            color=style.MUTED if is_grey else marker_style.colour,
             markersize=2 if is_grey else 4,
             zorder=1.5 if is_grey else 2,
             alpha=0.65,
@@ -258,14 +258,14 @@ def apart(places: Array) -> Array:
     size = np.where(spread > 0, spread, 1.0) * _MARKER
     turns = [(ring, 2 * np.pi * at / (6 * ring)) for ring in range(1, 12) for at in range(6 * ring)]
     around = np.array([(0.0, 0.0), *((ring * np.cos(angle), ring * np.sin(angle)) for ring, angle in turns)])
-    found = np.empty_like(places)
+    moved = np.empty_like(places)
     for at, place in enumerate(places / size):
         tried = place + around
-        gaps = np.abs(tried[:, None] - found[None, :at]).max(axis=2, initial=0.0)
+        gaps = np.abs(tried[:, None] - moved[None, :at]).max(axis=2, initial=0.0)
         free = np.flatnonzero((gaps >= 0.85).all(axis=1))
-        found[at] = tried[free[0]] if len(free) else place
-    moved: Array = found * size
-    return moved
+        moved[at] = tried[free[0]] if len(free) else place
+    result: Array = moved * size
+    return result
 
 
 def draw_times(times: Table, best: Table, seconds: str) -> Canvas:
@@ -285,20 +285,20 @@ def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
     for method, *values in zip(*(best.column(name) for name in ("method", *names)), strict=True):
         if None not in values:
             by_method.setdefault(method, []).append(tuple(values))
-    found = [
-        f"{method} {' and '.join(f'{median(own):.3g}' for own in zip(*by_method[method], strict=True))}"
+    parts = [
+        f"{method} {' and '.join(f'{median(values):.3g}' for values in zip(*by_method[method], strict=True))}"
         for method in in_order(by_method)
     ]
-    return f"{names[1]} against {names[0]}. Medians of {names[0]} and {names[1]}: {'; '.join(found)}."
+    return f"{names[1]} against {names[0]}. Medians of {names[0]} and {names[1]}: {'; '.join(parts)}."
 
 
 def _seconds(best: Table) -> dict[str, list[float]]:
     """The evaluation times of each method's best configurations; those of 0 s have no place on a log axis."""
-    found: dict[str, list[float]] = {}
+    by_method: dict[str, list[float]] = {}
     for method, seconds in zip(best.column("method"), best.column("seconds"), strict=True):
         if seconds > 0:
-            found.setdefault(method, []).append(seconds)
-    return found
+            by_method.setdefault(method, []).append(seconds)
+    return by_method
 
 
 def footprint_section(results: LearnerResults) -> Section | None:

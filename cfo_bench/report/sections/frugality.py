@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from cfo_bench.records import EndReason
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
-from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.digest import COST_BIN_EDGES
 from cfo_bench.report.rendering import style
@@ -105,11 +104,11 @@ def _costs(results: LearnerResults) -> Table:
     """The mean cost in each bin, over the runs that have a trial in it."""
     rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
-        for at, column in enumerate(zip(*(one.cost_bins for one in runs), strict=True)):
-            there = [cost for cost in column if cost is not None]
-            if there:
+        for at, column in enumerate(zip(*(run.cost_bins for run in runs), strict=True)):
+            costs = [cost for cost in column if cost is not None]
+            if costs:
                 edges = float(COST_BIN_EDGES[at]), float(COST_BIN_EDGES[at + 1])
-                rows.append([task, method, *edges, fmean(there), runs[0].budget_seconds, len(there)])
+                rows.append([task, method, *edges, fmean(costs), runs[0].budget_seconds, len(costs)])
     return Table(
         "trial-cost-by-task",
         "What a trial costs as time goes by, task by task",
@@ -146,12 +145,12 @@ def _over_time(results: LearnerResults, costs: Table) -> Table:
 def _shares_by_task(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
-        whole = [sum(one.spent.values()) for one in runs]
+        totals = [sum(run.spent.values()) for run in runs]
         shares = [
-            fmean(one.spent[kind] / all_ if all_ else 0.0 for one, all_ in zip(runs, whole, strict=True))
+            fmean(run.spent[kind] / total if total else 0.0 for run, total in zip(runs, totals, strict=True))
             for kind in ("method", "fit", "validate", "harness", "idle")
         ]
-        rows.append([task, method, *shares, fmean(one.dearer_share for one in runs), len(runs)])
+        rows.append([task, method, *shares, fmean(run.dearer_share for run in runs), len(runs)])
     return Table(
         "time-shares-by-task",
         "Where the time goes, task by task",
@@ -167,9 +166,15 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
     rows: list[list[CellValue]] = []
     records = by_task.records()
     for method in results.methods:
-        own = [row for row in records if row["method"] == method]
-        if own:
-            rows.append([method, *(fmean(row[kind] for row in own) for kind in _COLOURS), len(own)])
+        rows_of_method = [row for row in records if row["method"] == method]
+        if rows_of_method:
+            rows.append(
+                [
+                    method,
+                    *(fmean(row[kind] for row in rows_of_method) for kind in _COLOURS),
+                    len(rows_of_method),
+                ]
+            )
     return Table(
         "time-shares",
         "Where the time goes",
@@ -182,18 +187,23 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
 def _programs(results: LearnerResults) -> dict[str, RoundTrips]:
     """The methods that are programs of their own."""
     runs = {
-        method: [one for (_, name), found in results.compared.items() if name == method for one in found]
+        method: [
+            run
+            for (_, name), runs_of_task in results.compared.items()
+            if name == method
+            for run in runs_of_task
+        ]
         for method in results.methods
     }
-    found = {
-        method: round_trips((one.header, one.trials, sum(one.spent.values())) for one in own)
-        for method, own in runs.items()
+    runs_of_task = {
+        method: round_trips((run.header, run.trials, sum(run.spent.values())) for run in runs_of_method)
+        for method, runs_of_method in runs.items()
     }
-    return {method: trips for method, trips in found.items() if trips is not None}
+    return {method: trips for method, trips in runs_of_task.items() if trips is not None}
 
 
 def _programs_in_words(programs: Mapping[str, RoundTrips]) -> str:
-    return "".join(f" {trips.in_words(look(method).label)}" for method, trips in programs.items())
+    return "".join(f" {trips.in_words(method)}" for method, trips in programs.items())
 
 
 def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
@@ -230,12 +240,17 @@ def _dearer(results: LearnerResults, by_task: Table) -> Table:
 def _budget(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        runs = [one for (_, name), found in results.compared.items() if name == method for one in found]
-        full = [one for one in runs if one.end_reason == EndReason.BUDGET]
-        shares = [one.elapsed / one.budget_seconds for one in full]
-        over = max((one.elapsed - one.budget_seconds for one in full), default=None)
+        runs = [
+            run
+            for (_, name), runs_of_task in results.compared.items()
+            if name == method
+            for run in runs_of_task
+        ]
+        full = [run for run in runs if run.end_reason == EndReason.BUDGET]
+        shares = [run.elapsed / run.budget_seconds for run in full]
+        over = max((run.elapsed - run.budget_seconds for run in full), default=None)
         spread = [min(shares), median(shares), max(shares)] if shares else [None] * 3
-        rows.append([method, len(runs), len(full), *spread, over, sum(one.trials for one in runs)])
+        rows.append([method, len(runs), len(full), *spread, over, sum(run.trials for run in runs)])
     return Table(
         "budget-kept",
         "How exactly the budget was kept",
@@ -258,10 +273,10 @@ def draw_dearer(table: Table, by_task: Table) -> Canvas:
 
 
 def _dearer_shares(by_task: Table) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    by_method: dict[str, list[float]] = {}
     for method, share in zip(by_task.column("method"), by_task.column("dearer"), strict=True):
-        found.setdefault(method, []).append(share)
-    return found
+        by_method.setdefault(method, []).append(share)
+    return by_method
 
 
 def draw_shares(table: Table) -> Canvas:
@@ -275,7 +290,7 @@ def draw_shares(table: Table) -> Canvas:
         for kind, colour in _COLOURS.items():
             axes.barh(at, row[kind], left=left, color=colour, height=0.7)
             left += row[kind]
-    labels = [style.plain(style.shortened(look(row["method"]).label, 18)) for row in reversed(records)]
+    labels = [style.short(row["method"], 18) for row in reversed(records)]
     axes.set_yticks(range(len(records)), labels)
     axes.set_xlim(0, 1)
     style.dress(axes, x="share of the time", grid="")

@@ -29,16 +29,16 @@ def section(results: LearnerResults) -> Section | None:
     """None if it was not asked for."""
     if not results.importance:
         return None
-    found: dict[str, Importance] = {}
+    importances: dict[str, Importance] = {}
     missing = []
     for task in results.scores:
-        runs = [one for one in results.digests if one.task == task.task and one.method in results.methods]
-        own = importance(runs)
-        if own is None:
+        runs = [run for run in results.digests if run.task == task.task and run.method in results.methods]
+        importance_of_task = importance(runs)
+        if importance_of_task is None:
             missing.append(task.task)
         else:
-            found[task.task] = own
-    means, spreads = _means(found), _spreads(found)
+            importances[task.task] = importance_of_task
+    means, spreads = _means(importances), _spreads(importances)
     figure = Figure(
         "importance",
         "Importance of the hyperparameters",
@@ -48,7 +48,9 @@ def section(results: LearnerResults) -> Section | None:
         (means, spreads),
         partial(draw, means, spreads),
         alt="Tasks against hyperparameters, in percent. The most important of each task: "
-        + "; ".join(_first_in_words(task, own) for task, own in found.items()),
+        + "; ".join(
+            _first_in_words(task, importance_of_task) for task, importance_of_task in importances.items()
+        ),
     )
     return Section(
         "importance",
@@ -56,8 +58,8 @@ def section(results: LearnerResults) -> Section | None:
         "By fANOVA: a random forest learns to predict the loss from all configurations that were tried on a "
         "task. Then the variation of its predictions is split up by hyperparameter. This holds where the "
         "methods have searched.",
-        tables=(means, spreads) if found else (),
-        figures=(figure,) if found else (),
+        tables=(means, spreads) if importances else (),
+        figures=(figure,) if importances else (),
         warnings=(
             f"fewer than {FEWEST_TRIALS} trials with a loss, or no search space in the traces: "
             f"{', '.join(missing)}",
@@ -67,21 +69,21 @@ def section(results: LearnerResults) -> Section | None:
     )
 
 
-def _first_in_words(task: str, own: Importance) -> str:
-    name = max(own.shares, key=own.shares.__getitem__)
-    return f"{task} {name} {100 * own.shares[name]:.0f} ± {100 * own.spreads[name]:.0f}"
+def _first_in_words(task: str, importance: Importance) -> str:
+    name = max(importance.shares, key=importance.shares.__getitem__)
+    return f"{task} {name} {100 * importance.shares[name]:.0f} ± {100 * importance.spreads[name]:.0f}"
 
 
-def _names(found: Mapping[str, Importance]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for own in found.values() for name in own.shares))
+def _names(importances: Mapping[str, Importance]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for importance in importances.values() for name in importance.shares))
 
 
 def _percent(shares: Mapping[str, float], names: Sequence[str], interactions: float) -> list[CellValue]:
     return [*(100 * shares[name] if name in shares else None for name in names), 100 * interactions]
 
 
-def _means(found: Mapping[str, Importance]) -> Table:
-    names = _names(found)
+def _means(importances: Mapping[str, Importance]) -> Table:
+    names = _names(importances)
     return Table(
         "importance",
         "Importance of the hyperparameters",
@@ -92,22 +94,30 @@ def _means(found: Mapping[str, Importance]) -> Table:
         f"{MOST_TRIALS} trials, each forest learns from a random sample of its own, always the same.",
         ("task", *names, "interactions", "trials_used", "trials"),
         [
-            [task, *_percent(own.shares, names, own.interactions), own.used, own.scored]
-            for task, own in found.items()
+            [
+                task,
+                *_percent(importance.shares, names, importance.interactions),
+                importance.used,
+                importance.scored,
+            ]
+            for task, importance in importances.items()
         ],
         verbatim=names,
     )
 
 
-def _spreads(found: Mapping[str, Importance]) -> Table:
-    names = _names(found)
+def _spreads(importances: Mapping[str, Importance]) -> Table:
+    names = _names(importances)
     return Table(
         "importance-spread",
         "Spread of the importance",
         f"One row for each task: the standard deviation of each importance over the {FORESTS} forests, in "
         "percent. Where all trials are used, it is that of the forests alone.",
         ("task", *names, "interactions"),
-        [[task, *_percent(own.spreads, names, own.interactions_spread)] for task, own in found.items()],
+        [
+            [task, *_percent(importance.spreads, names, importance.interactions_spread)]
+            for task, importance in importances.items()
+        ],
         verbatim=names,
     )
 

@@ -19,28 +19,40 @@ from cfo_bench.report.sections.final_scores import measured_on
 
 def section(everyone: Sequence[LearnerResults]) -> Section | None:
     """None if no two learners were tuned by one method on one task under the same conditions."""
-    both = by_task(everyone)
-    found = both.tasks
-    if not found and not both.short:
+    comparison = by_task(everyone)
+    comparisons = comparison.tasks
+    if not comparisons and not comparison.short:
         return None
     tasks = [task for results in everyone for task in results.scores]
-    learners = sorted({learner for one in found for learner in one.losses})
+    learners = sorted({learner for task in comparisons for learner in task.losses})
     scores: list[list[CellValue]] = [
         [
-            one.task,
-            one.method,
-            METRIC_NAMES[one.metric],
-            one.over,
-            *(_cell(one, learner) for learner in learners),
+            task.task,
+            task.method,
+            METRIC_NAMES[task.metric],
+            task.over,
+            *(_cell(task, learner) for learner in learners),
         ]
-        for one in found
+        for task in comparisons
     ]
     compared: list[list[CellValue]] = [
         [
-            *(one.method, one.one, one.other, one.better, one.worse, one.equal),
-            *(one.p, one.p_holm, one.least_p_holm, one.verdict),
+            *(
+                task.method,
+                task.one,
+                task.other,
+                task.better,
+                task.worse,
+                task.equal,
+            ),
+            *(
+                task.p,
+                task.p_holm,
+                task.least_p_holm,
+                task.verdict,
+            ),
         ]
-        for one in pairs(found)
+        for task in pairs(comparisons)
     ]
     tables = (
         Table(
@@ -71,15 +83,15 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
         "Learners side by side",
         "The same task, folds, budget and method, tuning different learners.",
         tables=tuple(table for table in tables if table.rows),
-        warnings=tuple(_warnings(both)),
+        warnings=tuple(_warnings(comparison)),
     )
 
 
-def _warnings(both: SideBySide) -> list[str]:
+def _warnings(comparison: SideBySide) -> list[str]:
     failed = [
-        f"{learner} with {one.method} on {one.task} ({n} of {one.runs})"
-        for one in both.tasks
-        for learner, n in one.failed.items()
+        f"{learner} with {task.method} on {task.task} ({n} of {task.runs})"
+        for task in comparison.tasks
+        for learner, n in task.failed.items()
         if n
     ]
     lines = []
@@ -88,18 +100,20 @@ def _warnings(both: SideBySide) -> list[str]:
             "runs without a result count as the constant predictor or the worst other learner, whichever "
             "is worse: " + some(failed)
         )
-    if both.short:
-        lines.append(f"left out, as they share too few runs with the other learners: {some(both.short)}")
-    if both.differ:
-        lines.append(f"not compared, as budget, data, folds or clock differ: {some(both.differ)}")
+    if comparison.short:
+        lines.append(
+            f"left out, as they share too few runs with the other learners: {some(comparison.short)}"
+        )
+    if comparison.differ:
+        lines.append(f"not compared, as budget, data, folds or clock differ: {some(comparison.differ)}")
     return lines
 
 
-def _cell(one: TaskOfLearners, learner: str) -> str | None:
-    if learner not in one.losses:
+def _cell(task: TaskOfLearners, learner: str) -> str | None:
+    if learner not in task.losses:
         return None
-    scores = one.scores(learner)
+    scores = task.scores(learner)
     text = f"{fmean(scores):.4f}"
     if len(scores) > 1:
         text += f" ± {stdev(scores):.4f}"
-    return f"**{text}**" if learner in one.best else text
+    return f"**{text}**" if learner in task.best else text

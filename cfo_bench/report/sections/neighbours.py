@@ -26,18 +26,20 @@ def section(results: LearnerResults) -> Section | None:
     """None if there is no study of nearest neighbours among the runs."""
     figures, warnings = [], []
     rows: list[list[CellValue]] = []
-    for one in sorted(results.digests, key=lambda one: (one.task, one.fold, one.seed)):
-        if one.method != STUDY or one.learner != "knn":
+    for run in sorted(results.digests, key=lambda run: (run.task, run.fold, run.seed)):
+        if run.method != STUDY or run.learner != "knn":
             continue
-        study = trace.read(Path(one.path))
+        study = trace.read(Path(run.path))
         try:
             if study is None:
                 raise TraceError("its trace is gone")
-            found = findings(study)
+            finding = findings(study)
         except TraceError as error:
-            warnings.append(f"{one.task}, fold {one.fold}: {error}")
+            warnings.append(f"{run.task}, fold {run.fold}: {error}")
             continue
-        rows.append([one.task, one.fold, found.best_k, found.best_loss, found.best_seconds, found.rises_from])
+        rows.append(
+            [run.task, run.fold, finding.best_k, finding.best_loss, finding.best_seconds, finding.rises_from]
+        )
         figures.append(figure_of(study))
     if not rows and not warnings:
         return None

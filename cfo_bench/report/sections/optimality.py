@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 
 from cfo_bench.report.contents import CellValue, Place, Section, Table, some
-from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import BUDGETS, in_the_paper, key, order, printed
 from cfo_bench.report.numbers.running_time import Cell, optimality
@@ -33,15 +32,15 @@ def section(results: LearnerResults) -> Section:
                     ]
                 )
                 continue
-            found = task.methods[method]
-            runs = len(task.shared) if found.curve else 0
-            texts[method] = cell.text + "*" * bool(found.imputed)
-            native = None if found.final_loss is None else task.native(found.final_loss)
+            scores = task.methods[method]
+            runs = len(task.shared) if scores.curve else 0
+            texts[method] = cell.text + "*" * bool(scores.imputed)
+            native = None if scores.final_loss is None else task.native(scores.final_loss)
             numbers.append(
                 [
                     *(task.task, method, cell.outcome, task.metric_name, part(task)),
-                    *(native, found.final_loss, found.final_score, cell.seconds),
-                    *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, found.imputed),
+                    *(native, scores.final_loss, scores.final_score, cell.seconds),
+                    *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, scores.imputed),
                 ]
             )
         printed.append([task.task, *(texts[method] for method in results.best_first)])
@@ -117,7 +116,7 @@ def paper_section(results: LearnerResults) -> Section | None:
     if not both:
         return None
     cells = _side_by_side(results, both)
-    base = look(results.baseline).label
+    base = results.baseline
     budgets = sorted({task.budget_seconds for task in results.scores})
     return Section(
         "paper",
@@ -136,7 +135,7 @@ def paper_section(results: LearnerResults) -> Section | None:
 
 def _paper_names(results: LearnerResults) -> dict[str, str]:
     """What the paper calls each task: a recording says which of the paper's data it is of."""
-    return {one.task: one.header["data"].get("paper_task", one.task) for one in results.digests}
+    return {run.task: run.header["data"].get("paper_task", run.task) for run in results.digests}
 
 
 def _recorded(results: LearnerResults, learner: str) -> str:
@@ -158,8 +157,8 @@ def _side_by_side(results: LearnerResults, both: dict[tuple[str, str], tuple[Cel
             theirs, ours = both[task.task, method]
             signs: list[CellValue] = [None] * 3
             if base is not None and method != results.baseline:
-                paper, own = order(theirs, base[0]), order(ours, base[1])
-                signs = [_WORDS[paper], _WORDS[own], paper == own]
+                paper_order, our_order = order(theirs, base[0]), order(ours, base[1])
+                signs = [_WORDS[paper_order], _WORDS[our_order], paper_order == our_order]
             rows.append([task.task, method, theirs.text, ours.text, *signs])
     return Table(
         "paper-cells",
@@ -197,10 +196,10 @@ def _counted(
     both: dict[tuple[str, str], tuple[Cell, Cell]],
     pairs: list[tuple[str, str]],
 ) -> list[list[CellValue]]:
-    found = [
+    agreements = [
         order(both[task, one][0], both[task, other][0]) == order(both[task, one][1], both[task, other][1])
         for task in tasks
         for one, other in pairs
         if (task, one) in both and (task, other) in both
     ]
-    return [[name, len(found), sum(found), sum(found) / len(found)]] if found else []
+    return [[name, len(agreements), sum(agreements), sum(agreements) / len(agreements)]] if agreements else []

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.looks import look
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.running_time import normalised
 from cfo_bench.report.rendering import style
@@ -42,7 +42,7 @@ def section(results: LearnerResults) -> Section:
     cells = _cells(results)
     shares = _shares(results, cells)
     boxes = _boxes(results, cells)
-    base = look(results.baseline).label
+    base = results.baseline
     warnings, figures = [], []
     tasks = {row["task"] for row in cells.records()}
     scored = {row["task"] for row in cells.records() if row["scaled_score_percent"] is not None}
@@ -108,9 +108,9 @@ def _cells(results: LearnerResults) -> Table:
     for number, task in enumerate(results.scores, start=1):
         base = normalised(task, results.baseline)
         rows += [
-            [number, task.task, method, base.get(method), found.seconds_to_best, task.budget_seconds]
+            [number, task.task, method, base.get(method), scores.seconds_to_best, task.budget_seconds]
             for method in results.methods
-            if (found := task.methods.get(method)) is not None and found.is_compared
+            if (scores := task.methods.get(method)) is not None and scores.is_compared
         ]
     return Table(
         "normalised-scores",
@@ -128,17 +128,23 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
     records = cells.records()
     scored = {row["task"] for row in records if row["scaled_score_percent"] is not None}
     for method in results.methods:
-        own = [row for row in records if row["method"] == method]
-        comparable = [row for row in own if row["task"] in scored]
+        rows_of_method = [row for row in records if row["method"] == method]
+        comparable = [row for row in rows_of_method if row["task"] in scored]
         high = sum(
             row["scaled_score_percent"] is not None and row["scaled_score_percent"] > HIGH
             for row in comparable
         )
-        reached = sum(row["seconds_to_best"] is not None for row in own)
+        reached = sum(row["seconds_to_best"] is not None for row in rows_of_method)
         rows.append(
             [
-                *(method, len(own), len(comparable), high, high / len(comparable) if comparable else None),
-                *(reached, reached / len(own) if own else None),
+                *(
+                    method,
+                    len(rows_of_method),
+                    len(comparable),
+                    high,
+                    high / len(comparable) if comparable else None,
+                ),
+                *(reached, reached / len(rows_of_method) if rows_of_method else None),
             ]
         )
     return Table(
@@ -181,22 +187,24 @@ def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
 
 def _scores(cells: Table) -> dict[str, list[float]]:
     """The scaled scores in percent of the baseline's, of each method that has any."""
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for row in cells.records():
         if row["scaled_score_percent"] is not None:
-            found.setdefault(row["method"], []).append(row["scaled_score_percent"])
-    return found
+            scores.setdefault(row["method"], []).append(row["scaled_score_percent"])
+    return scores
 
 
 def _times_in_words(cells: Table, shares: Table, seconds: str) -> str:
     """The seconds of every marker, and the numbers of the legend, for the text alternative."""
     by_task: dict[str, list[str]] = {}
     for row in cells.records():
-        own = by_task.setdefault(row["task"], [])
+        times_of_task = by_task.setdefault(row["task"], [])
         if row["seconds_to_best"] is not None:
-            own.append(f"{look(row['method']).label} {row['seconds_to_best']:.3g} s")
-    times = "; ".join(f"{task}: {', '.join(own) or 'none'}" for task, own in by_task.items())
-    reached = ", ".join(f"{look(row['method']).label} {row['reached']}" for row in shares.records())
+            times_of_task.append(f"{row['method']} {row['seconds_to_best']:.3g} s")
+    times = "; ".join(
+        f"{task}: {', '.join(times_of_task) or 'none'}" for task, times_of_task in by_task.items()
+    )
+    reached = ", ".join(f"{row['method']} {row['reached']}" for row in shares.records())
     return f"{seconds.capitalize()} on each task. {times}. Tasks on which each method reaches it: {reached}."
 
 
@@ -209,8 +217,8 @@ def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
     canvas, axes = _by_task(cells, records)
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
     for is_reached in (True, False):
-        own = [row for row in records if (row["seconds_to_best"] is not None) == is_reached]
-        _paint_markers(axes, own, alpha=1.0 if is_reached else _PALE, clip_on=False)
+        markers = [row for row in records if (row["seconds_to_best"] is not None) == is_reached]
+        _paint_markers(axes, markers, alpha=1.0 if is_reached else _PALE, clip_on=False)
     style.dress(axes, x=f"scaled score ({base} = 100)", grid="x")
     _legend(canvas, shares, "share_over_90")
     return canvas
@@ -233,8 +241,8 @@ def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], **how: Any) ->
     """A marker for each record. One call a method: that is fast."""
     for method in dict.fromkeys(row["method"] for row in records):
         x, y = ([row[name] for row in records if row["method"] == method] for name in ("x", "y"))
-        found = look(method)
-        axes.plot(x, y, found.marker, color=found.colour, markersize=4, **how)
+        marker, colour = style_of(method).marker, style_of(method).colour
+        axes.plot(x, y, marker, color=colour, markersize=4, **how)
 
 
 def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) -> tuple[Canvas, Axes]:
@@ -243,8 +251,8 @@ def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) 
     least = (max(places) - min(places)) * _MARKER
     apart = [0] * len(records)
     for task in {row["number"] for row in records}:
-        own = [at for at, row in enumerate(records) if row["number"] == task]
-        for at, lane in zip(own, lanes([places[at] for at in own], least), strict=True):
+        places_of_task = [at for at, row in enumerate(records) if row["number"] == task]
+        for at, lane in zip(places_of_task, lanes([places[at] for at in places_of_task], least), strict=True):
             apart[at] = lane
     most = max(map(abs, apart))
     row_inches = 0.1 + _LANE_INCHES * (2 * most + 1)
@@ -253,7 +261,7 @@ def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) 
     tasks = {row["number"]: row["task"] for row in cells.records()}
     canvas = style.canvas(style.COLUMN + 0.6, 1.3 + row_inches * len(tasks))
     axes = canvas.add_subplot()
-    axes.set_yticks(list(tasks), [style.plain(style.shortened(task, 22)) for task in tasks.values()])
+    axes.set_yticks(list(tasks), [style.short(task, 22) for task in tasks.values()])
     axes.set_ylim(len(tasks) + 0.55, 0.45)
     between = [number + 0.5 for number in list(tasks)[:-1]]
     across = axes.get_yaxis_transform()
@@ -265,7 +273,7 @@ def _legend(canvas: Canvas, shares: Table, share: str) -> None:
     handles = [
         style.marker_handle(
             row["method"],
-            f"{look(row['method']).label} {'–' if row[share] is None else format(row[share], '.0%')}",
+            f"{row['method']} {'–' if row[share] is None else format(row[share], '.0%')}",
         )
         for row in shares.records()
     ]

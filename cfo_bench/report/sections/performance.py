@@ -92,14 +92,14 @@ def curves_name(task: str) -> str:
 
 def curve_table(results: LearnerResults, task: TaskScores) -> Table:
     """The points of a task's curves, as many as can be seen. A curve ends when the task's last run does."""
-    runs = [one for (name, _), found in results.compared.items() if name == task.task for one in found]
-    end = min(task.budget_seconds, max((one.elapsed for one in runs), default=0.0))
+    runs = [run for (name, _), scores in results.compared.items() if name == task.task for run in scores]
+    end = min(task.budget_seconds, max((run.elapsed for run in runs), default=0.0))
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        found = task.methods.get(method)
-        if found is None or found.curve is None:
+        scores = task.methods.get(method)
+        if scores is None or scores.curve is None:
             continue
-        thin = found.curve.thinned()
+        thin = scores.curve.thinned()
         no_band = [None] * len(thin.seconds)
         low, high = (thin.low.tolist(), thin.high.tolist()) if thin.n_folds > 1 else (no_band, no_band)
         points = list(zip(thin.seconds.tolist(), thin.mean.tolist(), low, high, strict=True))
@@ -119,7 +119,7 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
     """The paper's six; in place of one that is missing, the smallest or largest of its kind, else any."""
-    about = {one.task: (one.problem, one.header["data"].get("rows") or 0) for one in results.digests}
+    about = {run.task: (run.problem, run.header["data"].get("rows") or 0) for run in results.digests}
     by_key = {re.sub("[^a-z0-9]", "", task.lower()): task for task in tasks}
     slots: list[str | None] = [by_key.get(key) for key, _, _ in _CHOSEN]
     for at, (_, problem, size) in enumerate(_CHOSEN):
@@ -149,12 +149,14 @@ def draw(
 
 def _ends_in_words(tasks: Sequence[TaskScores]) -> str:
     """For the text alternative: the lowest loss at the end of each task, and all methods that come to it."""
-    found = []
+    parts = []
     for task in tasks:
-        there = [one for one in task.methods.values() if one.seconds_to_best is not None]
-        lowest = min((one.final_loss for one in there if one.final_loss is not None), default=math.nan)
-        found.append(f"{task.task} {in_words([one.method for one in there])} {lowest:.3g}")
-    return f"Lines for each task: loss against seconds. The lowest at the end: {'; '.join(found)}."
+        reaching = [scores for scores in task.methods.values() if scores.seconds_to_best is not None]
+        lowest = min(
+            (scores.final_loss for scores in reaching if scores.final_loss is not None), default=math.nan
+        )
+        parts.append(f"{task.task} {in_words([scores.method for scores in reaching])} {lowest:.3g}")
+    return f"Lines for each task: loss against seconds. The lowest at the end: {'; '.join(parts)}."
 
 
 def _paint(axes: Axes, table: Table, best: Sequence[str]) -> None:

@@ -26,9 +26,9 @@ NOT_SHARED = "left out of the means: not every method has this fold"
 
 
 def section(results: LearnerResults) -> Section:
-    digests = sorted(results.digests, key=lambda one: one.path)
+    digests = sorted(results.digests, key=lambda run: run.path)
     # Those of an imported run are not known.
-    measured = [one for one in digests if not is_imported(one)] or digests
+    measured = [run for run in digests if not is_imported(run)] or digests
     machines = _counted(measured, _machine)
     versions = _counted(measured, _versions)
     warnings = []
@@ -61,8 +61,8 @@ def section(results: LearnerResults) -> Section:
     )
 
 
-def _machine(one: Digest) -> Facts:
-    machine = one.header.get("machine", {})
+def _machine(run: Digest) -> Facts:
+    machine = run.header.get("machine", {})
     return {
         "node": machine.get("node"),
         "cpu": machine.get("cpu"),
@@ -72,23 +72,23 @@ def _machine(one: Digest) -> Facts:
     }
 
 
-def _versions(one: Digest) -> Facts:
-    ours = one.header.get("cfo_bench", {})
+def _versions(run: Digest) -> Facts:
+    ours = run.header.get("cfo_bench", {})
     commit = ours.get("commit")
     return {
         "cfo-bench": ours.get("version"),
         "commit": commit[:10] if commit else None,
-        "python": one.header.get("python"),
-        **dict(sorted(one.header.get("packages", {}).items())),
+        "python": run.header.get("python"),
+        **dict(sorted(run.header.get("packages", {}).items())),
     }
 
 
-def _settings(one: Digest) -> Facts:
-    spec = one.header["spec"]
+def _settings(run: Digest) -> Facts:
+    spec = run.header["spec"]
     return {
-        "method": one.method,
+        "method": run.method,
         "variant_of": label(spec["method"]) if spec.get("variant") else None,
-        "budget_seconds": one.budget_seconds,
+        "budget_seconds": run.budget_seconds,
         "max_trials": spec.get("max_trials"),
         "parallel": spec.get("parallel", 1),
         "threads": spec.get("threads", 1),
@@ -96,25 +96,25 @@ def _settings(one: Digest) -> Facts:
         "clock": spec.get("clock"),
         "charge_method": spec.get("charge_method"),
         "validation": spec.get("validation"),
-        "seed": one.seed,
+        "seed": run.seed,
         "options": _in_words(spec.get("options", {})),
         "learner_options": _in_words(spec.get("learner_options", {})),
-        **({"origin": origin(one)} if is_imported(one) else {}),
+        **({"origin": origin(run)} if is_imported(run) else {}),
     }
 
 
-def _data(one: Digest) -> Facts:
-    data = one.header["data"]
+def _data(run: Digest) -> Facts:
+    data = run.header["data"]
     return {
-        "task": one.task,
-        "problem": one.problem,
-        "metric": one.metric,
+        "task": run.task,
+        "problem": run.problem,
+        "metric": run.metric,
         "rows": data.get("rows"),
         "features": data.get("features"),
         "classes": data.get("classes"),
         "source": data.get("source"),
         "folds": data.get("folds"),
-        "sha256": "not known: imported" if lacks(one, "data") else data.get("sha256"),
+        "sha256": "not known: imported" if lacks(run, "data") else data.get("sha256"),
         "recording": data.get("recording"),
     }
 
@@ -127,7 +127,7 @@ def _counted(
     digests: Sequence[Digest], of: Callable[[Digest], dict[str, CellValue]]
 ) -> list[dict[str, CellValue]]:
     """Each different record once, in the order found, with the number of its runs."""
-    counts: Counter[tuple[tuple[str, CellValue], ...]] = Counter(tuple(of(one).items()) for one in digests)
+    counts: Counter[tuple[tuple[str, CellValue], ...]] = Counter(tuple(of(run).items()) for run in digests)
     return [{**dict(items), "runs": n} for items, n in counts.items()]
 
 
@@ -143,18 +143,18 @@ def missing_section(results: LearnerResults) -> Section:
     rows: list[list[CellValue]] = []
     for task in results.scores:
         runs = {
-            (one.method, one.fold, one.seed): one
-            for one in results.by_task[task.task]
-            if one.method not in NOT_COMPARED
+            (run.method, run.fold, run.seed): run
+            for run in results.by_task[task.task]
+            if run.method not in NOT_COMPARED
         }
         known = sorted({(fold, seed) for _, fold, seed in runs})
         shared = set(task.shared)
         for method in results.methods:
             for fold, seed in known:
-                one = runs.get((method, fold, seed))
-                what = NOT_RUN if one is None else _verdict(results, one, task.methods[method], shared)
+                run = runs.get((method, fold, seed))
+                what = NOT_RUN if run is None else _verdict(results, run, task.methods[method], shared)
                 if what:
-                    detail = None if one is None else one.error or _why(results, one)
+                    detail = None if run is None else run.error or _why(results, run)
                     rows.append([task.task, method, fold, seed, what, detail])
     table = Table(
         "missing",
@@ -174,34 +174,36 @@ def missing_section(results: LearnerResults) -> Section:
     )
 
 
-def _verdict(results: LearnerResults, one: Digest, found: MethodScores, shared: set[Run]) -> str:
+def _verdict(results: LearnerResults, run: Digest, scores: MethodScores, shared: set[Run]) -> str:
     """What is the matter with a run of a method; empty: nothing."""
-    if not found.is_compared:
+    if not scores.is_compared:
         return LEFT_OUT
-    if (one.fold, one.seed) not in shared:
+    if (run.fold, run.seed) not in shared:
         return NOT_SHARED
-    if results.steps(one).seconds:
+    if results.steps(run).seconds:
         return ""
-    return NO_MEAN if found.has_failed else NO_RESULT
+    return NO_MEAN if scores.has_failed else NO_RESULT
 
 
-def _why(results: LearnerResults, one: Digest) -> str | None:
+def _why(results: LearnerResults, run: Digest) -> str | None:
     """Why a run has no result; None if it has one."""
-    if results.steps(one).seconds:
+    if results.steps(run).seconds:
         return None
-    if incumbents(one, results.full_rows_only).seconds:
+    if incumbents(run, results.full_rows_only).seconds:
         return "no incumbent has a test score"
-    return ", ".join(f"{n} {status}" for status, n in one.statuses.items()) or "no trial ended"
+    return ", ".join(f"{n} {status}" for status, n in run.statuses.items()) or "no trial ended"
 
 
 def _trials(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        own = [one for one in results.digests if one.method == method]
+        runs = [run for run in results.digests if run.method == method]
         counts = Counter[str]()
-        for one in own:
-            counts.update(one.statuses)
-        rows.append([method, len(own), *(counts[status] for status in ("ok", "timeout", "memory", "failed"))])
+        for run in runs:
+            counts.update(run.statuses)
+        rows.append(
+            [method, len(runs), *(counts[status] for status in ("ok", "timeout", "memory", "failed"))]
+        )
     return Table(
         "trials",
         "How the trials ended",

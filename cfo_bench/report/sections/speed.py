@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, plural
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.method_styles import in_order, style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.running_time import (
     FEWEST_FOR_INTERVAL,
@@ -53,8 +53,8 @@ _PROFILE = LinePlot(
 
 
 def section(results: LearnerResults) -> Section:
-    base = look(results.baseline).label
-    found = factors(results)
+    base = results.baseline
+    speedups = factors(results)
     detail = Table(
         "speed-ups-by-task",
         f"Speed-ups of {base}, task by task",
@@ -69,10 +69,16 @@ def section(results: LearnerResults) -> Section:
         ),
         [
             [
-                *(one.task, one.method, one.target, one.time.seconds, one.time.reached),
-                *(one.baseline_time.seconds, one.baseline_time.reached, one.time.runs, one.factor, one.who),
+                *(speedup.task, speedup.method, speedup.target, speedup.time.seconds, speedup.time.reached),
+                *(
+                    speedup.baseline_time.seconds,
+                    speedup.baseline_time.reached,
+                    speedup.time.runs,
+                    speedup.factor,
+                    speedup.who,
+                ),
             ]
-            for one in found
+            for speedup in speedups
         ],
     )
     table = Table(
@@ -96,14 +102,14 @@ def section(results: LearnerResults) -> Section:
         ),
         [
             [
-                *(one.method, one.target, one.tasks, one.factor, one.low, one.high),
-                *(one.only_baseline, one.only_method, one.neither),
+                *(speedup.method, speedup.target, speedup.tasks, speedup.factor, speedup.low, speedup.high),
+                *(speedup.only_baseline, speedup.only_method, speedup.neither),
             ]
-            for one in summaries(found)
+            for speedup in summaries(speedups)
         ],
     )
-    warnings = () if found else (f"no speed-ups: {results.baseline} shares no task with another method",)
-    tasks = len({one.task for one in found})
+    warnings = () if speedups else (f"no speed-ups: {results.baseline} shares no task with another method",)
+    tasks = len({speedup.task for speedup in speedups})
     points = (
         f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks. Where "
         f"fewer than {FEWEST_FOR_INTERVAL} tasks have a factor, a stroke for each of them."
@@ -126,7 +132,7 @@ def section(results: LearnerResults) -> Section:
         "targets. The first is the loss that the method itself ends with (within 0.05 %). The others are 50, "
         "90 and 99 % of the way from the first loss to the best loss of all methods.",
         tables=(table, detail),
-        figures=(figure,) if any(one.factor is not None for one in found) else (),
+        figures=(figure,) if any(speedup.factor is not None for speedup in speedups) else (),
         warnings=warnings,
         place=Place.SUPPORT,
     )
@@ -149,26 +155,27 @@ def draw_speedups(table: Table, detail: Table, base: str) -> Canvas:
         axes.set_xscale("log")
         axes.axvline(1, color=style.FAINT, linewidth=0.8, zorder=0)
         for row in (row for row in records if row["target"] == target and row["factor"] is not None):
-            found, place = look(row["method"]), methods.index(row["method"])
+            colour, place = style_of(row["method"]).colour, methods.index(row["method"])
             if row["tasks"] < FEWEST_FOR_INTERVAL:
-                each = [
-                    one["factor"]
-                    for one in detail.records()
-                    if (one["method"], one["target"]) == (row["method"], target) and one["factor"] is not None
+                task_factors = [
+                    task["factor"]
+                    for task in detail.records()
+                    if (task["method"], task["target"]) == (row["method"], target)
+                    and task["factor"] is not None
                 ]
-                axes.plot(each, [place] * len(each), "|", color=found.colour, markersize=7)
+                axes.plot(task_factors, [place] * len(task_factors), "|", color=colour, markersize=7)
             is_charged = row["only_baseline"] + row["only_method"] > 0
             if row["ci_low"] is not None:
-                axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=found.colour, linewidth=1.4)
+                axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=colour, linewidth=1.4)
             axes.plot(
                 row["factor"],
                 place,
                 marker=_marker(row),
                 markersize=5,
-                markeredgecolor=found.colour,
-                markerfacecolor="white" if is_charged else found.colour,
+                markeredgecolor=colour,
+                markerfacecolor="white" if is_charged else colour,
             )
-        labels = [style.plain(style.shortened(look(method).label, 16)) for method in methods]
+        labels = [style.short(method, 16) for method in methods]
         axes.set_yticks(range(len(methods)), labels if at == 0 else [])
         axes.set_ylim(len(methods) - 0.4, -0.6)
         style.dress(axes, target, f"× {base}'s time", grid="x")
@@ -180,21 +187,21 @@ def targets_section(results: LearnerResults) -> Section | None:
     """None without two methods that are compared: one alone would be measured against itself."""
     if not results.joint.tasks:
         return None
-    found = target_folds(results)
-    is_true = bool(found.folds) and found.is_true
+    folds = target_folds(results)
+    is_true = bool(folds.folds) and folds.is_true
     rule = _RULE.format(best=_OPTIMUM if is_true else _BEST_FOUND)
-    warnings = [f"left out, as no method beats the constant predictor: {name}" for name in found.useless]
-    if not found.folds:
+    warnings = [f"left out, as no method beats the constant predictor: {name}" for name in folds.useless]
+    if not folds.folds:
         return Section("targets", _TITLE, rule, warnings=tuple(warnings))
-    n, time = len(found.tasks), found.time_axis(results)[1]
-    over = f"{plural(n, 'task')} and {len(found.folds)} folds"
+    n, time = len(folds.tasks), folds.time_axis(results)[1]
+    over = f"{plural(n, 'task')} and {len(folds.folds)} folds"
     band = (
         f"Shades: 95 % intervals, bootstrapped over {n} tasks ({RESAMPLES} resamples), for the best methods "
         "and the baseline."
         if n >= FEWEST_TASKS
         else f"No intervals: {plural(n, 'task')}, and it takes {FEWEST_TASKS} for one."
     )
-    over_time, regrets, factors = _over_time(results, found), _regret(results, found), _profiles(found)
+    over_time, regrets, factors = _over_time(results, folds), _regret(results, folds), _profiles(folds)
 
     def figure(table: Table, caption: str, lines: LinePlot) -> Figure:
         drawing = partial(draw_lines, table, lines, results.leaders)
@@ -204,7 +211,7 @@ def targets_section(results: LearnerResults) -> Section | None:
         "targets",
         _TITLE,
         rule,
-        tables=(_at_moments(results, found), factors),
+        tables=(_at_moments(results, folds), factors),
         figures=(
             figure(
                 over_time,
@@ -236,12 +243,12 @@ def targets_section(results: LearnerResults) -> Section | None:
     )
 
 
-def _over_time(results: LearnerResults, found: TargetFolds) -> Table:
-    moments = found.moments()
-    scale, name = found.time_axis(results)
+def _over_time(results: LearnerResults, folds: TargetFolds) -> Table:
+    moments = folds.moments()
+    scale, name = folds.time_axis(results)
     rows: list[list[CellValue]] = []
     for method in results.joint.methods:
-        shares = reached(found, method, moments).tolist()
+        shares = reached(folds, method, moments).tolist()
         rows += [[method, *row] for row in zip((moments * scale).tolist(), shares, strict=True)]
     return Table(
         "targets-reached",
@@ -252,31 +259,32 @@ def _over_time(results: LearnerResults, found: TargetFolds) -> Table:
     )
 
 
-def _regret(results: LearnerResults, found: TargetFolds) -> Table:
-    moments = found.moments()
-    scale, name = found.time_axis(results)
+def _regret(results: LearnerResults, folds: TargetFolds) -> Table:
+    moments = folds.moments()
+    scale, name = folds.time_axis(results)
     rows: list[list[CellValue]] = []
     for method in results.joint.methods:
-        own = regret(found, method, moments)
+        mean_regret = regret(folds, method, moments)
         low, high = (
-            [None] * len(moments) if bound is None else bound.tolist() for bound in (own.low, own.high)
+            [None] * len(moments) if bound is None else bound.tolist()
+            for bound in (mean_regret.low, mean_regret.high)
         )
-        columns = (moments * scale).tolist(), own.mean.tolist(), low, high
+        columns = (moments * scale).tolist(), mean_regret.mean.tolist(), low, high
         rows += [[method, *row] for row in zip(*columns, strict=True)]
     return Table(
         "regret",
-        "True regret over time" if found.is_true else "Normalised regret over time",
-        f"One row for each method and moment ({name}): mean regret over {len(found.tasks)} tasks, and the "
+        "True regret over time" if folds.is_true else "Normalised regret over time",
+        f"One row for each method and moment ({name}): mean regret over {len(folds.tasks)} tasks, and the "
         f"bounds of its 95 % bootstrap interval over tasks, from {FEWEST_TASKS} tasks on.",
         ("method", "time", "mean_regret", "ci_low", "ci_high"),
         rows,
     )
 
 
-def _at_moments(results: LearnerResults, found: TargetFolds) -> Table:
+def _at_moments(results: LearnerResults, folds: TargetFolds) -> Table:
     """The shares at a few moments, the best method first: what a reader compares without the figure."""
     moments = np.array([0.01, 0.1, 1.0])
-    shares = {method: reached(found, method, moments).tolist() for method in results.joint.methods}
+    shares = {method: reached(folds, method, moments).tolist() for method in results.joint.methods}
     methods = sorted(shares, key=lambda method: (-shares[method][-1], method))
     return Table(
         "targets-reached-summary",
@@ -288,8 +296,8 @@ def _at_moments(results: LearnerResults, found: TargetFolds) -> Table:
     )
 
 
-def _profiles(found: TargetFolds) -> Table:
-    factors, shares = profiles(found, PROFILE_GAP)
+def _profiles(folds: TargetFolds) -> Table:
+    factors, shares = profiles(folds, PROFILE_GAP)
     return Table(
         "performance-profiles",
         f"Performance profiles of the time to a regret of {PROFILE_GAP:g}",
@@ -300,7 +308,7 @@ def _profiles(found: TargetFolds) -> Table:
         ("method", "factor", "share"),
         [
             [method, float(factor), float(share)]
-            for method, own in shares.items()
-            for factor, share in zip(factors, own, strict=True)
+            for method, shares_of_method in shares.items()
+            for factor, share in zip(factors, shares_of_method, strict=True)
         ],
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, plural
-from cfo_bench.report.looks import look
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.elo import (
     ANCHOR,
     RESAMPLES,
@@ -49,11 +49,11 @@ _COLOURS = ("#D8A15D", "#F6F6F6", "#7FA8D1")
 
 
 def section(results: LearnerResults) -> Section:
-    both = results.joint
-    methods, tasks = both.methods, both.tasks
+    joint = results.joint
+    methods, tasks = joint.methods, joint.tasks
     warnings = []
-    if both.left_out and tasks:
-        warnings.append(f"left out, as compared on too few of the tasks: {', '.join(both.left_out)}")
+    if joint.left_out and tasks:
+        warnings.append(f"left out, as compared on too few of the tasks: {', '.join(joint.left_out)}")
     if tasks and len(tasks) < len(results.scores):
         names = [task.task for task in results.scores if task not in tasks]
         warnings.append(f"left out, as not every method is compared there: {', '.join(names)}")
@@ -80,9 +80,9 @@ def section(results: LearnerResults) -> Section:
     ]
     if imputed:
         warnings.append(f"no result, so imputed as last: {', '.join(imputed)}")
-    over_time = _over_time(both)
-    final = both.ranks_at(1.0)
-    scores = both.scores()
+    over_time = _over_time(joint)
+    final = joint.ranks_at(1.0)
+    scores = joint.scores()
     difference = critical_difference(len(tasks), len(methods))
     mean_ranks = _mean_ranks(methods, final, difference)
     figures = [
@@ -125,8 +125,8 @@ def section(results: LearnerResults) -> Section:
     if results.baseline in methods:
         least[f"{results.baseline} against each"] = least_p(len(tasks), len(methods) - 1)
         title_of = f"Each method against {results.baseline}, the baseline"
-        own = against(scores, methods, results.baseline)
-        tables.insert(0, _pairs("against-baseline", title_of, len(tasks), own))
+        pairs = against(scores, methods, results.baseline)
+        tables.insert(0, _pairs("against-baseline", title_of, len(tasks), pairs))
     for what, p in least.items():
         rows.append([f"least p, {what}", "task", len(tasks), len(methods), None, p, None])
         if p >= LEVEL:
@@ -159,27 +159,27 @@ def _shown(p: float) -> str:
     return "the methods differ" if p < LEVEL else "not shown to differ"
 
 
-def _over_time(both: Joint) -> Table:
+def _over_time(joint: Joint) -> Table:
     begin = min(
         (
             float(curve.seconds[0]) / task.budget_seconds
-            for task in both.tasks
-            for method in both.methods
+            for task in joint.tasks
+            for method in joint.methods
             if (curve := task.methods[method].curve) is not None
         ),
         default=_FIRST_SHARE,
     )
     shares = np.geomspace(min(max(begin, _FIRST_SHARE), 0.5), 1.0, _MOMENTS)
-    means = both.ranks_over(shares).mean(axis=1)
+    means = joint.ranks_over(shares).mean(axis=1)
     rows: list[list[CellValue]] = [
         [share, method, mean]
-        for share, own in zip(shares.tolist(), means.tolist(), strict=True)
-        for method, mean in zip(both.methods, own, strict=True)
+        for share, means_at in zip(shares.tolist(), means.tolist(), strict=True)
+        for method, mean in zip(joint.methods, means_at, strict=True)
     ]
     return Table(
         "ranks-over-time",
         "Mean rank over time",
-        f"One row for each moment (share of the budget) and method: its mean rank over {len(both.tasks)} "
+        f"One row for each moment (share of the budget) and method: its mean rank over {len(joint.tasks)} "
         "tasks by the mean score so far.",
         ("share", "method", "mean_rank"),
         rows,
@@ -253,10 +253,10 @@ def draw_differences(table: Table) -> Canvas:
     for rank in range(1, n + 1):
         axes.plot([rank, rank], [0, -0.14], **ink)
         axes.text(rank, -0.24, f"{rank}", ha="center", va="bottom", fontsize=style.SMALL, color=style.INK)
-    shown = min(difference, high - low)
-    axes.plot([low, low + shown], [-0.95, -0.95], color=style.INK, linewidth=1.6)
+    length = min(difference, high - low)
+    axes.plot([low, low + length], [-0.95, -0.95], color=style.INK, linewidth=1.6)
     axes.text(
-        low + shown / 2,
+        low + length / 2,
         -1.03,
         f"CD = {difference:.2f}",
         ha="center",
@@ -268,9 +268,9 @@ def draw_differences(table: Table) -> Canvas:
         left = at < half
         height = depth + 0.45 * (at if left else n - 1 - at) + 0.2
         side = low - 0.04 * margin if left else high + 0.04 * margin
-        found = look(row["method"])
-        axes.plot([means[at], means[at], side], [0, height, height], color=found.colour, linewidth=1.0)
-        label = style.plain(style.shortened(found.label, 14))
+        colour = style_of(row["method"]).colour
+        axes.plot([means[at], means[at], side], [0, height, height], color=colour, linewidth=1.0)
+        label = style.short(row["method"], 14)
         text = f"{label} {means[at]:.2f}" if left else f"{means[at]:.2f} {label}"
         axes.text(
             side + (-0.02 if left else 0.02) * margin,
@@ -292,13 +292,13 @@ def win_rates_section(results: LearnerResults) -> Section | None:
     if len(methods) < 2:
         return None
     wins = wins_by_task(results.scores, methods)
-    found = ratings(wins, methods, results.baseline)
-    order = [one.method for one in found]
+    elo_ratings = ratings(wins, methods, results.baseline)
+    order = [rating.method for rating in elo_ratings]
     rates = _rates(win_rates(wins), methods, order)
-    elo = _elo(found, results)
+    elo = _elo(elo_ratings, results)
     n = len(results.scores)
     tasks = plural(n, "task")
-    base = look(results.baseline).label
+    base = results.baseline
     interval = (
         f"lines are 95 % intervals, bootstrapped over {tasks} ({RESAMPLES} resamples)"
         if n >= FEWEST_TASKS
@@ -328,7 +328,7 @@ def win_rates_section(results: LearnerResults) -> Section | None:
                 f"{base} is set to {ANCHOR:g}. Over {tasks}; {interval}.",
                 (elo,),
                 partial(draw_elo, elo),
-                alt=f"Elo ratings as dots: {', '.join(f'{one.method} {one.elo:.0f}' for one in found)}.",
+                alt=f"Elo ratings as dots: {', '.join(f'{row.method} {row.elo:.0f}' for row in elo_ratings)}.",
             ),
         ),
     )
@@ -350,7 +350,7 @@ def _rates(rates: Array, methods: Sequence[str], order: Sequence[str]) -> Table:
     )
 
 
-def _elo(found: Sequence[Rating], results: LearnerResults) -> Table:
+def _elo(elo_ratings: Sequence[Rating], results: LearnerResults) -> Table:
     return Table(
         "elo",
         "Elo ratings",
@@ -359,13 +359,13 @@ def _elo(found: Sequence[Rating], results: LearnerResults) -> Table:
         f"{ANCHOR:g}. One tie is added for each pair, so that a method that always wins has a finite rating. "
         f"For methods with {FEWEST_TASKS} tasks or more: a 95 % interval, bootstrapped over tasks.",
         ("method", "tasks", "elo", "ci_low", "ci_high"),
-        [[one.method, one.tasks, one.elo, one.low, one.high] for one in found],
+        [[rating.method, rating.tasks, rating.elo, rating.low, rating.high] for rating in elo_ratings],
     )
 
 
 def draw_rates(table: Table) -> Canvas:
     rates = [[math.nan if value is None else float(value) for value in row[1:]] for row in table.rows]
-    names = [look(str(row[0])).label for row in table.rows]
+    names = [str(row[0]) for row in table.rows]
     return heat_map(rates, names, names, _COLOURS)
 
 
@@ -373,12 +373,12 @@ def draw_elo(table: Table) -> Canvas:
     records = table.records()
     canvas, (axes,) = style.panels(1, 1, 2.65, 0.2 * len(records) + 0.1, left=1.2, right=0.25, above=0.1)
     for place, row in enumerate(records):
-        found = look(row["method"])
+        colour = style_of(row["method"]).colour
         if row["ci_low"] is not None:
-            axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=found.colour, linewidth=1.4)
-        axes.plot(row["elo"], place, marker="o", markersize=5, color=found.colour)
+            axes.plot([row["ci_low"], row["ci_high"]], [place, place], color=colour, linewidth=1.4)
+        axes.plot(row["elo"], place, marker="o", markersize=5, color=colour)
     axes.axvline(ANCHOR, color=style.FAINT, linewidth=0.8, zorder=0)
-    names = [style.plain(style.shortened(look(row["method"]).label, 16)) for row in records]
+    names = [style.short(row["method"], 16) for row in records]
     axes.set_yticks(range(len(records)), names)
     axes.set_ylim(len(records) - 0.5, -0.5)
     style.dress(axes, x="Elo", grid="x")

@@ -12,14 +12,14 @@ import pytest
 
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.contents import Figure, Table
-from cfo_bench.report.looks import look
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import overview
 from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.rendering import layout
+from cfo_bench.report.rendering.html_page import LearnerPart, Page, alternative
+from cfo_bench.report.rendering.html_table import MOST_ROWS, sheet
 from cfo_bench.report.rendering.layout import href, prose, table_file
-from cfo_bench.report.rendering.page import LearnerPart, Page, alternative
-from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
 from cfo_bench.report.sections import final_scores
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
@@ -31,7 +31,7 @@ def rows(*values: Any) -> Table:
 
 
 def html(table: Table) -> str:
-    return sheet(table, "t", "", {"cfo": look("cfo")})
+    return sheet(table, "t", "", {"cfo": style_of("cfo")})
 
 
 def test_names_that_are_markup_are_shown_as_text(write_run: Any, tmp_path: Path) -> None:

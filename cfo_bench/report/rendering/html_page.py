@@ -10,15 +10,15 @@ from pathlib import PurePosixPath
 
 from cfo_bench import __version__
 from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
-from cfo_bench.report.looks import Look
+from cfo_bench.report.method_styles import MethodStyle
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
 from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND
-from cfo_bench.report.rendering.explorer import chart, explorer, html_id, swatch_lines
+from cfo_bench.report.rendering.html_plots import chart, explorer, html_id, swatch_lines
+from cfo_bench.report.rendering.html_table import scroll_box, sheet
 from cfo_bench.report.rendering.layout import prose
-from cfo_bench.report.rendering.sheet import scroll_box, sheet
 from cfo_bench.report.rendering.table_files import in_words
 
 # If a section has more figures, only the first is shown at once; the others open with a click. So does a
@@ -51,7 +51,7 @@ class LearnerPart:
     facts: Sequence[tuple[str, str]]  # what was run, in short: names and values
     scores: Sequence[TaskScores]
     sections: Sequence[Section]
-    looks: Mapping[str, Look]  # of the methods that are compared, the best first
+    styles: Mapping[str, MethodStyle]  # of the methods that are compared, the best first
     leaders: Collection[str]  # the methods that stand out in plots of many
     curve_tables: Sequence[str | None]  # for each of the scores the table with its curves
     notices: Sequence[str] = ()  # what a reader has to know before the answer
@@ -78,14 +78,14 @@ class Page:
 
     def render(self, parts: Sequence[LearnerPart], warnings: Sequence[str]) -> str:
         names = ", ".join(part.learner for part in parts)
-        looks = {name: look for part in parts for name, look in part.looks.items()}
+        styles = {name: style for part in parts for name, style in part.styles.items()}
         return template("page.html").substitute(
             version=escape(__version__),
             title=escape(f"cfo-bench report: {names}"),
             learner_switch=_learner_switch(parts),
             contents="\n".join(map(_contents, parts)),
             notices=_notices("Before you read on", warnings),
-            symbols=swatch_lines(looks.values()),
+            symbols=swatch_lines(styles.values()),
             learners="\n".join(map(self._learner, parts)),
             pdf_hint="" if "pdf" in self._formats else _PDF_HINT,
         )
@@ -161,7 +161,7 @@ class Page:
         links = f'<ul class="files prints"><li>To print:</li>{"".join(files)}</ul>' if files else ""
         anchor = _anchor(part.learner, "explorer")
         band = all(task.n_folds >= FEWEST_FOR_A_BAND for task in part.scores)
-        return explorer(part.learner, anchor, part.looks, part.scores, tables, static, band) + "\n" + links
+        return explorer(part.learner, anchor, part.styles, part.scores, tables, static, band) + "\n" + links
 
     def _gallery(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
         if not figures:
@@ -243,7 +243,7 @@ class Page:
             for kind in layout.TABLE_FORMATS
             if kind in self._formats
         )
-        return sheet(table, _anchor(part.learner, f"table-{table.name}"), files, part.looks, folded)
+        return sheet(table, _anchor(part.learner, f"table-{table.name}"), files, part.styles, folded)
 
 
 def _is_broad(size: PictureSize) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape, unescape
 
 from cfo_bench.report.contents import CellValue, Table, plural
-from cfo_bench.report.looks import Look
-from cfo_bench.report.rendering.explorer import swatch
+from cfo_bench.report.method_styles import MethodStyle
+from cfo_bench.report.rendering.html_plots import swatch
 from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
@@ -34,7 +34,9 @@ _LETTER, _GAP, _PIECE = 0.68, 0.5, 1.5
 _LONGEST_WORD = 60
 
 
-def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], folded: bool = False) -> str:
+def sheet(
+    table: Table, anchor: str, files: str, styles: Mapping[str, MethodStyle], folded: bool = False
+) -> str:
     """The table with its title, note, filter and `files` (links). If `folded`, only the title is seen."""
     shown = table.rows[:MOST_ROWS]
     cut = f" Here are the first {len(shown):,} of {len(table.rows):,} rows; the files have all."
@@ -42,7 +44,7 @@ def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], fold
     title = f"<h3>{escape(table.title)}</h3>"
     tools = f'{_filter(table, anchor)}<span class="files">{files}</span>'
     box = scroll_box(table.title, is_long=len(shown) > MOST_SEEN_ROWS)
-    head, body = _head(table, looks), _body(table, shown, looks)
+    head, body = _head(table, styles), _body(table, shown, styles)
     # Folded tables are not printed.
     breadth = "" if folded else f' style="--ems:{_ems([head, *body]):.0f}"'
     content = (
@@ -85,21 +87,23 @@ def _filter(table: Table, anchor: str) -> str:
     )
 
 
-def _head(table: Table, looks: Mapping[str, Look]) -> list[str]:
+def _head(table: Table, styles: Mapping[str, MethodStyle]) -> list[str]:
     return [
         f'<th scope="col"{_number_class(is_numeric(table, at))}>'
-        f"{swatch(looks[name]) if name in looks and name in table.verbatim else ''}"
+        f"{swatch(styles[name]) if name in styles and name in table.verbatim else ''}"
         f"{escape(table.heading(name))}</th>"
         for at, name in enumerate(table.columns)
     ]
 
 
-def _body(table: Table, shown: Sequence[Sequence[CellValue]], looks: Mapping[str, Look]) -> list[list[str]]:
+def _body(
+    table: Table, shown: Sequence[Sequence[CellValue]], styles: Mapping[str, MethodStyle]
+) -> list[list[str]]:
     numeric = [is_numeric(table, at) for at in range(len(table.columns))]
     write = [_writer(row[at] for row in shown) for at in range(len(table.columns))]
     return [
         [
-            _name_cell(value, at == 0, looks.get(value) if table.columns[at] in _METHODS else None)
+            _name_cell(value, at == 0, styles.get(value) if table.columns[at] in _METHODS else None)
             if isinstance(value, str) and (at == 0 or table.columns[at] in _METHODS)
             else _cell(value, numeric[at], write[at])
             for at, value in enumerate(row)
@@ -127,8 +131,8 @@ def _cell_ems(cell: str) -> float:
     return _LETTER * longest + _PIECE * ("<svg" in cell)
 
 
-def _name_cell(name: str, is_head: bool, look: Look | None) -> str:
-    content = (swatch(look) if look else "") + escape(name)
+def _name_cell(name: str, is_head: bool, style: MethodStyle | None) -> str:
+    content = (swatch(style) if style else "") + escape(name)
     return f'<th scope="row">{content}</th>' if is_head else f"<td>{content}</td>"
 
 
