@@ -32,13 +32,13 @@ from cfo_bench.report.rendering.charts import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-# More markers in colour than this are a cloud, in which none is looked for: they stay where they are.
-MOST_MOVED = 300
+# More markers in colour than this are not moved apart.
+MAX_MOVED = 300
 # The width of a marker, as a share of an axis.
 _MARKER = 0.022
 _PANEL_COLUMNS = 3
-# Hyperparameters that are drawn; the table has all.
-_MOST_DRAWN = 12
+# The number of hyperparameters that are drawn; the table has all.
+_MAX_PANELS = 12
 
 
 def section(results: LearnerResults) -> Section:
@@ -51,9 +51,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-histograms",
                 "Cost-related hyperparameters of the best configurations",
-                "Every run has one best configuration. A line says which share of a method's best "
-                f"configurations has at most this value, over all {len(results.scores)} tasks, folds and "
-                "seeds. With many methods only the best ones and the baseline are in colour.",
+                "Every run has one best configuration. A line is the share of a method's best configurations "
+                f"with at most this value, over all {len(results.scores)} tasks, folds and seeds. With many "
+                "methods only the best ones and the baseline are in colour.",
                 histograms,
                 partial(draw_histograms, histograms, names, results.leaders),
             )
@@ -63,9 +63,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-scatter",
                 f"{names[0]} and {names[1]} of the best configurations",
-                "Each marker is the best configuration of one run. With many methods only the best ones and "
-                f"the baseline are in colour. Up to {MOST_MOVED} markers in colour are moved apart a little "
-                "where they would hide each other.",
+                "Each marker is the best configuration of one run. With many methods only the best ones "
+                f"and the baseline are in colour. Up to {MAX_MOVED} markers in colour are moved apart a "
+                "little if they overlap.",
                 (best,),
                 partial(draw_scatter, best, (names[0], names[1]), results.leaders),
                 _medians_in_words(best, (names[0], names[1])),
@@ -77,8 +77,8 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "evaluation-time",
                 "Evaluation time of the best configurations",
-                "The seconds that a run's best configuration took: to be chosen by the method, to fit and to "
-                "validate. A box holds the middle half of all runs, its line is the median. Whiskers reach "
+                "The seconds of a run's best configuration: the method's own time to choose it, fit and "
+                "validation. A box holds the middle half of all runs, its line is the median. Whiskers reach "
                 "to the furthest run within 1.5 times the length of the box.",
                 (times, best),
                 partial(draw_times, times, best, results.scores[0].seconds_label),
@@ -88,7 +88,7 @@ def section(results: LearnerResults) -> Section:
     return Section(
         "configurations",
         "The best configurations",
-        "What the methods end with: how large these models are, and how long they take to train.",
+        "The configurations that the methods end with: how large these models are, and how long they take.",
         tables=(times, best),
         figures=tuple(figures),
     )
@@ -134,7 +134,8 @@ def _best(results: LearnerResults) -> Table:
         "The best configuration of every run",
         "One row for each run: the score of its best configuration on the validation part, by which it was "
         f"selected{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own "
-        "seconds in that trial, and their sum. `cfo-bench best` makes a script or a model of one.",
+        "seconds in that trial, and their sum. `cfo-bench best` makes a script or a model of a "
+        "configuration.",
         (
             *("task", "method", "fold", "seed", "metric", *scores_of, *names),
             *("evaluation_seconds", "method_seconds", "seconds"),
@@ -222,7 +223,7 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
     places = np.array([[row[name] for name in names] for row in records], dtype=float)
     grey = muted(methods, coloured)
     in_colour = np.array([row["method"] not in grey for row in records])
-    if in_colour.sum() <= MOST_MOVED:
+    if in_colour.sum() <= MAX_MOVED:
         moved = apart(np.log(places[in_colour]) if is_log else places[in_colour])
         places[in_colour] = np.exp(moved) if is_log else moved
     for method in methods:
@@ -253,7 +254,7 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
 
 
 def apart(places: Array) -> Array:
-    """The places of markers, those moved that would be on another one: to the nearest free place around."""
+    """The places of markers; a marker that would hide another is moved to the nearest free place."""
     spread = np.ptp(places, axis=0)
     size = np.where(spread > 0, spread, 1.0) * _MARKER
     turns = [(ring, 2 * np.pi * at / (6 * ring)) for ring in range(1, 12) for at in range(6 * ring)]
@@ -280,7 +281,7 @@ def draw_times(times: Table, best: Table, seconds: str) -> Canvas:
 
 
 def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
-    """What the scatter shows, for its text alternative."""
+    """The medians of the scatter plot, for its text alternative."""
     by_method: dict[str, list[tuple[float, float]]] = {}
     for method, *values in zip(*(best.column(name) for name in ("method", *names)), strict=True):
         if None not in values:
@@ -293,7 +294,7 @@ def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
 
 
 def _seconds(best: Table) -> dict[str, list[float]]:
-    """The evaluation times of each method's best configurations; those of 0 s have no place on a log axis."""
+    """The evaluation times of each method's best configurations, without those of 0 s: the axis is log."""
     by_method: dict[str, list[float]] = {}
     for method, seconds in zip(best.column("method"), best.column("seconds"), strict=True):
         if seconds > 0:
@@ -302,18 +303,18 @@ def _seconds(best: Table) -> dict[str, list[float]]:
 
 
 def footprint_section(results: LearnerResults) -> Section | None:
-    """None if no configuration of an incumbent is known, or none has a number in it."""
+    """The hyperparameters over time; None if no configuration of an incumbent with a number is known."""
     names, others = numeric_names(results)
     table = _footprint(results, names)
     if not table.rows:
         return None
-    drawn = names[:_MOST_DRAWN]
+    drawn = names[:_MAX_PANELS]
     figure = Figure(
         "footprint",
         "Hyperparameters of the best configurations over time",
         "The value in the best configuration so far: the median over tasks of the median over a task's "
-        "runs. A line starts when every task has a result. Where a line still moves at the end, the search "
-        "had not settled; where it never moves, nothing better was found than the value at the start."
+        "runs. A line starts when every task has a result. If a line still moves at the end, the search had "
+        "not settled; if it never moves, no better value than the first was found."
         + (f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""),
         (table,),
         partial(draw_footprint, table, tuple(drawn), results.leaders),
@@ -322,10 +323,10 @@ def footprint_section(results: LearnerResults) -> Section | None:
     )
     return Section(
         "footprint",
-        "Where the search goes",
-        "The values of the hyperparameters in the best configuration so far, as time goes by.",
+        "The search over time",
+        "The values of the hyperparameters in the best configuration so far.",
         figures=(figure,),
-        warnings=(f"not shown, as these are no numbers: {', '.join(others)}",) if others else (),
+        warnings=(f"left out, since their values are no numbers: {', '.join(others)}",) if others else (),
     )
 
 

@@ -1,4 +1,4 @@
-"""Frugality: the cost of trials over time, the time in trials dearer than the best, and where time goes."""
+"""Frugality: the cost of trials over time, the time in trials more expensive than the best, time shares."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cfo_bench.results.summary import PER_TRIAL, RoundTrips, round_trips
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-# What a run's seconds are spent on, and the colour of each.
+# The parts of a run's time, and the colour of each.
 _COLOURS = {
     "overhead": "#D55E00",
     "fit": "#0072B2",
@@ -51,7 +51,7 @@ def section(results: LearnerResults) -> Section:
     figures = [
         Figure(
             "trial-cost",
-            "What a trial costs as time goes by",
+            "Cost of a trial over time",
             "The mean seconds of a trial, as a share of the budget, by the moment when it ended (geometric "
             "mean over tasks).",
             (over_time,),
@@ -61,12 +61,12 @@ def section(results: LearnerResults) -> Section:
         ),
         Figure(
             "dearer-share",
-            "Time spent on trials that cost more than the best one",
-            "The share of a run's time that went into trials that took longer than its best one. Boxes are "
-            "over tasks; with fewer than six tasks, each is a dot.",
+            "Time in trials that are more expensive than the best one",
+            "The share of a run's time in trials that took longer than its best one. Boxes are over tasks; "
+            "with fewer than six tasks, each is a dot.",
             (dearer, by_task),
             partial(draw_dearer, dearer, by_task),
-            "Share of the time in trials that cost more than the best one, by method. "
+            "Share of the time in trials that are more expensive than the best one, by method. "
             f"{values_in_words(_dearer_shares(by_task))}",
         ),
         Figure(
@@ -74,9 +74,9 @@ def section(results: LearnerResults) -> Section:
             "Where the time goes",
             "Means over tasks. Overhead: the method's own time, to choose configurations and to learn from "
             "results. Fit: to train models. Validate: to score them. Harness: cfo-bench's own work between "
-            "and around trials: it writes the trace, and starts a process again that was stopped; on a busy "
-            "machine also its wait for a processor. Idle: nobody's, such as the seconds after the last "
-            "trial. With several trials at once, idle is all that is left." + _programs_in_words(programs),
+            "and around trials, such as writing the trace and restarting a process that was stopped; on a "
+            "busy machine also waiting for a processor. Idle: neither of these, such as the seconds after the "
+            "last trial. With parallel trials, idle is the rest." + _programs_in_words(programs),
             (shares,),
             partial(draw_shares, shares),
         ),
@@ -84,8 +84,8 @@ def section(results: LearnerResults) -> Section:
     return Section(
         "frugality",
         "Frugality: where the seconds go",
-        "A frugal method starts with cheap trials, and spends little time on trials that cost more than "
-        "the one it ends with.",
+        "A frugal method starts with cheap trials, and spends little time in trials that are more expensive "
+        "than its final best one.",
         tables=(
             shares,
             *((_round_trips(programs),) if programs else ()),
@@ -111,7 +111,7 @@ def _costs(results: LearnerResults) -> Table:
                 rows.append([task, method, *edges, fmean(costs), runs[0].budget_seconds, len(costs)])
     return Table(
         "trial-cost-by-task",
-        "What a trial costs as time goes by, task by task",
+        "Cost of a trial over time, task by task",
         "One row for each task, method and part of the budget (from, to): the mean seconds to fit and "
         "validate a trial that ended in it, and the number of runs with such a trial.",
         ("task", "method", "from_share", "to_share", "mean_seconds", "budget_seconds", "runs"),
@@ -133,7 +133,7 @@ def _over_time(results: LearnerResults, costs: Table) -> Table:
     ]
     return Table(
         "trial-cost",
-        "What a trial costs as time goes by",
+        "Cost of a trial over time",
         "One row for each method and part of the budget (up to this share): the mean cost of a trial that "
         "ended in it, as a share of the budget (geometric mean over tasks), and the number of tasks with "
         "such a trial.",
@@ -154,9 +154,9 @@ def _shares_by_task(results: LearnerResults) -> Table:
     return Table(
         "time-shares-by-task",
         "Where the time goes, task by task",
-        "One row for each task and method, means over runs: the shares of the time that went to the method "
-        "(overhead), to fit, to validate and to cfo-bench's own work (harness), and what is nobody's (idle); "
-        "and the share in trials that cost more than the best one (dearer).",
+        "One row for each task and method, means over runs: the shares of the time of the method (overhead), "
+        "of fit, of validation, of cfo-bench's own work (harness), and the rest (idle); and the share in "
+        "trials that are more expensive than the best one (dearer).",
         ("task", "method", *_COLOURS, "dearer", "runs"),
         rows,
     )
@@ -209,10 +209,10 @@ def _programs_in_words(programs: Mapping[str, RoundTrips]) -> str:
 def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
     return Table(
         "round-trips",
-        "What it costs to ask a program",
-        "One row for each method that is a program of its own: how long an empty question and answer take "
-        "(the median over runs, measured before the clock starts); how many a trial takes; their share of "
-        "the time, which is part of the overhead (mean over runs); and the command.",
+        "Round trips to a program",
+        "One row for each method that is a program of its own: the seconds of an empty question and answer "
+        "(the median over runs, measured before the clock starts); the number of them in a trial; their "
+        "share of the time, which is part of the overhead (mean over runs); and the command.",
         ("method", "round_trip_seconds", "round_trips_a_trial", "share_of_time", "command"),
         [
             [method, trips.seconds, PER_TRIAL, trips.share, trips.command]
@@ -229,9 +229,9 @@ def _dearer(results: LearnerResults, by_task: Table) -> Table:
             rows.append([method, len(values), *box(values)])
     return Table(
         "dearer-share",
-        "Time spent on trials that cost more than the best one",
-        "One row for each method, over tasks: the share of the time in trials that cost more than the best "
-        "one: quartiles, whiskers (the furthest within 1.5 times the length of the box), mean.",
+        "Time in trials that are more expensive than the best one",
+        "One row for each method, over tasks: quartiles, whiskers (the furthest within 1.5 times the length "
+        "of the box) and mean of the share of the time in trials that are more expensive than the best one.",
         ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
@@ -254,9 +254,9 @@ def _budget(results: LearnerResults) -> Table:
     return Table(
         "budget-kept",
         "How exactly the budget was kept",
-        "One row for each method: its runs; how many ended because the budget was spent; for these the "
-        "least, median and largest time as a multiple of the budget, and the most seconds past it; and all "
-        "trials.",
+        "One row for each method: the number of its runs, and of those that ended because the budget was "
+        "spent; of the latter the least, median and largest time as a multiple of the budget, and the most "
+        "seconds past it; and the number of all trials.",
         ("method", "runs", "spent_it", "least", "median", "most", "seconds_past", "trials"),
         rows,
     )

@@ -1,4 +1,4 @@
-"""How much each hyperparameter matters, by task: only if it is asked for, since every trial is read."""
+"""The importance of each hyperparameter, by task: only on request, since every trial is read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLOURS = ("#FFFFFF", "#5B8DB8")
 
 
 def section(results: LearnerResults) -> Section | None:
-    """None if it was not asked for."""
+    """None if it was not requested."""
     if not results.importance:
         return None
     importances: dict[str, Importance] = {}
@@ -42,9 +42,9 @@ def section(results: LearnerResults) -> Section | None:
     figure = Figure(
         "importance",
         "Importance of the hyperparameters",
-        "How much of the variation of the loss a hyperparameter explains by itself, in percent: the mean "
-        f"over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than that "
-        "have no order. What is missing to 100 comes from several hyperparameters together (interactions).",
+        "The share of the variance of the loss that a hyperparameter explains by itself, in percent: the "
+        f"mean over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than "
+        "that have no order. The rest to 100 comes from several hyperparameters together (interactions).",
         (means, spreads),
         partial(draw, means, spreads),
         alt="Tasks against hyperparameters, in percent. The most important of each task: "
@@ -54,10 +54,10 @@ def section(results: LearnerResults) -> Section | None:
     )
     return Section(
         "importance",
-        "Which hyperparameters matter",
+        "Importance of the hyperparameters",
         "By fANOVA: a random forest learns to predict the loss from all configurations that were tried on a "
-        "task. Then the variation of its predictions is split up by hyperparameter. This holds where the "
-        "methods have searched.",
+        "task. Then the variance of its predictions is split up by hyperparameter. This holds for the part "
+        "of the search space that the methods have searched.",
         tables=(means, spreads) if importances else (),
         figures=(figure,) if importances else (),
         warnings=(
@@ -87,11 +87,11 @@ def _means(importances: Mapping[str, Importance]) -> Table:
     return Table(
         "importance",
         "Importance of the hyperparameters",
-        "One row for each task: how much of the variation of the loss each hyperparameter explains by "
-        f"itself, and how much interactions do, in percent: means over {FORESTS} forests of {TREES} trees. "
-        "From the trials of all methods that ended well and used all rows. Losses are relative to the mean "
+        "One row for each task: the share of the variance of the loss that each hyperparameter explains by "
+        f"itself, and that of interactions, in percent: means over {FORESTS} forests of {TREES} trees. "
+        "From the trials of all methods that succeeded and used all rows. Losses are relative to the mean "
         "of their fold; those above the constant predictor's count as that. Of more than "
-        f"{MOST_TRIALS} trials, each forest learns from a random sample of its own, always the same.",
+        f"{MOST_TRIALS} trials, each forest learns from its own random sample, which is always the same.",
         ("task", *names, "interactions", "trials_used", "trials"),
         [
             [
@@ -112,7 +112,7 @@ def _spreads(importances: Mapping[str, Importance]) -> Table:
         "importance-spread",
         "Spread of the importance",
         f"One row for each task: the standard deviation of each importance over the {FORESTS} forests, in "
-        "percent. Where all trials are used, it is that of the forests alone.",
+        "percent. If all trials are used, it is that of the forests alone.",
         ("task", *names, "interactions"),
         [
             [task, *_percent(importance.spreads, names, importance.interactions_spread)]

@@ -1,4 +1,4 @@
-"""Learners side by side: which model is better where the same method tuned it on the same task."""
+"""Comparison of learners: which model is better if the same method tunes it on the same task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cfo_bench.report.sections.final_scores import measured_on
 
 
 def section(everyone: Sequence[LearnerResults]) -> Section | None:
-    """None if no two learners were tuned by one method on one task under the same conditions."""
+    """None if no two learners were tuned by the same method on the same task under the same conditions."""
     comparison = by_task(everyone)
     comparisons = comparison.tasks
     if not comparisons and not comparison.short:
@@ -60,7 +60,7 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
             "Final scores of learners",
             "One row for each task and method, in the task's metric (AUC and r2: higher is better; "
             "log-loss: lower): mean ± standard deviation over the folds that all these learners have. "
-            f"Bold: the best, and those that are equal to it within 0.05 %. {measured_on(tasks)}",
+            f"Bold: the best, and scores within 0.05 % of it. {measured_on(tasks)}",
             ("task", "method", "metric", "over", *learners),
             scores,
             verbatim=tuple(learners),
@@ -70,7 +70,7 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
             "Every pair of learners",
             "One row for each method and pair of learners: on how many tasks the first is better, worse, "
             "equal; p of the exact sign test over tasks; p after Holm's correction, since the "
-            f"table has {len(compared)} rows; and the least p that so many tasks can give.",
+            f"table has {len(compared)} rows; and the least p that is possible with this number of tasks.",
             (
                 *("method", "learner", "other", "better", "worse", "equal"),
                 *("p", "p_holm", "least_p_holm", "verdict"),
@@ -80,7 +80,7 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
     )
     return Section(
         "learners",
-        "Learners side by side",
+        "Comparison of learners",
         "The same task, folds, budget and method, tuning different learners.",
         tables=tuple(table for table in tables if table.rows),
         warnings=tuple(_warnings(comparison)),
@@ -97,15 +97,13 @@ def _warnings(comparison: SideBySide) -> list[str]:
     lines = []
     if failed:
         lines.append(
-            "runs without a result count as the constant predictor or the worst other learner, whichever "
-            "is worse: " + some(failed)
+            "runs without a result count as the constant predictor or the worst other learner, whichever is "
+            "worse: " + some(failed)
         )
     if comparison.short:
-        lines.append(
-            f"left out, as they share too few runs with the other learners: {some(comparison.short)}"
-        )
+        lines.append(f"left out, since they share too few runs with other learners: {some(comparison.short)}")
     if comparison.differ:
-        lines.append(f"not compared, as budget, data, folds or clock differ: {some(comparison.differ)}")
+        lines.append(f"not compared, since budget, data, folds or clock differ: {some(comparison.differ)}")
     return lines
 
 

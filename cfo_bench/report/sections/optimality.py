@@ -48,16 +48,16 @@ def section(results: LearnerResults) -> Section:
         "Bold: the first method to reach the best scaled score, or "
         f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: they "
         f"need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best score "
-        f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: it has too "
-        f"few of the task's runs. Methods by mean rank. {measured_on(results.scores)}"
+        f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: the method "
+        f"has too few of the task's runs. Methods by mean rank. {measured_on(results.scores)}"
     )
     return Section(
         "optimality",
         "How good, and how soon",
         "As in the paper's table: which method reaches the best score first, and how far behind the others "
-        "are. So that tasks can be compared, scores are scaled. In classification, 0 is a predictor that "
-        "always gives the same answer (the constant predictor), and 1 is a tuned random forest; where that "
-        "was not run, 1 is a loss of 0. In regression the scaled score is r2.",
+        "are. Scores are scaled, so that tasks can be compared. In classification, 0 is a predictor that "
+        "always gives the same answer (the constant predictor), and 1 is a tuned random forest; on tasks "
+        "without a forest, 1 is a loss of 0. In regression the scaled score is r2.",
         tables=(
             Table(
                 "optimality",
@@ -89,7 +89,9 @@ def section(results: LearnerResults) -> Section:
 
 def _useless(results: LearnerResults) -> tuple[str, ...]:
     names = [task.task for task in results.scores if task.leaders and not task.beats_constant]
-    return (f"nobody beats the constant predictor on {', '.join(names)}: nobody wins there",) if names else ()
+    if not names:
+        return ()
+    return (f"no method beats the constant predictor on {', '.join(names)}: no method wins these tasks",)
 
 
 def _scales(results: LearnerResults) -> tuple[str, ...]:
@@ -97,13 +99,13 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
     if not plain:
         return ()
     return (
-        f"scaled scores of {some(plain)} are such that 1 is a loss of 0: there, no tuned random forest "
-        "(method tuned-rf) has a result on all folds and beats the constant predictor",
+        f"on {some(plain)} a scaled score of 1 is a loss of 0: no tuned random forest (method tuned-rf) has "
+        "a result on all their folds and beats the constant predictor",
     )
 
 
 def paper_section(results: LearnerResults) -> Section | None:
-    """None if the paper has none of these learners, tasks or methods."""
+    """The paper's cells next to ours; None if the paper has none of these learners, tasks or methods."""
     learner = in_the_paper(results.learner)
     theirs = printed(learner)
     named = _paper_names(results)
@@ -120,10 +122,9 @@ def paper_section(results: LearnerResults) -> Section | None:
     budgets = sorted({task.budget_seconds for task in results.scores})
     return Section(
         "paper",
-        "Beside the paper's table",
-        f"The paper's cells and ours, side by side. {_recorded(results, learner)}The paper gave a run "
-        f"{BUDGETS[learner]:g} s "
-        "on its machines, ours had "
+        "Comparison with the paper's table",
+        f"The paper's cells next to ours. {_recorded(results, learner)}The budget of a run was "
+        f"{BUDGETS[learner]:g} s on the paper's machines, and "
         f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can be "
         f"compared, seconds can't. Ahead and behind mean: of {base} on the same task.",
         tables=(_agreement(results, both), cells),
@@ -134,7 +135,7 @@ def paper_section(results: LearnerResults) -> Section | None:
 
 
 def _paper_names(results: LearnerResults) -> dict[str, str]:
-    """What the paper calls each task: a recording says which of the paper's data it is of."""
+    """The paper's name of each task. A recording names the data of the paper that it was made of."""
     return {run.task: run.header["data"].get("paper_task", run.task) for run in results.digests}
 
 
@@ -142,8 +143,8 @@ def _recorded(results: LearnerResults, learner: str) -> str:
     if learner == results.learner:
         return ""
     return (
-        f"Ours are of a recording of {results.learner}, theirs of {learner}: the same data and kind of "
-        "model, but another space, and for some tasks another loss. "
+        f"Ours are of a recording, {results.learner}, the paper's of {learner}: the same data and kind of "
+        "model, but another search space, and for some tasks another loss. "
     )
 
 
@@ -163,8 +164,8 @@ def _side_by_side(results: LearnerResults, both: dict[tuple[str, str], tuple[Cel
     return Table(
         "paper-cells",
         "The paper's cells and ours",
-        f"One row for each task and method: both cells, how the method stands against {results.baseline} "
-        "on the task in the paper and here, and whether that is the same.",
+        f"One row for each task and method: both cells, whether the method is ahead of or behind "
+        f"{results.baseline} on the task in the paper and here, and whether these agree.",
         ("task", "method", "paper", "ours", "paper_order", "our_order", "same"),
         rows,
     )

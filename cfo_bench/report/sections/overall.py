@@ -52,7 +52,7 @@ def section(results: LearnerResults) -> Section:
         )
     elif tasks - scored:
         warnings.append(
-            f"no scores in percent of {base}'s where it has no scaled score above 0: "
+            f"no scores in percent of {base}'s on tasks where it has no scaled score above 0: "
             f"{', '.join(sorted(tasks - scored))}"
         )
     if scored:
@@ -63,7 +63,7 @@ def section(results: LearnerResults) -> Section:
                 "A box holds the middle half of the tasks, its line is the median. Whiskers reach to the "
                 "furthest task within 1.5 times the length of the box; dots are tasks beyond."
                 if len(scored) >= FEWEST_FOR_A_BOX
-                else f"Every dot is a task: {len(scored)} are too few for boxes.",
+                else f"Every dot is a task: {len(scored)} tasks are too few for boxes.",
                 (boxes, cells),
                 partial(draw_boxes, boxes, cells, base),
                 alt=f"Scaled scores over tasks, {base} = 100. {values_in_words(_scores(cells))}",
@@ -71,9 +71,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "scores-by-task",
                 f"Scaled scores on every task ({base} = 100)",
-                "Higher is better. The legend says on how many of the tasks a method scores over "
-                f"{HIGH:g}. A full marker reaches the task's best score within the budget, a pale one "
-                f"does not. Scores under {_FLOOR:g} are drawn at the edge.",
+                "Higher is better. The legend has the share of the tasks on which a method scores over "
+                f"{HIGH:g}. Full markers: the method reaches the task's best score within the budget. Pale "
+                f"markers: it does not. Scores under {_FLOOR:g} are drawn at the edge.",
                 (cells, shares),
                 partial(draw_scores, cells, shares, base),
             ),
@@ -83,8 +83,8 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "time-to-best",
                 "Time to reach the best score",
-                "Further left is better. The legend says on how many of the tasks a method reaches the best "
-                "score within the budget. A method that does not reach it has no marker here.",
+                "Further left is better. The legend has the share of the tasks on which a method reaches the "
+                "best score within the budget. A method that does not reach it has no marker.",
                 (cells, shares),
                 partial(draw_times, cells, shares, results.scores[0].seconds_label),
                 alt=_times_in_words(cells, shares, results.scores[0].seconds_label),
@@ -94,9 +94,9 @@ def section(results: LearnerResults) -> Section:
         "overall",
         "All tasks together: scores and times",
         f"Scaled scores in percent: {base}, the baseline, has 100 on every task, as in the paper. A task's "
-        "best score is the highest of all methods. A method has reached it when it is at 99.95 % of it. A "
-        "method without any result on a task gets the score of the constant predictor or of the worst other "
-        "method, whichever is worse.",
+        "best score is the highest of all methods; a method reaches it with 99.95 % of it. A method without "
+        "any result on a task gets the score of the constant predictor or of the worst other method, "
+        "whichever is worse.",
         tables=(shares, boxes, cells),
         figures=tuple(figures),
         warnings=tuple(warnings),
@@ -150,9 +150,9 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
     return Table(
         "shares",
         "Shares of tasks",
-        "One row for each method: the tasks it was run on; the tasks on which it has a score in percent of "
-        f"the baseline's, and how many of them are over {HIGH:g}; on how many tasks it reaches the best "
-        "score within the budget.",
+        "One row for each method: the number of tasks it was run on; of those on which it has a score in "
+        f"percent of the baseline's, and of these with a score over {HIGH:g}; and the number of tasks on "
+        "which it reaches the best score within the budget.",
         ("method", "tasks", "scored_tasks", "over_90", "share_over_90", "reached", "share_reached"),
         rows,
     )
@@ -238,7 +238,7 @@ def draw_times(cells: Table, shares: Table, seconds: str) -> Canvas:
 
 
 def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], **how: Any) -> None:
-    """A marker for each record. One call a method: that is fast."""
+    """A marker for each record."""
     for method in dict.fromkeys(row["method"] for row in records):
         x, y = ([row[name] for row in records if row["method"] == method] for name in ("x", "y"))
         marker, colour = style_of(method).marker, style_of(method).colour
@@ -246,7 +246,7 @@ def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], **how: Any) ->
 
 
 def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) -> tuple[Canvas, Axes]:
-    """Axes with a row for each task. Gives every record its `y`, so that markers don't hide each other."""
+    """Axes with a row for each task. Sets the `y` of every record such that markers don't overlap."""
     places = [math.log(row["x"]) if is_log else row["x"] for row in records]
     least = (max(places) - min(places)) * _MARKER
     apart = [0] * len(records)

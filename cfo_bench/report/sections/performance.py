@@ -1,4 +1,4 @@
-"""Performance over time: curves of the mean best loss, for six chosen tasks and for all."""
+"""Performance over time: curves of the mean best loss, for six selected tasks and for all."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _CHOSEN = (
     ("shuttle", "multiclass", "large"),
     ("poker", "regression", "large"),
 )
-# As many fit on a printed page.
-_SHEET = 6
+# The number of tasks on a printed page.
+_TASKS_PER_SHEET = 6
 _COLUMNS = 2
 
 
 def section(results: LearnerResults) -> Section:
-    """The page draws these curves itself, from the same tables; the figures are files to take along."""
+    """The page draws these curves itself, from the same tables; the figures are files for papers."""
     curves = {task.task: curve_table(results, task) for task in results.scores}
     titles = {
         task.task: f"{task.task}, {'test ' * task.by_test}loss = {LOSS_NAMES[task.metric]}"
@@ -61,7 +61,7 @@ def section(results: LearnerResults) -> Section:
     if drawn:
         figures.append(figure("performance", "Performance over time", chosen_tasks(results, drawn)))
     if len(drawn) > len(_CHOSEN):
-        sheets = [drawn[at : at + _SHEET] for at in range(0, len(drawn), _SHEET)]
+        sheets = [drawn[at : at + _TASKS_PER_SHEET] for at in range(0, len(drawn), _TASKS_PER_SHEET)]
         figures += [
             figure(
                 f"performance-sheet-{i}",
@@ -71,15 +71,15 @@ def section(results: LearnerResults) -> Section:
             )
             for i, sheet in enumerate(sheets, start=1)
         ]
-    lonely = [task.task for task in results.scores if task.n_folds == 1]
+    single_fold = [task.task for task in results.scores if task.n_folds == 1]
     return Section(
         "performance",
         "Performance over time",
-        "How low the loss of each method is at each moment: the mean over folds of the best loss so far. A "
-        f"line starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
+        "The loss of each method at each moment: the mean over folds of the best loss so far. A line "
+        f"starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
         "shade is the 95 % confidence interval of the mean.",
         figures=tuple(figures),
-        warnings=(f"{some(lonely)}: only one fold, so no confidence interval",) if lonely else (),
+        warnings=(f"{some(single_fold)}: only one fold, so no confidence interval",) if single_fold else (),
         place=Place.SUPPORT,
         has_curves=True,
     )
@@ -91,7 +91,7 @@ def curves_name(task: str) -> str:
 
 
 def curve_table(results: LearnerResults, task: TaskScores) -> Table:
-    """The points of a task's curves, as many as can be seen. A curve ends when the task's last run does."""
+    """The points of a task's curves, thinned out. A curve ends when the task's last run does."""
     runs = [run for (name, _), scores in results.compared.items() if name == task.task for run in scores]
     end = min(task.budget_seconds, max((run.elapsed for run in runs), default=0.0))
     rows: list[list[CellValue]] = []
@@ -118,7 +118,7 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
 
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
-    """The paper's six; in place of one that is missing, the smallest or largest of its kind, else any."""
+    """The paper's six; a missing one is replaced by the smallest or largest of its problem, or any other."""
     about = {run.task: (run.problem, run.header["data"].get("rows") or 0) for run in results.digests}
     by_key = {re.sub("[^a-z0-9]", "", task.lower()): task for task in tasks}
     slots: list[str | None] = [by_key.get(key) for key, _, _ in _CHOSEN]
@@ -135,7 +135,7 @@ def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
 def draw(
     tables: Sequence[Table], titles: Sequence[str], best: Sequence[str], seconds: str = "wall-clock seconds"
 ) -> Canvas:
-    """A panel for each task; `best` are the methods in colour and with a band where there are many."""
+    """A panel for each task; of many methods only the `best` are in colour and have a band."""
     single = len(tables) == 1
     canvas, panels = style.panels(len(tables), _COLUMNS, *((3.2, 2.4) if single else (2.2, 1.5)))
     for axes, table, title in zip(panels, tables, titles, strict=True):
@@ -148,7 +148,7 @@ def draw(
 
 
 def _ends_in_words(tasks: Sequence[TaskScores]) -> str:
-    """For the text alternative: the lowest loss at the end of each task, and all methods that come to it."""
+    """For the text alternative: the lowest loss at the end of each task, and all methods that reach it."""
     parts = []
     for task in tasks:
         reaching = [scores for scores in task.methods.values() if scores.seconds_to_best is not None]

@@ -16,7 +16,7 @@ from cfo_bench.report.reading.digest import Digest
 from cfo_bench.report.reading.imported import is_imported, lacks, origin
 from cfo_bench.results.compared import NOT_COMPARED
 
-# What the traces say of one thing, by the names of the columns.
+# A row of a table, by the names of the columns.
 Facts = dict[str, CellValue]
 NOT_RUN = "not finished, or not run"
 NO_RESULT = "no result: counted as the constant predictor or the worst other method, whichever is worse"
@@ -27,7 +27,7 @@ NOT_SHARED = "left out of the means: not every method has this fold"
 
 def section(results: LearnerResults) -> Section:
     digests = sorted(results.digests, key=lambda run: run.path)
-    # Those of an imported run are not known.
+    # Machine and versions of an imported run are not known.
     measured = [run for run in digests if not is_imported(run)] or digests
     machines = _counted(measured, _machine)
     versions = _counted(measured, _versions)
@@ -40,7 +40,7 @@ def section(results: LearnerResults) -> Section:
     return Section(
         name="provenance",
         title="Where the runs come from",
-        intro="Every trace holds this in its first line, with the command that runs it again.",
+        intro="Every trace has this in its first line, with the command that runs it again.",
         tables=(
             _table("machines", "Machines", "One row for each kind of machine, with its runs.", machines),
             _table("versions", "Versions", "One row for each set of versions, with its runs.", versions),
@@ -139,7 +139,7 @@ def _table(name: str, title: str, note: str, rows: Sequence[Mapping[str, CellVal
 
 
 def missing_section(results: LearnerResults) -> Section:
-    """Every method is expected to have every (fold, seed) that any method has on the task."""
+    """The missing runs: every method should have every (fold, seed) that any method has on the task."""
     rows: list[list[CellValue]] = []
     for task in results.scores:
         runs = {
@@ -159,8 +159,8 @@ def missing_section(results: LearnerResults) -> Section:
     table = Table(
         "missing",
         "What is missing",
-        "One row for each run that one method has on a task and another has not, and for each run that is "
-        "not in the means, or has no result.",
+        "One row for each run that another method has on the task and this one has not, and for each run "
+        "that is not in the means, or has no result.",
         ("task", "method", "fold", "seed", "what", "detail"),
         rows,
     )
@@ -168,14 +168,14 @@ def missing_section(results: LearnerResults) -> Section:
     return Section(
         "missing",
         "What is missing",
-        "Nothing is left out in silence." if rows else "Nothing: every method has every fold of every task.",
+        "All runs that are missing or left out." if rows else "Every method has every fold of every task.",
         tables=(table, _trials(results)),
         warnings=tuple(f"{plural(n, 'run')}: {what}" for what, n in sorted(counts.items())),
     )
 
 
 def _verdict(results: LearnerResults, run: Digest, scores: MethodScores, shared: set[Run]) -> str:
-    """What is the matter with a run of a method; empty: nothing."""
+    """Why a run is not in the means, or has no result; empty if it is in the means."""
     if not scores.is_compared:
         return LEFT_OUT
     if (run.fold, run.seed) not in shared:
@@ -207,9 +207,9 @@ def _trials(results: LearnerResults) -> Table:
     return Table(
         "trials",
         "How the trials ended",
-        "One row for each method: its runs, and how many of their trials ended well (ok), were cut off at a "
-        "deadline (timeout), ran out of memory, or failed. When the budget is spent, the trial that is under "
-        "way is cut off: most runs end with one timeout.",
+        "One row for each method: its runs, and the number of their trials that succeeded (ok), were cut off "
+        "at a deadline (timeout), ran out of memory, or failed. When the budget is spent, the running trial "
+        "is cut off: most runs end with one timeout.",
         ("method", "runs", "ok", "timeout", "memory", "failed"),
         rows,
     )

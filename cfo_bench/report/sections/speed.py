@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 _TITLE = "How soon methods come near the best loss"
 _BEST_FOUND = "the best loss that any method has on that fold"
-_OPTIMUM = "the least loss of all configurations on that fold, which the recording knows"
+_OPTIMUM = "the lowest loss of all configurations on that fold, which is known from the recording"
 _RULE = (
-    "Regret says how far the best loss so far is from {best}. At 0 the run has that loss, at 1 it is no "
-    "better than the constant predictor; before its first trial has ended, it is 1. A run has "
-    f"{len(GAPS)} targets: values of the regret from 1 to {GAPS[-1]:g}, evenly on a log scale. Every task "
-    "counts the same, and so does every fold of a task."
+    "Regret is the distance of the best loss so far from {best}. At 0 the run has that loss, at 1 it is "
+    "no better than the constant predictor; before its first trial has ended, it is 1. A run has "
+    f"{len(GAPS)} targets: values of the regret from 1 to {GAPS[-1]:g}, evenly on a log scale. All tasks "
+    "have the same weight, and so have all folds of a task."
 )
 # Regrets below this are drawn at the edge.
 _LEAST_REGRET = 1e-3
@@ -58,11 +58,11 @@ def section(results: LearnerResults) -> Section:
     detail = Table(
         "speed-ups-by-task",
         f"Speed-ups of {base}, task by task",
-        "One row for each task, method and target. Seconds: the expected time to the target, that is all "
+        "One row for each task, method and target. Seconds: the expected time to the target, which is all "
         "time spent divided by the number of runs that reached it; a run that never did counts with its "
-        f"whole budget, and if none did, the seconds are the budgets of all. Factor: the method's seconds "
-        f"divided by those of {base}, the baseline. There is no factor if neither of the two reached the "
-        "target, or if a time is below a millisecond. Who: if only one of them reached it, or neither.",
+        f"whole budget, and if none did, the seconds are the sum of all budgets. Factor: the method's "
+        f"seconds divided by those of {base}, the baseline. There is no factor if neither of the two reached "
+        "the target, or if a time is below a millisecond. Who: if only one of them reached it, or neither.",
         (
             *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
             *("runs", "factor", "who"),
@@ -86,9 +86,9 @@ def section(results: LearnerResults) -> Section:
         f"Speed-ups of {base}",
         f"One row for each method and target: how many times longer it takes than {base} (geometric mean "
         f"over tasks); with {FEWEST_FOR_INTERVAL} tasks or more a 95 % interval, bootstrapped over tasks "
-        f"({RESAMPLES} resamples). Then on how many tasks only {base}, only the method, or neither reached "
-        "the target. If only one did, the other is charged all its budgets, and the factor counts. If "
-        "neither did, there is no factor.",
+        f"({RESAMPLES} resamples). Then the number of tasks on which only {base}, only the method, or "
+        "neither reached the target. If only one did, the time of the other is the sum of its budgets, and "
+        "the factor counts. If neither did, there is no factor.",
         (
             "method",
             "target",
@@ -111,26 +111,26 @@ def section(results: LearnerResults) -> Section:
     warnings = () if speedups else (f"no speed-ups: {results.baseline} shares no task with another method",)
     tasks = len({speedup.task for speedup in speedups})
     points = (
-        f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks. Where "
-        f"fewer than {FEWEST_FOR_INTERVAL} tasks have a factor, a stroke for each of them."
+        f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks. If fewer "
+        f"than {FEWEST_FOR_INTERVAL} tasks have a factor, strokes are the single tasks."
         if tasks >= FEWEST_FOR_INTERVAL
         else f"Strokes: each of the {tasks} tasks, too few for an interval; dots: geometric means."
     )
     figure = Figure(
         "speed-ups",
-        f"How many times sooner {base} gets there",
+        f"How many times faster {base} reaches a target",
         f"Right of 1, {base} is faster. {points} A hollow triangle to the right: on some tasks only {base} "
-        "reached the target, and the method is charged all its budgets. To the left: on some tasks only the "
-        "method did. A hollow circle: both happened. Nothing: no task has a factor.",
+        "reached the target, and the method's time is the sum of its budgets. To the left: on some tasks "
+        "only the method did. A hollow circle: both happened. No marker: no task has a factor.",
         (table, detail),
         partial(draw_speedups, table, detail, base),
     )
     return Section(
         "speed-ups",
         "How much faster",
-        f"How many times longer than {base} a method needs to a target, on the same folds. There are four "
-        "targets. The first is the loss that the method itself ends with (within 0.05 %). The others are 50, "
-        "90 and 99 % of the way from the first loss to the best loss of all methods.",
+        f"How many times longer than {base} a method needs to reach a target, on the same folds. There are "
+        "four targets. The first is the loss that the method itself ends with (within 0.05 %). The others "
+        "are 50, 90 and 99 % of the way from the first loss to the best loss of all methods.",
         tables=(table, detail),
         figures=(figure,) if any(speedup.factor is not None for speedup in speedups) else (),
         warnings=warnings,
@@ -139,7 +139,7 @@ def section(results: LearnerResults) -> Section:
 
 
 def _marker(row: Mapping[str, Any]) -> str:
-    """A dot; a triangle where only one of the two reached the target: it points to the slower one's side."""
+    """A dot; a triangle if only one of the two reached the target, which points to the true factor."""
     if bool(row["only_baseline"]) == bool(row["only_method"]):
         return "o"
     return ">" if row["only_baseline"] else "<"
@@ -184,7 +184,7 @@ def draw_speedups(table: Table, detail: Table, base: str) -> Canvas:
 
 
 def targets_section(results: LearnerResults) -> Section | None:
-    """None without two methods that are compared: one alone would be measured against itself."""
+    """How soon methods come near the best loss; None if fewer than two methods are compared."""
     if not results.joint.tasks:
         return None
     folds = target_folds(results)
@@ -199,7 +199,7 @@ def targets_section(results: LearnerResults) -> Section | None:
         f"Shades: 95 % intervals, bootstrapped over {n} tasks ({RESAMPLES} resamples), for the best methods "
         "and the baseline."
         if n >= FEWEST_TASKS
-        else f"No intervals: {plural(n, 'task')}, and it takes {FEWEST_TASKS} for one."
+        else f"No intervals: {plural(n, 'task')}, and an interval needs {FEWEST_TASKS}."
     )
     over_time, regrets, factors = _over_time(results, folds), _regret(results, folds), _profiles(folds)
 
@@ -232,10 +232,10 @@ def targets_section(results: LearnerResults) -> Section | None:
             ),
             figure(
                 factors,
-                f"On which share of the folds ({over}) a method gets to a regret of {PROFILE_GAP:g} in at "
-                "most so many times the seconds of the fastest method. The value at ×1 says how often it "
-                "is the fastest (ties included), the value at the right edge how often it gets there at "
-                "all in the time shown.",
+                f"The share of the folds ({over}) on which a method reaches a regret of {PROFILE_GAP:g} in "
+                "at most this multiple of the fastest method's seconds. The value at ×1 is how often it is "
+                "the fastest (ties included), the value at the right edge how often it reaches that regret "
+                "within the largest multiple.",
                 _PROFILE,
             ),
         ),
@@ -282,7 +282,7 @@ def _regret(results: LearnerResults, folds: TargetFolds) -> Table:
 
 
 def _at_moments(results: LearnerResults, folds: TargetFolds) -> Table:
-    """The shares at a few moments, the best method first: what a reader compares without the figure."""
+    """The shares at three moments, the best method first."""
     moments = np.array([0.01, 0.1, 1.0])
     shares = {method: reached(folds, method, moments).tolist() for method in results.joint.methods}
     methods = sorted(shares, key=lambda method: (-shares[method][-1], method))
@@ -301,10 +301,10 @@ def _profiles(folds: TargetFolds) -> Table:
     return Table(
         "performance-profiles",
         f"Performance profiles of the time to a regret of {PROFILE_GAP:g}",
-        "One row for each method and factor: the share of folds (every task counts the same) on which the "
-        f"method gets to a regret of {PROFILE_GAP:g} within this factor of the fastest method's time. If a "
-        f"run never does, its budget counts as its time. Times within ×{TIE_FACTOR:g} of the least are a "
-        f"tie; a time below {LEAST_SHARE:.1%} of the budget counts as that.",
+        "One row for each method and factor: the share of folds (all tasks have the same weight) on which "
+        f"the method reaches a regret of {PROFILE_GAP:g} within this factor of the fastest method's time. "
+        f"If a run never does, its budget counts as its time. Times within ×{TIE_FACTOR:g} of the least are "
+        f"a tie; a time below {LEAST_SHARE:.1%} of the budget counts as that.",
         ("method", "factor", "share"),
         [
             [method, float(factor), float(share)]

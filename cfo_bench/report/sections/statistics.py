@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _MOMENTS = 60
 _FIRST_SHARE = 1e-4
 _RANKS = LinePlot("share", "mean_rank", "share of the budget", "mean rank (1 is best)", best_on_top=True)
-# A defeat, an even pair and a win, told apart by everybody.
+# A defeat, an even pair and a win, in colours that people with colour blindness can tell apart.
 _COLOURS = ("#D8A15D", "#F6F6F6", "#7FA8D1")
 
 
@@ -59,10 +59,10 @@ def section(results: LearnerResults) -> Section:
         warnings.append(f"left out, as not every method is compared there: {', '.join(names)}")
     title, intro = (
         "Statistics",
-        "Could the differences be chance? Each task counts as one observation: the mean over its folds. A "
-        "method without any result on a task ranks last there. Scores that differ by less than 0.05 % count "
-        "as equal. Not shown to differ means that the runs don't show a difference; it does not mean that "
-        "the methods are equally good.",
+        "Are the differences significant, or could they be chance? Each task counts as one observation: the "
+        "mean over its folds. A method without any result on a task ranks last on it. Scores that differ by "
+        "less than 0.05 % count as equal. “Not shown to differ” means not significant: the runs are not "
+        "enough evidence of a difference, which does not mean that the methods are equally good.",
     )
     if len(methods) < 2 or len(tasks) < FEWEST_TASKS:
         why = (
@@ -70,16 +70,13 @@ def section(results: LearnerResults) -> Section:
             if len(results.methods) < 2
             else f"{plural(len(tasks), 'task')} with every method"
         )
-        warnings.append(
-            f"no statistics: {why}, and it takes two methods and {FEWEST_TASKS} tasks to tell a difference "
-            "from chance"
-        )
+        warnings.append(f"no statistics: {why}, and a test needs two methods and {FEWEST_TASKS} tasks")
         return Section("statistics", title, "", warnings=tuple(warnings), place=Place.SUPPORT)
     imputed = [
         f"{task.task} {method}" for task in tasks for method in methods if task.methods[method].has_failed
     ]
     if imputed:
-        warnings.append(f"no result, so imputed as last: {', '.join(imputed)}")
+        warnings.append(f"no result, so ranked last: {', '.join(imputed)}")
     over_time = _over_time(joint)
     final = joint.ranks_at(1.0)
     scores = joint.scores()
@@ -89,8 +86,8 @@ def section(results: LearnerResults) -> Section:
         Figure(
             "ranks-over-time",
             "Mean rank over time",
-            f"At each moment the methods are ranked by their mean score so far; shown is the mean rank over "
-            f"{len(tasks)} tasks. 1 is best. A method that comes to the score of a better one within "
+            f"At each moment the methods are ranked by their mean score so far; a line is the mean rank over "
+            f"{len(tasks)} tasks. 1 is best. A method that reaches the score of a better one within "
             f"×{TIE_FACTOR:g} of the time ties with it. Methods without a result yet share the last place.",
             (over_time,),
             partial(draw_lines, over_time, _RANKS, results.leaders),
@@ -102,7 +99,7 @@ def section(results: LearnerResults) -> Section:
     test = friedman(final)
     rows: list[list[CellValue]] = []
     if test is None:
-        warnings.append("no Friedman test: it takes three methods")
+        warnings.append("no Friedman test: it needs three methods")
     else:
         rows.append(["Friedman", "task", test.tasks, test.methods, test.statistic, test.p, _shown(test.p)])
         rows.append(
@@ -112,9 +109,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "critical-difference",
                 "Critical differences of the mean ranks",
-                f"Final mean ranks over {len(tasks)} tasks; 1 is best. Methods that are joined by a bar "
-                "are not shown to differ (Nemenyi's test at 5 %). Friedman's p = "
-                f"{test.p:.2g}{'' if test.p < LEVEL else ': none are'}.",
+                f"Final mean ranks over {len(tasks)} tasks; 1 is best. The differences between methods that "
+                "are joined by a bar are not significant (Nemenyi's test at 5 %). Friedman's p = "
+                f"{test.p:.2g}{'' if test.p < LEVEL else ': no difference is significant'}.",
                 (mean_ranks,),
                 partial(draw_differences, mean_ranks),
             )
@@ -131,15 +128,15 @@ def section(results: LearnerResults) -> Section:
         rows.append([f"least p, {what}", "task", len(tasks), len(methods), None, p, None])
         if p >= LEVEL:
             warnings.append(
-                f"{what}: with {len(tasks)} tasks the least p that Holm's correction can leave is {p:.2g}, "
-                "so no difference can be shown"
+                f"{what}: with {len(tasks)} tasks the least possible p after Holm's correction is {p:.2g}, "
+                "so no difference can be significant"
             )
     tests = Table(
         "tests",
         "All methods at once",
         "Friedman: do the methods differ at all? Its χ², with p. Nemenyi: how far apart two mean ranks "
-        "have to be to differ at 5 %. Least p: what Wilcoxon's test, corrected by Holm, would give if one "
-        "method were better on every task. If that is above 5 %, there are too few tasks to show a "
+        "have to be to differ at 5 %. Least p: the p of Wilcoxon's test, corrected by Holm, if one method "
+        "were better on every task. If that is above 5 %, there are too few tasks for a significant "
         "difference of a pair.",
         ("test", "unit", "tasks", "methods", "value", "p", "verdict"),
         rows,
@@ -210,14 +207,14 @@ def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Tabl
 
 
 def _pairs(name: str, title: str, tasks: int, pairs: Sequence[Pair]) -> Table:
-    least = f" The least p that can come out is {pairs[0].least_p_holm:.2g}." if pairs else ""
+    least = f" The least possible p is {pairs[0].least_p_holm:.2g}." if pairs else ""
     return Table(
         name,
         title,
         f"One row for each pair, over {tasks} tasks: on how many the first method is better, worse, equal; "
         "the median difference of their scaled scores; p of Wilcoxon's signed-rank test, and p after Holm's "
-        f"correction, since the table has {len(pairs)} pairs.{least} The test ranks the differences by size: "
-        "by it a method may be better that is ahead on fewer tasks, but by more.",
+        f"correction, since the table has {len(pairs)} pairs.{least} The test ranks the differences by size, "
+        "so a method that is ahead on fewer tasks, but by more, may be the better one.",
         (
             *("method", "other", "better", "worse", "equal", "median_difference"),
             *("p", "p_holm", "verdict"),
@@ -233,7 +230,7 @@ def _pairs(name: str, title: str, tasks: int, pairs: Sequence[Pair]) -> Table:
 
 
 def draw_differences(table: Table) -> Canvas:
-    """Demšar's diagram: mean ranks on a line, names below, bars under groups not shown to differ."""
+    """Demšar's diagram: mean ranks on a line, and bars under groups without significant differences."""
     records = table.records()
     means = [row["mean_rank"] for row in records]
     difference = records[0]["critical_difference"]
@@ -302,11 +299,11 @@ def win_rates_section(results: LearnerResults) -> Section | None:
     interval = (
         f"lines are 95 % intervals, bootstrapped over {tasks} ({RESAMPLES} resamples)"
         if n >= FEWEST_TASKS
-        else f"no intervals, since they take {FEWEST_TASKS} tasks"
+        else f"no intervals, since they need {FEWEST_TASKS} tasks"
     )
     return Section(
         "win-rates",
-        "Who wins against whom",
+        "Win rates and Elo ratings",
         f"Over {tasks}: of two methods, the one with the better final score wins the task, however long it "
         f"took. Scores within {100 * (1 - REACHES):.2g} % of each other are a tie, which is half a win for "
         "both. A method without a result loses against all that have one.",
@@ -328,7 +325,8 @@ def win_rates_section(results: LearnerResults) -> Section | None:
                 f"{base} is set to {ANCHOR:g}. Over {tasks}; {interval}.",
                 (elo,),
                 partial(draw_elo, elo),
-                alt=f"Elo ratings as dots: {', '.join(f'{row.method} {row.elo:.0f}' for row in elo_ratings)}.",
+                alt="Elo ratings as dots: "
+                + ", ".join(f"{rating.method} {rating.elo:.0f}" for rating in elo_ratings),
             ),
         ),
     )

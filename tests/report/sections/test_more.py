@@ -114,7 +114,7 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
     listed = {row["task"]: row for row in table(found, "references").records()}
     assert listed.keys() == {"alpha", "beta"} and "metric is scaled_score" in listed["beta"]["note"]
     assert any("no comparable reference" in line and "beta" in line for line in found.warnings)
-    assert any("selected on" in line for line in found.warnings)
+    assert any("published test scores" in line for line in found.warnings)
     assert "1 of the 3 references are of other tasks or learners" in found.warnings
     canvas = found.figures[0].draw()
     texts = [text.get_text() for text in canvas.axes[0].texts]
