@@ -1,4 +1,4 @@
-"""A table on the page: its cells sort by their meaning, and a column's decimal points are aligned."""
+"""A table on the page: cells sort by their meaning, and the decimal points of a column are aligned."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
 # The most rows of a table on the page; its files have all.
-MOST_ROWS = 100
+MAX_ROWS = 100
 # A table with more rows scrolls inside its box.
-MOST_SEEN_ROWS = 25
-# Fewer rows need no filter.
+MAX_VISIBLE_ROWS = 25
+# A table with fewer rows has no filter.
 FEWEST_FILTERED = 6
-# Of a longer note only the first sentence stands above its table, which would be off a small screen.
-MOST_LETTERS_ABOVE = 200
+# Of a longer note only the first sentence is above its table, the others are below it.
+MAX_LETTERS_ABOVE = 200
 
-# Columns of methods' names, which get a piece of the method's line.
+# Columns of methods' names, which get a sample of the method's line.
 _METHODS = ("method", "other")
 
-# Cells that don't reach the best sort after all that do, however long those took.
+# In the optimality table, cells that don't reach the best sort after all that do.
 _WORSE = 1e9
 
-# Ems that a letter takes in print, the space between two columns, and a piece of a method's line.
-_LETTER, _GAP, _PIECE = 0.68, 0.5, 1.5
+# Ems of a letter in print, of the space between two columns, and of a sample of a method's line.
+_LETTER, _GAP, _SAMPLE = 0.68, 0.5, 1.5
 # A longer word is a hash, which may be broken in print.
 _LONGEST_WORD = 60
 
@@ -37,13 +37,13 @@ _LONGEST_WORD = 60
 def sheet(
     table: Table, anchor: str, files: str, styles: Mapping[str, MethodStyle], folded: bool = False
 ) -> str:
-    """The table with its title, note, filter and `files` (links). If `folded`, only the title is seen."""
-    shown = table.rows[:MOST_ROWS]
+    """The table with its title, note, filter and `files` (links). If `folded`, only the title is visible."""
+    shown = table.rows[:MAX_ROWS]
     cut = f" Here are the first {len(shown):,} of {len(table.rows):,} rows; the files have all."
     above, below = _parts(table.note + (cut if len(shown) < len(table.rows) else ""))
     title = f"<h3>{escape(table.title)}</h3>"
     tools = f'{_filter(table, anchor)}<span class="files">{files}</span>'
-    box = scroll_box(table.title, is_long=len(shown) > MOST_SEEN_ROWS)
+    box = scroll_box(table.title, is_long=len(shown) > MAX_VISIBLE_ROWS)
     head, body = _head(table, styles), _body(table, shown, styles)
     # Folded tables are not printed.
     breadth = "" if folded else f' style="--ems:{_ems([head, *body]):.0f}"'
@@ -65,15 +65,15 @@ def sheet(
 
 
 def _parts(note: str) -> tuple[str, str]:
-    """What stands above the table, and below it."""
-    if len(note) <= MOST_LETTERS_ABOVE:
+    """The parts of a note above and below its table."""
+    if len(note) <= MAX_LETTERS_ABOVE:
         return note, ""
     first, *rest = re.split(r"(?<=[.?]) (?=[A-Z`×−])", note, maxsplit=1)
     return first, "".join(rest)
 
 
 def scroll_box(title: str, is_long: bool = False) -> str:
-    """The attributes of a box that scrolls, also by the keyboard, where its content is larger."""
+    """The attributes of a box that scrolls, also by keyboard, if its content is larger."""
     return f'class="scroll{" long" * is_long}" tabindex="0" role="region" aria-label="{escape(title)}"'
 
 
@@ -118,9 +118,9 @@ def _rows(part: str, rows: Iterable[Sequence[str]]) -> str:
 
 
 def _ems(rows: Iterable[Sequence[str]]) -> float:
-    """How broad the table is in print, where cells are broken between words: in multiples of its type size.
+    """The width of the table in print, in multiples of its font size; cells are broken between words.
 
-    The style sheet makes the type so small that the table fits on the paper.
+    The style sheet derives a font size from it such that the table fits on the paper.
     """
     return sum(max(map(_cell_ems, column)) + _GAP for column in zip(*rows, strict=True))
 
@@ -128,7 +128,7 @@ def _ems(rows: Iterable[Sequence[str]]) -> float:
 def _cell_ems(cell: str) -> float:
     words = unescape(re.sub(r"<[^>]*>", "", cell)).split(" ")
     longest = max(len(word) if len(word) <= _LONGEST_WORD else 1 for word in words)
-    return _LETTER * longest + _PIECE * ("<svg" in cell)
+    return _LETTER * longest + _SAMPLE * ("<svg" in cell)
 
 
 def _name_cell(name: str, is_head: bool, style: MethodStyle | None) -> str:
@@ -149,7 +149,7 @@ def _cell(value: CellValue, is_number: bool, write: Callable[[float], str]) -> s
 
 
 def _text_cell(text: str) -> str:
-    """A score with its deviation sorts by the score; a cell of the optimality table by how good it is."""
+    """A score with its deviation sorts by the score, a cell of the optimality table by how good it is."""
     best = re.fullmatch(r"\*\*(.+)\*\*(.*)", text)
     key = _sort_key(best[1] if best else text, best is not None)
     if key is None and len(text) > _LONGEST_WORD:
@@ -164,7 +164,7 @@ def _text_cell(text: str) -> str:
 
 
 def _sort_key(text: str, is_best: bool) -> str | None:
-    """The number that a cell sorts by; None if it is sorted by the alphabet."""
+    """The number that a cell sorts by; None if it sorts alphabetically."""
     if score := re.fullmatch(r"(-?\d+\.\d{4})( ± .*)?", text):
         return score[1]
     if is_best:
@@ -179,10 +179,10 @@ def _sort_key(text: str, is_best: bool) -> str | None:
 
 
 def _writer(values: Iterable[CellValue]) -> Callable[[float], str]:
-    """One way of writing numbers for a whole column: so many decimals, or else as powers of ten."""
+    """The format of the numbers of a column: with the same decimals, or as powers of ten."""
     sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
     least, most = (math.floor(math.log10(size)) for size in (min(sizes), max(sizes))) if sizes else (0, 0)
-    # Four digits of the largest; of the smallest two, for which there may be two more decimals.
+    # Four digits of the largest number; two of the smallest, with at most two decimals more.
     decimals = max(min(max(3 - most, 0), 4), min(1 - least, 6) if least < -3 else 0)
     if least < -5 or most > 5 or most + decimals > 8:
         return lambda value: _minus(f"{value:.2e}")

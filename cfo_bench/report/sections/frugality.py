@@ -75,8 +75,8 @@ def section(results: LearnerResults) -> Section:
             "Means over tasks. Overhead: the method's own time, to choose configurations and to learn from "
             "results. Fit: to train models. Validate: to score them. Harness: cfo-bench's own work between "
             "and around trials, such as writing the trace and restarting a process that was stopped; on a "
-            "busy machine also waiting for a processor. Idle: neither of these, such as the seconds after the "
-            "last trial. With parallel trials, idle is the rest." + _programs_in_words(programs),
+            "busy machine also waiting for a processor. Idle: neither of these, such as the seconds after "
+            "the last trial. With parallel trials, idle is the rest." + _programs_in_words(programs),
             (shares,),
             partial(draw_shares, shares),
         ),

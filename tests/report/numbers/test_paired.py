@@ -242,7 +242,7 @@ def test_a_third_learner_with_few_runs_does_not_cut_those_of_the_others(
     assert (pair["learner"], pair["other"], pair["better"]) == ("lightgbm", "xgboost", 6)
     assert pair["verdict"] == "lightgbm is better"
     assert section.warnings[0].startswith(
-        "left out, as they share too few runs with the other learners: knn with cfo on t (1 of 3), "
+        "left out, since they share too few runs with other learners: knn with cfo on t (1 of 3), "
     )
 
 
@@ -257,7 +257,7 @@ def test_learners_without_a_run_in_common_are_named_and_have_no_empty_tables(
     section = learner_pairs.section(everyone)
 
     assert section is not None and section.tables == ()
-    assert section.warnings[0].startswith("left out, as they share too few runs with the other learners: ")
+    assert section.warnings[0].startswith("left out, since they share too few runs with other learners: ")
 
 
 def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:

@@ -129,7 +129,10 @@ def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Digest]) -> N
 
     printed = table(found, "scores")
     assert printed.records()[0]["reference"] == "≈0.9750 (cfo, the paper)"
-    assert "≈: converted from a scaled score by our own constant and forest." in printed.note
+    assert (
+        "≈: converted from a scaled score with the constant predictor and forest of these runs."
+        in printed.note
+    )
     assert [row["label"] for row in table(found, "references").records()] == ["≈ cfo, the paper"]
     assert "≈ cfo, the paper" in [text.get_text() for text in found.figures[0].draw().axes[0].texts]
 
@@ -140,7 +143,7 @@ def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Digest]) -> None:
     found = of(final_scores.section, by_hand, references=references)
 
     assert found.warnings[:2] == (
-        "references of tasks that are not here: 'gama' (did you mean 'gamma'?)",
+        "references of tasks that these results don't have: 'gama' (did you mean 'gamma'?)",
         "3 of the 4 references are of other tasks or learners",
     )
 
@@ -151,11 +154,11 @@ def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Digest]) -> Non
     rows = {row["task"]: row for row in table(section, "scores").records()}
     # On gamma, fold 1 of bohb has no result: it counts as the constant predictor, a log-loss of 1.
     assert rows["gamma"]["bohb"] == "0.6250 ± 0.5303*"
-    assert "A star: some of its runs have no result" in table(section, "scores").note
+    assert "*: some of the runs have no result" in table(section, "scores").note
     numbers = {(row["task"], row["method"]): row for row in table(section, "final-scores").records()}
     assert numbers["gamma", "bohb"]["imputed_runs"] == 1 and numbers["gamma", "rs"]["imputed_runs"] == 0
     whole = of(final_scores.section, [one for one in by_hand if one.task != "gamma"])
-    assert "A star" not in table(whole, "scores").note
+    assert "*: some" not in table(whole, "scores").note
 
 
 def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Digest], write_run: Any) -> None:
