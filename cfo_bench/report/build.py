@@ -12,7 +12,7 @@ from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.files.writing import refuse_linked_folders
 from cfo_bench.registry import label
 from cfo_bench.report.contents import Section, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.method_styles import in_order, style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
@@ -22,10 +22,10 @@ from cfo_bench.report.reading.imported import as_if_ended, completed, origin
 from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import assets, layout
-from cfo_bench.report.rendering.explorer import curves_script
-from cfo_bench.report.rendering.page import LearnerPart, Page
+from cfo_bench.report.rendering.html_page import LearnerPart, Page
+from cfo_bench.report.rendering.html_plots import curves_script
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
-from cfo_bench.report.sections import each_section, learners
+from cfo_bench.report.sections import each_section, learner_pairs
 from cfo_bench.report.sections.performance import curves_name
 from cfo_bench.results.run import Run
 
@@ -140,7 +140,7 @@ def _parts(
         )
         for learner, own in by_learner.items()
     ]
-    across = learners.section(everyone)
+    across = learner_pairs.section(everyone)
     parts = []
     for done, results in enumerate(everyone):
         progress("computing", done, len(everyone))
@@ -160,7 +160,7 @@ def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
         facts=_facts(results.runs, results.scores),
         scores=results.scores,
         sections=found,
-        looks={one.method: look(one.method) for one in results.overview.standings},
+        styles={standing.method: style_of(standing.method) for standing in results.overview.standings},
         leaders=results.leaders,
         curve_tables=[_curve_table(found, task.task) for task in results.scores],
         notices=results.notices,
@@ -246,7 +246,7 @@ def _write_tables(folder: Folder, part: LearnerPart, formats: Collection[str]) -
 def _write_curves(folder: Folder, part: LearnerPart) -> None:
     """The scripts from which the page draws the curves of the tasks."""
     for index, task in enumerate(part.scores):
-        script = curves_script(part.learner, index, part.looks, part.leaders, task)
+        script = curves_script(part.learner, index, part.styles, part.leaders, task)
         folder.write(layout.curves_file(part.learner, index), script)
 
 

@@ -121,7 +121,7 @@ class Data(DataIdentity, frozen=True, kw_only=True, omit_defaults=True):
         ),
     ] = None
     resource_rows: Annotated[
-        PositiveInt | None | UnsetType,
+        PositiveInt | UnsetType | None,
         described("Of a recording: the rows of a trial at its full fidelity; null: it has no fidelity."),
     ] = UNSET
     paper_task: Annotated[str | None, described("The paper's name of the recorded data.")] = None

@@ -139,7 +139,7 @@ def type_of(kind: Kind) -> click.ParamType[Any] | None:
     """The click type for a kind of value; None: any text, which is checked later."""
     match kind:
         case Several():
-            return type_of(kind.one)
+            return type_of(kind.item)
         case OneOf():
             return click.Choice(kind.known)
         case Count():

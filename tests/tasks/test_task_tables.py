@@ -10,7 +10,7 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import inspect, listing, resolve, resolve_all
-from cfo_bench.tasks.catalogue import paper, read_table
+from cfo_bench.tasks.task_tables import paper, read_table
 
 OWN = """\
 tasks:

@@ -18,13 +18,35 @@ GROUP = "cfo_bench.tasks"
 
 
 class TaskSource(Protocol):
-    """Tasks that a package brings: a class that is built without arguments."""
+    """Tasks of an installed package: a class that is built without arguments.
+
+    An entry point of the group `cfo_bench.tasks` names the class.
+    """
 
     def names(self) -> list[str]:
-        """The names of its tasks. Every listing asks for them: import nothing heavy here."""
+        """List the tasks. Every listing calls this: import nothing heavy here.
+
+        Returns
+        -------
+        list of str
+            The names of the tasks.
+        """
 
     def load(self, name: str) -> tuple[pd.DataFrame, str]:
-        """The data of one task, and the name of the column to predict."""
+        """Load the data of one task.
+
+        Parameters
+        ----------
+        name : str
+            One of `names()`.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The data, one row for each example.
+        target : str
+            The name of the column to predict.
+        """
 
 
 @cache
@@ -41,14 +63,14 @@ def load(ref: DataRef) -> DataSet:
     where = f"task {ref.task!r} of {ref.source}"
     point = names().get(ref.task)
     if point is None:
-        raise UserError(f"{where} is not there any more: is its package still installed?")
+        raise UserError(f"{where} is no longer available: is its package still installed?")
     return read(_source(point), ref.task, ref.problem, where)
 
 
 def read(source: TaskSource, task: str, problem: Problem | None, where: str) -> DataSet:
     """The task as a checked data set; `where` names it in errors."""
-    from cfo_bench.tasks.columns import from_pandas
     from cfo_bench.tasks.data_set import DataSet
+    from cfo_bench.tasks.from_pandas import from_pandas
 
     try:
         frame, target = source.load(task)
@@ -60,12 +82,12 @@ def read(source: TaskSource, task: str, problem: Problem | None, where: str) -> 
 
 @cache
 def _source(point: str) -> TaskSource:
-    (found,) = importlib.metadata.entry_points(group=GROUP, name=point)
+    (entry_point,) = importlib.metadata.entry_points(group=GROUP, name=point)
     try:
-        source: TaskSource = found.load()()
+        source: TaskSource = entry_point.load()()
         return source
     except Exception as error:
         raise UserError(
-            f"the tasks of plug-in {point!r} ({found.value}) can't be loaded: "
+            f"the tasks of plug-in {point!r} ({entry_point.value}) can't be loaded: "
             f"{describe(error)}; mend or uninstall it"
         ) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.report.rendering import style
-from cfo_bench.report.rendering.page import PAPER_PIXELS
+from cfo_bench.report.rendering.html_page import PAPER_PIXELS
 from tests.helpers.browser import Browser
 
 pytestmark = pytest.mark.timeout(240)

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 from cfo_bench.report.contents import Figure, LinePlot, Table
-from cfo_bench.report.looks import _KNOWN, look
+from cfo_bench.report.method_styles import _KNOWN, style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.ranking import MOST_LEADERS
 from cfo_bench.report.reading.load import load
@@ -27,7 +27,7 @@ from cfo_bench.report.rendering.charts import (
     paint_boxes,
     values_in_words,
 )
-from cfo_bench.report.rendering.page import alternative
+from cfo_bench.report.rendering.html_page import alternative
 from cfo_bench.report.sections import sections
 from cfo_bench.results.run import Run
 
@@ -125,7 +125,7 @@ def test_with_many_methods_all_but_the_leaders_are_grey() -> None:
     assert muted(many, ["cfo", "rs"]) == set(many) - {"cfo", "rs"}
     (axes,) = draw_lines(lines_of(many, [float(n) for n in range(len(many))]), RANKS, ["cfo"]).axes
     own = {line.get_color() for line in axes.lines if line.get_drawstyle() == "steps-post"}
-    assert own == {style.MUTED, look("cfo").colour}
+    assert own == {style.MUTED, style_of("cfo").colour}
 
 
 def test_the_leaders_are_the_best_four_and_the_baseline(crowd: list[Run]) -> None:

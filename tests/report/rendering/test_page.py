@@ -12,12 +12,12 @@ import pytest
 
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.contents import Figure, Table
-from cfo_bench.report.looks import look
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import layout
+from cfo_bench.report.rendering.html_page import LearnerPart, Page, alternative
+from cfo_bench.report.rendering.html_table import MAX_ROWS, sheet
 from cfo_bench.report.rendering.layout import href, prose, table_file
-from cfo_bench.report.rendering.page import LearnerPart, Page, alternative
-from cfo_bench.report.rendering.sheet import MOST_ROWS, sheet
 from cfo_bench.report.sections import final_scores
 from cfo_bench.results.run import Run
 
@@ -30,7 +30,7 @@ def rows(*values: Any) -> Table:
 
 
 def html(table: Table) -> str:
-    return sheet(table, "t", "", {"cfo": look("cfo")})
+    return sheet(table, "t", "", {"cfo": style_of("cfo")})
 
 
 def test_names_that_are_markup_are_shown_as_text(write_run: Any, tmp_path: Path) -> None:
@@ -129,10 +129,10 @@ def test_a_long_note_stands_below_its_table_but_for_its_first_sentence() -> None
 
 
 def test_a_table_that_is_too_long_for_a_page_says_how_much_is_shown() -> None:
-    text = html(rows(*range(MOST_ROWS + 5)))
+    text = html(rows(*range(MAX_ROWS + 5)))
 
-    assert text.count("<tr>") == MOST_ROWS + 1
-    assert f"the first {MOST_ROWS:,} of {MOST_ROWS + 5:,} rows" in text
+    assert text.count("<tr>") == MAX_ROWS + 1
+    assert f"the first {MAX_ROWS:,} of {MAX_ROWS + 5:,} rows" in text
 
 
 @pytest.mark.parametrize(("height", "is_long"), [(1300, False), (1400, True)])

@@ -94,14 +94,14 @@ def test_latex_is_escaped_and_ruled_by_booktabs() -> None:
     assert r"back\textbackslash{}slash & 123457 & no result & yes \\" in lines
 
 
-def test_a_heading_longer_than_its_column_is_stacked() -> None:
+def test_a_long_heading_is_stacked() -> None:
     table = Table("t", "t", "n", ("ci_low", "name"), [[0.5, "a long name of a task"]])
 
     assert r"\shortstack[r]{95 \%\\interval\\from} & name \\" in to_latex(table).splitlines()
 
 
 def test_a_wide_table_is_turned() -> None:
-    table = Table("t", "t", "n", tuple("abcde"), [["many words " * 5] * 5])
+    table = Table("t", "t", "n", tuple("abcdefghijklm"), [["a word"] * 13])
 
     assert r"\begin{sidewaystable}" in to_latex(table)
     assert r"\begin{landscape}" in to_latex(replace(table, rows=[*table.rows] * 40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,22 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import style
-from cfo_bench.report.sections import final_scores, footprint, importance, optimality, targets, win_rates
+from cfo_bench.report.sections import configurations, final_scores, importance, optimality, speed, statistics
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Int, Space
 
-MORE = (targets, win_rates, final_scores, footprint)
+MAKERS: tuple[Callable[[LearnerResults], Section | None], ...] = (
+    speed.targets_section,
+    statistics.win_rates_section,
+    final_scores.section,
+    configurations.footprint_section,
+)
 
 
-def of(module: Any, digests: list[Run], **more: Any) -> Section:
-    found: Section | None = module.section(LearnerResults("xgboost", digests, **more))
-    assert found is not None
-    return found
+def of(make: Callable[[LearnerResults], Section | None], digests: list[Run], **settings: Any) -> Section:
+    section = make(LearnerResults("xgboost", digests, **settings))
+    assert section is not None
+    return section
 
 
 def table(section: Section, name: str) -> Table:
@@ -32,7 +38,7 @@ def table(section: Section, name: str) -> Table:
 
 
 def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand: list[Run]) -> None:
-    found = of(targets, by_hand)
+    found = of(speed.targets_section, by_hand)
 
     summary = {row["method"]: row for row in table(found, "targets-reached-summary").records()}
     # The final gaps, fold by fold, and the targets 10 ** (-3 k / 50) that are not below them, of 51:
@@ -56,8 +62,10 @@ def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand:
 
 
 def test_a_regret_of_few_tasks_has_no_interval_and_says_so(by_hand: list[Run], many_tasks: list[Run]) -> None:
-    few = of(targets, [one for one in by_hand if one.task in ("alpha", "beta", "gamma")])
-    many = of(targets, [one for one in many_tasks if one.task not in ("alpha", "beta", "gamma")])
+    few = of(speed.targets_section, [one for one in by_hand if one.task in ("alpha", "beta", "gamma")])
+    many = of(
+        speed.targets_section, [one for one in many_tasks if one.task not in ("alpha", "beta", "gamma")]
+    )
 
     assert "No intervals: 3 tasks" in few.figures[1].caption
     assert all(row["ci_low"] is None for row in table(few, "regret").records())
@@ -66,7 +74,7 @@ def test_a_regret_of_few_tasks_has_no_interval_and_says_so(by_hand: list[Run], m
 
 
 def test_the_last_regret_is_the_mean_gap_over_tasks(by_hand: list[Run]) -> None:
-    rows = table(of(targets, by_hand), "regret").records()
+    rows = table(of(speed.targets_section, by_hand), "regret").records()
 
     last = {row["method"]: row for row in rows if row["time"] == pytest.approx(100.0)}
     # alpha: 0 and (0.1875 - 0.125) / 0.375; beta: 0 and 0.25 / 0.625; gamma: 0 and 0.
@@ -74,7 +82,7 @@ def test_the_last_regret_is_the_mean_gap_over_tasks(by_hand: list[Run]) -> None:
 
 
 def test_win_rates_stand_in_the_order_of_the_ratings(by_hand: list[Run]) -> None:
-    found = of(win_rates, by_hand)
+    found = of(statistics.win_rates_section, by_hand)
 
     elo = table(found, "elo").records()
     # rs has beaten cfo once and lost once, with one tie; both have always beaten bohb.
@@ -92,7 +100,7 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
         Reference("elsewhere", "auc", 0.9, "a paper"),
     ]
 
-    found = of(final_scores, by_hand, references=references)
+    found = of(final_scores.section, by_hand, references=references)
 
     printed = {row["task"]: row for row in table(found, "scores").records()}
     assert printed["alpha"]["reference"] == "0.9000 (their method, a paper)"
@@ -104,7 +112,7 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
     listed = {row["task"]: row for row in table(found, "references").records()}
     assert listed.keys() == {"alpha", "beta"} and "metric is scaled_score" in listed["beta"]["note"]
     assert any("no comparable reference" in line and "beta" in line for line in found.warnings)
-    assert any("selected on" in line for line in found.warnings)
+    assert any("published test scores" in line for line in found.warnings)
     assert "1 of the 3 references are of other tasks or learners" in found.warnings
     canvas = found.figures[0].draw()
     texts = [text.get_text() for text in canvas.axes[0].texts]
@@ -115,11 +123,14 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
 def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Run]) -> None:
     paper = Reference("alpha", "scaled_score", 1.9, "the paper", "cfo")
 
-    found = of(final_scores, by_hand, references=[paper])
+    found = of(final_scores.section, by_hand, references=[paper])
 
     printed = table(found, "scores")
     assert printed.records()[0]["reference"] == "≈0.9750 (cfo, the paper)"
-    assert "≈: converted from a scaled score by our own constant and forest." in printed.note
+    assert (
+        "≈: converted from a scaled score with the constant predictor and forest of these runs."
+        in printed.note
+    )
     assert [row["label"] for row in table(found, "references").records()] == ["≈ cfo, the paper"]
     assert "≈ cfo, the paper" in [text.get_text() for text in found.figures[0].draw().axes[0].texts]
 
@@ -127,25 +138,25 @@ def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Run]) -> None
 def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Run]) -> None:
     references = [Reference(task, "auc", 0.9, "me") for task in ("alpha", "gama", "far", "away")]
 
-    found = of(final_scores, by_hand, references=references)
+    found = of(final_scores.section, by_hand, references=references)
 
     assert found.warnings[:2] == (
-        "references of tasks that are not here: 'gama' (did you mean 'gamma'?)",
+        "references of tasks that these results don't have: 'gama' (did you mean 'gamma'?)",
         "3 of the 4 references are of other tasks or learners",
     )
 
 
 def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Run]) -> None:
-    section = of(final_scores, by_hand)
+    section = of(final_scores.section, by_hand)
 
     rows = {row["task"]: row for row in table(section, "scores").records()}
     # On gamma, fold 1 of bohb has no result: it counts as the constant predictor, a log-loss of 1.
     assert rows["gamma"]["bohb"] == "0.6250 ± 0.5303*"
-    assert "A star: some of its runs have no result" in table(section, "scores").note
+    assert "*: some of the runs have no result" in table(section, "scores").note
     numbers = {(row["task"], row["method"]): row for row in table(section, "final-scores").records()}
     assert numbers["gamma", "bohb"]["imputed_runs"] == 1 and numbers["gamma", "rs"]["imputed_runs"] == 0
-    whole = of(final_scores, [one for one in by_hand if one.task != "gamma"])
-    assert "A star" not in table(whole, "scores").note
+    whole = of(final_scores.section, [one for one in by_hand if one.task != "gamma"])
+    assert "*: some" not in table(whole, "scores").note
 
 
 def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Run], write_run: Any) -> None:
@@ -155,21 +166,21 @@ def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Run], wr
     ]
     held = [one for one in tested if one is not None]
 
-    for module, name in ((final_scores, "scores"), (optimality, "optimality")):
+    for make, name in ((final_scores.section, "scores"), (optimality.section, "optimality")):
         of_fold, of_test, of_both = (
-            table(of(module, digests), name).note for digests in (by_hand, held, [*by_hand, *held])
+            table(of(make, digests), name).note for digests in (by_hand, held, [*by_hand, *held])
         )
         assert "Scores are validation scores: the best trial was chosen by them" in of_fold
         assert "Scores are test scores: on rows that no method has seen." in of_test
         assert "test scores, on rows that no method has seen, for held. For the other tasks" in of_both
-    metrics = table(of(final_scores, [*by_hand, *held]), "scores").column("metric")
+    metrics = table(of(final_scores.section, [*by_hand, *held]), "scores").column("metric")
     assert metrics == ["AUC (validation)", "r2 (validation)", "log-loss (validation)", "AUC (test)"]
-    cells = table(of(optimality, [*by_hand, *held]), "optimality-cells").records()
+    cells = table(of(optimality.section, [*by_hand, *held]), "optimality-cells").records()
     assert {row["score_is"] for row in cells if row["task"] == "held"} == {"test"}
 
 
 def test_without_references_nothing_is_said_of_them(by_hand: list[Run]) -> None:
-    found = of(final_scores, by_hand)
+    found = of(final_scores.section, by_hand)
 
     assert "reference" not in table(found, "final-scores").columns
     assert [one.name for one in found.tables] == ["scores", "final-scores", "paired-tests"]
@@ -177,7 +188,7 @@ def test_without_references_nothing_is_said_of_them(by_hand: list[Run]) -> None:
 
 
 def test_references_of_other_tasks_only_are_reported(by_hand: list[Run]) -> None:
-    found = of(final_scores, by_hand, references=[Reference("elsewhere", "auc", 0.9, "me")])
+    found = of(final_scores.section, by_hand, references=[Reference("elsewhere", "auc", 0.9, "me")])
 
     assert found.warnings == ("none of the 1 references is of a task and learner of these results",)
 
@@ -187,7 +198,7 @@ def test_many_tasks_are_broken_over_sheets(write_run: Any, tmp_path: Path) -> No
         for method in ("cfo", "rs"):
             write_run(f"task-{at:02d}", method, 0, [(1, 0.4, 1)])
 
-    found = of(final_scores, load(tmp_path / "results").runs)
+    found = of(final_scores.section, load(tmp_path / "results").runs)
 
     names = [figure.name for figure in found.figures]
     assert names == [f"{kind}-{at}" for kind in ("final-scores", "differences") for at in (1, 2)]
@@ -197,8 +208,8 @@ def test_many_tasks_are_broken_over_sheets(write_run: Any, tmp_path: Path) -> No
 def test_a_single_method_is_not_compared_with_itself(by_hand: list[Run]) -> None:
     alone = LearnerResults("xgboost", [one for one in by_hand if one.method == "cfo"])
 
-    assert all(module.section(alone) is None for module in (targets, win_rates))
-    assert final_scores.section(alone).figures and footprint.section(alone) is not None
+    assert speed.targets_section(alone) is None and statistics.win_rates_section(alone) is None
+    assert final_scores.section(alone).figures and configurations.footprint_section(alone) is not None
 
 
 def test_methods_that_never_have_a_result_stop_no_section(write_run: Any, tmp_path: Path) -> None:
@@ -206,11 +217,13 @@ def test_methods_that_never_have_a_result_stop_no_section(write_run: Any, tmp_pa
         write_run("t", method, 0, [(1, None, 1)])
     digests = load(tmp_path / "results").runs
 
-    for module in MORE:
-        found = module.section(LearnerResults("xgboost", digests))
+    for make in MAKERS:
+        found = make(LearnerResults("xgboost", digests))
         for figure in found.figures if found else ():
             style.save(figure.draw(), tmp_path / "it.png")
-    assert of(targets, digests).warnings == ("left out, as no method beats the constant predictor: t",)
+    assert of(speed.targets_section, digests).warnings == (
+        "left out, as no method beats the constant predictor: t",
+    )
 
 
 def test_times_of_different_budgets_are_shares_of_the_budget(by_hand: list[Run]) -> None:
@@ -221,13 +234,17 @@ def test_times_of_different_budgets_are_shares_of_the_budget(by_hand: list[Run])
         for run in by_hand
     ]
 
-    assert max(row["time"] for row in table(of(targets, mixed), "regret").records()) == pytest.approx(1.0)
-    assert max(row["time"] for row in table(of(targets, by_hand), "regret").records()) == pytest.approx(100.0)
+    assert max(
+        row["time"] for row in table(of(speed.targets_section, mixed), "regret").records()
+    ) == pytest.approx(1.0)
+    assert max(
+        row["time"] for row in table(of(speed.targets_section, by_hand), "regret").records()
+    ) == pytest.approx(100.0)
 
 
 def test_importance_is_computed_only_if_it_is_asked_for(by_hand: list[Run]) -> None:
     assert importance.section(LearnerResults("xgboost", by_hand)) is None
-    asked = of(importance, by_hand, importance=True)
+    asked = of(importance.section, by_hand, importance=True)
     assert not asked.figures and "alpha, beta, gamma" in asked.warnings[0]
 
 
@@ -239,7 +256,7 @@ def test_importances_stand_with_their_spread(write_run: Any, tmp_path: Path) -> 
         orjson.dumps({**orjson.loads(header), "space": space.to_json()}) + b"\n" + b"".join(lines[:-1])
     )
 
-    found = of(importance, load(tmp_path / "results").runs, importance=True)
+    found = of(importance.section, load(tmp_path / "results").runs, importance=True)
 
     means, spreads = found.tables
     names = ("n_estimators", "max_leaves", "interactions")

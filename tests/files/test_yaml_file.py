@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import UserError
-from cfo_bench.files.yaml_file import MOST_BYTES, parse, read
+from cfo_bench.files.yaml_file import MAX_BYTES, parse, read
 
 
 def test_every_value_knows_its_line_and_that_of_its_key() -> None:
@@ -60,7 +60,7 @@ def bomb() -> str:
         (bomb().encode(), "line 1: anchors and aliases"),
         (b"[" * 100_000, "line 1: nested more than 12 deep"),
         (b"a:\n" + b"".join(b" " * i + b"- \n" for i in range(1, 300)), "nested more than 12 deep"),
-        (b"a: b\n" * MOST_BYTES, "is larger than 1024 kB"),
+        (b"a: b\n" * MAX_BYTES, "is larger than 1024 kB"),
     ],
 )
 def test_what_is_no_data_is_told_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:

@@ -98,7 +98,7 @@ def test_a_folder_of_the_store_becomes_one_of_the_other_store(
 ) -> None:
     import numpy as np
 
-    from cfo_bench.tasks.data_set import categories, numbers
+    from cfo_bench.tasks.columns import categories, numbers
     from cfo_bench.tasks.sources.origins import Origin
 
     origin = Origin("openml", "5")

@@ -9,7 +9,14 @@ import pytest
 
 from cfo_bench.metrics import Array
 from cfo_bench.optimizers import METHODS
-from cfo_bench.report.looks import _KNOWN, _OTHER_COLOURS, _OTHER_DASHES, dark_colour, in_order, look
+from cfo_bench.report.method_styles import (
+    _KNOWN,
+    _OTHER_COLOURS,
+    _OTHER_DASHES,
+    dark_colour,
+    in_order,
+    style_of,
+)
 from cfo_bench.results.run import NOT_COMPARED
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
@@ -72,42 +79,38 @@ def test_the_measure_finds_a_pair_that_is_hard_to_tell_apart() -> None:
 @pytest.mark.parametrize("ground", ["colour", "dark"])
 def test_methods_with_the_same_kind_of_line_have_colours_that_differ(vision: str, ground: str) -> None:
     close = [
-        (one.label, other.label)
-        for one, other in combinations(_KNOWN.values(), 2)
-        if one.dashes == other.dashes
-        and difference(getattr(one, ground), getattr(other, ground), VISION[vision]) < 20
+        (first.method, second.method)
+        for first, second in combinations(_KNOWN.values(), 2)
+        if first.dashes == second.dashes
+        and difference(getattr(first, ground), getattr(second, ground), VISION[vision]) < 20
     ]
 
     assert close == []
 
 
-def test_every_method_that_comes_along_has_a_look_of_its_own() -> None:
+def test_every_method_that_comes_along_has_a_style_of_its_own() -> None:
     assert set(METHODS.builtin) - set(NOT_COMPARED) <= set(_KNOWN)
 
 
 def test_known_methods_have_colours_and_markers_of_their_own_and_unknown_ones_keep_theirs() -> None:
     known = list(_KNOWN.values())
 
-    assert len({one.colour for one in known}) == len({one.marker for one in known}) == len(known)
-    assert look("mine") == look("mine")
-    assert look("mine").colour not in {one.colour for one in known}
-    assert not {one.dashes for one in known} & set(_OTHER_DASHES)
+    assert len({style.colour for style in known}) == len({style.marker for style in known}) == len(known)
+    assert style_of("mine") == style_of("mine")
+    assert style_of("mine").colour not in {style.colour for style in known}
+    assert not {style.dashes for style in known} & set(_OTHER_DASHES)
 
 
-def test_a_method_has_one_name() -> None:
-    assert [look(name).label for name in (*_KNOWN, "mine")] == [*_KNOWN, "mine"]
-
-
-def test_every_colour_can_be_seen_on_its_ground() -> None:
-    colours = {one.colour for one in _KNOWN.values()} | set(_OTHER_COLOURS)
-    darks = {one.dark for one in _KNOWN.values()} | {dark_colour(colour) for colour in _OTHER_COLOURS}
+def test_every_colour_can_be_seen_on_its_background() -> None:
+    colours = {style.colour for style in _KNOWN.values()} | set(_OTHER_COLOURS)
+    darks = {style.dark for style in _KNOWN.values()} | {dark_colour(colour) for colour in _OTHER_COLOURS}
 
     assert min(contrast(colour, WHITE_GROUND) for colour in colours) > 2
     assert min(contrast(colour, DARK_GROUND) for colour in darks) > 4
 
 
 @pytest.mark.parametrize("colour", ["#000000", "#332288", "#882255"])
-def test_a_dark_colour_is_made_lighter_on_a_dark_ground(colour: str) -> None:
+def test_a_dark_colour_is_made_lighter_on_a_dark_background(colour: str) -> None:
     assert int(dark_colour(colour)[1:3], 16) > int(colour[1:3], 16)
 
 

@@ -1,4 +1,4 @@
-"""The report as one HTML page. It needs no server, and is complete without its scripts."""
+"""The report as one HTML page. It needs no server, and has all its content without scripts."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from pathlib import PurePosixPath
 
 from cfo_bench import __version__
 from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
-from cfo_bench.report.looks import Look
+from cfo_bench.report.method_styles import MethodStyle
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
 from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND
-from cfo_bench.report.rendering.explorer import chart, explorer, html_id, swatch_lines
+from cfo_bench.report.rendering.html_plots import chart, explorer, html_id, swatch_lines
+from cfo_bench.report.rendering.html_table import scroll_box, sheet
 from cfo_bench.report.rendering.layout import prose
-from cfo_bench.report.rendering.sheet import scroll_box, sheet
 from cfo_bench.report.rendering.table_files import in_words
 
-# If a section has more figures, only the first is shown at once; the others open with a click. So does a
-# broad picture whose height is more than this share of its width.
-MOST_FIGURES = 6
+# If a section has more figures, only the first is open; the others unfold with a click. So does a broad
+# picture whose height is more than this share of its width.
+MAX_FIGURES = 6
 LONG_SHARE = 0.9
 # A picture with more pixels takes the whole width: half of it is too little for its text.
 BROAD_PIXELS = 900
-# The smallest text of a picture has 7 points; where it has more pixels than a page of paper it has panels
-# with names of 6 points at the ends of lines. In these shares of its pixels such text is 9 pixels high: the
-# picture scrolls where there is less room. It is not made larger than the last share, which would blur it.
+# The smallest text of a picture has 7 points; a picture with more pixels than a page of paper has panels
+# with names of 6 points at the ends of lines. At these shares of its pixels such text is 9 pixels high; on a
+# narrower screen the picture scrolls. It is not enlarged beyond the last share, which would blur it.
 PAPER_PIXELS = 1500
-LEAST_SHARE, LEAST_SHARE_OVER_PAPER, MOST_SHARE = 0.48, 0.54, 0.75
+LEAST_SHARE, LEAST_SHARE_OVER_PAPER, MAX_SHARE = 0.48, 0.54, 0.75
 # A table with more rows is too long for the text alternative of its figure.
-MOST_SPOKEN_ROWS = 40
+MAX_SPOKEN_ROWS = 40
 
 _PDF_HINT = (
     " Figures as PDF, and sheets with the curves of all tasks: <code>cfo-bench report --format all</code>."
@@ -44,31 +44,31 @@ PictureSize = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LearnerPart:
-    """What the page shows of one learner."""
+    """The contents of the page for one learner."""
 
     learner: str
     overview: Overview
-    facts: Sequence[tuple[str, str]]  # what was run, in short: names and values
+    facts: Sequence[tuple[str, str]]  # names and values that sum up what was run
     scores: Sequence[TaskScores]
     sections: Sequence[Section]
-    looks: Mapping[str, Look]  # of the methods that are compared, the best first
+    styles: Mapping[str, MethodStyle]  # of the methods that are compared, the best first
     leaders: Collection[str]  # the methods that stand out in plots of many
     curve_tables: Sequence[str | None]  # for each of the scores the table with its curves
-    notices: Sequence[str] = ()  # what a reader has to know before the answer
+    notices: Sequence[str] = ()  # facts that a reader needs before the answer
 
     def at(self, place: Place) -> list[Section]:
         return [section for section in self.sections if section.place == place]
 
     @property
     def answer(self) -> Figure | None:
-        """The figure that shows the answer, if there is one."""
+        """The figure of the answer, if one exists."""
         return next(
             (figure for section in self.sections for figure in section.figures if figure.is_answer), None
         )
 
 
 class Page:
-    """Renders index.html; `size_of` gives a picture's width and height, None if it was not drawn."""
+    """Renders index.html; `size_of` returns a picture's width and height, None if it was not drawn."""
 
     def __init__(
         self, formats: Collection[str], size_of: Callable[[PurePosixPath], PictureSize | None]
@@ -78,22 +78,22 @@ class Page:
 
     def render(self, parts: Sequence[LearnerPart], warnings: Sequence[str]) -> str:
         names = ", ".join(part.learner for part in parts)
-        looks = {name: look for part in parts for name, look in part.looks.items()}
+        styles = {name: style for part in parts for name, style in part.styles.items()}
         return template("page.html").substitute(
             version=escape(__version__),
             title=escape(f"cfo-bench report: {names}"),
             learner_switch=_learner_switch(parts),
             contents="\n".join(map(_contents, parts)),
             notices=_notices("Before you read on", warnings),
-            symbols=swatch_lines(looks.values()),
+            symbols=swatch_lines(styles.values()),
             learners="\n".join(map(self._learner, parts)),
             pdf_hint="" if "pdf" in self._formats else _PDF_HINT,
         )
 
     def _learner(self, part: LearnerPart) -> str:
-        """The answer; then what supports it; then the rest, folded."""
+        """The answer; then its evidence; then the rest, folded."""
         support = part.at(Place.SUPPORT)
-        # Where no figure sums up all tasks, the curves of the tasks show the answer.
+        # If no figure sums up all tasks, the curves of the tasks come first.
         first = [section for section in support if section.has_curves and part.answer is None]
         pieces = [
             self._answer(part),
@@ -102,14 +102,14 @@ class Page:
             *(self._section(part, section) for section in support if section not in first),
         ]
         if more := part.at(Place.MORE):
-            pieces += ['<div class="folds"><p class="part">Everything else</p>']
+            pieces += ['<div class="folds"><p class="part">More details</p>']
             pieces += [self._folded(part, section) for section in more]
             pieces += ["</div>"]
         content = "\n".join(pieces)
         return f'<article class="learner" data-learner="{escape(part.learner)}">\n{content}\n</article>'
 
     def _answer(self, part: LearnerPart) -> str:
-        """The answer in a sentence, and the figure that shows it."""
+        """The answer in a sentence, and its figure."""
         anchor = _anchor(part.learner, "overview")
         facts = "".join(f"<li>{escape(name)} <b>{escape(value)}</b></li>" for name, value in part.facts)
         return (
@@ -128,7 +128,7 @@ class Page:
         )
 
     def _folded(self, part: LearnerPart, section: Section) -> str:
-        """The anchor is inside, so that a link to it opens it, also without scripts."""
+        """A folded section. The anchor is inside, so that a link unfolds it, even without scripts."""
         anchor = _anchor(part.learner, section.name)
         marked = f'<span class="count">{len(section.warnings)}</span>' if section.warnings else ""
         return (
@@ -138,18 +138,18 @@ class Page:
         )
 
     def _content(self, part: LearnerPart, section: Section) -> str:
-        own = [figure for figure in section.figures if figure is not part.answer]
+        figures = [figure for figure in section.figures if figure is not part.answer]
         filled = [table for table in section.tables if table.rows]
         pieces = [
             f"<p>{prose(section.intro)}</p>" if section.intro else "",
             _notices("", section.warnings),
-            self._explorer(part, own) if section.has_curves else self._gallery(part, own),
+            self._explorer(part, figures) if section.has_curves else self._gallery(part, figures),
             *(self._sheet(part, table, folded=at > 0) for at, table in enumerate(filled)),
         ]
         return "\n".join(piece for piece in pieces if piece)
 
     def _explorer(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
-        """The curves of the tasks; their figures are links, and pictures where scripts don't run."""
+        """The curves of the tasks; their figures are links, and pictures for readers without scripts."""
         tables = part.curve_tables if "csv" in self._formats else [None] * len(part.scores)
         pictures = "".join(self._picture(part, figure) for figure in figures)
         static = pictures or "<p>The curves need JavaScript. Their numbers are in the tables.</p>"
@@ -161,15 +161,15 @@ class Page:
         links = f'<ul class="files prints"><li>To print:</li>{"".join(files)}</ul>' if files else ""
         anchor = _anchor(part.learner, "explorer")
         band = all(task.n_folds >= FEWEST_FOR_A_BAND for task in part.scores)
-        return explorer(part.learner, anchor, part.looks, part.scores, tables, static, band) + "\n" + links
+        return explorer(part.learner, anchor, part.styles, part.scores, tables, static, band) + "\n" + links
 
     def _gallery(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
         if not figures:
             return ""
-        # Of a figure in several sheets, all are seen or none: the last one alone may be short.
+        # The sheets of a figure are all open or all folded: the last sheet alone may be short.
         long = {_series(figure) for figure in figures if self._is_long(part, figure)}
         short = [figure for figure in figures if _series(figure) not in long]
-        seen = short if len(short) <= MOST_FIGURES else short[:1]
+        seen = short if len(short) <= MAX_FIGURES else short[:1]
         rest = [figure for figure in figures if figure not in seen]
         first, more = ("".join(self._figure(part, figure) for figure in some) for some in (seen, rest))
         html = f'<div class="gallery">{first}</div>' if seen else ""
@@ -180,7 +180,7 @@ class Page:
         return html
 
     def _is_long(self, part: LearnerPart, figure: Figure) -> bool:
-        """Whether a picture would fill more than a screen."""
+        """Whether a picture is higher than a screen."""
         size = self._size(part, figure)
         return size is not None and _is_broad(size) and size[1] > LONG_SHARE * size[0]
 
@@ -217,7 +217,7 @@ class Page:
         return (
             f'<div class="edges"><div {scroll_box(figure.title)}><a class="picture" href="{link}">'
             f'<img src="{link}" width="{size[0]}" height="{size[1]}" loading="lazy" '
-            f'style="--least:{least:.0f}px;--most:{size[0] * MOST_SHARE:.0f}px" '
+            f'style="--least:{least:.0f}px;--most:{size[0] * MAX_SHARE:.0f}px" '
             f'alt="{escape(alternative(figure))}"></a></div></div>'
         )
 
@@ -243,7 +243,7 @@ class Page:
             for kind in layout.TABLE_FORMATS
             if kind in self._formats
         )
-        return sheet(table, _anchor(part.learner, f"table-{table.name}"), files, part.looks, folded)
+        return sheet(table, _anchor(part.learner, f"table-{table.name}"), files, part.styles, folded)
 
 
 def _is_broad(size: PictureSize) -> bool:
@@ -256,23 +256,23 @@ def _series(figure: Figure) -> str:
 
 
 def alternative(figure: Figure) -> str:
-    """What a figure shows, for people who can't see it: its own words, or the numbers of a short table."""
+    """The text alternative of a figure: its own, or the numbers of a short table."""
     text, title = figure.alt or f"{figure.caption} {_numbers_in_words(figure)}", _series(figure)
-    if text.startswith(title):  # so that it isn't said twice
+    if text.startswith(title):  # which is not repeated
         return figure.title + text.removeprefix(title)
     return f"{figure.title}. {text}"
 
 
 def _numbers_in_words(figure: Figure) -> str:
-    table = next((one for one in figure.tables if len(one.rows) <= MOST_SPOKEN_ROWS), None)
+    table = next((table for table in figure.tables if len(table.rows) <= MAX_SPOKEN_ROWS), None)
     if table is None:
-        names = " and ".join(one.title for one in figure.tables)
+        names = " and ".join(table.title for table in figure.tables)
         return f"The numbers are in the table: {names}."
     return f"{'; '.join(_row_in_words(table, row) for row in table.rows)}."
 
 
 def _row_in_words(table: Table, row: Sequence[CellValue]) -> str:
-    """The words of a row, and its numbers that are no counts."""
+    """The texts of a row, and its numbers except for counts."""
     words = " ".join(value for value in row if isinstance(value, str))
     numbers = ", ".join(
         f"{table.heading(name)} {in_words(value)}"
@@ -305,8 +305,8 @@ def _learner_switch(parts: Sequence[LearnerPart]) -> str:
 def _contents(part: LearnerPart) -> str:
     groups = (
         ("", [("overview", "The answer")]),
-        ("What supports it", [(section.name, section.title) for section in part.at(Place.SUPPORT)]),
-        ("Everything else", [(section.name, section.title) for section in part.at(Place.MORE)]),
+        ("Evidence", [(section.name, section.title) for section in part.at(Place.SUPPORT)]),
+        ("More details", [(section.name, section.title) for section in part.at(Place.MORE)]),
     )
     links = "".join(
         (f"<li><span>{title}</span></li>" if title else "")

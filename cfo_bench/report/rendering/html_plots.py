@@ -1,7 +1,7 @@
 """The interactive plots of the page: their HTML, and their numbers as scripts.
 
-The explorer has a panel for each task, whose numbers are loaded when it is switched on; a chart is one
-figure, with its numbers inside the page.
+The explorer has a panel for each task, whose numbers are loaded when it is switched on; a chart is a single
+figure, with its numbers in the page.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-import numpy as np
 import orjson
 
 from cfo_bench.metrics import LOSS_NAMES, Array
 from cfo_bench.report.contents import LinePlot, Table
-from cfo_bench.report.looks import Look, in_order, look
+from cfo_bench.report.method_styles import MethodStyle, in_order, style_of
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
@@ -29,21 +28,21 @@ FIRST_TASKS = 4
 def explorer(
     learner: str,
     anchor: str,
-    looks: Mapping[str, Look],
+    styles: Mapping[str, MethodStyle],
     tasks: Sequence[TaskScores],
     tables: Sequence[str | None],
     static: str,
     band: bool,
 ) -> str:
-    """The switches for methods, in the order of `looks`, and for tasks, and a place for the panels.
+    """Switches for methods, in the order of `styles`, and for tasks, and an area for the panels.
 
-    `static` are the figures that stand there where scripts don't run; `band`: whether confidence intervals
-    are shown at first.
+    `static` are the figures for readers without scripts; `band`: whether confidence intervals are switched on
+    at first.
     """
     methods = "".join(
         f'<label><input type="checkbox" data-method value="{escape(name)}" checked>'
-        f"{swatch(look)}{escape(name)}</label>"
-        for name, look in looks.items()
+        f"{swatch(style)}{escape(name)}</label>"
+        for name, style in styles.items()
     )
     boxes = "".join(
         _task_box(learner, index, task, table)
@@ -60,7 +59,7 @@ def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -
     methods = []
     for method in in_order({row["method"] for row in records}):
         points = [row for row in records if row["method"] == method]
-        line = _line(look(method), method in leaders) | {"t": [_short(row[lines.x]) for row in points]}
+        line = _line(style_of(method), method in leaders) | {"t": [_short(row[lines.x]) for row in points]}
         columns = {"mean": lines.y}
         if lines.band is not None and points[0][lines.band[0]] is not None:
             columns |= {"low": lines.band[0], "high": lines.band[1]}
@@ -96,12 +95,12 @@ def _task_box(learner: str, index: int, task: TaskScores, table: str | None) -> 
 
 
 def curves_script(
-    learner: str, index: int, looks: Mapping[str, Look], leaders: Collection[str], task: TaskScores
+    learner: str, index: int, styles: Mapping[str, MethodStyle], leaders: Collection[str], task: TaskScores
 ) -> str:
-    """The numbers of one task's plot, as a script: a page that is opened from disk may load nothing else."""
+    """The numbers of one task's plot as a script, the only kind of file that a page on disk may load."""
     methods = [
-        _curve(look, name in leaders, task.methods[name])
-        for name, look in looks.items()
+        _curve(style, name in leaders, task.methods[name])
+        for name, style in styles.items()
         if name in task.methods
     ]
     means = [loss for method in methods for loss in method["mean"]]
@@ -118,21 +117,21 @@ def curves_script(
     return f"cfoCurves({_script_json(file)}, {_script_json(data)});\n"
 
 
-def _line(look: Look, leads: bool) -> dict[str, Any]:
+def _line(style: MethodStyle, leads: bool) -> dict[str, Any]:
     return {
-        "name": look.label,
-        "light": look.colour,
-        "dark": look.dark,
-        "dash": _dashes(look),
+        "name": style.method,
+        "light": style.colour,
+        "dark": style.dark,
+        "dash": _dashes(style),
         "leads": leads,
     }
 
 
-def _curve(look: Look, leads: bool, found: MethodScores) -> dict[str, Any]:
-    line = _line(look, leads)
-    if found.curve is None:
+def _curve(style: MethodStyle, leads: bool, scores: MethodScores) -> dict[str, Any]:
+    line = _line(style, leads)
+    if scores.curve is None:
         return {**line, "t": [], "mean": []}
-    curve = found.curve.thinned()
+    curve = scores.curve.thinned()
     line |= {"t": _shorts(curve.seconds), "mean": _shorts(curve.mean)}
     if curve.n_folds > 1:
         line |= {"low": _shorts(curve.low), "high": _shorts(curve.high)}
@@ -140,53 +139,47 @@ def _curve(look: Look, leads: bool, found: MethodScores) -> dict[str, Any]:
 
 
 def _shorts(values: Array) -> list[float]:
-    """Each as by `_short`; numbers with few digits before the point, as nearly all are, at once."""
-    size = np.abs(values)
-    if not np.all((size > 1e-9) & (size < 1e6)):
-        return [_short(value) for value in values.tolist()]
-    unit = 10.0 ** (6 - np.floor(np.log10(size)))
-    shorts: list[float] = (np.round(values * unit) / unit).tolist()
-    return shorts
+    return [_short(value) for value in values.tolist()]
 
 
 def _short(value: float) -> float:
-    """Seven digits: more than a screen shows, in half the bytes. The tables have all digits."""
+    """The value with seven digits, which takes half the bytes. The tables have all digits."""
     return float(f"{value:.7g}")
 
 
 def _script_json(value: object) -> str:
-    """JSON that is safe inside a script: tags and ends of lines in its strings are escaped."""
+    """JSON that is safe in a script: tags and line separators in its strings are escaped."""
     text = orjson.dumps(value).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
 
 
-def swatch(look: Look) -> str:
-    """A piece of the method's line, with its colour and its dashes."""
-    return f'<svg class="swatch" aria-hidden="true"><use href="#{_line_id(look)}"/></svg>'
+def swatch(style: MethodStyle) -> str:
+    """A sample of the method's line, with its colour and dashes."""
+    return f'<svg class="swatch" aria-hidden="true"><use href="#{_line_id(style)}"/></svg>'
 
 
-def swatch_lines(looks: Iterable[Look]) -> str:
-    """The lines that the swatches of a page show: each stands on it once."""
+def swatch_lines(styles: Iterable[MethodStyle]) -> str:
+    """The lines that the swatches of a page refer to, each defined once."""
     lines = "".join(
-        f'<symbol id="{_line_id(look)}" viewBox="0 0 24 8"><path class="method piece" d="M0 4H24" '
-        f'style="--on-light:{look.colour};--on-dark:{look.dark}"'
+        f'<symbol id="{_line_id(style)}" viewBox="0 0 24 8"><path class="method piece" d="M0 4H24" '
+        f'style="--on-light:{style.colour};--on-dark:{style.dark}"'
         f"{dashes}/></symbol>"
-        for look in looks
-        for dashes in [f' stroke-dasharray="{_dashes(look)}"' if look.dashes else ""]
+        for style in styles
+        for dashes in [f' stroke-dasharray="{_dashes(style)}"' if style.dashes else ""]
     )
     return f'<svg class="symbols" aria-hidden="true">{lines}</svg>'
 
 
-def _line_id(look: Look) -> str:
-    return f"line-{html_id(look.label)}"
+def _line_id(style: MethodStyle) -> str:
+    return f"line-{html_id(style.method)}"
 
 
 def html_id(text: str) -> str:
-    """Text as part of an id, safe in an attribute and in a link."""
+    """Text as part of an id that is safe in an attribute and in a link."""
     return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"_{ord(sign[0]):x}_", text)
 
 
-def _dashes(look: Look) -> str:
-    return " ".join(f"{1.5 * length:g}" for length in look.dashes)
+def _dashes(style: MethodStyle) -> str:
+    return " ".join(f"{1.5 * length:g}" for length in style.dashes)

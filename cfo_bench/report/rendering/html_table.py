@@ -1,4 +1,4 @@
-"""A table on the page: its cells sort by their meaning, and a column's decimal points are aligned."""
+"""A table on the page: cells sort by their meaning, and the decimal points of a column are aligned."""
 
 from __future__ import annotations
 
@@ -8,41 +8,43 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape, unescape
 
 from cfo_bench.report.contents import CellValue, Table, plural
-from cfo_bench.report.looks import Look
-from cfo_bench.report.rendering.explorer import swatch
+from cfo_bench.report.method_styles import MethodStyle
+from cfo_bench.report.rendering.html_plots import swatch
 from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
 # The most rows of a table on the page; its files have all.
-MOST_ROWS = 100
+MAX_ROWS = 100
 # A table with more rows scrolls inside its box.
-MOST_SEEN_ROWS = 25
-# Fewer rows need no filter.
+MAX_VISIBLE_ROWS = 25
+# A table with fewer rows has no filter.
 FEWEST_FILTERED = 6
-# Of a longer note only the first sentence stands above its table, which would be off a small screen.
-MOST_LETTERS_ABOVE = 200
+# Of a longer note only the first sentence is above its table, the others are below it.
+MAX_LETTERS_ABOVE = 200
 
-# Columns of methods' names, which get a piece of the method's line.
+# Columns of methods' names, which get a sample of the method's line.
 _METHODS = ("method", "other")
 
-# Cells that don't reach the best sort after all that do, however long those took.
+# In the optimality table, cells that don't reach the best sort after all that do.
 _WORSE = 1e9
 
-# Ems that a letter takes in print, the space between two columns, and a piece of a method's line.
-_LETTER, _GAP, _PIECE = 0.68, 0.5, 1.5
+# Ems of a letter in print, of the space between two columns, and of a sample of a method's line.
+_LETTER, _GAP, _SAMPLE = 0.68, 0.5, 1.5
 # A longer word is a hash, which may be broken in print.
 _LONGEST_WORD = 60
 
 
-def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], folded: bool = False) -> str:
-    """The table with its title, note, filter and `files` (links). If `folded`, only the title is seen."""
-    shown = table.rows[:MOST_ROWS]
+def sheet(
+    table: Table, anchor: str, files: str, styles: Mapping[str, MethodStyle], folded: bool = False
+) -> str:
+    """The table with its title, note, filter and `files` (links). If `folded`, only the title is visible."""
+    shown = table.rows[:MAX_ROWS]
     cut = f" Here are the first {len(shown):,} of {len(table.rows):,} rows; the files have all."
     above, below = _parts(table.note + (cut if len(shown) < len(table.rows) else ""))
     title = f"<h3>{escape(table.title)}</h3>"
     tools = f'{_filter(table, anchor)}<span class="files">{files}</span>'
-    box = scroll_box(table.title, is_long=len(shown) > MOST_SEEN_ROWS)
-    head, body = _head(table, looks), _body(table, shown, looks)
+    box = scroll_box(table.title, is_long=len(shown) > MAX_VISIBLE_ROWS)
+    head, body = _head(table, styles), _body(table, shown, styles)
     # Folded tables are not printed.
     breadth = "" if folded else f' style="--ems:{_ems([head, *body]):.0f}"'
     content = (
@@ -63,15 +65,15 @@ def sheet(table: Table, anchor: str, files: str, looks: Mapping[str, Look], fold
 
 
 def _parts(note: str) -> tuple[str, str]:
-    """What stands above the table, and below it."""
-    if len(note) <= MOST_LETTERS_ABOVE:
+    """The parts of a note above and below its table."""
+    if len(note) <= MAX_LETTERS_ABOVE:
         return note, ""
     first, *rest = re.split(r"(?<=[.?]) (?=[A-Z`×−])", note, maxsplit=1)
     return first, "".join(rest)
 
 
 def scroll_box(title: str, is_long: bool = False) -> str:
-    """The attributes of a box that scrolls, also by the keyboard, where its content is larger."""
+    """The attributes of a box that scrolls, also by keyboard, if its content is larger."""
     return f'class="scroll{" long" * is_long}" tabindex="0" role="region" aria-label="{escape(title)}"'
 
 
@@ -85,21 +87,23 @@ def _filter(table: Table, anchor: str) -> str:
     )
 
 
-def _head(table: Table, looks: Mapping[str, Look]) -> list[str]:
+def _head(table: Table, styles: Mapping[str, MethodStyle]) -> list[str]:
     return [
         f'<th scope="col"{_number_class(is_numeric(table, at))}>'
-        f"{swatch(looks[name]) if name in looks and name in table.verbatim else ''}"
+        f"{swatch(styles[name]) if name in styles and name in table.verbatim else ''}"
         f"{escape(table.heading(name))}</th>"
         for at, name in enumerate(table.columns)
     ]
 
 
-def _body(table: Table, shown: Sequence[Sequence[CellValue]], looks: Mapping[str, Look]) -> list[list[str]]:
+def _body(
+    table: Table, shown: Sequence[Sequence[CellValue]], styles: Mapping[str, MethodStyle]
+) -> list[list[str]]:
     numeric = [is_numeric(table, at) for at in range(len(table.columns))]
     write = [_writer(row[at] for row in shown) for at in range(len(table.columns))]
     return [
         [
-            _name_cell(value, at == 0, looks.get(value) if table.columns[at] in _METHODS else None)
+            _name_cell(value, at == 0, styles.get(value) if table.columns[at] in _METHODS else None)
             if isinstance(value, str) and (at == 0 or table.columns[at] in _METHODS)
             else _cell(value, numeric[at], write[at])
             for at, value in enumerate(row)
@@ -114,9 +118,9 @@ def _rows(part: str, rows: Iterable[Sequence[str]]) -> str:
 
 
 def _ems(rows: Iterable[Sequence[str]]) -> float:
-    """How broad the table is in print, where cells are broken between words: in multiples of its type size.
+    """The width of the table in print, in multiples of its font size; cells are broken between words.
 
-    The style sheet makes the type so small that the table fits on the paper.
+    The style sheet derives a font size from it such that the table fits on the paper.
     """
     return sum(max(map(_cell_ems, column)) + _GAP for column in zip(*rows, strict=True))
 
@@ -124,11 +128,11 @@ def _ems(rows: Iterable[Sequence[str]]) -> float:
 def _cell_ems(cell: str) -> float:
     words = unescape(re.sub(r"<[^>]*>", "", cell)).split(" ")
     longest = max(len(word) if len(word) <= _LONGEST_WORD else 1 for word in words)
-    return _LETTER * longest + _PIECE * ("<svg" in cell)
+    return _LETTER * longest + _SAMPLE * ("<svg" in cell)
 
 
-def _name_cell(name: str, is_head: bool, look: Look | None) -> str:
-    content = (swatch(look) if look else "") + escape(name)
+def _name_cell(name: str, is_head: bool, style: MethodStyle | None) -> str:
+    content = (swatch(style) if style else "") + escape(name)
     return f'<th scope="row">{content}</th>' if is_head else f"<td>{content}</td>"
 
 
@@ -145,7 +149,7 @@ def _cell(value: CellValue, is_number: bool, write: Callable[[float], str]) -> s
 
 
 def _text_cell(text: str) -> str:
-    """A score with its deviation sorts by the score; a cell of the optimality table by how good it is."""
+    """A score with its deviation sorts by the score, a cell of the optimality table by how good it is."""
     best = re.fullmatch(r"\*\*(.+)\*\*(.*)", text)
     key = _sort_key(best[1] if best else text, best is not None)
     if key is None and len(text) > _LONGEST_WORD:
@@ -160,7 +164,7 @@ def _text_cell(text: str) -> str:
 
 
 def _sort_key(text: str, is_best: bool) -> str | None:
-    """The number that a cell sorts by; None if it is sorted by the alphabet."""
+    """The number that a cell sorts by; None if it sorts alphabetically."""
     if score := re.fullmatch(r"(-?\d+\.\d{4})( ± .*)?", text):
         return score[1]
     if is_best:
@@ -175,10 +179,10 @@ def _sort_key(text: str, is_best: bool) -> str | None:
 
 
 def _writer(values: Iterable[CellValue]) -> Callable[[float], str]:
-    """One way of writing numbers for a whole column: so many decimals, or else as powers of ten."""
+    """The format of the numbers of a column: with the same decimals, or as powers of ten."""
     sizes = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value) and value]
     least, most = (math.floor(math.log10(size)) for size in (min(sizes), max(sizes))) if sizes else (0, 0)
-    # Four digits of the largest; of the smallest two, for which there may be two more decimals.
+    # Four digits of the largest number; two of the smallest, with at most two decimals more.
     decimals = max(min(max(3 - most, 0), 4), min(1 - least, 6) if least < -3 else 0)
     if least < -5 or most > 5 or most + decimals > 8:
         return lambda value: _minus(f"{value:.2e}")
