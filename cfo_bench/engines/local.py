@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from cfo_bench.engines import capacity
@@ -111,5 +111,4 @@ class _LocalAttempt(Attempt):
 
     def refresh(self) -> None:
         if self.page is not None:
-            with suppress(ValueError):  # the run ended and its page was closed between two looks
-                self.snapshot = self.page.snapshot()
+            self.snapshot = self.page.snapshot()

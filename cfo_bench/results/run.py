@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -298,11 +297,11 @@ def read_run(path: Path, parse_trials: bool = False) -> Run | None:
 
 def run_of_text(path: Path, text: bytes, parse_trials: bool = False) -> Run | None:
     """The same for the whole lines of a trace; None without a line."""
-    lines = split_lines(text)
-    if not lines:
+    if not text:
         return None
-    if not parse_trials and (run := _by_checksum(path, text, lines)) is not None:
+    if not parse_trials and (run := _by_checksum(path, text)) is not None:
         return run
+    lines = split_lines(text)
     header = _header(path, lines[0])
     try:
         records = decode_lines(text[len(lines[0]) + 1 :])
@@ -364,35 +363,43 @@ def _bad_trace(path: Path, number: int, why: str) -> TraceError:
     )
 
 
-def _by_checksum(path: Path, text: bytes, lines: list[bytes]) -> Run | None:
+def _by_checksum(path: Path, text: bytes) -> Run | None:
     """A finished run whose trials are not parsed: their checksum tells that they are unchanged.
 
     None for a run that has not ended, and for one whose checksum is missing or wrong: every line has to be
     checked then.
     """
-    if len(lines) < 2 or lines[-1].startswith(b'{"kind":"trial"'):
+    first, last = text.find(b"\n"), text.rfind(b"\n", 0, -1)
+    if not 0 < first <= last or is_trial(text[last + 1 : last + 100]):
         return None
     try:
-        end = decode(lines[-1])
+        end = decode(text[last + 1 :])
         if not isinstance(end, EndRecord) or end.trials_crc32 is None:
             return None
-        between, resumes = lines[1:-1], []
-        first, last = len(lines[0]) + 1, text.rfind(b"\n", 0, -1)
+        resumes: list[ResumeRecord] = []
         # Most runs were never resumed: all lines between the header and the end are trials.
-        n_trials = len(between)
-        if zlib.crc32(memoryview(text)[first:last]) != end.trials_crc32:
-            if trials_crc32(between) != end.trials_crc32:
+        if zlib.crc32(memoryview(text)[first + 1 : last]) == end.trials_crc32:
+            n_trials = text.count(b"\n", first, last)
+        else:
+            lines = split_lines(text)[1:]
+            if trials_crc32(lines) != end.trials_crc32:
                 return None
-            others = [(at, decode(line)) for at, line in enumerate(lines[1:]) if not is_trial(line)]
-            n_trials = _check_others(others, len(lines) - 1)
+            others = [(at, decode(line)) for at, line in enumerate(lines) if not is_trial(line)]
+            n_trials = _check_others(others, len(lines))
             resumes = [record for _, record in others if isinstance(record, ResumeRecord)]
         if n_trials != end.trials:
             return None
-        header = _header(path, lines[0])
+        header = _header(path, text[:first])
         for resume in resumes:
             header = with_limits(header, resume.limits)
-        stored = stored_digest(end, header.spec.budget_seconds)
-        has_late = stored is None or stored.last_ended > header.spec.budget_seconds
+        budget = header.spec.budget_seconds
+        stored = stored_digest(end, budget)
+        late_trials = 0
+        if stored is None or stored.last_ended > budget:
+            are_in_order = header.spec.parallel == 1 and not resumes
+            late_trials = _late(
+                _last_trials(text, last, budget) if are_in_order else _all_trials(text), budget
+            )
         return Run(
             path,
             header,
@@ -401,7 +408,7 @@ def _by_checksum(path: Path, text: bytes, lines: list[bytes]) -> Run | None:
             n_trials=end.trials,
             reached=end.elapsed,
             pauses=end.pauses,
-            late_trials=_late_by_lines(between, header.spec, bool(resumes)) if has_late else 0,
+            late_trials=late_trials,
             stored=stored,
         )
     except (BadLineError, msgspec.MsgspecError):
@@ -412,15 +419,22 @@ def _late(trials: Iterable[TrialRecord], budget_seconds: float) -> int:
     return sum(trial.status is TrialStatus.OK and trial.ended > budget_seconds for trial in trials)
 
 
-def _late_by_lines(lines: list[bytes], spec: RunSpec, is_resumed: bool) -> int:
-    """Late trials of a run whose trials are not parsed: of trials in sequence, only the last ones are."""
-    if spec.parallel > 1 or is_resumed:
-        return _late(decode_trials(counting_trials(lines)[0]), spec.budget_seconds)
-    last = takewhile(
-        lambda trial: trial.ended > spec.budget_seconds,
-        (decode_trials([line])[0] for line in reversed(lines)),
-    )
-    return _late(last, spec.budget_seconds)
+def _all_trials(text: bytes) -> list[TrialRecord]:
+    """The trials that count."""
+    return decode_trials(counting_trials(split_lines(text)[1:])[0])
+
+
+def _last_trials(text: bytes, stop: int, seconds: float) -> Iterator[TrialRecord]:
+    """Trials in sequence that ended after `seconds`, from the last one before `stop` backwards."""
+    while True:
+        start = text.rfind(b"\n", 0, stop) + 1
+        if not is_trial(line := text[start:stop]):
+            return
+        [trial] = decode_trials([line])
+        if trial.ended <= seconds:
+            return
+        yield trial
+        stop = start - 1
 
 
 def _checked(path: Path, header: Header, lines: list[Line]) -> Run:

@@ -1,37 +1,36 @@
 """The live page: a file that a run's process and its supervisor both map into memory.
 
-The run's process says there which trials are under way, how far it is, and when its clock started.
-That costs it no system call, and what it said can still be read after either process was killed.
-The page lies beside the trace. Its lock shows that somebody works on the run.
+The run's process writes there which trials are running, how far it is, and when its clock started. That takes
+no system call, and can still be read after either process was killed. The page is beside the trace. Its lock
+shows that a process works on the run.
 
-A trial's way over the page: `began` stores it without a result, `evaluated` with one, `tested` with its test
-score. When the method has been told, its line is written to the trace, or stored here with `keep` to be
+The stages of a trial on the page: `began` stores it without a result, `evaluated` with one, `tested` with its
+test score. When the method has been told, its line is written to the trace, or stored here with `keep`, to be
 written together with the lines of other cheap trials. After that, `remove` takes the trial off.
 
-The trials under way are written to two slots in turn, so that a reader always finds a whole slot, also
-after a kill in the middle of a write.
+The running trials are written to two slots in turn, so that a reader always finds a whole slot, even after a
+kill in the middle of a write. A damaged page is no error: what can't be read is left out.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 import os
-import struct
+from ctypes import LittleEndianStructure, c_char, c_double, c_int64, c_uint8
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
 from cfo_bench.errors import RunError, TraceError, describe
 from cfo_bench.files.locks import open_locked
 from cfo_bench.files.writing import open_file, read_regular
-from cfo_bench.machine import facts
-from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial
+from cfo_bench.records import Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import (
     BadLineError,
-    EndRecord,
     Pause,
     TrialRecord,
     Value,
@@ -41,105 +40,94 @@ from cfo_bench.results.schema import (
 )
 from cfo_bench.values import NonNegativeInt, PositiveInt, Seconds
 
-# --- page layout -----------------------------------------------------------------------------------
-# Where everything stands on a live page, and in which form.
+# --- the layout -----------------------------------------------------------------------------------
 
-
-# At the top: magic, turn of the slots, zero of the clock, number of trials, best loss. The last slot
-# that was written is number `turn % 2`.
-HEAD = struct.Struct("<8sqdqd")
-MAGIC = b"cfolive7"
-TURN, ZERO, TALLY = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<qd")
-TURN_AT, ZERO_AT, TALLY_AT = 8, 16, 24
-# What the method is doing: nothing, an ask or a tell; and since when, in seconds of the run's clock.
-CALL, CALL_AT = struct.Struct("<qd"), 40
+MAGIC = b"cfolive8"  # another layout has another number
+SLOT_BYTES, WAITING_BYTES, MAX_PAUSES = 128 * 1024, 64 * 1024, 32
 NO_CALL, ASK, TELL = 0, 1, 2
-# The result of the only trial in a slot: loss, score, ended, fit and validate seconds, peak memory. Last
-# comes the turn of that slot, which makes the result valid.
-RESULT, RESULT_AT = struct.Struct("<6dq"), 64
-# A slot: the length of its content, and a line for each trial that is running.
-LENGTH = struct.Struct("<q")
-SLOT_AT, SLOT_SIZE = 128, 128 * 1024
-# After the slots: the length of the lines that wait to be written, and the lines.
-KEPT_AT = SLOT_AT + 2 * SLOT_SIZE
-LINES_AT = KEPT_AT + LENGTH.size
-LINES_END = KEPT_AT + 64 * 1024
-# Whether the run is prepared; when the supervisor last saw its process running; since when and how long the
-# supervisor saw it stopped (0 s: not); and the pauses that were taken off the clock: how many, and each one.
-PREPARED, PREPARED_AT = struct.Struct("<q"), LINES_END
-SEEN, SEEN_AT = struct.Struct("<d"), LINES_END + 8
-NOTED, NOTED_AT = struct.Struct("<dd"), LINES_END + 16
-PAUSES, PAUSE, PAUSES_AT, MOST_PAUSES = struct.Struct("<q"), struct.Struct("<dd"), LINES_END + 32, 32
-SIZE = PAUSES_AT + PAUSES.size + MOST_PAUSES * PAUSE.size
 
 
-# --- page trials -----------------------------------------------------------------------------------
-# The trials that a live page holds: read while its run goes on, or after its process was killed.
-#
-# A damaged page is no error: what can't be read is left out.
+class _Structure(LittleEndianStructure):
+    """Its numbers have eight aligned bytes each: a reader sees the old or the new number, never a part."""
+
+    _fields_: ClassVar[list[tuple[str, type]]]
 
 
-PageBytes = mmap.mmap | bytes
+class _OkResult(_Structure):
+    """The result of the only trial in a slot, if it is `ok`; valid if `turn` is the turn of that slot."""
+
+    _fields_ = [
+        ("loss", c_double),
+        ("score", c_double),
+        ("ended", c_double),
+        ("fit_seconds", c_double),
+        ("validate_seconds", c_double),
+        ("peak_memory_mb", c_double),  # NaN: not measured
+        ("turn", c_int64),
+    ]
+
+
+class _Slot(_Structure):
+    """The running trials, a line each."""
+
+    _fields_ = [("length", c_int64), ("text", c_uint8 * (SLOT_BYTES - 8))]
+
+
+class _Waiting(_Structure):
+    """Lines that wait to be written to the trace."""
+
+    _fields_ = [("length", c_int64), ("text", c_uint8 * (WAITING_BYTES - 8))]
+
+
+class _Pause(_Structure):
+    _fields_ = [("at", c_double), ("seconds", c_double)]
+
+
+class Layout(_Structure):
+    """The content of a page."""
+
+    _fields_ = [
+        ("magic", c_char * 8),
+        ("turn", c_int64),  # the slot that was written last is number `turn % 2`
+        # Where the machine's monotonic clock was when the run's clock was at 0; NaN: it is not running.
+        ("zero", c_double),
+        ("trials", c_int64),
+        ("best_loss", c_double),  # NaN: no trial has a loss
+        # What the method is doing (NO_CALL, ASK or TELL), and since when, in seconds of the run's clock.
+        ("call", c_int64),
+        ("call_since", c_double),
+        ("is_prepared", c_int64),
+        # On the machine's monotonic clock: when the supervisor last saw the run's process running, and since
+        # when and how long (0: not) it saw it stopped.
+        ("seen_running_at", c_double),
+        ("stopped_since", c_double),
+        ("stopped_seconds", c_double),
+        ("result", _OkResult),
+        ("slots", _Slot * 2),
+        ("waiting", _Waiting),
+        # Pauses that were taken off the run's clock. `clear` keeps them.
+        ("n_pauses", c_int64),
+        ("pauses", _Pause * MAX_PAUSES),
+    ]
+
+
+SIZE = ctypes.sizeof(Layout)
+
+
+def _text(part: _Slot | _Waiting) -> memoryview:
+    """The bytes of a slot, or of the lines that wait."""
+    return memoryview(part.text).cast("B")
+
+
+# --- the trials on a page -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TrialsOnPage:
-    """The trials that a page holds. The trace may have some of the evaluated ones already."""
+    """The trials that a page has. The trace may have some of the evaluated ones already."""
 
     evaluated: list[TrialRecord]
     started: list[StartedTrial]  # without a result
-
-
-def trials_on(page: PageBytes) -> TrialsOnPage:
-    """The trials whose lines wait, and those in the slot that was written last.
-
-    None where the page can't be read.
-    """
-    while True:
-        magic, turn, *_ = HEAD.unpack_from(page)
-        if magic != MAGIC:
-            return TrialsOnPage([], [])
-        at = SLOT_AT + (turn % 2) * SLOT_SIZE
-        (length,) = LENGTH.unpack_from(page, at)
-        payload = page[at + LENGTH.size : at + LENGTH.size + max(length, 0)]
-        *numbers, result_turn = RESULT.unpack_from(page, RESULT_AT)
-        (turn_by_now,) = TURN.unpack_from(page, TURN_AT)
-        if turn_by_now == turn:  # else the slot may have been written again while it was read
-            break
-    evaluated, are_whole = _kept_trials(page)
-    if not are_whole or not 0 < length <= SLOT_SIZE - LENGTH.size:
-        return TrialsOnPage(evaluated, [])
-    try:
-        found = [_started(line) for line in _SLOT_DECODER.decode_lines(payload)]
-        if result_turn == turn and len(found) == 1 and isinstance(found[0], StartedTrial):
-            found = [_with_result(found[0], *numbers)]
-    except (msgspec.MsgspecError, BadLineError, UnicodeDecodeError, RecursionError):
-        return TrialsOnPage(evaluated, [])
-    known = {record.number for record in evaluated}
-    evaluated += [one for one in found if isinstance(one, TrialRecord) and one.number not in known]
-    started = [one for one in found if isinstance(one, StartedTrial) and one.trial.number not in known]
-    return TrialsOnPage(evaluated, started)
-
-
-def _kept_trials(page: PageBytes) -> tuple[list[TrialRecord], bool]:
-    """The trials whose lines wait, up to the first bad line; and whether there is none."""
-    (length,) = LENGTH.unpack_from(page, KEPT_AT)
-    found: list[TrialRecord] = []
-    if not 0 <= length <= LINES_END - LINES_AT:
-        return found, False
-    try:
-        for line in page[LINES_AT : LINES_AT + length].splitlines():
-            found.append(_kept_trial(line))
-    except BadLineError:
-        return found, False
-    return found, True
-
-
-def _kept_trial(line: bytes) -> TrialRecord:
-    record = decode(line)
-    if not isinstance(record, TrialRecord):
-        raise BadLineError("no trial")
-    return record
 
 
 class _StartedLine(msgspec.Struct, frozen=True, tag_field="kind", tag="started"):
@@ -152,43 +140,91 @@ class _StartedLine(msgspec.Struct, frozen=True, tag_field="kind", tag="started")
     started: Seconds
     ask_seconds: Seconds
 
+    def begun(self) -> StartedTrial:
+        trial = Trial(self.number, self.config, self.rows, self.thread)
+        return StartedTrial(trial, self.started, self.ask_seconds)
+
 
 _ENCODER = msgspec.json.Encoder()
 _SLOT_DECODER = msgspec.json.Decoder(_StartedLine | TrialRecord)
 
 
-def _started(line: _StartedLine | TrialRecord) -> StartedTrial | TrialRecord:
-    if isinstance(line, TrialRecord):
-        return line
-    trial = Trial(line.number, line.config, line.rows, line.thread)
-    return StartedTrial(trial, line.started, line.ask_seconds)
+def _trials_on(page: Layout) -> TrialsOnPage:
+    """The trials whose lines wait, and those in the slot that was written last."""
+    while True:
+        turn, result = page.turn, page.result
+        if page.magic != MAGIC:
+            return TrialsOnPage([], [])
+        slot = page.slots[turn % 2]
+        length = slot.length
+        lines = bytes(_text(slot)[: max(length, 0)])
+        ok = _OkResult.from_buffer_copy(result)
+        if page.turn == turn:  # else the slot may have been written again while it was read
+            break
+    evaluated, are_whole = _waiting_trials(page.waiting)
+    if not are_whole or not 0 < length <= SLOT_BYTES - 8:
+        return TrialsOnPage(evaluated, [])
+    try:
+        running = _SLOT_DECODER.decode_lines(lines)
+        if ok.turn == turn and len(running) == 1 and isinstance(running[0], _StartedLine):
+            running = [_with_result(running[0].begun(), ok)]
+    except (msgspec.MsgspecError, BadLineError, UnicodeDecodeError, RecursionError):
+        return TrialsOnPage(evaluated, [])
+    known = {record.number for record in evaluated}
+    new = [line for line in running if line.number not in known]
+    evaluated += [line for line in new if isinstance(line, TrialRecord)]
+    return TrialsOnPage(evaluated, [line.begun() for line in new if isinstance(line, _StartedLine)])
 
 
-def _with_result(
-    begun: StartedTrial,
-    loss: float,
-    score: float,
-    ended: float,
-    fit_seconds: float,
-    validate_seconds: float,
-    peak: float,
-) -> TrialRecord:
-    result = Result(Status.OK, loss, fit_seconds, validate_seconds, None if math.isnan(peak) else peak)
-    return _kept_trial(encode(trial_record(begun, result, score, ended)))
+def _waiting_trials(waiting: _Waiting) -> tuple[list[TrialRecord], bool]:
+    """The trials whose lines wait, up to the first bad line; and whether there is no bad one."""
+    trials: list[TrialRecord] = []
+    length = waiting.length
+    if not 0 <= length <= WAITING_BYTES - 8:
+        return trials, False
+    try:
+        for line in bytes(_text(waiting)[:length]).splitlines():
+            trials.append(_trial(line))
+    except BadLineError:
+        return trials, False
+    return trials, True
 
 
-# --- live page -------------------------------------------------------------------------------------
+def _trial(line: bytes) -> TrialRecord:
+    record = decode(line)
+    if not isinstance(record, TrialRecord):
+        raise BadLineError("no trial")
+    return record
+
+
+def _with_result(begun: StartedTrial, ok: _OkResult) -> TrialRecord:
+    peak = None if math.isnan(ok.peak_memory_mb) else ok.peak_memory_mb
+    result = Result(Status.OK, ok.loss, ok.fit_seconds, ok.validate_seconds, peak)
+    # Encoded and decoded, which validates it.
+    return _trial(encode(trial_record(begun, result, ok.score, ok.ended)))
+
+
+# --- the page -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How far a run is."""
+    """How far a run is.
 
-    # Where the machine's monotonic clock stood when the run's clock was at 0; None: it is not running.
-    # It moves while the run is paused.
+    Parameters
+    ----------
+    zero
+        Where the machine's monotonic clock was when the run's clock was at 0; None if it is not running. It
+        moves while the run is paused.
+    trials
+        The number of trials in the trace, or kept to be written to it.
+    best_loss
+        The lowest loss of these; None if no trial has a loss.
+    """
+
     zero: float | None
-    trials: int  # in the trace, or kept to be written to it
-    best_loss: float | None  # of these
+    trials: int
+    best_loss: float | None
 
 
 class NotedPause(NamedTuple):
@@ -199,13 +235,13 @@ class NotedPause(NamedTuple):
 
 
 class MethodCall(NamedTuple):
-    """An ask or a tell of the method that is not done."""
+    """An ask or a tell of the method that has not returned."""
 
     is_tell: bool
     since: float  # in seconds of the run's clock
 
     def cut_off_at(self, elapsed: float) -> tuple[float, float]:
-        """The seconds of a cut-off ask, and those of a cut-off tell, where the clock stands at `elapsed`."""
+        """The seconds of a cut-off ask, and those of a cut-off tell, if the clock is at `elapsed`."""
         seconds = max(elapsed - self.since, 0.0)
         return (0.0, seconds) if self.is_tell else (seconds, 0.0)
 
@@ -215,22 +251,30 @@ class BusyError(RunError):
 
 
 class LivePage:
-    """The page. The run's process writes it, but for `clear`; the supervisor reads it."""
+    """The page. The run's process writes it, except for `clear`; the supervisor reads it.
+
+    A closed page has the content that it had last.
+    """
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd = fd
-        self._map = mmap.mmap(fd, SIZE)
-        self._turn = self._kept = 0
-        self._rows: dict[int, bytes] = {}  # the trials under way, by number, as JSON
+        self._map(Layout.from_buffer(mmap.mmap(fd, SIZE)))
+        self._turn = 0
+        self._rows: dict[int, bytes] = {}  # the running trials, by number, as lines
         self._in_slot = 0  # how many of them are in the slot that was written last
-        self.latest = 0.0  # in the run's process: the last second of the run's clock that it told of
+        self.latest = 0.0  # in the run's process: the last second of the run's clock that it wrote
+
+    def _map(self, page: Layout) -> None:
+        self._page, self._ok, self._waiting = page, page.result, page.waiting
+        self._slots = [(slot, _text(slot)) for slot in page.slots]
+        self._lines = _text(page.waiting)
 
     @classmethod
     def own(cls, path: Path) -> LivePage:
         """The page, locked for one supervisor; BusyError if another one has it.
 
-        It still holds what a killed predecessor left, until it is cleared.
+        It still has the content that a killed predecessor left, until it is cleared.
         """
         try:
             fd = open_locked(path)
@@ -239,7 +283,7 @@ class LivePage:
         if fd is None:
             raise BusyError(f"{path} is locked: another cfo-bench is at this run")
         try:
-            # Room for the whole page now: a write to a mapped page that the disk can't hold is fatal.
+            # Space for the whole page now: a write to a mapped page that the disk can't hold is fatal.
             os.posix_fallocate(fd, 0, SIZE)
         except OSError as error:
             os.close(fd)
@@ -256,124 +300,126 @@ class LivePage:
 
     @staticmethod
     def left_behind(path: Path) -> TrialsOnPage:
-        """The trials on the page of a killed run, which stays as it is; none where there is no page."""
+        """The trials on the page of a killed run, which is not changed; none without a page."""
         try:
-            return trials_on(read_regular(path)[:SIZE].ljust(SIZE, b"\0"))
+            content = read_regular(path)[:SIZE]
         except OSError:
             return TrialsOnPage([], [])
+        return _trials_on(Layout.from_buffer_copy(content.ljust(SIZE, b"\0")))
 
     def trials(self) -> TrialsOnPage:
         """The trials whose lines wait, and those in the slot that was written last."""
-        return trials_on(self._map)
+        return _trials_on(self._page)
 
     def close(self, remove: bool = False) -> None:
-        self._map.close()
+        self._map(Layout.from_buffer_copy(self._page))
         if remove:
             self.path.unlink(missing_ok=True)
         os.close(self._fd)
 
     def clear(self) -> None:
-        """Removes everything from the page but the pauses."""
-        self._map[:SLOT_AT] = HEAD.pack(MAGIC, 0, math.nan, 0, math.nan).ljust(SLOT_AT, b"\0")
-        self._map[LINES_END:PAUSES_AT] = bytes(PAUSES_AT - LINES_END)
-        for slot in (0, 1):
-            LENGTH.pack_into(self._map, SLOT_AT + slot * SLOT_SIZE, 0)
-        self.drop_kept()
+        """Removes everything from the page except the pauses."""
+        page = self._page
+        page.turn, page.zero, page.trials, page.best_loss = 0, math.nan, 0, math.nan
+        first, last = Layout.call.offset, Layout.n_pauses.offset
+        ctypes.memset(ctypes.addressof(page) + first, 0, last - first)
+        page.magic = MAGIC
 
     # --- how far the run is ---
 
     def start_clock(self, zero: float) -> None:
         """From now on the run's deadlines hold."""
-        ZERO.pack_into(self._map, ZERO_AT, zero)
+        self._page.zero = zero
 
     def stop_clock(self) -> None:
         """No deadline holds until the clock is started again."""
-        ZERO.pack_into(self._map, ZERO_AT, math.nan)
+        self._page.zero = math.nan
 
     def tally(self, trials: int, best_loss: float | None) -> None:
-        TALLY.pack_into(self._map, TALLY_AT, trials, math.nan if best_loss is None else best_loss)
+        self._page.trials = trials
+        self._page.best_loss = math.nan if best_loss is None else best_loss
 
     def snapshot(self) -> Snapshot:
-        _, _, zero, trials, best = HEAD.unpack_from(self._map)
+        page = self._page
+        zero, best = page.zero, page.best_loss
         if noted := self.noted_pause:
             zero += noted.seconds
-        return Snapshot(None if math.isnan(zero) else zero, trials, None if math.isnan(best) else best)
+        return Snapshot(None if math.isnan(zero) else zero, page.trials, None if math.isnan(best) else best)
 
     @property
     def is_prepared(self) -> bool:
         """The run has loaded its data and built the model's data; or it replays, which may take long."""
-        return bool(PREPARED.unpack_from(self._map, PREPARED_AT)[0])
+        return bool(self._page.is_prepared)
 
     def prepared(self, is_so: bool) -> None:
-        PREPARED.pack_into(self._map, PREPARED_AT, is_so)
+        self._page.is_prepared = is_so
 
     # --- pauses ---
 
     @property
     def is_clock_running(self) -> bool:
-        return not math.isnan(ZERO.unpack_from(self._map, ZERO_AT)[0])
+        return not math.isnan(self._page.zero)
 
     @property
     def seen_running_at(self) -> float:
         """When the run's process was last seen not to be stopped, on the machine's monotonic clock."""
-        seen: float = SEEN.unpack_from(self._map, SEEN_AT)[0]
-        return seen
+        return float(self._page.seen_running_at)
 
     def seen_running(self, now: float) -> None:
-        SEEN.pack_into(self._map, SEEN_AT, now)
+        self._page.seen_running_at = now
 
     @property
     def noted_pause(self) -> NotedPause | None:
-        noted = NotedPause(*NOTED.unpack_from(self._map, NOTED_AT))
+        noted = NotedPause(self._page.stopped_since, self._page.stopped_seconds)
         return noted if 0.0 < noted.seconds < math.inf else None
 
     def note_pause(self, noted: tuple[float, float] | None) -> None:
         """The supervisor saw the run stopped: (since when, how long); None: it was taken off the clock."""
-        NOTED.pack_into(self._map, NOTED_AT, *(noted or (0.0, 0.0)))
+        self._page.stopped_since, self._page.stopped_seconds = noted or (0.0, 0.0)
 
     def add_pause(self, at: float, seconds: float) -> None:
-        """A pause was taken off the clock. When there are very many, the last ones count as one."""
-        (count,) = PAUSES.unpack_from(self._map, PAUSES_AT)
-        count = min(max(count, 0), MOST_PAUSES)
-        place = PAUSES_AT + PAUSES.size + min(count, MOST_PAUSES - 1) * PAUSE.size
-        if count == MOST_PAUSES:
-            at, before = PAUSE.unpack_from(self._map, place)
-            seconds += before
-        PAUSE.pack_into(self._map, place, max(at, 0.0), seconds)
-        PAUSES.pack_into(self._map, PAUSES_AT, min(count + 1, MOST_PAUSES))
+        """A pause was taken off the clock. Of more than `MAX_PAUSES`, the last ones count as one."""
+        page = self._page
+        count = min(max(page.n_pauses, 0), MAX_PAUSES)
+        pause = page.pauses[min(count, MAX_PAUSES - 1)]
+        if count == MAX_PAUSES:
+            at, seconds = pause.at, seconds + pause.seconds
+        pause.at, pause.seconds = max(at, 0.0), seconds
+        page.n_pauses = min(count + 1, MAX_PAUSES)
 
     def forget_pauses(self) -> None:
         """The run starts from the beginning."""
-        PAUSES.pack_into(self._map, PAUSES_AT, 0)
+        self._page.n_pauses = 0
 
     def pauses(self) -> tuple[Pause, ...]:
-        """Those of the whole run that were taken off its clock; none where the page can't be read."""
-        (count,) = PAUSES.unpack_from(self._map, PAUSES_AT)
-        if not 0 <= count <= MOST_PAUSES:
+        """Those of the whole run that were taken off its clock; none if the page can't be read."""
+        count = self._page.n_pauses
+        if not 0 <= count <= MAX_PAUSES:
             return ()
-        first = PAUSES_AT + PAUSES.size
-        found = [PAUSE.unpack_from(self._map, first + n * PAUSE.size) for n in range(count)]
-        return tuple(Pause(*pause) for pause in found if all(0 <= number < math.inf for number in pause))
+        pauses = [Pause(pause.at, pause.seconds) for pause in self._page.pauses[:count]]
+        return tuple(pause for pause in pauses if 0 <= pause.at < math.inf and 0 <= pause.seconds < math.inf)
 
-    # --- what the method is doing ---
+    # --- the calls of the method ---
 
     def asks(self, since: float) -> None:
         """The method is being asked for a trial: until `began`, or `returned`."""
-        CALL.pack_into(self._map, CALL_AT, ASK, since)
+        page = self._page
+        page.call_since, page.call = since, ASK
 
     def tells(self, since: float) -> None:
-        """The method is being told of a result: until `returned`."""
-        CALL.pack_into(self._map, CALL_AT, TELL, since)
+        """The method is being told a result: until `returned`."""
+        page = self._page
+        page.call_since, page.call = since, TELL
 
     def returned(self) -> None:
-        CALL.pack_into(self._map, CALL_AT, NO_CALL, 0.0)
+        self._page.call = NO_CALL
 
     def method_call(self) -> MethodCall | None:
         """None if the method is doing nothing."""
-        call, since = CALL.unpack_from(self._map, CALL_AT)
+        call, since = self._page.call, self._page.call_since
         return MethodCall(call == TELL, since) if call in (ASK, TELL) and since >= 0.0 else None
 
-    # --- the trials under way ---
+    # --- the running trials ---
 
     def began(self, begun: StartedTrial) -> None:
         self.returned()
@@ -392,16 +438,17 @@ class LivePage:
     ) -> None:
         """From now on the trial counts, whatever happens while the method is told.
 
-        Six numbers are enough for an `ok` trial that is alone in its slot, as most are. They are
-        faster to write than the slot, and the run's clock is running.
+        Six numbers are enough for an `ok` trial that is alone in its slot, as most are. They are faster to
+        write than the slot, and the run's clock is running.
         """
         status, loss, fit_seconds, validate_seconds, peak, _ = result
         self.latest = ended
         if status is Status.OK and asked is None and self._in_slot == 1:
-            peak = math.nan if peak is None else peak
-            RESULT.pack_into(
-                self._map, RESULT_AT, loss, score, ended, fit_seconds, validate_seconds, peak, self._turn
-            )
+            ok = self._ok
+            ok.loss, ok.score, ok.ended = loss, score, ended
+            ok.fit_seconds, ok.validate_seconds = fit_seconds, validate_seconds
+            ok.peak_memory_mb = math.nan if peak is None else peak
+            ok.turn = self._turn  # last: it makes the result valid
         else:
             self._put(trial_record(begun, result, score, ended, asked=asked))
 
@@ -421,69 +468,31 @@ class LivePage:
         del self._rows[number]
 
     def _write_slot(self) -> None:
-        rows = b"\n".join(self._rows.values())
-        payload = LENGTH.pack(len(rows)) + rows
-        if len(payload) > SLOT_SIZE:
-            raise RunError(f"the trials under way take {len(rows)} bytes: a configuration has to be smaller")
+        lines = b"\n".join(self._rows.values())
+        slot, text = self._slots[(self._turn + 1) % 2]
+        if len(lines) > len(text):
+            raise RunError(f"the running trials take {len(lines)} bytes: a configuration has to be smaller")
         self._turn += 1
         self._in_slot = len(self._rows)
-        at = SLOT_AT + (self._turn % 2) * SLOT_SIZE
-        self._map[at : at + len(payload)] = payload
-        TURN.pack_into(self._map, TURN_AT, self._turn)
+        text[: len(lines)] = lines
+        slot.length = len(lines)
+        self._page.turn = self._turn  # last: it makes the slot valid
 
     # --- the lines that wait to be written to the trace ---
 
     def keep(self, line: bytes) -> bool:
         """Stores a line for the trace, as safe from a kill as there; False if there is no room."""
-        first = LINES_AT + self._kept
-        last = first + len(line)
-        if last > LINES_END:
+        length = self._waiting.length
+        if length + len(line) > len(self._lines):
             return False
-        self._map[first:last] = line
-        self._kept += len(line)
-        self._map[KEPT_AT:LINES_AT] = LENGTH.pack(self._kept)  # last, and at once: it makes the line count
+        self._lines[length : length + len(line)] = line
+        self._waiting.length = length + len(line)  # last: it makes the line count
         return True
 
     def kept(self) -> bytes:
         """The lines that wait."""
-        return self._map[LINES_AT : LINES_AT + self._kept]
+        return bytes(self._lines[: self._waiting.length])
 
     def drop_kept(self) -> None:
         """They are in the trace now."""
-        self._kept = 0
-        self._map[KEPT_AT:LINES_AT] = LENGTH.pack(0)
-
-
-# --- ending ----------------------------------------------------------------------------------------
-# The last line of a trace: why the run ended, and what it came to.
-
-
-def end_record(
-    reason: EndReason,
-    elapsed: float,
-    trials: int,
-    best: TrialRecord | None,
-    error: str | None = None,
-    cut_off: MethodCall | None = None,
-    began: facts.Ticks | None = None,
-    pauses: tuple[Pause, ...] = (),
-) -> EndRecord:
-    """`cut_off` is what the method was doing when the run ended.
-
-    `began` are the machine's ticks when the run started; without them the load is left out.
-    """
-    cut_ask_seconds, cut_tell_seconds = cut_off.cut_off_at(elapsed) if cut_off else (0.0, 0.0)
-    return EndRecord(
-        reason=reason,
-        elapsed=elapsed,
-        trials=trials,
-        best_loss=best.loss if best else None,
-        best_score=best.score if best else None,
-        best_number=best.number if best else None,
-        error=error,
-        cut_ask_seconds=cut_ask_seconds,
-        cut_tell_seconds=cut_tell_seconds,
-        load=facts.machine_load() if began else None,
-        steal_percent=facts.steal_percent(began),
-        pauses=pauses,
-    )
+        self._waiting.length = 0

@@ -7,13 +7,14 @@ was done to it, in words, and the damaged bytes.
 from __future__ import annotations
 
 import json
+import math
 import random
+import struct
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from cfo_bench.records import TrialRecord
-from cfo_bench.run import page as page_layout
+from cfo_bench.run.page import MAGIC, SLOT_BYTES, Layout
 from tests.fuzz import odd
 
 Damaged = tuple[str, bytes]
@@ -260,54 +261,39 @@ _TRACE_DAMAGE: _Weighted = (
 
 # --- live pages ---------------------------------------------------------------------------------
 
-# The `.live` file: a head, two slots for the trials under way, and the lines that wait for the trace, each
-# with its length before it.
-_MAGIC, _HEAD, _LENGTH = page_layout.MAGIC, page_layout.HEAD, page_layout.LENGTH
-_SLOT_AT, _SLOT_SIZE, _PAGE_SIZE = page_layout.SLOT_AT, page_layout.SLOT_SIZE, page_layout.SIZE
-_WAITING_AT = page_layout.KEPT_AT
+# Where the numbers of a page are: of its head, and the lengths of its slots and of the lines that wait.
+_SLOT_AT = [Layout.slots.offset, Layout.slots.offset + SLOT_BYTES]
+_NUMBERS_AT = [*range(0, Layout.result.offset + 8, 8), *_SLOT_AT, Layout.waiting.offset]
 
 
-def whole_page(under_way: bytes, waiting: bytes, turn: int = 1) -> bytes:
-    """A page as a killed run leaves it: the trials `under_way` have commas between, those `waiting` lines."""
-    page = bytearray(_PAGE_SIZE)
-    _HEAD.pack_into(page, 0, _MAGIC, turn, float("nan"), 0, float("nan"))
-    at = _SLOT_AT + (turn % 2) * _SLOT_SIZE
-    _LENGTH.pack_into(page, at, len(under_way))
-    page[at + _LENGTH.size : at + _LENGTH.size + len(under_way)] = under_way
-    _LENGTH.pack_into(page, _WAITING_AT, len(waiting))
-    page[_WAITING_AT + _LENGTH.size : _WAITING_AT + _LENGTH.size + len(waiting)] = waiting
+def whole_page(running: bytes, waiting: bytes, turn: int = 1) -> bytes:
+    """A page as a killed run leaves it, with the lines of running trials and of those that wait."""
+    page = Layout(magic=MAGIC, turn=turn, zero=math.nan, best_loss=math.nan)
+    for part, lines in ((page.slots[turn % 2], running), (page.waiting, waiting)):
+        part.length = len(lines)
+        part.text[: len(lines)] = lines
     return bytes(page)
-
-
-def as_in_slot(line: bytes) -> bytes:
-    """A trial line as it stands in a slot: the values of a record without their keys."""
-    try:
-        row = json.loads(line)
-        return dumps([row.get(key) for key in TrialRecord._fields])
-    except (ValueError, RecursionError):
-        return line
 
 
 def page(trials: Sequence[bytes], rng: random.Random) -> Damaged:
     """A page that has some of the run's next `trials` on it, whole or damaged."""
-    waiting, under_way = list(trials[:-1]), list(trials[-1:])
+    waiting, running = list(trials[:-1]), list(trials[-1:])
     what = "whole"
     if rng.random() < 0.7:
-        some = rng.choice([waiting, under_way]) or under_way
+        some = rng.choice([waiting, running]) or running
         at = rng.randrange(len(some))
         what, row = mistyped(json.loads(some[at]), rng)
         some[at] = dumps(row)
-    under_way = [as_in_slot(line) for line in under_way]
     if rng.random() < 0.1:
-        some = rng.choice([waiting, under_way])
+        some = rng.choice([waiting, running])
         some.append(rng.choice([b"[]", b"{}", b"17", b"null", b'{"number":[]}', b"{", *trials]))
         what = f"{what}; one more row"
-    data = whole_page(b",".join(under_way), _joined(waiting), rng.choice([0, 1, 2, -1, 2**62]))
+    data = whole_page(_joined(running), _joined(waiting), rng.choice([0, 1, 2, -1, 2**62]))
     if rng.random() < 0.25:
         head = bytearray(data)
-        at = rng.choice([0, 8, 16, 24, 32, 40, 48, 64, _SLOT_AT, _SLOT_AT + _SLOT_SIZE, _WAITING_AT])
-        number = rng.choice([0, 1, -1, 2**63 - 1, -(2**63), _SLOT_SIZE, _SLOT_SIZE - 8, 64 * 1024 - 8, 5])
-        _LENGTH.pack_into(head, at, number)
+        at = rng.choice(_NUMBERS_AT)
+        number = rng.choice([0, 1, -1, 2**63 - 1, -(2**63), SLOT_BYTES, SLOT_BYTES - 8, 64 * 1024 - 8, 5])
+        struct.pack_into("<q", head, at, number)
         return f"{what}; {number} at {at}", bytes(head)
     if rng.random() < 0.2:
         more, data = rng.choices(*_BYTES_DAMAGE)[0](data, rng)

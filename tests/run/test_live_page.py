@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from cfo_bench.errors import RunError, TraceError
 from cfo_bench.records import Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import Pause, TrialRecord, encode, trial_record
-from cfo_bench.run import page as page_layout
-from cfo_bench.run.page import BusyError, LivePage, Snapshot, TrialsOnPage
+from cfo_bench.run.page import SLOT_BYTES, BusyError, Layout, LivePage, Snapshot, TrialsOnPage
 
 fork = multiprocessing.get_context("fork")
 NOTHING = TrialsOnPage([], [])
@@ -36,6 +35,13 @@ def evaluate(page: LivePage, number: int, loss: float = 0.5) -> None:
     """The page hears of this record."""
     record = evaluated(number, loss)
     page.evaluated(started(number), record.result(), record.score, record.ended)
+
+
+def overwrite(page: LivePage, at: int, content: bytes) -> None:
+    """Writes to the page's file, which is mapped into memory."""
+    with page.path.open("r+b") as file:
+        file.seek(at)
+        file.write(content)
 
 
 def numbers(page: LivePage) -> tuple[list[int], list[int]]:
@@ -136,7 +142,7 @@ def test_lines_that_wait_are_seen_by_the_other_side_until_they_are_dropped(page:
 def test_a_line_that_was_being_kept_when_the_kill_came_does_not_count(page: LivePage) -> None:
     page.keep(line(page, 0))
     half = line(page, 1, 0.25)[:40]
-    page._map[page_layout.LINES_AT + page._kept : page_layout.LINES_AT + page._kept + 40] = half
+    overwrite(page, Layout.waiting.offset + 8 + len(page.kept()), half)
     assert [(one.number, one.loss) for one in page.trials().evaluated] == [(0, 0.5), (1, 0.25)]
     page.clear()
     assert page.trials() == NOTHING
@@ -192,16 +198,15 @@ def test_a_write_that_was_cut_off_leaves_the_slot_before_it(
     page._turn = 0
     page.began(started(0))
     # The next write goes to the other slot, and dies before it says that it is done.
-    at = page_layout.SLOT_AT + ((page._turn + 1) % 2) * page_layout.SLOT_SIZE + position
-    page._map[at : at + len(junk)] = junk
+    overwrite(page, Layout.slots.offset + ((page._turn + 1) % 2) * SLOT_BYTES + position, junk)
     assert page.trials() == TrialsOnPage([], [started(0)])
 
 
 # The head, the six numbers, the slots and the lines that wait.
 PLACES = st.one_of(
     st.integers(0, 200),
-    st.integers(0, 200).map(lambda n: page_layout.SLOT_AT + page_layout.SLOT_SIZE + n),
-    st.integers(0, 400).map(lambda n: page_layout.KEPT_AT + n),
+    st.integers(0, 200).map(lambda n: Layout.slots.offset + SLOT_BYTES + n),
+    st.integers(0, 400).map(lambda n: Layout.waiting.offset + n),
 )
 BYTES = st.binary(min_size=1, max_size=80)
 JSON = st.sampled_from([b"[1],", b"null", b"[]", b'{"a":1}', b'"x"', b"true", b"0", b",", b"[", b"]"])
@@ -217,7 +222,7 @@ def test_a_page_full_of_junk_is_read_as_trials_or_as_nothing(
     page._turn = 0
     page.keep(line(page, 0))
     page.began(started(1))
-    page._map[position : position + len(junk)] = junk
+    overwrite(page, position, junk)
     found = page.trials()
     assert all(isinstance(one, TrialRecord) for one in found.evaluated)
     assert all(isinstance(one, StartedTrial) for one in found.started)
@@ -226,7 +231,7 @@ def test_a_page_full_of_junk_is_read_as_trials_or_as_nothing(
 
 def test_a_page_of_another_version_is_read_as_nothing(page: LivePage) -> None:
     page.keep(line(page, 0))
-    page._map[:8] = b"cfolive5"
+    overwrite(page, 0, b"cfolive5")
     assert page.trials() == NOTHING
 
 

@@ -275,8 +275,7 @@ class _Attempt:
     def _report(self, kind: str, **more: Any) -> None:
         """Safe in any thread."""
         if self._page is not None:
-            with suppress(ValueError):  # the run ended, and its page was closed
-                self._seen, self._pauses = self._page.snapshot(), self._page.pauses()
+            self._seen, self._pauses = self._page.snapshot(), self._page.pauses()
         message: Message = {
             "token": self._assignment.token,
             "worker": self._address,
