@@ -38,7 +38,7 @@ from cfo_bench.run.loop import (
 from cfo_bench.run.page import LivePage
 from cfo_bench.run.pauses import take_off_pauses
 from cfo_bench.run.plugin_checks import number_of
-from cfo_bench.run.resume import replay
+from cfo_bench.run.replay import replay
 
 
 def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[AnyLine, None, None]:
