@@ -22,9 +22,8 @@ from cfo_bench.results.limits import is_done, is_longer, limits_of, resumed_with
 from cfo_bench.results.run import Run, cached_run, read_run
 from cfo_bench.results.schema import EndRecord, TrialRecord, trial_record
 from cfo_bench.results.trace import TraceWriter, set_aside
-from cfo_bench.run.header import end_record
 from cfo_bench.run.job import Job
-from cfo_bench.run.page import LivePage, TrialsOnPage
+from cfo_bench.run.page import LivePage, TrialsOnPage, end_record
 
 Say = Callable[[str], None]  # prints a message for the user
 

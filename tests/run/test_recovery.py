@@ -15,9 +15,8 @@ from cfo_bench.errors import RunError, TraceError
 from cfo_bench.records import DataRef, EndReason, Result, RunSpec, StartedTrial, Status, Trial
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import TrialRecord, encode, trial_record
-from cfo_bench.run.header import end_record
 from cfo_bench.run.job import Job
-from cfo_bench.run.page import LivePage
+from cfo_bench.run.page import LivePage, end_record
 from cfo_bench.run.recovery import (
     ExitCause,
     KilledError,

@@ -10,8 +10,8 @@ import pytest
 
 from cfo_bench.records import DataRef, EndReason, RunSpec, RunStatus
 from cfo_bench.results.schema import encode
-from cfo_bench.run.header import end_record
 from cfo_bench.run.job import Job
+from cfo_bench.run.page import end_record
 from cfo_bench.run.supervisor import already_done
 from tests.helpers.traces import header_of
 
