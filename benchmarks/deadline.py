@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.figures import figure
 from cfo_bench.records import EndReason, Result, Status, Trial
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 from cfo_bench.space import Space
 
 TRIES = 3
@@ -72,16 +72,16 @@ def main() -> int:
                 command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"}
             )
             [path] = (Path(folder) / str(turn)).rglob("*.jsonl")
-            found = trace.read(path)
-            assert found is not None and found.end is not None
-            last, late = found.trials[-1], found.end.elapsed - BUDGET_SECONDS
+            run = read_run(path)
+            assert run is not None and run.end is not None
+            last, late = run.trials[-1], run.end.elapsed - BUDGET_SECONDS
             good &= figure(f"run {turn + 1}, past the budget", late, "s", at_most=ALLOWED_SECONDS)
             if last.status is not Status.TIMEOUT or last.loss is not None:
                 good = False
                 print(f"the last trial was not cut off: {last.status}, loss {last.loss}")
-            if found.end.reason is not EndReason.BUDGET:
+            if run.end.reason is not EndReason.BUDGET:
                 good = False
-                print(f"the run did not end with its budget: {found.end.reason}")
+                print(f"the run did not end with its budget: {run.end.reason}")
     return 0 if good else 1
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import timeit
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,9 @@ import numpy as np
 from benchmarks.figures import figure
 from cfo_bench.clock import Deadline
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
-from cfo_bench.records import Fold, Problem, Result, Trial, TrialRecord
-from cfo_bench.results import trace
+from cfo_bench.records import Fold, Problem, Result, Trial
+from cfo_bench.results.run import read_run
+from cfo_bench.results.schema import TrialRecord
 from cfo_bench.space import Config, Space
 
 # milliseconds a trial, seconds of the run, the least share that will do
@@ -83,16 +85,16 @@ def measure(method: str, milliseconds: float, budget: float) -> tuple[float, flo
     return inside / elapsed, (elapsed - inside) / len(trials)
 
 
-def run(folder: Path, method: str, milliseconds: float, budget: float) -> tuple[list[TrialRecord], float]:
+def run(folder: Path, method: str, milliseconds: float, budget: float) -> tuple[Sequence[TrialRecord], float]:
     command = [sys.executable, "-m", "cfo_bench", "run", "-q", "--task", "synthetic-30k", "--folds", "0"]
     command += ["--learner", f"{Path(__file__).resolve()}:Busy"]
     command += ["--learner-option", f"milliseconds={milliseconds}"]
     command += ["--method", method, "--budget", f"{budget}", "--results", str(folder)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     [path] = folder.rglob("*.jsonl")
-    found = trace.read(path)
-    assert found is not None and found.end is not None
-    return found.trials, found.end.elapsed
+    finished = read_run(path)
+    assert finished is not None and finished.end is not None
+    return finished.trials, finished.end.elapsed
 
 
 def main() -> int:

@@ -25,9 +25,9 @@ from statistics import fmean
 from benchmarks.figures import figure
 from cfo_bench.clock import WallClock, process_seconds
 from cfo_bench.records import DataRef, RunSpec
-from cfo_bench.report.reading.digest import Digest, digest
-from cfo_bench.report.reading.load import load
-from cfo_bench.results import trace
+from cfo_bench.results.folder import run_files
+from cfo_bench.results.run import Run, read_run, read_runs
+from cfo_bench.results.trace import TraceWriter, path_of
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage
@@ -60,9 +60,9 @@ def run_here(folder: Path, task: str, method: str, seconds: float) -> None:
     """One run in this process, without a supervisor, on the clock of processor seconds."""
     runner.WallClock = ProcessorClock  # type: ignore[misc]
     spec = RunSpec("xgboost", task, method, 0, budget_seconds=seconds)
-    path = trace.path_of(folder, spec)
+    path = path_of(folder, spec)
     page = LivePage.own(folder / "page.live")
-    with trace.TraceWriter(path) as writer:
+    with TraceWriter(path) as writer:
         output = Output(writer, page)
         for record in runner.run(Job(spec, DataRef(task, "bundled"), path), None, page):
             output.write(record)
@@ -83,9 +83,9 @@ def on_processor_clock(seconds: float) -> tuple[float, float]:
                 )
                 process.start()
                 process.join()
-                found = digest(next(Path(folder).rglob("*.jsonl")))
-            assert found is not None
-            shares = show(found, 1)
+                finished = read_run(next(Path(folder).rglob("*.jsonl")))
+            assert finished is not None
+            shares = show(finished)
             nobodys.append(shares["idle"])
             harness.append(shares["harness"])
     return max(nobodys), fmean(harness)  # all runs have the same budget
@@ -99,19 +99,17 @@ def on_wall_clock(seconds: float) -> None:
             command += [word for name in methods for word in ("--method", name)]
             command += ["--budget", f"{seconds}", "--parallel", f"{parallel}", "--results", folder]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            for one in load(Path(folder)).digests:
-                ended = trace.read(Path(one.path))
-                assert ended is not None and ended.end is not None
-                cut = f"{ended.end.cut_ask_seconds:9.2f}{ended.end.cut_tell_seconds:9.2f}"
-                show(one, parallel, cut)
+            for run in read_runs(run_files(Path(folder)).traces):
+                assert run.end is not None
+                show(run, f"{run.end.cut_ask_seconds:9.2f}{run.end.cut_tell_seconds:9.2f}")
 
 
-def show(one: Digest, parallel: int, cut: str = "") -> dict[str, float]:
+def show(run: Run, cut: str = "") -> dict[str, float]:
     """Prints a run's shares, and returns them."""
-    whole = sum(one.spent.values())
-    shares = {kind: seconds / whole for kind, seconds in one.spent.items()}
+    whole = sum(run.spent.values())
+    shares = {kind: seconds / whole for kind, seconds in run.spent.items()}
     numbers = "".join(f"{share:10.2%}" for share in shares.values())
-    print(f"{one.task:16}{one.method:8}{parallel:8}{one.trials:8}{numbers}{cut}", flush=True)
+    print(f"{run.task:16}{run.method:8}{run.spec.parallel:8}{run.n_trials:8}{numbers}{cut}", flush=True)
     return shares
 
 

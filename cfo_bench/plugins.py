@@ -72,10 +72,12 @@ from cfo_bench.engines.loop import (
     signals_into as signals_into,
 )
 from cfo_bench.errors import Interrupted as Interrupted
-from cfo_bench.records import RunSpec as RunSpec
+from cfo_bench.records import (
+    Outcome as Outcome,
+    RunSpec as RunSpec,
+)
 from cfo_bench.run.job import Job as Job
 from cfo_bench.run.supervisor import (
-    Outcome as Outcome,
     Stop as Stop,
     Verdict as Verdict,
     already_done as already_done,

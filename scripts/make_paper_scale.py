@@ -11,14 +11,14 @@ from __future__ import annotations
 import argparse
 import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from cfo_bench.records import EndReason, EndRecord, RunSpec
-from cfo_bench.results.digest_in_trace import sealed
-from cfo_bench.results.trace import SCHEMA_VERSION, encode, path_of
+from cfo_bench.records import EndReason, Problem, RunSpec
+from cfo_bench.results.schema import SCHEMA_VERSION, Build, Data, EndRecord, Header, Machine, encode
+from cfo_bench.results.trace import path_of, sealed_end
 
 BUDGET_SECONDS = 3600.0
 PROBLEMS = (("binary", "auc", 0.5), ("multiclass", "log_loss", 1.4), ("regression", "r2", 1.0))
@@ -109,51 +109,42 @@ def write_trace(results: Path, task: int, method: str, fold: int, n_trials: int)
     )
     lines = "".join([LINE % row for row in zip(*columns, strict=True)]).encode()
     before = encode(header(spec, problem, metric, constant)) + lines
-    path.write_bytes(before + encode(sealed(end, before)))
+    path.write_bytes(before + encode(sealed_end(end, before)))
 
 
-def header(spec: RunSpec, problem: str, metric: str, constant: float) -> dict[str, object]:
-    start = {name: low for name, low, _ in SPACE}
+def header(spec: RunSpec, problem: str, metric: str, constant: float) -> Header:
     space = [
         {"type": "int" if index < 2 else "float", "name": name, "low": low, "high": high, "log": True}
         for index, (name, low, high) in enumerate(SPACE)
     ]
-    return {
-        "kind": "run",
-        "schema": SCHEMA_VERSION,
-        "spec": asdict(spec),
-        "method_seed": spec.fold,
-        "space": space,
-        "start": start,
-        "cost_related": ["n_estimators", "max_leaves", "min_child_weight"],
-        "problem": problem,
-        "metric": metric,
-        "constant_loss": constant,
-        "data": {
-            "source": "made up",
-            "sha256": f"{spec.task:>064}".replace("-", "0"),
-            "rows": 50000,
-            "features": 20,
-            "classes": 2,
-            "train_rows": 45000,
-            "validation_rows": 5000,
-            "folds": "stratified 10-fold by seed 0",
-            "test_rows": 0,
-        },
-        "utc": "2026-01-01T00:00:00Z",
-        "command": f"cfo-bench run --task {spec.task} --method {spec.method} --budget 3600",
-        "cfo_bench": {"version": "0.2.0", "commit": None},
-        "machine": {
-            "node": "made-up",
-            "cpu": "none",
-            "cores": 2,
-            "memory_mb": 24000,
-            "load": 1.0,
-            "os": "Linux",
-        },
-        "python": "3.11.7",
-        "packages": {"numpy": "2.4.6", "xgboost-cpu": "3.2.0"},
-    }
+    return Header(
+        schema=SCHEMA_VERSION,
+        spec=spec,
+        method_seed=spec.fold,
+        space=space,
+        start={name: low for name, low, _ in SPACE},
+        cost_related=["n_estimators", "max_leaves", "min_child_weight"],
+        problem=Problem(problem),
+        metric=metric,
+        constant_loss=constant,
+        data=Data(
+            source="made up",
+            sha256=f"{spec.task:>064}".replace("-", "0"),
+            rows=50000,
+            features=20,
+            classes=2,
+            train_rows=45000,
+            validation_rows=5000,
+            folds="stratified 10-fold by seed 0",
+            test_rows=0,
+        ),
+        utc="2026-01-01T00:00:00Z",
+        command=f"cfo-bench run --task {spec.task} --method {spec.method} --budget 3600",
+        cfo_bench=Build("0.2.0"),
+        machine=Machine(node="made-up", cpu="none", cores=2, memory_mb=24000, load=1.0, os="Linux"),
+        python="3.11.7",
+        packages={"numpy": "2.4.6", "xgboost-cpu": "3.2.0"},
+    )
 
 
 def make(results: Path, n_tasks: int, n_folds: int, n_trials: int) -> int:
@@ -163,8 +154,8 @@ def make(results: Path, n_tasks: int, n_folds: int, n_trials: int) -> int:
         written = [
             pool.submit(write_trace, results, task, method, fold, n_trials) for task, method, fold in runs
         ]
-        for one in written:
-            one.result()
+        for job in written:
+            job.result()
     return len(runs)
 
 

@@ -18,7 +18,7 @@ from cfo_bench import Suite, load_results, run_suite, write_report
 from cfo_bench.engines.suite_runs import Event, Note, RunsStarted, runs_of
 from cfo_bench.errors import UserError
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import EndReason, RunLimits, Status, run_id
+from cfo_bench.records import EndReason, RunLimits, RunStatus, Status, run_id
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.imported import as_if_ended
 from cfo_bench.report.reading.load import load
@@ -29,7 +29,6 @@ from cfo_bench.results.merge import merge
 from cfo_bench.results.status import RunState, remaining, status
 from cfo_bench.results.summary import summarise
 from cfo_bench.run.page import LivePage
-from cfo_bench.run.supervisor import Outcome
 from cfo_bench.suite.choices import Choice
 from tests.helpers.program import ROOT
 
@@ -110,7 +109,7 @@ def test_a_run_that_was_given_a_longer_budget_is_the_run_that_had_it_from_the_st
     outcome = run_suite(replace(short, budget_seconds=0.5))
     run_suite(replace(short, budget_seconds=0.5, results=tmp_path / "whole"))
 
-    assert [verdict.outcome for verdict in outcome.verdicts] == [Outcome.DONE] * len(methods)
+    assert [verdict.outcome for verdict in outcome.verdicts] == [RunStatus.DONE] * len(methods)
     for name in methods:
         assert_same_run(tmp_path / "grown", tmp_path / "whole", name)
         grown = lines_of(tmp_path / "grown", name)
@@ -168,7 +167,7 @@ def test_a_shorter_budget_reads_a_part_of_what_is_there(tmp_path: Path) -> None:
     outcome = run_suite(asked, on_event=events.append)
     own = run_suite(replace(asked, results=short))
 
-    assert [one.outcome for one in outcome.verdicts] == [Outcome.ALREADY_DONE] * 2
+    assert [one.outcome for one in outcome.verdicts] == [RunStatus.ALREADY_DONE] * 2
     assert [lines_of(tmp_path / "long", name) for name in ("cfo", "rs")] == before
     for read, run in zip(outcome.verdicts, own.verdicts, strict=True):
         assert read.end is not None and run.end is not None
@@ -189,7 +188,7 @@ def test_fewer_trials_are_the_first_of_those_that_are_there(tmp_path: Path, para
     few = replace(many, max_trials=7)
     (read,), (run,) = run_suite(few).verdicts, run_suite(replace(few, results=tmp_path / "few")).verdicts
 
-    assert read.outcome is Outcome.ALREADY_DONE and read.end is not None and run.end is not None
+    assert read.outcome is RunStatus.ALREADY_DONE and read.end is not None and run.end is not None
     for key in ("reason", "elapsed", "trials", "best_loss", "best_score", "best_number"):
         assert getattr(read.end, key) == getattr(run.end, key)
 
@@ -241,7 +240,7 @@ def test_a_method_that_can_not_be_resumed_still_holds_the_shorter_run(tmp_path: 
 
     (verdict,) = run_suite(replace(asked, budget_seconds=2.0)).verdicts
 
-    assert verdict.outcome is Outcome.ALREADY_DONE
+    assert verdict.outcome is RunStatus.ALREADY_DONE
     assert verdict.end is not None and verdict.end.elapsed == 2.0
 
 
@@ -284,7 +283,7 @@ def test_a_failed_run_stays_failed_with_any_budget(tmp_path: Path) -> None:
 
     (verdict,) = run_suite(replace(asked, budget_seconds=9.0)).verdicts
 
-    assert verdict.outcome is Outcome.FAILED
+    assert verdict.outcome is RunStatus.FAILED
     assert "ended so before; --force runs it again" in (verdict.message or "")
 
 

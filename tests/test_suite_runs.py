@@ -22,8 +22,8 @@ from cfo_bench.engines.suite_runs import (
     runs_of,
 )
 from cfo_bench.errors import OptionError, TraceError, UnknownNameError, UserError
+from cfo_bench.records import RunStatus
 from cfo_bench.results import trace
-from cfo_bench.run.supervisor import Outcome
 from cfo_bench.suite.choices import Choice
 from tests.helpers.program import ROOT
 
@@ -48,8 +48,8 @@ def test_a_suite_is_run_and_recognised_as_done(tmp_path: Path, capfd: pytest.Cap
 
     first, second = run_suite(suite), run_suite(suite)
 
-    assert [verdict.outcome for verdict in first.verdicts] == [Outcome.DONE] * 4
-    assert [verdict.outcome for verdict in second.verdicts] == [Outcome.ALREADY_DONE] * 4
+    assert [verdict.outcome for verdict in first.verdicts] == [RunStatus.DONE] * 4
+    assert [verdict.outcome for verdict in second.verdicts] == [RunStatus.ALREADY_DONE] * 4
     assert first.exit_code == 0 and not first.failures
     assert {spec.method for spec in first.runs.specs} == {"cfo", "rs"}
     assert len(second.traces) == 4
@@ -95,7 +95,7 @@ def test_a_suite_on_other_data_is_refused_before_anything_is_written(tmp_path: P
         run_suite(suite(1))
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     again = run_suite(suite(0))
-    assert [verdict.outcome for verdict in again.verdicts] == [Outcome.ALREADY_DONE] * 2
+    assert [verdict.outcome for verdict in again.verdicts] == [RunStatus.ALREADY_DONE] * 2
     assert run_suite(suite(1), force=True).exit_code == 0
 
 
@@ -108,7 +108,7 @@ def test_data_of_a_task_whose_runs_are_all_done_is_not_loaded_again(tmp_path: Pa
     run_suite(suite, on_event=first.append)
     again = run_suite(suite, on_event=second.append)
 
-    assert [verdict.outcome for verdict in again.verdicts] == [Outcome.ALREADY_DONE]
+    assert [verdict.outcome for verdict in again.verdicts] == [RunStatus.ALREADY_DONE]
     assert Preparing("iris") in first and Preparing("iris") not in second
 
 
@@ -116,7 +116,7 @@ def test_forced_runs_are_run_again(tmp_path: Path) -> None:
     suite = virtual(tmp_path, methods=(Choice("rs"),), folds="0")
     run_suite(suite)
 
-    assert run_suite(suite, force=True).verdicts[0].outcome is Outcome.DONE
+    assert run_suite(suite, force=True).verdicts[0].outcome is RunStatus.DONE
 
 
 def test_events_say_what_happens_in_order(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_run_that_fails_is_told_and_stops_no_other(tmp_path: Path) -> None:
     assert outcome.exit_code == 1
     [(spec, why)] = outcome.failures
     assert spec.method == broken and "the method failed in ask" in why
-    assert [verdict.outcome for verdict in outcome.verdicts] == [Outcome.FAILED, Outcome.DONE]
+    assert [verdict.outcome for verdict in outcome.verdicts] == [RunStatus.FAILED, RunStatus.DONE]
 
 
 def test_the_name_of_a_shipped_suite_or_a_file_will_do(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from cfo_bench.learners.xgboost import boosting_space, boosting_start
 from cfo_bench.optimizers.cfo import CFO
 from cfo_bench.optimizers.cfo_tuned import CFOTuned
 from cfo_bench.records import Result
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_runs
 from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
 
 SCALES = ("log2", "ln")
@@ -60,12 +60,8 @@ def real_losses(scale: str, seconds: float, tasks: Sequence[str]) -> dict[tuple[
         command += [word for name in tasks for word in ("--task", name)]
         command += ["--method", "cfo", "--option", f"scale={scale}", "--budget", f"{seconds}"]
         subprocess.run([*command, "--results", folder], check=True, stdout=subprocess.DEVNULL)
-        found = [trace.read(path) for path in sorted(Path(folder).rglob("*.jsonl"))]
-    return {
-        (one.header["spec"]["task"], one.header["spec"]["fold"]): one.best.loss
-        for one in found
-        if one is not None and one.best is not None and one.best.loss is not None
-    }
+        runs = read_runs(sorted(Path(folder).rglob("*.jsonl")))
+        return {(run.task, run.fold): run.incumbents.losses[-1] for run in runs if run.incumbents.losses}
 
 
 def best(search: CFO | CFOTuned, loss: Callable[[Config], float], trials: int) -> float:

@@ -17,54 +17,31 @@ import statistics
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from cfo_bench.records import method_label
-from cfo_bench.results import trace
-from cfo_bench.results.folder import TRACE_SUFFIX, run_files
-from cfo_bench.results.trace import Trace
+from cfo_bench.results.folder import run_files
+from cfo_bench.results.run import Run, read_runs
 
 BUDGETS = (60.0, 360.0, 3600.0)
 # Random configurations tell what trials cost.
 COSTS_OF = "rs"
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run: what it had found when, and what its trials cost."""
-
-    task: str
-    method: str
-    fold: int
-    optimum: float | None  # the least loss of the recording, if every configuration was recorded
-    found: list[tuple[float, float]]  # each loss, and when it was there
-    seconds: list[float]  # of each trial
-
-    def best(self, budget: float) -> float:
-        return min((loss for ended, loss in self.found if ended <= budget), default=math.inf)
-
-
 def runs_in(folders: Sequence[Path]) -> dict[str, list[Run]]:
     """The finished runs of results folders, by learner."""
     runs: dict[str, list[Run]] = defaultdict(list)
-    for path in (folder / f"{name}{TRACE_SUFFIX}" for folder in folders for name in run_files(folder).runs):
-        found = trace.read(path)
-        if found is not None and found.is_finished:
-            runs[found.header["spec"]["learner"]].append(_run(found))
+    for folder in folders:
+        for run in read_runs(run_files(folder).traces):
+            if run.is_finished:
+                runs[run.learner].append(run)
     return runs
 
 
-def _run(found: Trace) -> Run:
-    spec = found.header["spec"]
-    return Run(
-        spec["task"],
-        method_label(spec),
-        spec["fold"],
-        found.header.get("optimum"),
-        [(one.ended, one.loss) for one in found.trials if one.loss is not None],
-        [one.fit_seconds + one.validate_seconds for one in found.trials],
-    )
+def best(run: Run, budget: float = math.inf) -> float:
+    """The lowest loss within the budget."""
+    incumbents = run.incumbents
+    losses = zip(incumbents.seconds, incumbents.losses, strict=True)
+    return min((loss for ended, loss in losses if ended <= budget), default=math.inf)
 
 
 def ranks(losses: Mapping[str, float]) -> dict[str, float]:
@@ -83,25 +60,24 @@ def compared(runs: Sequence[Run], budget: float) -> dict[str, tuple[float, float
     least: dict[str, float] = defaultdict(lambda: math.inf)
     for run in runs:
         cases[run.task, run.fold][run.method] = run
-        least[run.task] = min(least[run.task], run.best(math.inf))
+        least[run.task] = min(least[run.task], best(run))
     regrets: dict[str, list[float]] = defaultdict(list)
     of_task: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for (task, _), found in cases.items():
-        if len(found) < len(methods):
+    for (task, _), by_method in cases.items():
+        if len(by_method) < len(methods):
             continue
-        optimum = found[COSTS_OF].optimum
-        best = least[task] if optimum is None else optimum
-        start = found[COSTS_OF].found[0][1]  # every method begins with the start
-        for method, run in found.items():
-            loss = run.best(budget)
-            regret = (min(loss, start) - best) / (start - best)
+        optimum = by_method[COSTS_OF].header.optimum
+        lowest = least[task] if optimum is None else optimum
+        start = by_method[COSTS_OF].incumbents.losses[0]  # every method begins with the start
+        for method, run in by_method.items():
+            regret = (min(best(run, budget), start) - lowest) / (start - lowest)
             regrets[method].append(regret)
             of_task[task][method].append(regret)
     placed = [
         ranks({name: statistics.mean(each) for name, each in task.items()}) for task in of_task.values()
     ]
     return {
-        name: (statistics.mean(one[name] for one in placed), statistics.median(regrets[name]))
+        name: (statistics.mean(places[name] for places in placed), statistics.median(regrets[name]))
         for name in methods
     }
 
@@ -112,20 +88,20 @@ def show(learner: str, runs: Sequence[Run]) -> None:
     costs: dict[str, list[float]] = defaultdict(list)
     for run in runs:
         if run.method == COSTS_OF:
-            costs[run.task] += run.seconds
+            costs[run.task] += [trial.fit_seconds + trial.validate_seconds for trial in run.trials]
     mean = statistics.median(map(statistics.mean, costs.values()))
     tenths = [statistics.quantiles(each, n=10) for each in costs.values()]
-    spread = statistics.median(one[-1] / one[0] for one in tenths)
+    spread = statistics.median(limits[-1] / limits[0] for limits in tenths)
     tasks = len({task for task, _ in whole})
     print(f"\n{learner}: {tasks} tasks, {len(whole)} runs of each method. Random trials, median task:")
-    print(f"{mean:.0f} s on average, the dearest tenth at least ×{spread:.0f} of the cheapest tenth\n")
+    print(f"{mean:.0f} s on average, the most expensive tenth at least ×{spread:.0f} of the cheapest tenth\n")
     tables = {budget: compared(runs, budget) for budget in BUDGETS}
     last = tables[BUDGETS[-1]]
     print("| method | " + " | ".join(f"{budget / 60:g} min" for budget in BUDGETS) + " | trials |")
     print("| --- |" + " ---: |" * (len(BUDGETS) + 1))
     for method in sorted(last, key=lambda name: last[name]):
         cells = [f"{rank:.1f} ({regret:.1%})" for rank, regret in (tables[b][method] for b in BUDGETS)]
-        trials = statistics.median(len(run.seconds) for run in runs if run.method == method)
+        trials = statistics.median(run.n_trials for run in runs if run.method == method)
         print(f"| `{method}` | " + " | ".join(cells) + f" | {trials:.0f} |")
 
 

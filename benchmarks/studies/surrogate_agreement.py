@@ -33,7 +33,8 @@ from cfo_bench import Suite, fit_surrogate, run_suite
 from cfo_bench.recordings.surrogate import ModelledFold
 from cfo_bench.recordings.surrogate_file import read
 from cfo_bench.records import RunSpec
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
+from cfo_bench.results.trace import path_of
 
 TASKS = ("Australian", "blood-transfusion", "credit-g", "kc1", "kr-vs-kp", "car", "vehicle")
 METHODS = ("cfo", "rs", "flaml-cfo", "tpe")
@@ -64,15 +65,9 @@ def record_and_run(data: Path, work: Path) -> None:
 
 
 def curve(folder: Path, learner: str, task: str, method: str, fold: int) -> Curve:
-    found = trace.read(trace.path_of(folder, RunSpec(learner, task, method, fold)))
-    assert found is not None
-    seconds, losses, best = [], [], math.inf
-    for one in found.trials:
-        if one.loss is not None and one.loss < best:
-            best = one.loss
-            seconds.append(one.ended)
-            losses.append(best)
-    return seconds, losses
+    run = read_run(path_of(folder, RunSpec(learner, task, method, fold)))
+    assert run is not None
+    return run.incumbents.seconds, run.incumbents.losses
 
 
 def reached(one: Curve, target: float) -> float:
@@ -95,9 +90,9 @@ def slower(work: Path, file: Path, task: str) -> float:
     medians = []
     for method in METHODS:
         for fold in TESTED:
-            found = trace.read(trace.path_of(work / "tested", RunSpec("xgboost", task, method, fold)))
-            assert found is not None
-            trials = [trial for trial in found.trials if trial.loss is not None]
+            run = read_run(path_of(work / "tested", RunSpec("xgboost", task, method, fold)))
+            assert run is not None
+            trials = [trial for trial in run.trials if trial.loss is not None]
             vectors = one.encoding.encode_all([t.config for t in trials], [t.rows for t in trials])
             took = np.array([t.fit_seconds + t.validate_seconds for t in trials])
             medians.append(float(np.median(np.log(took) - one.log_seconds.predict_all(vectors))))

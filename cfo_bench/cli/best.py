@@ -135,7 +135,7 @@ def _one(found: Sequence[BestConfiguration]) -> BestConfiguration:
 def _as_json(one: BestConfiguration) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return {key: value for key, value in asdict(one).items() if key != "header"}
+    return {key: value for key, value in asdict(one).items() if key != "run_header"}
 
 
 def _block(one: BestConfiguration) -> str:

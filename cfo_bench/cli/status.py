@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from cfo_bench.results.status import FolderStatus, RunStatus, Watch
+    from cfo_bench.results.status import FolderStatus, RunProgress, Watch
 
 # What is listed one by one, before the rest is only counted.
 _AT_MOST = 10
@@ -59,7 +59,13 @@ def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) 
     for line in found.unreadable:
         say(f"cfo-bench: {one_line(line)}")
     if as_json:
-        show_json([asdict(run) for run in found.runs])
+        # The key keeps its name: other programs read it.
+        show_json(
+            [
+                {"progress" if key == "status" else key: value for key, value in asdict(run).items()}
+                for run in found.runs
+            ]
+        )
     elif not watch or sys.stdout.isatty():
         # What matters most comes last, where one looks.
         say("\n".join([*_by_task(found.runs), *_summary(found.runs)]), err=False)
@@ -93,12 +99,12 @@ def _watch_lines(looking: Watch, every: float) -> FolderStatus:
     from cfo_bench.terminal.tables import say
 
     said: Counter[str] | None = None
-    failures: set[RunStatus] = set()
+    failures: set[RunProgress] = set()
     try:
         while True:
             found = looking.look()
-            counts = Counter[str](run.progress for run in found.runs)
-            failed = {run for run in found.runs if run.progress == "failed"}
+            counts = Counter[str](run.status for run in found.runs)
+            failed = {run for run in found.runs if run.status == "failed"}
             for line in _reasons([run for run in found.runs if run in failed - failures]):
                 say(line, err=False)
             if counts != said:
@@ -112,47 +118,49 @@ def _watch_lines(looking: Watch, every: float) -> FolderStatus:
         return found
 
 
-def _goes_on(runs: Sequence[RunStatus]) -> bool:
+def _goes_on(runs: Sequence[RunProgress]) -> bool:
     from cfo_bench.results.status import TO_BE_DONE
 
-    return any(run.progress in TO_BE_DONE for run in runs)
+    return any(run.status in TO_BE_DONE for run in runs)
 
 
-def _summary(runs: Sequence[RunStatus]) -> Iterator[str]:
+def _summary(runs: Sequence[RunProgress]) -> Iterator[str]:
     """A row a method, the time to go, and what is not as it should be."""
-    from cfo_bench.results.status import RunState
+    from cfo_bench.records import RunStatus
+    from cfo_bench.results.status import STATUSES
     from cfo_bench.terminal.tables import fitting_table
 
     counts: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
-        counts.setdefault((run.learner, run.method), Counter())[run.progress] += 1
-    rows = [[*names, *(f"{n[kind] or ''}" for kind in RunState)] for names, n in sorted(counts.items())]
-    total = Counter(run.progress for run in runs)
-    rows.append(["all", "", *(f"{total[kind] or ''}" for kind in RunState)])
-    yield fitting_table(("learner", "method", *RunState), rows, right=range(2, 2 + len(RunState)))
+        counts.setdefault((run.learner, run.method), Counter())[run.status] += 1
+    rows = [[*names, *(f"{n[kind] or ''}" for kind in STATUSES)] for names, n in sorted(counts.items())]
+    total = Counter(run.status for run in runs)
+    rows.append(["all", "", *(f"{total[kind] or ''}" for kind in STATUSES)])
+    yield fitting_table(("learner", "method", *STATUSES), rows, right=range(2, 2 + len(STATUSES)))
     yield f"\n{_to_go(runs)}"
-    for kind in (RunState.FAILED, RunState.INTERRUPTED):
+    for kind in (RunStatus.FAILED, RunStatus.INTERRUPTED):
         if total[kind]:
             yield f"\n{kind}:"
-            yield from _reasons([run for run in runs if run.progress is kind])
-    if total[RunState.RUNNING]:
+            yield from _reasons([run for run in runs if run.status is kind])
+    if total[RunStatus.RUNNING]:
         yield "\nrunning:"
-        running = [run for run in runs if run.progress is RunState.RUNNING]
+        running = [run for run in runs if run.status is RunStatus.RUNNING]
         yield from _some([f"  {_name(run)}: {_at(run)}" for run in running])
-    missing = [run for run in runs if run.progress is RunState.MISSING]
+    missing = [run for run in runs if run.status is RunStatus.MISSING]
     if missing:
         yield "\nmissing:"
         yield from _some([f"  {line}" for line in _folds(missing)])
 
 
-def _to_go(runs: Sequence[RunStatus]) -> str:
+def _to_go(runs: Sequence[RunProgress]) -> str:
     """The time to go, and how it was reckoned."""
-    from cfo_bench.results.status import RunState, remaining
+    from cfo_bench.records import RunStatus
+    from cfo_bench.results.status import remaining
     from cfo_bench.values import duration
 
     if not _goes_on(runs):
-        counts = Counter(run.progress for run in runs)
-        others = [f"{counts[kind]} {kind}" for kind in (RunState.FAILED, RunState.MISSING) if counts[kind]]
+        counts = Counter(run.status for run in runs)
+        others = [f"{counts[kind]} {kind}" for kind in (RunStatus.FAILED, RunStatus.MISSING) if counts[kind]]
         return f"nothing left to do, {', '.join(others)}" if others else "all done"
     left = remaining(runs)
     budgets = f"{duration(left.budget_seconds)} of budget left"
@@ -164,18 +172,18 @@ def _to_go(runs: Sequence[RunStatus]) -> str:
     return f"nothing is running: {budgets}; give the cfo-bench run command again to go on"
 
 
-def _by_task(runs: Sequence[RunStatus], unfinished_only: bool = False) -> Iterator[str]:
+def _by_task(runs: Sequence[RunProgress], unfinished_only: bool = False) -> Iterator[str]:
     """For each learner with several tasks a row a task, a column a method."""
-    from cfo_bench.results.status import RunState
+    from cfo_bench.records import RunStatus
     from cfo_bench.terminal.tables import fitting_table
 
     counts: dict[str, dict[str, dict[str, Counter[str]]]] = {}
     for run in runs:
         of_task = counts.setdefault(run.learner, {}).setdefault(run.task, {})
-        of_task.setdefault(run.method, Counter())[run.progress] += 1
+        of_task.setdefault(run.method, Counter())[run.status] += 1
     for learner, tasks in sorted(counts.items()):
         done = [
-            task for task, n in tasks.items() if all(set(kinds) == {RunState.DONE} for kinds in n.values())
+            task for task, n in tasks.items() if all(set(kinds) == {RunStatus.DONE} for kinds in n.values())
         ]
         shown = [task for task in sorted(tasks) if not (unfinished_only and task in done)]
         if len(tasks) == 1 or not shown:
@@ -198,11 +206,11 @@ def _cell(counts: Counter[str]) -> str:
     return f"{marks} {counts['done']}/{counts.total()}".strip()
 
 
-def _reasons(runs: Sequence[RunStatus]) -> Iterator[str]:
+def _reasons(runs: Sequence[RunProgress]) -> Iterator[str]:
     """Each reason once, the most frequent first, with the runs that have it."""
     from cfo_bench.terminal.tables import one_line
 
-    by_reason: dict[str, list[RunStatus]] = {}
+    by_reason: dict[str, list[RunProgress]] = {}
     for run in runs:
         # Two runs that name files of their own have the same reason all the same.
         by_reason.setdefault(_RUN_FILE.sub("", _short(run.reason)), []).append(run)
@@ -223,7 +231,7 @@ def _some(lines: Sequence[str]) -> Iterator[str]:
         yield f"{indent}and {len(lines) - _AT_MOST} more (all of them with --json)"
 
 
-def _folds(runs: Sequence[RunStatus]) -> list[str]:
+def _folds(runs: Sequence[RunProgress]) -> list[str]:
     """A line for each task and method, with their folds."""
     folds: dict[tuple[str, str, str], list[str]] = {}
     for run in runs:
@@ -232,11 +240,11 @@ def _folds(runs: Sequence[RunStatus]) -> list[str]:
     return [f"{' '.join(names)} fold {', '.join(some)}" for names, some in folds.items()]
 
 
-def _name(run: RunStatus) -> str:
+def _name(run: RunProgress) -> str:
     return _folds([run])[0]
 
 
-def _at(run: RunStatus) -> str:
+def _at(run: RunProgress) -> str:
     if run.elapsed is None:
         return "loading"
     if run.clock == "virtual":

@@ -70,7 +70,8 @@ def knn(
     from cfo_bench.records import RunSpec
     from cfo_bench.report.numbers.paper_tables import findings
     from cfo_bench.report.sections.neighbours import save_beside
-    from cfo_bench.results import trace
+    from cfo_bench.results.run import read_run
+    from cfo_bench.results.trace import path_of
 
     common = {} if n_folds is None else {"n_folds": n_folds}
     exit_code: int = ctx.invoke(
@@ -89,8 +90,8 @@ def knn(
         quiet=quiet,
         **common,
     )
-    path = trace.path_of(results, RunSpec("knn", task, "study", fold, seed))
-    done = trace.read(path) if exit_code == 0 else None
+    path = path_of(results, RunSpec("knn", task, "study", fold, seed))
+    done = read_run(path) if exit_code == 0 else None
     if done is not None:
         click.echo(f"\n{findings(done)}")
         for file in save_beside(done, path):

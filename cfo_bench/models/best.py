@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from cfo_bench import machine
 from cfo_bench.clock import utc_now
 from cfo_bench.errors import UnknownNameError, UserError
@@ -28,10 +30,10 @@ from cfo_bench.models.saving import check_suffix, save
 from cfo_bench.models.saving import load_model as load_model
 from cfo_bench.records import Problem
 from cfo_bench.registry import label
-from cfo_bench.report.reading.digest import Digest, Steps
 from cfo_bench.report.reading.load import Selection, load
-from cfo_bench.results.compared import NOT_COMPARED
-from cfo_bench.results.trial_digest import tested
+from cfo_bench.results.digest import Incumbents
+from cfo_bench.results.run import LARGEST_LOSS, NOT_COMPARED, Run
+from cfo_bench.results.schema import Header, to_mapping
 from cfo_bench.space import Config
 from cfo_bench.tasks import file_ref
 from cfo_bench.tasks.loading import load_data_set
@@ -42,7 +44,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BestConfiguration:
-    """The best configuration for a task and a learner: that of one run, on one fold."""
+    """The best configuration for a task and a learner: that of one run, on one fold.
+
+    Attributes
+    ----------
+    task, learner, method : str
+        The names of the run that found it.
+    fold, seed : int
+        The fold and the seed of that run.
+    config : dict
+        The value of each hyperparameter.
+    fixed : Mapping
+        Settings that affect the model and are not searched; empty if they are not known.
+    metric : str
+        The metric of the scores.
+    validation_score : float
+        The score by which the configuration was selected.
+    test_score : float or None
+        The score on rows that no method has seen; None without `--validation holdout`.
+    mean_score : float
+        The mean score of the method's best configurations over folds.
+    is_mean_of_test : bool
+        Whether `mean_score` is a mean of test scores: every run has one.
+    folds : int
+        The number of folds in that mean.
+    problem : str
+        The problem type of the task.
+    target : str or None
+        The column to predict.
+    dropped_columns : sequence of str
+        Columns that were left out.
+    learner_options : Mapping
+        Options of the learner.
+    trace : str
+        The path of the run's trace.
+    header : Mapping
+        The first line of the trace.
+    """
 
     task: str
     learner: str
@@ -50,33 +88,39 @@ class BestConfiguration:
     fold: int
     seed: int
     config: Config
-    fixed: Mapping[str, Any]  # settings that decide the model and are not searched; empty: not known
+    fixed: Mapping[str, Any]
     metric: str
-    validation_score: float  # the configuration was selected by it
-    test_score: float | None  # on rows that no method has seen; None without `--validation holdout`
-    mean_score: float  # of the method's best configurations over folds
-    is_mean_of_test: bool  # whether that is the mean of test scores: every run has one
+    validation_score: float
+    test_score: float | None
+    mean_score: float
+    is_mean_of_test: bool
     folds: int
     problem: str
     target: str | None
     dropped_columns: Sequence[str]
     learner_options: Mapping[str, Any]
     trace: str
-    header: Mapping[str, Any] = field(repr=False)  # the first line of the trace
+    run_header: Header = field(repr=False)
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        return to_mapping(self.run_header)
 
     @property
     def recipe(self) -> ModelRecipe:
+        """What the model is made from."""
         return ModelRecipe(self.learner, self.config, Problem(self.problem), self.seed, self.learner_options)
 
     @property
     def scores_in_words(self) -> str:
-        """Which score is which, with the name of the metric."""
+        """The scores, each with its kind and the name of the metric."""
         name = self.metric
-        found = f"validation {name} {self.validation_score:.4f} on fold {self.fold} (selected by it)"
-        return found if self.test_score is None else f"test {name} {self.test_score:.4f}, {found}"
+        validation = f"validation {name} {self.validation_score:.4f} on fold {self.fold} (selected by it)"
+        return validation if self.test_score is None else f"test {name} {self.test_score:.4f}, {validation}"
 
     @property
     def mean_in_words(self) -> str:
+        """The mean score over folds, with its kind and the name of the metric."""
         kind = "test" if self.is_mean_of_test else "validation"
         of = f"{self.method}'s best of each fold"
         return f"{kind} {self.metric} {self.mean_score:.4f}, mean over {self.folds} folds of {of}"
@@ -89,43 +133,69 @@ def best_configurations(
     learners: Sequence[str] = (),
     methods: Sequence[str] = (),
 ) -> list[BestConfiguration]:
-    """One for each task and learner, over all methods or these; the learners of a task from the best on.
+    """Find the best configuration for each task and learner.
 
     Runs on different folds are made comparable by the mean loss of all methods on their fold. With one
-    method, the lowest loss decides. Trials on part of the rows count only where a run has no others.
+    method, the lowest loss decides. Trials on part of the rows count only if a run has no others.
 
-    results   one results folder, or several
-    tasks     only these; empty: all
-    learners  only these; empty: all
-    methods   only these; empty: all
-    returns   the configurations with their scores
+    Parameters
+    ----------
+    results : str, Path or sequence of these, default="results"
+        One results folder, or several.
+    tasks, learners, methods : sequence of str, default=()
+        Only these; empty: all.
+
+    Returns
+    -------
+    list of BestConfiguration
+        Sorted by task, and for each task from the best learner to the worst.
+
+    Raises
+    ------
+    UserError
+        A folder has no traces, or no run has a result yet.
+    UnknownNameError
+        No run has a name that was given.
     """
-    folders = [Path(results)] if isinstance(results, str | Path) else [Path(one) for one in results]
-    found: dict[tuple[str, str], list[Digest]] = {}
-    for one in load(folders, selection=Selection(learners, tasks)).digests:
-        if one.method not in NOT_COMPARED and _steps(one).losses:
-            found.setdefault((one.task, label(one.learner)), []).append(one)
-    if not found:
+    folders = [Path(results)] if isinstance(results, str | Path) else [Path(folder) for folder in results]
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in load(folders, Selection(learners, tasks)).runs:
+        if run.method not in NOT_COMPARED and _incumbents(run).losses:
+            groups.setdefault((run.task, label(run.learner)), []).append(run)
+    if not groups:
         raise UserError(f"no run in {' '.join(map(str, folders))} has a result yet: see cfo-bench status")
-    known = {one.method for runs in found.values() for one in runs}
+    available = {run.method for runs in groups.values() for run in runs}
     for method in methods:
-        if method not in known:
-            raise UnknownNameError("method", method, known)
+        if method not in available:
+            raise UnknownNameError("method", method, available)
     best = [
-        _best(runs, wanted)
-        for runs in found.values()
-        if (wanted := [one for one in runs if not methods or one.method in methods])
+        _best(runs, candidates)
+        for runs in groups.values()
+        if (candidates := [run for run in runs if not methods or run.method in methods])
     ]
-    return sorted(best, key=lambda one: (one.task, METRICS[one.metric].to_loss(one.mean_score)))
+    return sorted(best, key=lambda best: (best.task, METRICS[best.metric].to_loss(best.mean_score)))
 
 
 def python_script(best: BestConfiguration) -> str:
-    """A script that trains this model with the plain library, and predicts with it.
+    """Write a Python script that trains the model with the plain library, and predicts with it.
 
-    best     one of `best_configurations`
-    returns  the text of the script
+    Parameters
+    ----------
+    best : BestConfiguration
+        One of `best_configurations`.
+
+    Returns
+    -------
+    str
+        The text of the script.
+
+    Raises
+    ------
+    UserError
+        The learner trains nothing, or comes from a plug-in.
     """
-    version = best.header.get("cfo_bench", {}).get("version", "")
+    build = best.run_header.cfo_bench
+    version = build.version if build else ""
     return script(
         best.recipe,
         best.target or "y",
@@ -141,11 +211,21 @@ def python_script(best: BestConfiguration) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FittedModel:
-    """A model that was trained on all rows and saved."""
+    """A model that was trained on all rows and saved.
 
-    files: list[Path]  # the model, and the JSON beside it
+    Attributes
+    ----------
+    files : list of Path
+        The model, and the JSON file beside it.
+    rows : int
+        The number of rows that it was trained on.
+    same_data : bool
+        Whether the data is that of the search.
+    """
+
+    files: list[Path]
     rows: int
-    same_data: bool  # as in the search
+    same_data: bool
 
 
 def fit_best(
@@ -158,31 +238,50 @@ def fit_best(
     drop_missing_target: bool = False,
     threads: int | None = None,
 ) -> FittedModel:
-    """Trains the model on all rows of a file and saves it, with its provenance in a JSON file beside it.
+    """Train the model on all rows of a file and save it, with its provenance in a JSON file beside it.
 
-    best                 one of `best_configurations`
-    data                 the file with the rows
-    out                  the file for the model; its suffix is that of the library's own format
-    target               the column to predict; None: that of the search
-    drop                 columns to leave out; empty: those of the search
-    drop_missing_target  leave out rows without a target
-    threads              None: as many as there are cores
-    returns              the files, and whether the data is that of the search
+    Parameters
+    ----------
+    best : BestConfiguration
+        One of `best_configurations`.
+    data : str or Path
+        The file with the rows.
+    out : str or Path
+        The file for the model; its suffix is that of the library's own format.
+    target : str or None, default=None
+        The column to predict; None: that of the search.
+    drop : sequence of str, default=()
+        Columns to leave out; empty: those of the search.
+    drop_missing_target : bool, default=False
+        Whether to leave out rows without a target.
+    threads : int or None, default=None
+        The number of threads; None: the number of cores.
+
+    Returns
+    -------
+    FittedModel
+        The files, and whether the data is that of the search.
+
+    Raises
+    ------
+    UserError
+        The suffix is not one of the learner's, the target is not known, or the file can't be read.
     """
     out, recipe = Path(out), best.recipe
     check_suffix(recipe, out)
-    chosen = target or best.target
-    if chosen is None:
+    column = target or best.target
+    if column is None:
         raise UserError(f"--fit {data} needs --target: the name of the column to predict")
-    ref = file_ref(Path(data), chosen, recipe.problem, drop or best.dropped_columns, drop_missing_target)
+    ref = file_ref(Path(data), column, recipe.problem, drop or best.dropped_columns, drop_missing_target)
     table, _ = load_data_set(ref)
     model = train(recipe, on_all_rows(table), threads or machine.cores())
     sha256 = table.sha256()
     files = save(out, recipe, model, table, _provenance(best, table, str(ref.path), sha256))
-    return FittedModel(files, len(table.y), sha256 == best.header["data"].get("sha256"))
+    return FittedModel(files, len(table.y), sha256 == best.run_header.data.sha256)
 
 
 def _provenance(best: BestConfiguration, table: DataSet, path: str, sha256: str) -> dict[str, Any]:
+    header = best.run_header
     return {
         "trained_on": {"file": path, "sha256": sha256, "rows": len(table.y), "utc": utc_now()},
         "found": {
@@ -194,64 +293,72 @@ def _provenance(best: BestConfiguration, table: DataSet, path: str, sha256: str)
             "metric": best.metric,
             "validation_score": best.validation_score,
             "test_score": best.test_score,
-            "data_sha256": best.header["data"].get("sha256"),
-            "command": best.header.get("command"),
-            "cfo_bench": best.header.get("cfo_bench"),
+            "data_sha256": header.data.sha256,
+            "command": header.command,
+            "cfo_bench": msgspec.to_builtins(header.cfo_bench),
         },
         "trained_with": machine.provenance(),
     }
 
 
-def _steps(one: Digest) -> Steps:
-    return one.full if one.full.losses else one.steps
+def _incumbents(run: Run) -> Incumbents:
+    """Those of trials on all rows; of a run without such trials, all."""
+    full = run.digest.full_incumbents
+    return full if full.losses else run.digest.incumbents
 
 
-def _best(runs: Sequence[Digest], wanted: Sequence[Digest]) -> BestConfiguration:
-    """The best of those `wanted` among the runs of one task and learner."""
-    on_fold: dict[tuple[int, int], list[float]] = {}
-    for one in runs:
-        on_fold.setdefault((one.fold, one.seed), []).append(_steps(one).losses[-1])
+def _final_loss(run: Run) -> float:
+    return min(max(_incumbents(run).losses[-1], -LARGEST_LOSS), LARGEST_LOSS)
 
-    def badness(one: Digest) -> tuple[float, float]:
-        loss = _steps(one).losses[-1]
-        return loss - fmean(on_fold[one.fold, one.seed]), loss
 
-    chosen = min(wanted, key=badness)
-    steps, header = _steps(chosen), chosen.header
-    spec, data, metric = header["spec"], header["data"], METRICS[chosen.metric]
-    own = [one for one in runs if one.method == chosen.method]
-    tests = [score for one in own for score in tested(_steps(one)).test_scores[-1:] if score is not None]
-    is_tested = len(tests) == len(own)
-    scores = tests if is_tested else [metric.to_score(_steps(one).losses[-1]) for one in own]
+def _best(runs: Sequence[Run], candidates: Sequence[Run]) -> BestConfiguration:
+    """The best of the `candidates`, which are some of the `runs` of one task and learner."""
+    losses: dict[tuple[int, int], list[float]] = {}
+    for run in runs:
+        losses.setdefault((run.fold, run.seed), []).append(_final_loss(run))
+
+    def badness(run: Run) -> tuple[float, float]:
+        return _final_loss(run) - fmean(losses[run.fold, run.seed]), _final_loss(run)
+
+    chosen = min(candidates, key=badness)
+    header, incumbents = chosen.header, _incumbents(chosen)
+    metric = METRICS[header.metric]
+    same_method = [run for run in runs if run.method == chosen.method]
+    test_scores = [
+        score
+        for run in same_method
+        for score in _incumbents(run).tested.test_scores[-1:]
+        if score is not None
+    ]
+    is_tested = len(test_scores) == len(same_method)
+    scores = test_scores if is_tested else [metric.to_score(_final_loss(run)) for run in same_method]
     return BestConfiguration(
         task=chosen.task,
         learner=label(chosen.learner),
         method=chosen.method,
         fold=chosen.fold,
         seed=chosen.seed,
-        config=steps.best_config,
-        fixed=_fixed(chosen),
-        metric=chosen.metric,
-        validation_score=metric.to_score(steps.losses[-1]),
-        test_score=steps.test_scores[-1],
+        config=incumbents.best_config,
+        fixed=_fixed(chosen, incumbents.best_config),
+        metric=header.metric,
+        validation_score=metric.to_score(incumbents.losses[-1]),
+        test_score=incumbents.test_scores[-1],
         mean_score=fmean(scores),
         is_mean_of_test=is_tested,
-        folds=len({one.fold for one in own}),
-        problem=chosen.problem,
-        target=data.get("target"),
-        dropped_columns=tuple(data.get("dropped_columns", ())),
-        learner_options=spec.get("learner_options", {}),
-        trace=chosen.path,
-        header=header,
+        folds=len({run.fold for run in same_method}),
+        problem=str(header.problem),
+        target=header.data.target,
+        dropped_columns=tuple(header.data.dropped_columns or ()),
+        learner_options=chosen.spec.learner_options,
+        trace=str(chosen.path),
+        run_header=header,
     )
 
 
-def _fixed(one: Digest) -> dict[str, Any]:
-    spec = one.header["spec"]
-    recipe = ModelRecipe(
-        one.learner, _steps(one).best_config, Problem(one.problem), one.seed, spec.get("learner_options", {})
-    )
+def _fixed(run: Run, config: Config) -> dict[str, Any]:
+    """The fixed settings of a learner of cfo-bench; empty for any other."""
+    recipe = ModelRecipe(run.learner, config, run.header.problem, run.seed, run.spec.learner_options)
     try:
-        return kind_of(one.learner).fixed(recipe)
-    except UserError:  # a learner of somebody else
+        return kind_of(run.learner).fixed(recipe)
+    except UserError:
         return {}

@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 
 from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason, TrialStatus
-from cfo_bench.results.schema import NO_DIGEST, EndRecord, Header, TrialRecord, Value
+from cfo_bench.results.schema import DECODE_ERRORS, NO_DIGEST, EndRecord, Header, TrialRecord, Value
 from cfo_bench.space import Config
 from cfo_bench.values import NonNegativeInt, Seconds
 
@@ -173,7 +173,7 @@ def stored_digest(end: EndRecord, budget_seconds: float) -> TrialDigest | None:
         return None
     try:
         digest = _DECODER.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
+    except DECODE_ERRORS:
         return None
     columns = (digest.incumbents, digest.full_incumbents)
     is_ours = (

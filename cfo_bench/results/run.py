@@ -24,6 +24,7 @@ from cfo_bench.registry import label
 from cfo_bench.results.digest import Incumbents, TrialDigest, digest_of, stored_digest
 from cfo_bench.results.folder import stamp
 from cfo_bench.results.schema import (
+    DECODE_ERRORS,
     NO_DIGEST,
     SCHEMA_VERSION,
     BadLineError,
@@ -308,7 +309,7 @@ def run_of_text(path: Path, text: bytes, parse_trials: bool = False) -> Run | No
         if len(records) != len(lines) - 1:  # the decoder skips blank lines
             raise BadLineError("a line is empty")
         return _checked(path, header, records)
-    except (BadLineError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    except (BadLineError, *DECODE_ERRORS):
         number, why = _first_bad_line(header, lines)
         raise _bad_trace(path, number, why) from None
 
@@ -411,7 +412,7 @@ def _by_checksum(path: Path, text: bytes) -> Run | None:
             late_trials=late_trials,
             stored=stored,
         )
-    except (BadLineError, msgspec.MsgspecError):
+    except (BadLineError, *DECODE_ERRORS):
         return None
 
 

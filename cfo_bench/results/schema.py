@@ -414,6 +414,9 @@ def with_limits(header: Header, limits: RunLimits | None) -> Header:
 
 # --- encoding and decoding ------------------------------------------------------------------------
 
+# What a decoder raises for text that is not what it expects.
+DECODE_ERRORS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(TrialRecord | ResumeRecord | EndRecord)
 _TRIAL_DECODER = msgspec.json.Decoder(TrialRecord)
@@ -432,7 +435,7 @@ def decode(text: bytes) -> Line:
     try:
         line: Line = _DECODER.decode(text)
         return line
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise _bad_line(error, text) from None
 
 
@@ -456,7 +459,7 @@ def decode_header(text: bytes) -> Header:
             raise BadLineError("the first line is no header")
         row = _upgraded(row)
         header = msgspec.convert(row, Header)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+    except DECODE_ERRORS as error:
         raise _bad_line(error, text) from None
     for key in _REQUIRED_IN_SPEC:
         if key not in row["spec"]:
@@ -508,7 +511,10 @@ def _bad_line(error: Exception, text: bytes) -> BadLineError:
         return BadLineError(f"{'.'.join(filter(None, (path, missing[1])))} is missing")
     if not path:
         return BadLineError("no mapping" if what.startswith("Expected `object`") else what)
-    value = _value_at(text, path)
+    try:
+        value = _value_at(text, path)
+    except RecursionError:
+        return BadLineError("nested too deep")
     if path == "kind":
         return BadLineError("a second header" if value == "run" else f"kind is {short(value)}")
     return BadLineError(_broken(path.partition("[")[0], value, _rule(what, path)))
@@ -524,7 +530,7 @@ def _value_at(text: bytes, path: str) -> Any:
         value = _upgraded_or_same(msgspec.json.decode(text))
         for key in path.partition("[")[0].split("."):
             value = value[key]
-    except (msgspec.MsgspecError, LookupError, TypeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, LookupError, TypeError):
         return None
     return value
 

@@ -33,6 +33,7 @@ from cfo_bench.results.folder import (
 )
 from cfo_bench.results.limits import is_done
 from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.schema import DECODE_ERRORS
 
 # --- the plan -------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ def _append(file: BinaryIO, runs: Sequence[PlannedRun]) -> None:
 def _parsed_plan(data: bytes) -> dict[str, PlannedRun]:
     runs: dict[str, PlannedRun] = {}
     for line in data.splitlines():
-        with suppress(msgspec.MsgspecError, RecursionError):  # a torn line, or not one of ours
+        with suppress(*DECODE_ERRORS):  # a torn line, or not one of ours
             run = msgspec.json.decode(line, type=PlannedRun)
             runs[run.id] = run
     return runs
@@ -139,6 +140,15 @@ def _parsed_plan(data: bytes) -> dict[str, PlannedRun]:
 
 # --- the status -----------------------------------------------------------------------------------
 
+# The statuses of a folder's runs, in the order of a table's columns.
+STATUSES = (
+    RunStatus.DONE,
+    RunStatus.RUNNING,
+    RunStatus.WAITING,
+    RunStatus.FAILED,
+    RunStatus.INTERRUPTED,
+    RunStatus.MISSING,
+)
 # How far a run is, the farthest first.
 _FARTHEST = (
     RunStatus.DONE,

@@ -23,6 +23,7 @@ from cfo_bench.records import RunSpec, run_id
 from cfo_bench.results.digest import sealed
 from cfo_bench.results.folder import INTERRUPTED_SUFFIX, REPLACED_SUFFIX, TRACE_SUFFIX, kept_path
 from cfo_bench.results.schema import (
+    DECODE_ERRORS,
     AnyLine,
     BadLineError,
     EndRecord,
@@ -71,7 +72,7 @@ def split_torn(data: bytes) -> tuple[bytes, bytes]:
     rest = data[cut:]
     try:
         msgspec.json.decode(rest)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except DECODE_ERRORS:
         written = rest.rstrip(b"\0")
         is_torn = written.startswith(_BEGINNING[: len(written)])
         return (data[:cut], rest) if is_torn else (data, b"")
@@ -222,5 +223,5 @@ def sealed_end(end: EndRecord, text: bytes) -> EndRecord:
         for resume in resumes:
             header = with_limits(header, resume.limits)
         return sealed(end, header, decode_trials(texts), crc32)
-    except (BadLineError, msgspec.MsgspecError, MemoryError):  # a report then reads every line
+    except (BadLineError, *DECODE_ERRORS, MemoryError):  # a report then reads every line
         return msgspec.structs.replace(end, trials_crc32=crc32)

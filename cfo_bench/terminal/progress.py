@@ -19,10 +19,10 @@ from cfo_bench.engines.suite_runs import (
     RunsUnderWay,
 )
 from cfo_bench.metrics import METRIC_NAMES, METRICS
-from cfo_bench.records import RunSpec, method_label, run_id
+from cfo_bench.records import RunSpec, RunStatus, method_label, run_id
 from cfo_bench.registry import label
 from cfo_bench.run.job import Job
-from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.run.supervisor import Verdict
 from cfo_bench.terminal.tables import one_line, say
 from cfo_bench.values import duration
 
@@ -141,8 +141,8 @@ class Quiet:
     def finished(self, job: Job, verdict: Verdict) -> None:
         self._done += 1
         self._active = [one for one in self._active if one.job is not job]
-        self._forecast.ended(job.spec, ran=verdict.outcome is not Outcome.ALREADY_DONE)
-        if verdict.outcome in (Outcome.FAILED, Outcome.BUSY) and verdict.message not in self._failures:
+        self._forecast.ended(job.spec, ran=verdict.outcome is not RunStatus.ALREADY_DONE)
+        if verdict.outcome in (RunStatus.FAILED, RunStatus.BUSY) and verdict.message not in self._failures:
             self._failures.add(verdict.message or "")
             self._print(f"cfo-bench: {self._name_of(job.spec)}: {verdict.message}")
 
@@ -239,7 +239,7 @@ class Terminal(Quiet):
     def finished(self, job: Job, verdict: Verdict) -> None:
         """A line that stays, above the runs under way. What was done before is only counted."""
         super().finished(job, verdict)
-        if verdict.outcome is not Outcome.ALREADY_DONE:
+        if verdict.outcome is not RunStatus.ALREADY_DONE:
             self._print(f"[{self._done}/{self._total}] {self._ended(job, verdict)}")
 
     def _print(self, text: str) -> None:

@@ -15,9 +15,8 @@ import pytest
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines import ENGINES, Engine
-from cfo_bench.records import EndReason
+from cfo_bench.records import EndReason, RunStatus
 from cfo_bench.results.run import read_run
-from cfo_bench.run.supervisor import Outcome
 from cfo_bench.testing.engine_runs import FAILING_FOLD, TRIALS, endless_specs, jobs, small_specs
 
 FOLDS = range(len(TRIALS))
@@ -56,7 +55,7 @@ class EngineContract:
         assert answers[0]["trials"] == list(TRIALS)
 
     def test_a_run_that_fails_stops_no_other(self, answers: Any) -> None:
-        expected = [Outcome.FAILED if fold == FAILING_FOLD else Outcome.DONE for fold in FOLDS]
+        expected = [RunStatus.FAILED if fold == FAILING_FOLD else RunStatus.DONE for fold in FOLDS]
 
         assert answers[0]["outcomes"] == expected
         assert [code != 0 for code in answers[0]["exit_codes"]] == [fold == FAILING_FOLD for fold in FOLDS]
@@ -77,9 +76,9 @@ class EngineContract:
         first, again, forced, _ = answers
         for fold in FOLDS:
             if fold != FAILING_FOLD:
-                assert again["outcomes"][fold] == Outcome.ALREADY_DONE
+                assert again["outcomes"][fold] == RunStatus.ALREADY_DONE
                 assert again["written"][fold] == first["written"][fold]
-                assert forced["outcomes"][fold] == Outcome.DONE
+                assert forced["outcomes"][fold] == RunStatus.DONE
                 assert forced["written"][fold] > first["written"][fold]
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -15,9 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.records import EndReason, EndRecord, RunSpec
+from cfo_bench.records import EndReason, RunSpec
 from cfo_bench.results import status
-from cfo_bench.results.trace import encode, path_of
+from cfo_bench.results.schema import EndRecord, encode
+from cfo_bench.results.trace import path_of
 from tests.helpers.traces import header_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.records import EndReason, Status
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 STUDY = ("study", "knn", "--task", "iris")
@@ -20,12 +20,12 @@ def test_every_k_is_evaluated_traced_and_drawn(program: Program, tmp_path: Path)
     done = program(*STUDY, "--k", "1-6,20", "--seed", "3", "--fold", "1")
     assert done.returncode == 0, done.stderr
     path = tmp_path / "results/knn/iris/study/fold-1_seed-3.jsonl"
-    found = trace.read(path)
-    assert found is not None and found.end is not None
-    assert [trial.config["k"] for trial in found.trials] == [1, 2, 3, 4, 5, 6, 20]
-    assert {trial.status for trial in found.trials} == {Status.OK}
-    assert found.end.reason is EndReason.EXHAUSTED
-    assert found.header["command"].startswith("cfo-bench run --task iris --method study")
+    run = read_run(path)
+    assert run is not None and run.end is not None
+    assert [trial.config["k"] for trial in run.trials] == [1, 2, 3, 4, 5, 6, 20]
+    assert {trial.status for trial in run.trials} == {Status.OK}
+    assert run.end.reason is EndReason.EXHAUSTED
+    assert (run.header.command or "").startswith("cfo-bench run --task iris --method study")
     assert "the loss is lowest at K = " in done.stdout
     for suffix in (".png", ".pdf"):
         file = path.with_suffix(suffix)

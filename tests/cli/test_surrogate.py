@@ -77,7 +77,8 @@ def test_the_same_seed_gives_the_same_trace_on_one_job_and_on_two(
     program: Any, tmp_path: Path, fitted: SurrogateFit
 ) -> None:
     for results, jobs in (("one", 1), ("two", 2)):
-        program(f"{RUN} --folds 3,4 --surrogate {fitted.path} --results {results} --jobs {jobs}")
+        answer = program(f"{RUN} --folds 3,4 --surrogate {fitted.path} --results {results} --jobs {jobs}")
+        assert answer.returncode == 0, answer.stderr
 
     one, two = lines(tmp_path / "one"), lines(tmp_path / "two")
     assert len(one) == 4

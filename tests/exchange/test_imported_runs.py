@@ -84,7 +84,9 @@ def test_a_report_has_imported_runs_beside_measured_ones_and_says_so(tmp_path: P
     assert methods(built) == {"cfo", "rs", "imported tpe"}
     [line] = [line for line in built.warnings if "is imported from csv (own.csv, SHA-256 " in line]
     assert line.startswith("imported tpe on wine with xgboost is imported from csv")
-    assert "its source does not tell its budget, folds, threads" in line and "those of the other runs" in line
+    assert (
+        "its source does not state its budget, folds, threads" in line and "those of the other runs" in line
+    )
     # The loss after 150 s is past the budget of the measured runs.
     curves = (tmp_path / "report").rglob("*curves*wine*.csv")
     assert "0.01," not in "".join(path.read_text() for path in curves)
@@ -119,7 +121,8 @@ def test_a_clock_that_is_not_known_to_be_real_time_is_never_pooled(tmp_path: Pat
 
     assert methods(built) == {"cfo", "rs"}
     assert any(
-        "its times are not real seconds" in line and "auc 0.95 in 2 trials" in line for line in built.warnings
+        "its times are not real seconds" in line and "auc 0.95 after 2 trials" in line
+        for line in built.warnings
     )
     assert any(
         "different clocks, imported (durations) (1 run) and wall (4 runs)" in line for line in built.warnings

@@ -144,9 +144,10 @@ def test_a_large_whole_number_of_seconds_is_fine(rows: Rows) -> None:
     assert read(as_bytes(rows)).n_trials == 3
 
 
-def test_what_is_nested_too_deep_to_be_read_is_refused(rows: Rows) -> None:
-    lines = as_bytes(rows).splitlines()
-    lines[0] = lines[0][:-1] + b',"note":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+@pytest.mark.parametrize(("line", "key"), [(1, "note"), (2, "thread"), (2, "note")])
+def test_what_is_nested_too_deep_to_be_read_is_refused(rows: Rows, line: int, key: str) -> None:
+    rows[line - 1][key] = "DEEP"
+    text = as_bytes(rows).replace(b'"DEEP"', b"[" * 100_000 + b"]" * 100_000)
 
-    with pytest.raises(TraceError, match=r"line 1 is not a record of a trace \(nested too deep\)"):
-        read(b"\n".join(lines) + b"\n")
+    with pytest.raises(TraceError, match=rf"line {line} is not a record of a trace \(nested too deep\)"):
+        read(text)

@@ -255,7 +255,8 @@ NO_TEXT = (
 
 
 @pytest.mark.parametrize(
-    "left", [NO_TEXT, b'{"id":"xgboost/ad', b'{"id":1}\n', b"\0\0\0", b"[]\n\n", b"\xff\xfe\n"]
+    "left",
+    [NO_TEXT, b'{"id":"xgboost/ad', b'{"id":1}\n', b"\0\0\0", b"[]\n\n", b"\xff\xfe\n", b'{"id":"\x8f"}\n'],
 )
 def test_what_a_killed_writer_or_another_program_left_is_ignored(tmp_path: Path, left: bytes) -> None:
     plan.record_plan(tmp_path, specs(1))

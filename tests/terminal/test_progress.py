@@ -11,15 +11,16 @@ import pytest
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.loop import Active
 from cfo_bench.engines.suite_runs import RunsStarted
-from cfo_bench.records import DataRef, EndReason, EndRecord, RunSpec, run_id
+from cfo_bench.records import DataRef, EndReason, RunSpec, RunStatus, run_id
+from cfo_bench.results.schema import EndRecord
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import Snapshot
-from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.run.supervisor import Verdict
 from cfo_bench.terminal.progress import Forecast, Plain, Terminal, naming
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0, budget_seconds=100.0)
 DONE = Verdict(
-    Outcome.DONE,
+    RunStatus.DONE,
     end=EndRecord(
         reason=EndReason.BUDGET, elapsed=100.0, trials=7, best_loss=0.25, best_score=0.75, best_number=3
     ),
