@@ -398,7 +398,7 @@ def _described_in(docstring: str | None) -> dict[str, str]:
     descriptions: dict[str, str] = {}
     section, name = "", ""
     lines = inspect.cleandoc(docstring or "").splitlines()
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):  # of an empty docstring, no line
         if below and set(below) == {"-"}:
             section, name = line, ""
         elif section == "Parameters" and line and not line.startswith((" ", "-")):

@@ -163,8 +163,8 @@ def make(results: Path, n_tasks: int, n_folds: int, n_trials: int) -> int:
         written = [
             pool.submit(write_trace, results, task, method, fold, n_trials) for task, method, fold in runs
         ]
-        for one in written:
-            one.result()
+        for trace in written:
+            trace.result()
     return len(runs)
 
 

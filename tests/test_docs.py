@@ -22,6 +22,7 @@ from cfo_bench.cli.main import cli
 from scripts.docs import cfo_figure, trace_keys
 from tests.helpers import pages
 from tests.helpers.program import ROOT, clean_environment
+from tests.test_architecture import COMMAND_LINE, MAY_IMPORT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/reference").glob("*.md")])
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
@@ -131,6 +132,15 @@ def test_the_examples_of_a_page_run(name: str) -> None:
         test = doctest.DocTestParser().get_doctest(example, {}, name, None, 0)
         outcome = doctest.DocTestRunner().run(test)
         assert outcome.attempted >= 4 and outcome.failed == 0
+
+
+def test_the_rooms_of_the_contributors_page_are_those_of_the_architecture() -> None:
+    rows = re.findall(r"^\| `(\w+)/` \|.*\| (.*?) ?\|$", TEXTS["CONTRIBUTING.md"], re.MULTILINE)
+    rooms = {room: set(re.findall(r"`(\w+)/`", imported)) for room, imported in rows}
+
+    for name in COMMAND_LINE:
+        rooms.pop(name)
+    assert rooms == {room: set(imported.split()) for room, imported in MAY_IMPORT.items()}
 
 
 # --- the reference, which is made from the code -----------------------------------------------
