@@ -21,7 +21,8 @@ def methods_page() -> str:
     intro = (
         "Every method with its options, their defaults and what they take, as `cfo-bench methods NAME` "
         "prints them. Set one with `--option KEY=VALUE`. [Methods](../methods.md) describes what each is "
-        "given and how we use its package; [How we read the paper](../readings.md) explains the options of `cfo`."
+        "given and how we use its package; [How we read the paper](../readings.md) explains the options "
+        "of `cfo`."
     )
     return markdown.page("Options of the methods", intro, _methods())
 
