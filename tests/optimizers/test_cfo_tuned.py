@@ -14,8 +14,9 @@ from cfo_bench.errors import Exhausted, OptionError, TraceError
 from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
 from cfo_bench.learners.xgboost import XGBoost, boosting_space, boosting_start
 from cfo_bench.optimizers.cfo import CFO
-from cfo_bench.optimizers.cfo_tuned import MOST_RESULTS, CFOTuned, History, price_seconds
+from cfo_bench.optimizers.cfo_tuned import CFOTuned, model_seconds
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
+from cfo_bench.optimizers.tuned_model import MOST_RESULTS, History
 from cfo_bench.records import Optimizer, Result, Status
 from cfo_bench.results.identity import check_same_run
 from cfo_bench.space import Categorical, Config, Float, Int, Space
@@ -204,7 +205,7 @@ def test_the_model_takes_no_more_than_its_share_of_the_trials_seconds() -> None:
 
     found = asked(method, bowl, 300, seconds=5e-3)
 
-    price = sum(price_seconds(n, 2) for n, what in enumerate(found) if what == "RANKED")
+    price = sum(model_seconds(n, 2) for n, what in enumerate(found) if what == "RANKED")
     assert 0.05 * 300 * 5e-3 < price <= 0.1 * 300 * 5e-3
 
 
