@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cfo_bench.errors import DataError, UnknownNameError, UserError
 from cfo_bench.records import DataRef, Problem
+from cfo_bench.registry import folded
 from cfo_bench.tasks.sources import built_in, plugins
 from cfo_bench.tasks.sources.folder import FolderRow, read_index
 from cfo_bench.tasks.sources.origins import SUITE, Origin, parse_origin
@@ -264,12 +265,8 @@ def _exactly(name: str, known: Iterable[str]) -> str | None:
 
 def _loosely(name: str, known: Iterable[str]) -> str | None:
     """The name that differs only in capitals and `-`/`_`; None if there are several."""
-    alike = [other for other in known if _folded(other) == _folded(name)]
+    alike = [other for other in known if folded(other) == folded(name)]
     return alike[0] if len(alike) == 1 else None
-
-
-def _folded(name: str) -> str:
-    return name.casefold().replace("_", "-")
 
 
 # --- selection by a name, a pattern (`bng_*`) or a tag (`paper`) -----------------------------------

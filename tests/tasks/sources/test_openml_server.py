@@ -144,13 +144,13 @@ def test_an_unknown_suite_is_one_line(server: Server) -> None:
 
 def test_many_that_ask_at_once_download_once(server: Server) -> None:
     ref = resolve("openml:19")
-    found: list[int | None] = []
-    threads = [threading.Thread(target=lambda: found.append(obtain(ref).n_folds)) for _ in range(4)]
+    numbers: list[int | None] = []
+    threads = [threading.Thread(target=lambda: numbers.append(obtain(ref).n_folds)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [10] * 4 and server.asked.count("/arff/4") == 1
+    assert numbers == [10] * 4 and server.asked.count("/arff/4") == 1
 
 
 def test_prepare_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
