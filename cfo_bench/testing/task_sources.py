@@ -14,7 +14,7 @@ import pytest
 from cfo_bench.registry import Registry
 from cfo_bench.tasks import folds
 from cfo_bench.tasks.data_set import encode
-from cfo_bench.tasks.sources.plugins import GROUP, TaskSource, read
+from cfo_bench.tasks.sources.plugin_tasks import GROUP, TaskSource, read
 
 SOURCES = Registry("task source", GROUP, {})
 N_FOLDS = 10

@@ -11,9 +11,9 @@ from cfo_bench.optimizers import METHODS
 from cfo_bench.records import RunSpec, method_label, run_id
 from cfo_bench.registry import Registry, Row
 from cfo_bench.suite.choices import Choice, parse_options
+from cfo_bench.suite.chosen_options import method_options
 from cfo_bench.suite.file import read
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite.options import method_options
 from cfo_bench.terminal.options import suite_of
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cfo_bench.errors import OptionError, UserError
 from cfo_bench.suite.choices import Choice
-from cfo_bench.suite.options import method_options
+from cfo_bench.suite.chosen_options import method_options
 
 
 def named(*names: str) -> list[Choice]:
