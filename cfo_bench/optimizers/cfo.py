@@ -1,6 +1,6 @@
 """CFO: FLOW² with an adaptive step and randomised restarts (Algorithms 2 and 3).
 
-The paper leaves some choices open. Each is an option, whose default is what the paper's text says
+The paper leaves some choices open. Each is an option, whose default is the paper's text
 (docs/readings.md). What we find better is another method, `cfo-tuned`.
 """
 
@@ -150,7 +150,7 @@ class CFO(LocalSearch[CFOThread]):
     n_threshold : int or {"2^(d-1)", "d", "2d"}, default "2^(d-1)"
         iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
     stall : {"consecutive", "cumulative"}, default "consecutive"
-        those iterations are `consecutive`, or `cumulative`, as the pseudocode says literally
+        those iterations are `consecutive`, or `cumulative`, the pseudocode taken literally
     delta_lower : {"alg3", "unit_consistent"}, default "alg3"
         where a round ends: `alg3`, or `unit_consistent`, √d times the finest step
     redraw : bool, default False

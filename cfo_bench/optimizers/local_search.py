@@ -41,7 +41,7 @@ class SearchThread:
         self.evaluated = 0
         self.repeats = 0
         self._proposals = self.proposals()
-        self._told: float | None = None
+        self._last_loss: float | None = None
 
     def proposals(self) -> Proposals:
         """The algorithm: yields a point, is sent its loss, until it raises Exhausted."""
@@ -74,7 +74,7 @@ class SearchThread:
 
     def next_point(self) -> Point:
         """The next point that is not in the cache; points that are in it are answered at once."""
-        point = next(self._proposals) if self._told is None else self._proposals.send(self._told)
+        point = next(self._proposals) if self._last_loss is None else self._proposals.send(self._last_loss)
         while (known := self.cache.get(point.values)) is not None:
             self.repeats += 1
             point = self._proposals.send(known)
@@ -85,7 +85,7 @@ class SearchThread:
     def receive(self, point: Point, loss: float, seconds: float) -> None:
         """Take the result of a point. A search that is guided by the cost also uses the seconds."""
         self.cache[point.values] = loss
-        self._told = loss
+        self._last_loss = loss
 
 
 Thread = TypeVar("Thread", bound=SearchThread)

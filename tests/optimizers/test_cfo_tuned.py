@@ -217,20 +217,20 @@ def test_without_a_limit_the_model_speaks_though_no_seconds_are_told() -> None:
 
 
 def synthetic(method: type[CFO] | type[CFOTuned], seed: int, budget: float = 300.0) -> tuple[float, float]:
-    """The regret on the nine-dimensional formula, and the seconds of the dearest trial."""
+    """The regret on the nine-dimensional formula, and the seconds of the most expensive trial."""
     space, start, clock = boosting_space(30_000), boosting_start(), VirtualClock()
     objective = SyntheticObjective(BOOSTING, space, start, 30_000, seed)
     related = {"cost_related": list(XGBoost.cost_related)} if method is CFOTuned else {}
     search: Optimizer = method(space, start, seed, **related)
-    losses, dearest = [], 0.0
+    losses, most_expensive = [], 0.0
     while clock.now() < budget:
         trial = search.ask()
         result = objective.evaluate(trial, Deadline(clock, budget))
         clock.account(result.fit_seconds + result.validate_seconds)
-        dearest = max(dearest, result.fit_seconds + result.validate_seconds)
+        most_expensive = max(most_expensive, result.fit_seconds + result.validate_seconds)
         losses.append(result.value)
         search.tell(trial, result)
-    return min(losses) - objective.best_loss, dearest
+    return min(losses) - objective.best_loss, most_expensive
 
 
 def test_it_ends_nearer_to_the_optimum_than_cfo() -> None:
