@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 
 from cfo_bench.report.contents import Figure, LinePlot, Table
@@ -189,6 +190,7 @@ def test_every_axis_has_two_ticks_and_no_names_collide(crowd: list[Digest]) -> N
     assert len(figures) > 12
     for figure in figures:
         canvas = figure.draw()
+        renderer = FigureCanvasAgg(canvas).get_renderer()
         canvas.draw_without_rendering()
         for axes in canvas.axes:
             if not axes.axison:
@@ -197,7 +199,6 @@ def test_every_axis_has_two_ticks_and_no_names_collide(crowd: list[Digest]) -> N
                 low, high = sorted(axis.get_view_interval())
                 places = [value for value in axis.get_majorticklocs() if low <= value <= high]
                 assert len(places) >= 2, f"{figure.name}: {axis}"
-            renderer = canvas.canvas.get_renderer()  # type: ignore[attr-defined]
             boxes = [text.get_window_extent(renderer) for text in axes.texts]
             # Two points of the boxes are above and below the letters.
             crossed = [
