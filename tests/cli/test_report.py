@@ -110,7 +110,7 @@ def test_scores_of_others_stand_beside_ours(program: Any, results: Path, tmp_pat
     assert answer.returncode == 0, answer.stderr
     (table,) = (results / "report").rglob("final-scores.csv")
     assert "0.5,a blog" in table.read_text()
-    assert "selected on" in answer.stderr
+    assert "published test scores" in answer.stderr
 
 
 def test_a_mistake_in_the_references_names_file_line_and_value(
