@@ -70,7 +70,10 @@ def tasks(
 @own_data
 @task_places
 @click.option(
-    "--n-folds", type=click.IntRange(min=1), metavar="N", help="Folds, if the task has no official ones."
+    "--n-folds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Split the data into N folds, in place of the official ones.",
 )
 @click.option("--offline", is_flag=True, help="Never use the network.  [default: $CFO_BENCH_OFFLINE]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
