@@ -185,6 +185,13 @@ def test_the_page_of_the_python_api_has_every_name_for_plug_ins() -> None:
     assert not described & described_above
 
 
+@pytest.mark.parametrize("name", [name for name in API_NAMES if inspect.isclass(documented(name))])
+def test_every_public_class_has_a_docstring(name: str) -> None:
+    written = vars(documented(name)).get("__doc__") or ""
+
+    assert written and not written.startswith(f"{name.rpartition('.')[2]}("), "none, or made by dataclass"
+
+
 @pytest.mark.xfail(reason="docstrings become numpydoc room by room", strict=False)
 @pytest.mark.parametrize("name", [name for name in API_NAMES if inspect.isfunction(documented(name))])
 def test_every_parameter_of_a_public_function_is_explained(name: str) -> None:
