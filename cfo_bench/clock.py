@@ -88,15 +88,37 @@ class VirtualClock:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When a trial has to end, on the run's clock. A learner checks `passed()` each round or batch."""
+    """When a trial has to end, on the run's clock. A learner checks `passed()` each round or batch.
+
+    Parameters
+    ----------
+    clock : Clock
+        The clock of the run.
+    at : float
+        The second of that clock at which the trial has to end; by default never.
+    """
 
     clock: Clock
     at: float = float("inf")
 
     def now(self) -> float:
+        """Read the clock of the run.
+
+        Returns
+        -------
+        float
+            The seconds since the run started.
+        """
         return self.clock.now()
 
     def passed(self) -> bool:
+        """Check whether the trial has to end now.
+
+        Returns
+        -------
+        bool
+            True from the second `at` on.
+        """
         return self.clock.now() >= self.at
 
 

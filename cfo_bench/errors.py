@@ -35,6 +35,8 @@ class UserError(CfoBenchError):
 
 
 class UnknownNameError(UserError):
+    """A name is not known; the message names the most similar known one."""
+
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=5)
@@ -88,6 +90,8 @@ class TooManyFoldsError(DataError):
 
 
 class MissingPackageError(UserError):
+    """A package is not installed; the message has the command that installs it."""
+
     def __init__(self, what: str, package: str, remedy: str) -> None:
         super().__init__(f"{what} needs the package {package!r}, which is not installed: {remedy}")
 

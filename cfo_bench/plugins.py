@@ -62,7 +62,7 @@ from cfo_bench.metrics import (
 )
 
 # A task source.
-from cfo_bench.tasks.sources.plugins import TaskSource as TaskSource
+from cfo_bench.tasks.sources.plugin_tasks import TaskSource as TaskSource
 
 # An engine.
 from cfo_bench.engines import Engine as Engine

@@ -122,7 +122,7 @@ class Registry:
             return Row(name, "from a local file")
         rows = self.rows()
         if name not in rows:
-            if (known := self.other_names.get(name.casefold().replace("_", "-"))) is not None:
+            if (known := self.other_names.get(folded(name))) is not None:
                 raise UserError(f"unknown {self.kind} {name!r}: {known} (cfo-bench {self.kind}s lists all)")
             raise UnknownNameError(self.kind, name, self.listed())
         return rows[name]
@@ -198,6 +198,11 @@ def label(name: str) -> str:
     if is_in_file(name):
         return name.rpartition(":")[2]
     return program_label(name) if is_program(name) else name
+
+
+def folded(name: str) -> str:
+    """The name without the differences that people overlook: capitals, and `-` or `_`."""
+    return name.casefold().replace("_", "-")
 
 
 def family_of(name: str) -> str:
@@ -398,7 +403,7 @@ def _described_in(docstring: str | None) -> dict[str, str]:
     descriptions: dict[str, str] = {}
     section, name = "", ""
     lines = inspect.cleandoc(docstring or "").splitlines()
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):  # of an empty docstring, no line
         if below and set(below) == {"-"}:
             section, name = line, ""
         elif section == "Parameters" and line and not line.startswith((" ", "-")):

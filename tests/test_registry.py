@@ -269,7 +269,7 @@ def test_a_value_of_the_wrong_type_is_refused(
 
 @pytest.mark.parametrize("name", [name for name, row in METHODS.rows().items() if row.missing is None])
 def test_every_default_of_a_registered_method_is_of_its_own_type(name: str) -> None:
-    defaults = {one.name: one.default for one in METHODS.described_options(name)}
+    defaults = {option.name: option.default for option in METHODS.described_options(name)}
 
     assert METHODS.options(name, defaults) == defaults
 

@@ -56,5 +56,5 @@ def test_a_number_is_the_same_as_text(value: float) -> None:
 @given(st.text() | st.integers() | st.floats() | st.none() | st.booleans() | st.lists(st.integers()))
 def test_nothing_is_no_error_but_a_number_or_none(value: object) -> None:
     for read in (seconds, megabytes, plain_number, whole_number):
-        found = read(value)
-        assert found is None or math.isfinite(found)
+        number = read(value)
+        assert number is None or math.isfinite(number)

@@ -34,11 +34,11 @@ from cfo_bench.run.checks import MethodTraits, fetch_task, inspect_task, package
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
+from cfo_bench.suite.chosen_options import learner_options as options_of_learners
+from cfo_bench.suite.chosen_options import method_options as options_of_methods
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite.options import learner_options as options_of_learners
-from cfo_bench.suite.options import method_options as options_of_methods
 from cfo_bench.suite.simulation import on_surrogate
 from cfo_bench.tasks import facts_if_known, is_stored
 

@@ -49,8 +49,8 @@ class DNN:
     After each epoch the loss on some training rows that were set aside is computed. The model is the
     network with the lowest such loss.
 
-    max_epochs            training stops after so many epochs
-    patience              or after so many epochs without an improvement of that loss
+    max_epochs            training stops after this many epochs
+    patience              or after this many epochs without an improvement of that loss
     early_stopping_share  the share of the training rows that is set aside
     min_improvement       the share by which the loss has to fall to count as improved
     """

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from cfo_bench.errors import DataError, UnknownNameError, UserError
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks.sources import built_in, plugins
-from cfo_bench.tasks.sources.folder import FolderRow, read_index
+from cfo_bench.registry import folded
+from cfo_bench.tasks.sources import built_in, plugin_tasks
+from cfo_bench.tasks.sources.data_folder import FolderRow, read_index
 from cfo_bench.tasks.sources.origins import SUITE, Origin, parse_origin
 from cfo_bench.tasks.task_tables import TaskEntry, paper, read_table, tags_of
 
@@ -80,7 +81,7 @@ def resolve_all(
     origin = parse_origin(name)
     if origin is None:
         named = {entry.name for entry in entries}
-        known = {*rows, *built_in.SETS, *built_in.ROWS, *recordings, *plugins.names(), *named}
+        known = {*rows, *built_in.SETS, *built_in.ROWS, *recordings, *plugin_tasks.names(), *named}
         raise UnknownNameError("task", name, known)
     if origin.kind != SUITE:
         return [_from_origin(origin, entries, offline)]
@@ -107,7 +108,7 @@ def _named(
         built_in.SETS,
         built_in.ROWS,
         recordings,
-        plugins.names(),
+        plugin_tasks.names(),
     ]
     for find in (_exactly, _loosely):
         for source in sources:
@@ -124,7 +125,7 @@ def _named(
                 return DataRef(task, "synthetic", problem=Problem.REGRESSION)
             if source is recordings:
                 return recordings[task]
-            return DataRef(task, f"plug-in {plugins.names()[task]}")
+            return DataRef(task, f"plug-in {plugin_tasks.names()[task]}")
     return None
 
 
@@ -234,7 +235,7 @@ def listing(
         here, tags = built_in.where_here(ref), ("recorded", ref.source)
         sizes, metric = built_in.recorded_sizes(ref), built_in.recorded_metric(ref)
         add(name, ref.problem, sizes, ref.source, here, built_in.recording_note(ref), tags, metric=metric)
-    for name, point in plugins.names().items():
+    for name, point in plugin_tasks.names().items():
         add(name, None, (None, None), f"plug-in {point}", "plug-in", None, ("plug-in",))
     first_of_name = {task.name: task for task in reversed(rows)}
     return [task for task in rows if first_of_name[task.name] is task]
@@ -264,12 +265,8 @@ def _exactly(name: str, known: Iterable[str]) -> str | None:
 
 def _loosely(name: str, known: Iterable[str]) -> str | None:
     """The name that differs only in capitals and `-`/`_`; None if there are several."""
-    alike = [other for other in known if _folded(other) == _folded(name)]
+    alike = [other for other in known if folded(other) == folded(name)]
     return alike[0] if len(alike) == 1 else None
-
-
-def _folded(name: str) -> str:
-    return name.casefold().replace("_", "-")
 
 
 # --- selection by a name, a pattern (`bng_*`) or a tag (`paper`) -----------------------------------

@@ -153,9 +153,9 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
 
         return built_in.load_bundled(ref.task)
     if ref.source.startswith("plug-in "):
-        from cfo_bench.tasks.sources import plugins
+        from cfo_bench.tasks.sources import plugin_tasks
 
-        return plugins.load(ref)
+        return plugin_tasks.load(ref)
     from cfo_bench.tasks.columns import with_target, without_columns
     from cfo_bench.tasks.data_set import DataSet
     from cfo_bench.tasks.sources.files import read_columns

@@ -17,11 +17,11 @@ from cfo_bench.machine.processes import SpawnContext, call_in_subprocess
 
 
 def test_the_provenance_can_stand_in_a_header_and_names_what_matters() -> None:
-    found = machine.provenance()
-    assert orjson.loads(orjson.dumps(found)) == found
-    assert {"cfo_bench", "machine", "python", "packages"} <= found.keys()
-    assert {"cpu", "cores", "memory_mb", "os"} <= found["machine"].keys()
-    assert {"numpy", "scikit-learn"} <= found["packages"].keys()
+    provenance = machine.provenance()
+    assert orjson.loads(orjson.dumps(provenance)) == provenance
+    assert {"cfo_bench", "machine", "python", "packages"} <= provenance.keys()
+    assert {"cpu", "cores", "memory_mb", "os"} <= provenance["machine"].keys()
+    assert {"numpy", "scikit-learn"} <= provenance["packages"].keys()
 
 
 def test_cores_and_memory_are_those_of_here() -> None:
@@ -161,11 +161,11 @@ def test_without_control_groups_or_without_proc_there_is_no_limit(tmp_path: Path
 
 
 def test_a_header_gets_the_figures_of_its_own_moment() -> None:
-    found = facts.at_start()
+    figures = facts.at_start()
 
-    assert found["node"] == platform.node() and found["cpus"] == os.cpu_count()
-    assert found["load"] == pytest.approx(os.getloadavg()[0], abs=0.5)
-    assert found["load_5min"] >= 0 and 0 <= found["steal_percent"] <= 100
+    assert figures["node"] == platform.node() and figures["cpus"] == os.cpu_count()
+    assert figures["load"] == pytest.approx(os.getloadavg()[0], abs=0.5)
+    assert figures["load_5min"] >= 0 and 0 <= figures["steal_percent"] <= 100
 
 
 def test_steal_is_a_share_of_the_time_since() -> None:

@@ -40,9 +40,9 @@ def told_by_a_process(context: ForkServerContext) -> list[str | None]:
     child = context.Process(target=tell_environment, args=(theirs,))
     child.start()
     assert ours.poll(60)
-    told: list[str | None] = ours.recv()
+    values: list[str | None] = ours.recv()
     child.join()
-    return told
+    return values
 
 
 def test_a_process_has_the_settings_of_when_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,16 +193,16 @@ def test_continuations_are_counted_and_others_hear_of_them_too() -> None:
 
 def test_where_nobody_counts_nothing_is_known() -> None:
     assert times_continued() is None
-    found: list[int | None] = []
+    counts: list[int | None] = []
 
     def on_another_thread() -> None:
         with counting_continuations():
-            found.append(times_continued())
+            counts.append(times_continued())
 
     thread = threading.Thread(target=on_another_thread)
     thread.start()
     thread.join()
-    assert found == [None]
+    assert counts == [None]
 
 
 # --- what Linux reports in /proc --------------------------------------------------------------------

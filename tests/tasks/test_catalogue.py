@@ -157,11 +157,11 @@ def test_a_tag_takes_all_tasks_that_have_it() -> None:
 
 
 def test_tags_together_take_the_tasks_that_have_all_of_them() -> None:
-    found = names(tagged(["paper", "binary"]))
+    selected = names(tagged(["paper", "binary"]))
 
-    assert {"adult", "kr-vs-kp"} <= set(found)
-    assert not {"car", "mv", "breast_cancer"} & set(found)
-    assert len(found) == 20
+    assert {"adult", "kr-vs-kp"} <= set(selected)
+    assert not {"car", "mv", "breast_cancer"} & set(selected)
+    assert len(selected) == 20
     assert names(tagged(["bundled", "regression"])) == ["diabetes"]
 
 

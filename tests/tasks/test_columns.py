@@ -64,8 +64,8 @@ def test_the_remarks_on_a_file_come_with_its_facts_and_say_what_to_do(tmp_path: 
     frame.to_csv(path, index=False)
     remarks = inspect(file_ref(path, "y"), 2).remarks
     assert len(remarks) == 3
-    assert any("'c' has the same value in every row: leave it out with --drop" in one for one in remarks)
-    assert any("'price' has numbers written as text, such as '0,000.5'" in one for one in remarks)
+    assert any("'c' has the same value in every row: leave it out with --drop" in line for line in remarks)
+    assert any("'price' has numbers written as text, such as '0,000.5'" in line for line in remarks)
     assert inspect(file_ref(path, "y", drop=["c", "price"]), 2).remarks == (
         "column 'id' has another value in every row: if it is an identifier, leave it out with --drop",
     )

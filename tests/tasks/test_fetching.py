@@ -1,4 +1,4 @@
-"""Data that one machine has goes to another: here machines are stores, and files that are not there."""
+"""Data that one machine has goes to another: here machines are stores, and files of another machine."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cfo_bench.tasks.fetching import Item, Parcel, at_hand, pack, unpack
 
 
 @pytest.fixture
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def other_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another machine's store."""
-    monkeypatch.setenv(store.ENVIRONMENT, str(tmp_path / "there"))
-    return tmp_path / "there"
+    monkeypatch.setenv(store.ENVIRONMENT, str(tmp_path / "other_store"))
+    return tmp_path / "other_store"
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def sent(ref: DataRef) -> tuple[Parcel, dict[Path, bytes]]:
     return parcel, content
 
 
-def test_a_file_that_is_seen_under_its_own_name_is_not_sent(ref: DataRef, there: Path) -> None:
+def test_a_file_that_is_seen_under_its_own_name_is_not_sent(ref: DataRef, other_store: Path) -> None:
     parcel = pack(ref)
     assert at_hand(ref, parcel) == ref
     Path(ref.path or "").touch()  # another file from now on, for all that can be known
     assert at_hand(ref, parcel) is None
 
 
-def test_a_file_is_sent_once_and_gives_the_same_fold(ref: DataRef, there: Path) -> None:
+def test_a_file_is_sent_once_and_gives_the_same_fold(ref: DataRef, other_store: Path) -> None:
     before, facts = load_fold(ref, 0, 5, 0)
     parcel, content = sent(ref)
     assert at_hand(ref, parcel) is None
@@ -57,22 +57,22 @@ def test_a_file_is_sent_once_and_gives_the_same_fold(ref: DataRef, there: Path) 
     def receive(item: Item) -> Iterator[bytes]:
         yield content.pop(item.path)
 
-    found = unpack(ref, parcel, receive, never)
-    assert Path(found.path or "").is_relative_to(there) and replace(found, path=ref.path) == ref
-    after, same_facts = load_fold(found, 0, 5, 0)
+    received = unpack(ref, parcel, receive, never)
+    assert Path(received.path or "").is_relative_to(other_store) and replace(received, path=ref.path) == ref
+    after, same_facts = load_fold(received, 0, 5, 0)
     assert facts == same_facts and (before.train_x == after.train_x).all()
-    assert at_hand(ref, parcel) == unpack(ref, parcel, receive, never) == found
+    assert at_hand(ref, parcel) == unpack(ref, parcel, receive, never) == received
 
 
-def test_a_file_that_arrives_changed_is_refused_and_not_kept(ref: DataRef, there: Path) -> None:
+def test_a_file_that_arrives_changed_is_refused_and_not_kept(ref: DataRef, other_store: Path) -> None:
     parcel, _ = sent(ref)
     with pytest.raises(DataError, match="was changed while it was sent"):
         unpack(ref, parcel, lambda item: [b"x,y\n"], never)
     assert at_hand(ref, parcel) is None
-    assert not [path for path in there.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
+    assert not [path for path in other_store.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
 
 
-def test_what_others_are_fetching_is_waited_for(ref: DataRef, there: Path) -> None:
+def test_what_others_are_fetching_is_waited_for(ref: DataRef, other_store: Path) -> None:
     parcel, content = sent(ref)
     folder = parcel.folder
 
@@ -87,7 +87,7 @@ def test_what_others_are_fetching_is_waited_for(ref: DataRef, there: Path) -> No
 
 
 @pytest.mark.parametrize("source", ["bundled", "synthetic"])
-def test_what_every_machine_has_is_no_parcel(source: str, there: Path) -> None:
+def test_what_every_machine_has_is_no_parcel(source: str, other_store: Path) -> None:
     ref = DataRef("iris", source)
     assert pack(ref) is None
     assert at_hand(ref, None) == ref
@@ -109,7 +109,7 @@ def test_a_folder_of_the_store_becomes_one_of_the_other_store(
     ref = DataRef("t", "openml", origins=("openml:5",), offline=True)
     parcel = pack(ref)
     assert parcel is not None and {item.path.parent for item in parcel.items} == {here.folder}
-    monkeypatch.setenv(store.ENVIRONMENT, str(tmp_path / "there"))
+    monkeypatch.setenv(store.ENVIRONMENT, str(tmp_path / "other_store"))
     assert at_hand(ref, parcel) is None
     assert unpack(ref, parcel, Item.pieces, never) == ref
     stored = store.find(origin)

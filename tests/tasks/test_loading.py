@@ -63,11 +63,11 @@ def test_the_facts_of_an_inspection_are_those_of_a_fold(frame: pd.DataFrame, tmp
 
 def test_the_hash_follows_the_content_and_not_the_file(frame: pd.DataFrame, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
-    here = inspect(file_ref(write(frame, tmp_path / "mine.csv"), "y"), n_folds=5).sha256
-    there = inspect(file_ref(write(frame, tmp_path / "copy" / "other.csv"), "y"), n_folds=5).sha256
+    original = inspect(file_ref(write(frame, tmp_path / "mine.csv"), "y"), n_folds=5).sha256
+    copied = inspect(file_ref(write(frame, tmp_path / "copy" / "other.csv"), "y"), n_folds=5).sha256
     frame.loc[17, "size"] = math.nan
     changed = inspect(file_ref(write(frame, tmp_path / "mine.csv"), "y"), n_folds=5).sha256
-    assert here == there != changed
+    assert original == copied != changed
 
 
 def test_the_told_problem_wins(tmp_path: Path) -> None:

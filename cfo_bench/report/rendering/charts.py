@@ -269,18 +269,21 @@ def _paint_dots(axes: Axes, plot: Plot, rows: Mapping[str, int]) -> None:
     axes.set_xlim(*limits)
     style.dress(axes, style.shortened(plot.title, 30), grid="x")
     axes.set_xlabel(style.plain(plot.axis), fontsize=style.SMALL, color=style.INK)
-    places, texts = zip(*ticks(*sorted(limits)), strict=True)
-    axes.set_xticks(places, texts)
+    axes.set_xticks(*zip(*ticks(*sorted(limits)), strict=True))
     axes.tick_params(length=0)
     axes.spines["left"].set_visible(False)
     if plot.mark is not None:
         axes.axvline(plot.mark, color=style.FAINT, linewidth=1.0, zorder=1)
-    for dot in plot.dots:
-        colour, row = style_of(dot.method).colour, rows[dot.method]
-        if dot.low is not None and dot.high is not None:
-            axes.hlines(row, dot.low, dot.high, colors=colour, linewidth=1.0, alpha=0.5)
-        axes.vlines(dot.each, row - 0.3, row + 0.3, colors=colour, linewidth=0.8, alpha=0.6)
-        axes.plot(dot.value, row, "o", markersize=3.5, color=colour, zorder=3)
+    marks = [(dot, rows[dot.method], style_of(dot.method).colour) for dot in plot.dots]
+    if intervals := [(row, dot.low, dot.high, colour) for dot, row, colour in marks if dot.low is not None]:
+        places, lows, highs, colours = zip(*intervals, strict=True)
+        axes.hlines(places, lows, highs, colors=colours, linewidth=1.0, alpha=0.5)
+    if strokes := [(value, row, colour) for dot, row, colour in marks for value in dot.each]:
+        values, places, colours = zip(*strokes, strict=True)
+        below, above = np.array(places) - 0.3, np.array(places) + 0.3
+        axes.vlines(values, below, above, colors=colours, linewidth=0.8, alpha=0.6)
+    values, places, colours = zip(*((dot.value, row, colour) for dot, row, colour in marks), strict=True)
+    axes.scatter(values, places, s=12, c=colours, zorder=3)
     middle = sum(limits) / 2
     for at, (value, name) in enumerate(plot.lines, start=-len(plot.lines)):
         is_on_right = (value > middle) != plot.reverse

@@ -22,32 +22,17 @@ def section(everyone: Sequence[LearnerResults]) -> Section | None:
     learners = sorted({learner for task in comparisons for learner in task.losses})
     scores: list[list[CellValue]] = [
         [
-            task.task,
-            task.method,
-            METRIC_NAMES[task.metric],
-            task.over,
+            *(task.task, task.method, METRIC_NAMES[task.metric], task.over),
             *(_cell(task, learner) for learner in learners),
         ]
         for task in comparisons
     ]
     compared: list[list[CellValue]] = [
         [
-            *(
-                task.method,
-                task.one,
-                task.other,
-                task.better,
-                task.worse,
-                task.equal,
-            ),
-            *(
-                task.p,
-                task.p_holm,
-                task.least_p_holm,
-                task.verdict,
-            ),
+            *(pair.method, pair.one, pair.other, pair.better, pair.worse, pair.equal),
+            *(pair.p, pair.p_holm, pair.least_p_holm, pair.verdict),
         ]
-        for task in learner_pairs(comparisons)
+        for pair in learner_pairs(comparisons)
     ]
     tables = (
         Table(

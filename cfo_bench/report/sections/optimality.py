@@ -11,6 +11,9 @@ from cfo_bench.report.numbers.scores import TIE_FACTOR, Cell
 from cfo_bench.report.sections.final_scores import STAR, measured_on, part
 from cfo_bench.results.best_so_far import REACHES
 
+# The paper's cell and ours, by task and method.
+CellPairs = dict[tuple[str, str], tuple[Cell, Cell]]
+
 _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
 
@@ -108,14 +111,14 @@ def paper_section(results: LearnerResults) -> Section | None:
     learner = in_the_paper(results.learner)
     theirs = printed(learner)
     named = _paper_names(results)
-    both = {
+    cell_pairs = {
         (task, method): (theirs[key(named[task]), method], cell)
         for (task, method), cell in results.cells.items()
         if (key(named[task]), method) in theirs and cell.outcome not in ("missing", "left out")
     }
-    if not both:
+    if not cell_pairs:
         return None
-    cells = _side_by_side(results, both)
+    cells = _side_by_side(results, cell_pairs)
     base = results.baseline
     budgets = sorted({task.budget_seconds for task in results.scores})
     return Section(
@@ -125,9 +128,9 @@ def paper_section(results: LearnerResults) -> Section | None:
         f"{BUDGETS[learner]:g} s on the paper's machines, and "
         f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can be "
         f"compared, seconds can't. Ahead and behind mean: of {base} on the same task.",
-        tables=(_agreement(results, both), cells),
+        tables=(_agreement(results, cell_pairs), cells),
         warnings=()
-        if any(method == results.baseline for _, method in both)
+        if any(method == results.baseline for _, method in cell_pairs)
         else (f"{results.baseline} is not in the paper's table, or has no result: no order against it",),
     )
 
@@ -146,14 +149,14 @@ def _recorded(results: LearnerResults, learner: str) -> str:
     )
 
 
-def _side_by_side(results: LearnerResults, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
+def _side_by_side(results: LearnerResults, cell_pairs: CellPairs) -> Table:
     rows: list[list[CellValue]] = []
     for task in results.scores:
-        base = both.get((task.task, results.baseline))
+        base = cell_pairs.get((task.task, results.baseline))
         for method in results.methods:
-            if (task.task, method) not in both:
+            if (task.task, method) not in cell_pairs:
                 continue
-            theirs, ours = both[task.task, method]
+            theirs, ours = cell_pairs[task.task, method]
             signs: list[CellValue] = [None] * 3
             if base is not None and method != results.baseline:
                 paper_order, our_order = order(theirs, base[0]), order(ours, base[1])
@@ -169,16 +172,16 @@ def _side_by_side(results: LearnerResults, both: dict[tuple[str, str], tuple[Cel
     )
 
 
-def _agreement(results: LearnerResults, both: dict[tuple[str, str], tuple[Cell, Cell]]) -> Table:
-    tasks = list(dict.fromkeys(task for task, _ in both))
+def _agreement(results: LearnerResults, cell_pairs: CellPairs) -> Table:
+    tasks = list(dict.fromkeys(task for task, _ in cell_pairs))
     rows: list[list[CellValue]] = []
     for method in results.methods:
         if method != results.baseline:
             rows += _counted(
-                f"{method} against {results.baseline}", tasks, both, [(method, results.baseline)]
+                f"{method} against {results.baseline}", tasks, cell_pairs, [(method, results.baseline)]
             )
-    present = [method for method in results.methods if any((task, method) in both for task in tasks)]
-    rows += _counted("every pair of methods", tasks, both, list(combinations(present, 2)))
+    present = [method for method in results.methods if any((task, method) in cell_pairs for task in tasks)]
+    rows += _counted("every pair of methods", tasks, cell_pairs, list(combinations(present, 2)))
     return Table(
         "paper-agreement",
         "In how many cells the order agrees",
@@ -192,13 +195,14 @@ def _agreement(results: LearnerResults, both: dict[tuple[str, str], tuple[Cell, 
 def _counted(
     name: str,
     tasks: list[str],
-    both: dict[tuple[str, str], tuple[Cell, Cell]],
+    cell_pairs: CellPairs,
     pairs: list[tuple[str, str]],
 ) -> list[list[CellValue]]:
     agreements = [
-        order(both[task, one][0], both[task, other][0]) == order(both[task, one][1], both[task, other][1])
+        order(cell_pairs[task, first][0], cell_pairs[task, second][0])
+        == order(cell_pairs[task, first][1], cell_pairs[task, second][1])
         for task in tasks
-        for one, other in pairs
-        if (task, one) in both and (task, other) in both
+        for first, second in pairs
+        if (task, first) in cell_pairs and (task, second) in cell_pairs
     ]
     return [[name, len(agreements), sum(agreements), sum(agreements) / len(agreements)]] if agreements else []

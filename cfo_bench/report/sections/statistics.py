@@ -128,10 +128,10 @@ def section(results: LearnerResults) -> Section:
     tests = Table(
         "tests",
         "All methods at once",
-        "Friedman: do the methods differ at all? Its χ², with p. Nemenyi: how far apart two mean ranks "
-        "have to be to differ at 5 %. Least p: the p of Wilcoxon's test, corrected by Holm, if one method "
-        "were better on every task. If that is above 5 %, there are too few tasks for a significant "
-        "difference of a pair.",
+        "Friedman: the test of whether the methods differ at all, its χ² and p. Nemenyi: how far apart two "
+        "mean ranks have to be to differ at 5 %. Least p: the p of Wilcoxon's test, corrected by Holm, if "
+        "one method were better on every task. If that is above 5 %, there are too few tasks for a "
+        "significant difference of a pair.",
         ("test", "unit", "tasks", "methods", "value", "p", "verdict"),
         rows,
     )

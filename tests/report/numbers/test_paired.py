@@ -136,13 +136,9 @@ def test_few_folds_are_drawn_as_strokes_and_many_as_an_interval(
     for figure, methods in ((scores, 2), (differences, 1)):
         table = figure.tables[1]
         assert len(table.rows) == methods * folds
-        strokes = [
-            len(collection.get_paths())
-            for axes in figure.draw().axes
-            for collection in axes.collections
-            if collection.get_alpha() is not None
-        ]
-        assert sum(strokes) == (methods if has_interval else methods * folds)
+        (axes,) = figure.draw().axes
+        strokes = sum(len(lines.get_paths()) for lines in axes.collections if lines.get_alpha() is not None)
+        assert strokes == (methods if has_interval else methods * folds)
 
 
 def test_the_same_scores_are_called_equal_however_few_the_folds(write_run: Any) -> None:

@@ -131,9 +131,9 @@ def test_numbers_are_for_people(value: float, text: str) -> None:
 
 def all_tables(digests: list[Run]) -> list[Table]:
     """Those that are shown and those behind a figure, which may be the same."""
-    found = sections(LearnerResults("xgboost", digests))
-    behind = [table for section in found for figure in section.figures for table in figure.tables]
-    return [*(table for section in found for table in section.tables), *behind]
+    every = sections(LearnerResults("xgboost", digests))
+    behind = [table for section in every for figure in section.figures for table in figure.tables]
+    return [*(table for section in every for table in section.tables), *behind]
 
 
 def test_every_table_of_a_report_has_distinct_columns_and_whole_rows(by_hand: list[Run]) -> None:

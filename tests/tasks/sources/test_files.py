@@ -259,8 +259,8 @@ def test_parquet_is_the_same_read_column_by_column(tmp_path: Path, monkeypatch: 
     single = read_columns(path)
     assert [(c.name, c.kind, c.labels) for c in single] == [(c.name, c.kind, c.labels) for c in whole]
     assert [column.name for column in whole] == list(frame.columns)
-    for one, other in zip(single, whole, strict=True):
-        np.testing.assert_array_equal(one.values, other.values)
+    for column, other in zip(single, whole, strict=True):
+        np.testing.assert_array_equal(column.values, other.values)
 
 
 def test_reading_parquet_leaves_no_thread_behind(tmp_path: Path) -> None:

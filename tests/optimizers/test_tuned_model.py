@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from cfo_bench.optimizers.model_process import (
+from cfo_bench.optimizers.tuned_model import (
     NOISE,
     Lengths,
     SmallProcess,

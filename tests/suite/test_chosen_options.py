@@ -9,7 +9,7 @@ import pytest
 
 from cfo_bench.errors import OptionError, UserError
 from cfo_bench.suite.choices import Choice
-from cfo_bench.suite.options import method_options
+from cfo_bench.suite.chosen_options import method_options
 
 
 def named(*names: str) -> list[Choice]:
@@ -18,10 +18,10 @@ def named(*names: str) -> list[Choice]:
 
 def test_an_option_reaches_every_method_or_the_one_it_names() -> None:
     given = {"scale": "ln", "cfo.delta_init": 2}
-    found = {one.name: one.options for one in method_options(named("cfo", "flow2"), given, parallel=1)}
+    cfo, flow2 = method_options(named("cfo", "flow2"), given, parallel=1)
 
-    assert (found["cfo"]["scale"], found["cfo"]["delta_init"]) == ("ln", 2)
-    assert found["flow2"]["scale"] == "ln" and "delta_init" not in found["flow2"]
+    assert (cfo.options["scale"], cfo.options["delta_init"]) == ("ln", 2)
+    assert flow2.options["scale"] == "ln" and "delta_init" not in flow2.options
 
 
 def test_an_option_that_only_one_of_two_methods_has_says_how_to_give_it_to_one() -> None:
@@ -35,13 +35,16 @@ def test_options_for_a_method_that_is_not_run_are_refused() -> None:
 
 
 def test_a_method_named_twice_is_one_method() -> None:
-    assert [one.name for one in method_options(named("rs", "cfo", "rs"), {}, parallel=1)] == ["rs", "cfo"]
+    assert [choice.name for choice in method_options(named("rs", "cfo", "rs"), {}, parallel=1)] == [
+        "rs",
+        "cfo",
+    ]
 
 
 def test_the_number_of_workers_goes_to_methods_that_take_it() -> None:
-    (found,) = method_options(named("cfo"), {}, parallel=3)
+    (method,) = method_options(named("cfo"), {}, parallel=3)
 
-    assert found.options["parallel"] == 3
+    assert method.options["parallel"] == 3
 
 
 def test_workers_is_not_an_option_of_its_own() -> None:
@@ -62,18 +65,18 @@ def test_a_method_of_one_trial_at_a_time_refuses_workers(plug_in: str) -> None:
 
 
 def test_a_method_from_a_file_is_addressed_by_its_class(plug_in: str) -> None:
-    (found,) = method_options(named(plug_in), {"Mine.step": 0.5}, parallel=1)
+    (method,) = method_options(named(plug_in), {"Mine.step": 0.5}, parallel=1)
 
-    assert found.options == {"step": 0.5}
+    assert method.options == {"step": 0.5}
 
 
 def test_a_folder_that_must_not_be_imported_is_not(tmp_path: Path) -> None:
     (tmp_path / "__init__.py").write_text("raise RuntimeError('imported')")
     method = f"optunahub:{tmp_path}:Mine"
 
-    found = method_options(named(method), {"Mine.step": 0.5}, 2, import_files=False)
+    methods = method_options(named(method), {"Mine.step": 0.5}, 2, import_files=False)
 
-    assert found == [Choice(method, {"step": 0.5})]
+    assert methods == [Choice(method, {"step": 0.5})]
     with pytest.raises(UserError, match=r"no folder .*absent"):
         method_options(named(f"optunahub:{tmp_path}/absent:Mine"), {}, 1, import_files=False)
     with pytest.raises(UserError, match=r"package .* can't be imported: .*RuntimeError: imported"):
@@ -92,9 +95,9 @@ def test_a_file_that_must_not_be_imported_has_the_options_that_it_is_given(tmp_p
 
     [choice] = named(method)
     given = {"Mine.step": 0.5, "other": None}
-    found = method_options([replace(choice, options={"step": 2, "size": 3})], given, 2, import_files=False)
+    methods = method_options([replace(choice, options={"step": 2, "size": 3})], given, 2, import_files=False)
 
-    assert found == [Choice(method, {"step": 0.5, "size": 3, "other": None})]
+    assert methods == [Choice(method, {"step": 0.5, "size": 3, "other": None})]
     with pytest.raises(UserError, match=r"no file .*absent\.py"):
         method_options(named(f"{tmp_path / 'absent.py'}:Mine"), {}, 1, import_files=False)
     with pytest.raises(UserError, match="imported"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.sources.folder import read_index
+from cfo_bench.tasks.sources.data_folder import read_index
 
 HEADER = "name,file,target,problem\n"
 

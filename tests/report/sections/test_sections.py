@@ -1,4 +1,4 @@
-"""What the sections beyond the paper's say of results that were made by hand."""
+"""Sections on results that were made by hand: targets, win rates, final scores, importance."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
     assert any("no comparable reference" in line and "beta" in line for line in found.warnings)
     assert any("published test scores" in line for line in found.warnings)
     assert "1 of the 3 references are of other tasks or learners" in found.warnings
-    canvas = found.figures[0].draw()
-    texts = [text.get_text() for text in canvas.axes[0].texts]
+    axes = found.figures[0].draw().axes[0]
     # The source is named: a method of the same name may be among ours.
-    assert "their method, a paper" in texts and "AUC (validation)" in texts
+    assert "their method, a paper" in [text.get_text() for text in axes.texts]
+    assert axes.get_xlabel() == "AUC (validation)"
 
 
 def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Run]) -> None:
