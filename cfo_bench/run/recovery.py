@@ -27,7 +27,7 @@ from cfo_bench.run.page import LivePage, TrialsOnPage, end_record
 
 Say = Callable[[str], None]  # prints a message for the user
 
-CANT_RESUME = "its method says that it can't be resumed"
+CANT_RESUME = "its method can't be resumed"
 
 # Signals that others end a process with: the kernel short of memory, a batch system, a person.
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)

@@ -23,7 +23,7 @@ from cfo_bench.engines.suite_runs import (
 )
 from cfo_bench.errors import OptionError, TraceError, UnknownNameError, UserError
 from cfo_bench.records import RunStatus
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 from cfo_bench.suite.choices import Choice
 from tests.helpers.program import ROOT
 
@@ -228,8 +228,8 @@ def test_a_script_needs_no_guard_and_keeps_its_environment(tmp_path: Path) -> No
 
     assert (answer.stdout.split(), answer.stderr) == (["begins", "0", "None"], "")
     [path] = (tmp_path / "out").rglob("*.jsonl")
-    found = trace.read(path)
-    assert found is not None and len(found.trials) == 5
+    run = read_run(path)
+    assert run is not None and len(run.trials) == 5
 
 
 def test_outcome_and_folder_have_the_same_frames(tmp_path: Path) -> None:

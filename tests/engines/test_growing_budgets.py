@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
-from cfo_bench.report.reading.digest import Digest, digest, digest_of
 
 from cfo_bench import Suite, load_results, run_suite, write_report
 from cfo_bench.engines.suite_runs import Event, Note, RunsStarted, runs_of
@@ -23,10 +22,11 @@ from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.imported import as_if_ended
 from cfo_bench.report.reading.load import load
 from cfo_bench.results import status as plan
-from cfo_bench.results import trace
+from cfo_bench.results.digest import digest_of
 from cfo_bench.results.folder import PAGE_SUFFIX
 from cfo_bench.results.merge import merge
-from cfo_bench.results.status import RunState, remaining, status
+from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.status import remaining, status
 from cfo_bench.results.summary import summarise
 from cfo_bench.run.page import LivePage
 from cfo_bench.suite.choices import Choice
@@ -151,10 +151,10 @@ def test_a_run_may_grow_again_and_again(
     for method in ("cfo", "rs"):
         assert_same_run(tmp_path / "grown", tmp_path / "whole", method)
         (path,) = (tmp_path / "grown").glob(f"*/*/{method}/*.jsonl")
-        # The digest in the end says the same as every line.
-        lines = trace.lines_of(path)
-        assert lines is not None and digest(path) == digest_of(path, lines)
-        assert lines.header["spec"]["budget_seconds"] == last["budget_seconds"]
+        run = read_run(path)
+        assert run is not None and run.stored is not None
+        assert run.stored == digest_of(run.header, run.trials, run.end), "the digest is that of the trials"
+        assert run.spec.budget_seconds == last["budget_seconds"]
 
 
 def test_a_shorter_budget_reads_a_part_of_what_is_there(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ class Plans(RandomSearch):
 @pytest.mark.parametrize(
     ("name", "budget", "why"),
     [
-        ("Forgets", 8.0, "it ended at 4 s, and its method says that it can't be resumed"),
+        ("Forgets", 8.0, "it ended at 4 s, and its method can't be resumed"),
         ("Plans", 8.0, "plans with its budget, so a run of 4 s is no part of one of 8 s"),
         ("Plans", 2.0, "plans with its budget, so a run of 4 s is no part of one of 2 s"),
     ],
@@ -266,9 +266,9 @@ def test_an_exhausted_run_is_as_it_was_and_has_the_new_budget(tmp_path: Path) ->
     after = lines_of(tmp_path, "study")
     assert counted(after) == counted(before) and end_of(after)["reason"] == "exhausted"
     (run,) = status(tmp_path).runs
-    assert (run.progress, run.budget_seconds) == (RunState.DONE, 2e5)
+    assert (run.status, run.budget_seconds) == (RunStatus.DONE, 2e5)
     told = [one.text for one in events if isinstance(one, Note)]
-    assert told[0] == "of these runs: 1 had nothing new to ask for, which more time won't change"
+    assert told[0] == "of these runs: 1 had nothing new to ask for, which more time does not change"
 
 
 def test_a_failed_run_stays_failed_with_any_budget(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_status_says_that_a_done_run_waits_for_its_longer_budget(tmp_path: Path)
 
     (run,) = status(tmp_path).runs
 
-    assert (run.progress, run.elapsed, run.budget_seconds) == (RunState.WAITING, 4.0, 9.0)
+    assert (run.status, run.elapsed, run.budget_seconds) == (RunStatus.WAITING, 4.0, 9.0)
     assert remaining([run]).budget_seconds == 5.0
 
 
@@ -335,19 +335,19 @@ def test_status_says_that_a_done_run_waits_for_more_trials(tmp_path: Path) -> No
     for max_trials in (5, 12, None, 3):
         plan.record_plan(tmp_path, runs_of(replace(asked, max_trials=max_trials)).specs)
         (run,) = status(tmp_path).runs
-        found.append((run.progress, run.trials, run.max_trials))
+        found.append((run.status, run.trials, run.max_trials))
 
     assert found == [
-        (RunState.DONE, 5, 5),
-        (RunState.WAITING, 5, 12),
-        (RunState.WAITING, 5, None),
-        (RunState.DONE, 5, 5),
+        (RunStatus.DONE, 5, 5),
+        (RunStatus.WAITING, 5, 12),
+        (RunStatus.WAITING, 5, None),
+        (RunStatus.DONE, 5, 5),
     ]
     # A plan by an older version does not say how many trials were asked for.
-    rows = [orjson.loads(line) for line in (tmp_path / plan.FILE_NAME).read_bytes().splitlines()]
+    rows = [orjson.loads(line) for line in (tmp_path / plan.PLAN_NAME).read_bytes().splitlines()]
     old = {key: value for key, value in rows[-1].items() if key != "max_trials"}
-    (tmp_path / plan.FILE_NAME).write_bytes(orjson.dumps(old) + b"\n")
-    assert [run.progress for run in status(tmp_path).runs] == [RunState.DONE]
+    (tmp_path / plan.PLAN_NAME).write_bytes(orjson.dumps(old) + b"\n")
+    assert [run.status for run in status(tmp_path).runs] == [RunStatus.DONE]
 
 
 def test_a_run_that_is_about_to_go_on_stands_where_it_ended(tmp_path: Path) -> None:
@@ -364,7 +364,7 @@ def test_a_run_that_is_about_to_go_on_stands_where_it_ended(tmp_path: Path) -> N
     (run,) = status(tmp_path).runs
     page.close(remove=True)
 
-    assert (run.progress, run.elapsed, run.budget_seconds) == (RunState.RUNNING, 4.0, 9.0)
+    assert (run.status, run.elapsed, run.budget_seconds) == (RunStatus.RUNNING, 4.0, 9.0)
 
 
 def test_the_seconds_that_were_spent_are_not_forecast_again(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_the_seconds_that_were_spent_are_not_forecast_again(tmp_path: Path) -> N
     assert started.spent_seconds == {run_id(started.jobs[0].spec): 4.0}
     told, *_ = (one.text for one in events if isinstance(one, Note))
     assert told.endswith(
-        "1 go on from where their limits ended them, 1 to be started; 2 min 04 s of budget left"
+        "1 to be resumed with new limits, 1 to be started; 2 min 04 s of budget left"
     )
 
 
@@ -386,9 +386,9 @@ class HalfGrown(NamedTuple):
     """Runs of 4 s that were given 60 s: that of cfo is done with them, and that of rs stands at 20 s."""
 
     results: Path
-    short: Digest  # the run of rs when it had ended
+    short: Run  # the run of rs when it had ended
 
-    def compared(self, budget: float | None = None) -> tuple[dict[str, Digest], list[str]]:
+    def compared(self, budget: float | None = None) -> tuple[dict[str, Run], list[str]]:
         """The runs that a report would compare, by method, and its warnings."""
         runs = load(self.results).runs
         if budget is not None:
@@ -396,7 +396,7 @@ class HalfGrown(NamedTuple):
             assert not shorter.unreadable
             runs = shorter.runs
         found = comparable(runs, budget)
-        return {one.method: one for one in found.runs}, found.warnings
+        return {run.method: run for run in found.runs}, found.warnings
 
 
 @pytest.fixture
@@ -404,7 +404,7 @@ def half_grown(tmp_path: Path) -> HalfGrown:
     asked = suite(tmp_path, ["cfo", "rs"])
     run_suite(asked)
     (path,) = tmp_path.glob("*/*/rs/*.jsonl")
-    short = digest(path)
+    short = read_run(path, parse_trials=True)
     run_suite(replace(asked, budget_seconds=60.0))
     lines = path.read_bytes().splitlines(keepends=True)
     resumed = next(number for number, line in enumerate(lines) if line.startswith(b'{"kind":"resume"'))
@@ -419,7 +419,9 @@ def test_a_report_counts_a_run_that_goes_on_as_it_had_ended(half_grown: HalfGrow
 
     found, (warning,) = half_grown.compared()
 
-    assert found == {"rs": replace(half_grown.short, goes_on=True)}
+    assert found.keys() == {"rs"} and found["rs"].is_being_extended
+    assert found["rs"].digest == half_grown.short.digest and found["rs"].end == half_grown.short.end
+    assert found["rs"].trials == half_grown.short.trials
     assert warning == (
         "1 run not done with a longer budget or more trials: counted as before, with 4 s, the first "
         "synthetic-1k rs fold 0; see cfo-bench status"
@@ -443,12 +445,12 @@ def test_a_report_with_a_budget_takes_a_run_that_goes_on_and_has_come_so_far(
     own = tmp_path_factory.mktemp("own")
     run_suite(suite(own, ["rs"], budget_seconds=budget))
     (path,) = own.glob("*/*/*/*.jsonl")
-    alone = digest(path)
+    alone = read_run(path)
 
     found, _ = half_grown.compared(budget)
 
     assert found.keys() == {"cfo", "rs"} and alone is not None
-    for key in ("state", "budget_seconds", "elapsed", "trials", "statuses", "steps", "spent"):
+    for key in ("status", "budget_seconds", "elapsed", "n_trials", "incumbents", "spent"):
         assert getattr(found["rs"], key) == getattr(alone, key)
 
 
@@ -503,22 +505,21 @@ def test_a_real_run_goes_on_with_the_clock_where_it_stood(tmp_path: Path) -> Non
     first = cfo_bench(tmp_path, *words, "--budget", 2)
     assert first.returncode == 0, first.stderr
     (path,) = (tmp_path / "r").rglob("*.jsonl")
-    short = trace.read(path)
+    short = read_run(path, parse_trials=True)
     assert short is not None
     kept, cut_off = short.trials
     assert (kept.status, cut_off.status) == (Status.OK, Status.TIMEOUT)
 
     looked = cfo_bench(tmp_path, *words, "--budget", 4.5, "--dry-run")
     assert looked.stdout.count("--results r\n") == 1
-    assert "of these runs: 1 go on from where their limits ended them" in looked.stderr
+    assert "of these runs: 1 to be resumed with new limits" in looked.stderr
     done = cfo_bench(tmp_path, *words, "--budget", 4.5)
     assert done.returncode == 0, done.stderr
 
-    lines = trace.lines_of(path)
-    long = trace.read(path)
-    assert lines is not None and long is not None and long.end is not None
-    (resume,) = lines.resumes
-    assert (resume["trials"], resume["superseded"]) == (1, 1)
+    long = read_run(path)
+    assert long is not None and long.end is not None
+    (resume,) = long.resumes
+    assert (resume.trials, resume.superseded) == (1, 1)
     again = long.trials[1]
     assert long.trials[0] == kept and again.config == cut_off.config
     # The seconds that the cut-off trial had taken are given back: it starts again where it started.
