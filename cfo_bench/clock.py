@@ -1,8 +1,8 @@
 """The only place that reads the time.
 
 A run's clock starts at 0 when the method is first asked. The wall clock counts from `zero`, a moment of
-the machine's monotonic clock. All processes of a machine share that clock, so a supervisor knows when
-the budget of another process ends. The virtual clock moves only when it is told to.
+the machine's monotonic clock. All processes of a machine share that clock, so that a supervisor knows when
+the budget of another process ends. The virtual clock moves only by the seconds that it is given.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
     def account(self, seconds: float) -> None:
-        """An evaluation took so many seconds: the virtual clock moves by them, the wall clock has moved."""
+        """Count the seconds of an evaluation: the virtual clock moves by them, the wall clock has moved."""
 
     def rewind(self, moment: float) -> None:
         """Set the clock back to an earlier moment, so that the time since then does not count."""
@@ -46,7 +46,7 @@ class WallClock:
 
 
 class SharedWallClock(WallClock):
-    """A wall clock that processes forked from this one share: where one sets it back, all see it."""
+    """A wall clock that processes forked from this one share: if one sets it back, all see it."""
 
     def __init__(self, elapsed: float = 0.0) -> None:
         self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
@@ -71,7 +71,7 @@ class SharedWallClock(WallClock):
 
 
 class VirtualClock:
-    """Seconds pass only when an evaluation says so: hours in milliseconds, the same on every machine."""
+    """Seconds that evaluations report: hours pass in milliseconds, the same on every machine."""
 
     def __init__(self, elapsed: float = 0.0) -> None:
         self._now = elapsed
@@ -88,15 +88,37 @@ class VirtualClock:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When a trial has to end, on the run's clock. A learner checks `passed()` each round or batch."""
+    """When a trial has to end, on the run's clock. A learner checks `passed()` each round or batch.
+
+    Parameters
+    ----------
+    clock : Clock
+        The clock of the run.
+    at : float
+        The second of that clock at which the trial has to end; by default never.
+    """
 
     clock: Clock
     at: float = float("inf")
 
     def now(self) -> float:
+        """Read the clock of the run.
+
+        Returns
+        -------
+        float
+            The seconds since the run started.
+        """
         return self.clock.now()
 
     def passed(self) -> bool:
+        """Check whether the trial has to end now.
+
+        Returns
+        -------
+        bool
+            True from the second `at` on.
+        """
         return self.clock.now() >= self.at
 
 

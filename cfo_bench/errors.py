@@ -2,11 +2,11 @@
 
 CfoBenchError
 ├── UserError                the user asked for something wrong: one line on stderr, exit code 2
-│   ├── UnknownNameError     there is no such method, learner or task
-│   ├── OptionError          there is no such option, or its value is wrong
+│   ├── UnknownNameError     no method, learner or task has this name
+│   ├── OptionError          an option is unknown, or its value is wrong
 │   ├── SpaceError           a hyperparameter, or its value, breaks a rule of the search space
 │   ├── DataError            the data can't be used as a task
-│   │   └── TooManyFoldsError    it has too few rows, or too few of a class, for so many folds
+│   │   └── TooManyFoldsError    it has too few rows, or too few of a class, for its folds
 │   ├── MissingPackageError  a package is not installed
 │   ├── NoLocksError         a folder is on a file system that can't lock files
 │   └── TraceError           a trace can't be read, written or resumed
@@ -35,6 +35,8 @@ class UserError(CfoBenchError):
 
 
 class UnknownNameError(UserError):
+    """A name is not known; the message names the most similar known one."""
+
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=5)
@@ -45,14 +47,14 @@ class UnknownNameError(UserError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A remark for an error's text that names the most similar known word; empty where none is similar."""
+    """A remark for an error's text that names the most similar known word; empty if none is similar."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 @contextmanager
 def at_place(place: str) -> Iterator[None]:
-    """Puts the place in a file before a user's error that is raised inside; `""`: there is no file."""
+    """Puts the place in a file before a user's error that is raised inside; `""` if it is from no file."""
     try:
         yield
     except UserError as error:
@@ -62,11 +64,11 @@ def at_place(place: str) -> Iterator[None]:
 
 
 class OptionError(UserError):
-    """An option, or its value, is not one that a method, learner or engine takes."""
+    """A method, learner or engine does not take an option, or its value."""
 
 
 class SpaceError(UserError):
-    """A hyperparameter's bounds make no sense, or a value is outside them."""
+    """A hyperparameter's bounds are wrong, or a value is outside them."""
 
 
 class NoLocksError(UserError):
@@ -84,10 +86,12 @@ class DataError(UserError):
 
 
 class TooManyFoldsError(DataError):
-    """The data has too few rows, or too few rows of one class, for so many folds."""
+    """The data has too few rows, or too few rows of one class, for the number of folds."""
 
 
 class MissingPackageError(UserError):
+    """A package is not installed; the message has the command that installs it."""
+
     def __init__(self, what: str, package: str, remedy: str) -> None:
         super().__init__(f"{what} needs the package {package!r}, which is not installed: {remedy}")
 
@@ -109,14 +113,14 @@ class Interrupted(CfoBenchError):
 
 
 class Exhausted(CfoBenchError):
-    """A method raises it in `ask` when it has nothing new to try: the run ends without an error."""
+    """Raised by a method's `ask` when it has nothing new to try: the run ends without an error."""
 
 
 def describe(error: BaseException) -> str:
     """An exception in one line; the type is named unless the exception is one of ours."""
     try:
         text = str(error)
-    except Exception:  # a plug-in's exception, which can't even say what it is
+    except Exception:  # the exception of a plug-in may fail to describe itself
         text = ""
     if isinstance(error, CfoBenchError):
         return brief_line(text)
@@ -124,14 +128,14 @@ def describe(error: BaseException) -> str:
 
 
 def brief_line(text: str, most: int = 2000) -> str:
-    """A text of somebody else's as one printable line, cut off after so many characters."""
+    """A text of any origin as one printable line, cut off after `most` characters."""
     line = " ".join(text[: 2 * most].split())
     cut = f"{line[:most]}…" if len(line) > most or len(text) > 2 * most else line
     return cut if cut.isprintable() else "".join(map(_escaped, cut))
 
 
 def _escaped(character: str) -> str:
-    """Control characters and the halves of surrogate pairs are written as in Python's source."""
+    """A control character or half of a surrogate pair, as it is written in Python."""
     if character.isprintable():
         return character
     return character.encode("unicode_escape").decode("ascii")

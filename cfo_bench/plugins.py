@@ -62,7 +62,7 @@ from cfo_bench.metrics import (
 )
 
 # A task source.
-from cfo_bench.tasks.sources.plugins import TaskSource as TaskSource
+from cfo_bench.tasks.sources.plugin_tasks import TaskSource as TaskSource
 
 # An engine.
 from cfo_bench.engines import Engine as Engine
@@ -72,10 +72,12 @@ from cfo_bench.engines.loop import (
     signals_into as signals_into,
 )
 from cfo_bench.errors import Interrupted as Interrupted
-from cfo_bench.records import RunSpec as RunSpec
+from cfo_bench.records import (
+    Outcome as Outcome,
+    RunSpec as RunSpec,
+)
 from cfo_bench.run.job import Job as Job
 from cfo_bench.run.supervisor import (
-    Outcome as Outcome,
     Stop as Stop,
     Verdict as Verdict,
     already_done as already_done,

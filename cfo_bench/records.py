@@ -38,7 +38,10 @@ Status = TrialStatus  # the public name
 
 
 class RunStatus(StrEnum):
-    """How far a run is."""
+    """How far a run is.
+
+    The last two are of a run that a command was asked for and did not do itself.
+    """
 
     DONE = "done"
     FAILED = "failed"
@@ -47,6 +50,11 @@ class RunStatus(StrEnum):
     RUNNING = "running"
     WAITING = "waiting"  # it was asked for, and has not started
     MISSING = "missing"  # it was not asked for, but another method of its task has that fold
+    ALREADY_DONE = "already done"  # an earlier command finished it
+    BUSY = "busy"  # another command works on it
+
+
+Outcome = RunStatus  # the public name
 
 
 class EndReason(StrEnum):

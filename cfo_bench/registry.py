@@ -2,7 +2,7 @@
 
 An installed package adds a row by an entry point. `path/to/file.py:Class` names a class without a row.
 A family is a row for many names: `optuna:GPSampler` is the class that the function behind the family
-`optuna` makes when it is given `GPSampler`. `exec:COMMAND` is a family too: see program_names.
+`optuna` makes when it is given `GPSampler`. `exec:COMMAND` is a family too: a method that is a program.
 The options of a class are its constructor's keyword-only parameters; a constructor that takes `**options`
 and passes them on also has those of the class it extends.
 """
@@ -31,190 +31,9 @@ from cfo_bench.errors import (
     did_you_mean,
 )
 
-# --- annotations -----------------------------------------------------------------------------------
-# The parameters of a class's constructor: which there are, and whether a value fits its annotation.
-#
-# The values come from a command line or a file.
-
-
-_PARAMETER = re.compile(r"(?P<name>[a-z_][a-z0-9_]*) {2,}(?P<text>\S.*)")
-
-_WORDS: dict[Any, str] = {
-    bool: "true or false",
-    float: "a number",
-    int: "a whole number",
-    str: "text",
-    NoneType: "null",
-    list: "a list",
-    Any: "anything",
-}
-
-
-def parameter_types(cls: type[Any]) -> dict[str, Any]:
-    """The annotations of a constructor; none if one of them names a type that only type checkers import."""
-    types: dict[str, Any] = {}
-    try:
-        for constructor in constructors(cls):
-            types |= get_type_hints(constructor)
-    except NameError:
-        return {}
-    return types
-
-
-def constructors(cls: type[Any]) -> list[Callable[..., None]]:
-    """What a class takes options by: its constructor, after that of the class it extends if it passes
-    `**options` on to that one.
-    """
-    found: list[Callable[..., None]] = []
-    for base in cls.__mro__:
-        if "__init__" in vars(base):
-            found.insert(0, vars(base)["__init__"])
-            parameters = inspect.signature(found[0]).parameters.values()
-            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-                break
-    return found
-
-
-def documented_parameters(cls: type[Any]) -> dict[str, str]:
-    """What the docstrings of a class, and of those that it extends, say about each parameter."""
-    found: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        found |= split_docstring(vars(base).get("__doc__"))[1]
-    return found
-
-
-def split_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """The prose of a docstring, and what it says about each parameter.
-
-    Parameters stand in a numpydoc section, or each on a line of its own: the name, two spaces or more, and
-    the description. Lines that are indented further continue it. What a function returns is called
-    `returns`.
-    """
-    prose: list[str] = []
-    parameters: dict[str, str] = {}
-    section, name = "", ""
-    lines = inspect.cleandoc(docstring or "").splitlines()
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
-        if below and set(below) == {"-"}:
-            section, name = line, "returns" if line == "Returns" else ""
-        elif line and set(line) == {"-"}:
-            continue
-        elif section in ("Parameters", "Attributes", "Returns") and line and not line.startswith(" "):
-            name = "returns" if section == "Returns" else line.partition(" :")[0].lstrip("*")
-            parameters[name] = ""
-        elif not section and (start := _PARAMETER.match(line)):
-            name = start["name"]
-            parameters[name] = start["text"]
-        elif name and (line.startswith("  ") or (section and not line)):
-            parameters[name] = f"{parameters.get(name, '')} {line.strip()}".strip()
-        else:
-            name = ""
-            prose.append(line)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).strip(), parameters
-
-
-def fits(value: object, hint: Any) -> bool:
-    """Whether a value fits a type. A whole number is a number, and true is neither.
-
-    A type that can't be checked, such as a Protocol, fits anything.
-    """
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return any(fits(value, one) for one in get_args(hint))
-    if origin is Literal:
-        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
-    if hint is float or hint is int:
-        return isinstance(value, int | hint) and not isinstance(value, bool)
-    kind = origin or hint
-    try:
-        return not isinstance(kind, type) or isinstance(value, kind)
-    except TypeError:  # Any, a Protocol: these can't be checked
-        return True
-
-
-def in_words(hint: Any) -> str:
-    """A type for people: `float | None` is "a number or null"."""
-    if get_origin(hint) in (Union, UnionType):
-        return " or ".join(in_words(one) for one in get_args(hint))
-    if get_origin(hint) is Literal:
-        return " or ".join(str(choice) for choice in get_args(hint))
-    return _WORDS.get(get_origin(hint) or hint, getattr(hint, "__name__", str(hint)))
-
-
-# --- program names ---------------------------------------------------------------------------------
-# Methods that are programs of their own, `exec:venv/bin/python mine.py`: their names, and nothing that runs.
-#
-# The command is split into words as a shell would, by quotes and spaces, and no shell takes part.
-
-
-PREFIX = "exec:"
-
-# How the file ends that a program such as python, Rscript or julia is given to run.
-_SCRIPTS = frozenset({".jar", ".jl", ".js", ".lua", ".mjs", ".php", ".pl", ".py", ".r", ".rb", ".sh", ".ts"})
-
-
-def is_program(name: str) -> bool:
-    return name.startswith(PREFIX)
-
-
-def words_of(name: str) -> list[str]:
-    """The words of the command; a UserError where there is none, or a quote is not closed."""
-    command = name.removeprefix(PREFIX)
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UserError(f"method {name!r} can't be split into words ({error}): mend its quotes") from None
-    if not words:
-        raise UserError(f"method {name!r} names no program: write one, as in exec:'venv/bin/python mine.py'")
-    return words
-
-
-def existing_program(name: str) -> list[str]:
-    """The words of the command; a UserError if there is no such program. It is not started."""
-    words = words_of(name)
-    if shutil.which(words[0]) is None:
-        raise UserError(
-            f"method {name!r}: no program {words[0]!r}: give the path of one that can be executed, "
-            "or a name that is on the PATH"
-        )
-    return words
-
-
-def program_label(name: str) -> str:
-    """What the program is called in tables and folders: `mine` for `exec:venv/bin/python mine.py --fast`.
-
-    It is the name of the script, or of the module after `-m`, or of the program itself.
-    """
-    try:
-        words = words_of(name)
-    except UserError:  # in somebody's trace: a reader has to call it something
-        return name
-    paths = [Path(word) for word in words]
-    script = next((path.stem for path in paths if path.suffix.lower() in _SCRIPTS), "")
-    module = words[words.index("-m") + 1 :][:1] if "-m" in words else []
-    return script or (module[0].rpartition(".")[2] if module else "") or paths[0].name or name
-
-
-def beside(folder: Path, name: str) -> str:
-    """The name with the paths that are relative to `folder` made relative to where we are.
-
-    A path is a word that names something in the folder. The first word has to have a slash for that: else it
-    is looked for on the PATH.
-    """
-    words = words_of(name)
-    moved = [
-        str(folder / word) if (folder / word).exists() and (at > 0 or "/" in word) else word
-        for at, word in enumerate(words)
-    ]
-    return name if folder == Path() or moved == words else PREFIX + shlex.join(moved)
-
-
-# --- registry --------------------------------------------------------------------------------------
-
-
-# The families whose names are of local folders, which are imported only for a run.
+# The families whose names are local folders, which are imported only for a run.
 LOCAL_FAMILIES = frozenset({"optunahub"})
-# The group of what installed packages add, where a registry has groups.
+# The group of rows that installed packages add, if a registry has groups.
 PLUG_INS = "plug-ins"
 
 
@@ -229,8 +48,8 @@ class Row:
     learner: str | None = None  # of a reference method: the learner that it is run with
     group: str = ""  # under which it is listed
     source: str = ""  # a link, or the paper that it is from
-    takes: str = "NAME"  # of a family: what stands after the colon, in words
-    takes_all: bool = False  # of a family: what follows its colon may be anything, such as a command line
+    takes: str = "NAME"  # of a family: what follows the colon, in words
+    takes_all: bool = False  # of a family: anything may follow its colon, such as a command line
 
     @property
     def missing(self) -> str | None:
@@ -245,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class DescribedOption:
-    """An option with its default, what it takes in words, and what it does ("" if its class does not say)."""
+    """An option with its default, the values that it takes in words, and its description ("" without one)."""
 
     name: str
     default: Any
@@ -261,7 +80,7 @@ class Registry:
     group: str
     builtin: Mapping[str, Row]
     families: Mapping[str, Row] = field(default_factory=dict)  # the target of each is "module:function"
-    # What to say to other names that people type: which of ours is meant, or that there is none.
+    # The answers to other names that people type: which name is meant, or that there is none.
     other_names: Mapping[str, str] = field(default_factory=dict)
     _plugins: dict[str, Row] | None = field(default=None, init=False)
 
@@ -280,17 +99,17 @@ class Registry:
         return {**self._plugins, **self.builtin}
 
     def split_options(self, word: str) -> tuple[str, str]:
-        """`cfo:delta_init=1,scale=ln` as the name and the text of its options; "" where there are none.
+        """`cfo:delta_init=1,scale=ln` as the name and the text of its options; "" without options.
 
         The options begin after the first colon that `key=` follows; in a name with a path, after the path.
-        A name of a family that takes all has none: they can't be told from the name.
+        A name of a family that takes all has none, since they would be part of the name.
         """
         family = self._family(word)
         if word in self.rows() or (family is not None and family.takes_all):
             return word, ""
         start = word.rindex(".py:") + 4 if is_python_file(word) else 0
-        found = re.compile(r":(?=[A-Za-z_]\w*=)").search(word, start)
-        return (word, "") if found is None else (word[: found.start()], word[found.end() :])
+        colon = re.compile(r":(?=[A-Za-z_]\w*=)").search(word, start)
+        return (word, "") if colon is None else (word[: colon.start()], word[colon.end() :])
 
     def listed(self) -> dict[str, Row]:
         """All rows by name, with each family under a name such as `optuna:NAME`."""
@@ -303,13 +122,13 @@ class Registry:
             return Row(name, "from a local file")
         rows = self.rows()
         if name not in rows:
-            if (known := self.other_names.get(name.casefold().replace("_", "-"))) is not None:
+            if (known := self.other_names.get(folded(name))) is not None:
                 raise UserError(f"unknown {self.kind} {name!r}: {known} (cfo-bench {self.kind}s lists all)")
             raise UnknownNameError(self.kind, name, self.listed())
         return rows[name]
 
     def check_users_code(self, name: str) -> None:
-        """A UserError if there is no such local file or program. Nothing of it is run."""
+        """A UserError if there is no such local file or program. It is not run."""
         self.row(name)
         if is_program(name):
             existing_program(name)
@@ -330,16 +149,16 @@ class Registry:
             )
         except UserError:
             raise
-        except Exception as error:  # whatever somebody else's module does when it is imported
+        except Exception as error:  # the module of a plug-in may raise anything
             raise UserError(
                 f"{self.kind} {name!r} can't be imported: mend {module_name} ({describe(error)})"
             ) from error
-        found = getattr(module, attribute, None)
-        if self._family(name) is not None and callable(found):
-            found = found(name.partition(":")[2])
-        if not isinstance(found, type):
+        cls = getattr(module, attribute, None)
+        if self._family(name) is not None and callable(cls):
+            cls = cls(name.partition(":")[2])
+        if not isinstance(cls, type):
             raise UserError(f"{module_name} has no class {attribute!r}: name one that it has")
-        return found
+        return cls
 
     def _family(self, name: str) -> Row | None:
         """The family of a name. `optuna:x/mine.py:Mine` is a class in a local file, and of no family."""
@@ -371,14 +190,7 @@ class Registry:
         ]
 
 
-def default_options(cls: type[Any]) -> dict[str, Any]:
-    """Every option of a class with its default."""
-    return {
-        parameter.name: parameter.default
-        for constructor in constructors(cls)
-        for parameter in inspect.signature(constructor).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
-    }
+# --- names ------------------------------------------------------------------------------------------
 
 
 def label(name: str) -> str:
@@ -388,8 +200,13 @@ def label(name: str) -> str:
     return program_label(name) if is_program(name) else name
 
 
+def folded(name: str) -> str:
+    """The name without the differences that people overlook: capitals, and `-` or `_`."""
+    return name.casefold().replace("_", "-")
+
+
 def family_of(name: str) -> str:
-    """What stands before the first colon: `optuna` of `optuna:GPSampler`; "" without a colon."""
+    """The part before the first colon: `optuna` of `optuna:GPSampler`; "" without a colon."""
     before, colon, _ = name.partition(":")
     return before if colon else ""
 
@@ -406,17 +223,17 @@ def is_python_file(name: str) -> bool:
 
 
 def is_users_code(name: str) -> bool:
-    """Whether loading it runs code that the name itself points at: a class in a local file, or a program.
+    """Whether loading it runs code that the name itself points to: a class in a local file, or a program.
 
-    What only looks at runs must not load it.
+    Commands that only read results must not load it.
     """
     return is_in_file(name) or is_program(name)
 
 
 def placed(name: str, folder: Path) -> str:
-    """A name whose relative paths, if it has any, are meant from `folder` on."""
+    """The name with the paths that are relative to `folder` made relative to the current folder."""
     if is_program(name):
-        return beside(folder, name)
+        return _program_in(folder, name)
     if family_of(name) in LOCAL_FAMILIES:
         family, _, place = name.partition(":")
         return f"{family}:{folder / place}"
@@ -424,7 +241,7 @@ def placed(name: str, folder: Path) -> str:
 
 
 def existing_file(name: str) -> Path:
-    """The local file or folder that such a name is of; a UserError if it is not there. It is not imported."""
+    """The local file or folder of such a name; a UserError if it is missing. It is not imported."""
     path = name.rpartition(":")[0]
     if not is_python_file(name):
         return existing_folder(path.partition(":")[2], family_of(name))
@@ -435,7 +252,7 @@ def existing_file(name: str) -> Path:
 
 
 def existing_folder(path: str, family: str) -> Path:
-    """The folder of `optunahub:FOLDER:Class`; a UserError if it is not there."""
+    """The folder of `optunahub:FOLDER:Class`; a UserError if it is missing."""
     folder = Path(path).resolve()
     if not path or not folder.is_dir():
         raise UserError(f"no folder {path!r}: give {family}:FOLDER:CLASS, a package's folder and a class")
@@ -450,3 +267,181 @@ def _module_of_file(file: Path) -> Any:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+# --- programs: exec:venv/bin/python mine.py ---------------------------------------------------------
+
+
+PREFIX = "exec:"
+
+# The endings of the files that a program such as python, Rscript or julia runs.
+_SCRIPTS = frozenset({".jar", ".jl", ".js", ".lua", ".mjs", ".php", ".pl", ".py", ".r", ".rb", ".sh", ".ts"})
+
+
+def is_program(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of the command, split by quotes and spaces as a shell does, but without one.
+
+    A UserError if there is none, or a quote is not closed.
+    """
+    command = name.removeprefix(PREFIX)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UserError(f"method {name!r} can't be split into words ({error}): mend its quotes") from None
+    if not words:
+        raise UserError(f"method {name!r} names no program: write one, as in exec:'venv/bin/python mine.py'")
+    return words
+
+
+def existing_program(name: str) -> list[str]:
+    """The words of the command; a UserError if there is no such program. It is not started."""
+    words = words_of(name)
+    if shutil.which(words[0]) is None:
+        raise UserError(
+            f"method {name!r}: no program {words[0]!r}: give the path of one that can be executed, "
+            "or a name that is on the PATH"
+        )
+    return words
+
+
+def program_label(name: str) -> str:
+    """What the program is called in tables and folders: `mine` for `exec:venv/bin/python mine.py --fast`.
+
+    It is the name of the script, or of the module after `-m`, or of the program itself.
+    """
+    try:
+        words = words_of(name)
+    except UserError:  # a trace may have any name
+        return name
+    paths = [Path(word) for word in words]
+    script = next((path.stem for path in paths if path.suffix.lower() in _SCRIPTS), "")
+    module = words[words.index("-m") + 1 :][:1] if "-m" in words else []
+    return script or (module[0].rpartition(".")[2] if module else "") or paths[0].name or name
+
+
+def _program_in(folder: Path, name: str) -> str:
+    """The name with the paths that are relative to `folder` made relative to the current folder.
+
+    A path is a word that names something in the folder. The first word must contain a slash for that: else
+    it is a program on the PATH.
+    """
+    words = words_of(name)
+    moved = [
+        str(folder / word) if (folder / word).exists() and (at > 0 or "/" in word) else word
+        for at, word in enumerate(words)
+    ]
+    return name if folder == Path() or moved == words else PREFIX + shlex.join(moved)
+
+
+# --- the options of a class -------------------------------------------------------------------------
+
+
+_PARAMETER = re.compile(r"(?P<name>[a-z_][a-z0-9_]*) {2,}(?P<text>\S.*)")
+
+_WORDS: dict[Any, str] = {
+    bool: "true or false",
+    float: "a number",
+    int: "a whole number",
+    str: "text",
+    NoneType: "null",
+    list: "a list",
+    Any: "anything",
+}
+
+
+def default_options(cls: type[Any]) -> dict[str, Any]:
+    """Every option of a class with its default."""
+    return {
+        parameter.name: parameter.default
+        for constructor in constructors(cls)
+        for parameter in inspect.signature(constructor).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
+    }
+
+
+def parameter_types(cls: type[Any]) -> dict[str, Any]:
+    """The annotations of a constructor; none if one of them names a type that only type checkers import."""
+    types: dict[str, Any] = {}
+    try:
+        for constructor in constructors(cls):
+            types |= get_type_hints(constructor)
+    except NameError:
+        return {}
+    return types
+
+
+def constructors(cls: type[Any]) -> list[Callable[..., None]]:
+    """The constructors that take the options of a class: its own, after that of the class it extends if it
+    passes `**options` on to that one.
+    """
+    functions: list[Callable[..., None]] = []
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            functions.insert(0, vars(base)["__init__"])
+            parameters = inspect.signature(functions[0]).parameters.values()
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+                break
+    return functions
+
+
+def documented_parameters(cls: type[Any]) -> dict[str, str]:
+    """The descriptions of the parameters in the docstrings of a class and of those that it extends."""
+    descriptions: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        descriptions |= _described_in(vars(base).get("__doc__"))
+    return descriptions
+
+
+def _described_in(docstring: str | None) -> dict[str, str]:
+    """The parameters that a docstring describes: in a numpydoc section, or each on a line of its own with the
+    name, two spaces or more, and the description. Lines that are indented further continue it.
+    """
+    descriptions: dict[str, str] = {}
+    section, name = "", ""
+    lines = inspect.cleandoc(docstring or "").splitlines()
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):  # of an empty docstring, no line
+        if below and set(below) == {"-"}:
+            section, name = line, ""
+        elif section == "Parameters" and line and not line.startswith((" ", "-")):
+            name = line.partition(" :")[0].lstrip("*")
+            descriptions[name] = ""
+        elif not section and (start := _PARAMETER.match(line)):
+            name = start["name"]
+            descriptions[name] = start["text"]
+        elif name and (line.startswith("  ") or (section and not line)):
+            descriptions[name] = f"{descriptions[name]} {line.strip()}".strip()
+        else:
+            name = ""
+    return descriptions
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Whether a value fits a type. A whole number is a number, and true is neither.
+
+    A type that can't be checked, such as a Protocol, fits anything.
+    """
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, part) for part in get_args(hint))
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
+    if hint is float or hint is int:
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    kind = origin or hint
+    try:
+        return not isinstance(kind, type) or isinstance(value, kind)
+    except TypeError:  # Any, a Protocol: these can't be checked
+        return True
+
+
+def in_words(hint: Any) -> str:
+    """A type in words: `float | None` is "a number or null"."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(in_words(part) for part in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " or ".join(str(choice) for choice in get_args(hint))
+    return _WORDS.get(get_origin(hint) or hint, getattr(hint, "__name__", str(hint)))

@@ -29,11 +29,10 @@ Seconds = Annotated[float, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1)]
 
 
-# --- marked ----------------------------------------------------------------------------------------
-# Values that know where they were written, for error messages.
+# --- values with their place -----------------------------------------------------------------------
 
 
-SHOWN_CHARACTERS = 60
+MAX_SHOWN = 60  # characters of a value in an error message
 
 YamlValue = str | int | float | bool | None | Sequence["Marked"] | Mapping[str, "Marked"] | object
 
@@ -64,14 +63,14 @@ class Marked:
     def plain(self) -> Any:
         """The value alone, without lines."""
         if isinstance(self.value, Mapping):
-            return {key: one.plain() for key, one in self.value.items()}
+            return {key: item.plain() for key, item in self.value.items()}
         items = self.items()
-        return self.value if items is None else [one.plain() for one in items]
+        return self.value if items is None else [item.plain() for item in items]
 
     def shown(self) -> str:
-        """For an error message: on one line, and not too much of it."""
+        """The value for an error message, on one line and cut off after MAX_SHOWN characters."""
         text = repr(self.plain()).replace("\n", " ")
-        return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+        return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
     def wrong(self, what: str, rule: str) -> UserError:
         place = f"{self.place}: " if self.place else ""
@@ -81,17 +80,16 @@ class Marked:
 def mark(value: object) -> Marked:
     """A value from Python, to be read like one from a file."""
     if isinstance(value, Mapping):
-        value = {key: mark(one) for key, one in value.items()}
+        value = {key: mark(item) for key, item in value.items()}
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        value = [mark(one) for one in value]
+        value = [mark(item) for item in value]
     return Marked(value, "", 0, 0)
 
 
-# --- quantities ------------------------------------------------------------------------------------
-# Numbers, seconds and memory as people write them: `1h30m`, `4GB`. And a duration as people read it.
+# --- numbers, seconds and memory as people write them: `1h30m`, `4GB` ------------------------------
 
 
-MOST = 1e100  # no number is larger
+LARGEST_NUMBER = 1e100
 
 # YAML takes a number with an exponent, such as 1e-3, for text: so text is read as a number, too.
 NUMBER = r"([0-9]{1,17}([.][0-9]{0,20})?|[.][0-9]{1,20})([eE][+-]?[0-9]{1,2})?"
@@ -138,7 +136,7 @@ def plain_number(value: object) -> float | None:
         number = float(value)
     except OverflowError:  # a whole number of hundreds of digits
         return None
-    return number if abs(number) < MOST else None
+    return number if abs(number) < LARGEST_NUMBER else None
 
 
 def whole_number(value: object) -> int | None:
@@ -161,10 +159,12 @@ def duration(seconds: float) -> str:
     )
 
 
-# --- kinds -----------------------------------------------------------------------------------------
+# --- kinds of values -------------------------------------------------------------------------------
 
 
 Schema = dict[str, Any]
+
+MAX_SEED = 2**32 - 1  # the largest that numpy and scikit-learn take
 
 # At least one character that is not white space, and no control characters.
 TEXT = r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$"
@@ -185,11 +185,11 @@ class Kind(ABC):
         """What may be written in a suite file."""
 
     def stored_schema(self) -> Schema:
-        """What stands in a trace once the value was read."""
+        """What a trace holds after the value was read."""
         return self.schema()
 
     def plain(self, value: Any) -> Any:
-        """A value as it would be written; None where that takes more than a word."""
+        """A value as it would be written; None if that takes more than a word."""
         return value if isinstance(value, str | int | float) else None
 
     def parts(self) -> Sequence[Kind]:
@@ -209,19 +209,19 @@ class Kind(ABC):
 
 
 class Parsed(Kind):
-    """A kind whose values are read one by one, by a `rule` that fits into half a sentence."""
+    """A kind whose values are read one by one; its `rule` ends the error message."""
 
     rule: str
 
     @abstractmethod
     def parse(self, value: object) -> Any:
-        """The value, or None where it breaks the rule."""
+        """The value, or None if it breaks the rule."""
 
     def read(self, key: str, marked: Marked) -> Any:
-        found = self.parse(marked.value)
-        if found is None:
+        value = self.parse(marked.value)
+        if value is None:
             raise marked.wrong(key, self.rule)
-        return found
+        return value
 
 
 class Count(Parsed):
@@ -270,7 +270,7 @@ class Duration(Parsed):
         return seconds(value)
 
     def schema(self) -> Schema:
-        number = {**self.stored_schema(), "exclusiveMaximum": MOST}
+        number = {**self.stored_schema(), "exclusiveMaximum": LARGEST_NUMBER}
         return {"oneOf": [number, {"type": "string", "pattern": DURATION}]}
 
     def stored_schema(self) -> Schema:
@@ -316,7 +316,7 @@ class Share(Parsed):
 
 
 class OneOf(Kind):
-    """One of a few words."""
+    """One of several words."""
 
     def __init__(self, known: Sequence[str], metavar: str | None = None) -> None:
         self.known, self.metavar = known, metavar
@@ -345,7 +345,7 @@ class Flag(Parsed):
         return {"type": "boolean"}
 
     def plain(self, value: Any) -> None:
-        return None  # that it is off needs no word
+        return None
 
 
 class Text(Parsed):
@@ -390,24 +390,24 @@ class FilePath(Parsed):
 class Several(Kind):
     """A list of at least one, or a single one without the brackets. Read as a tuple."""
 
-    def __init__(self, one: Kind) -> None:
-        self.one, self.metavar = one, one.metavar
+    def __init__(self, item: Kind) -> None:
+        self.item, self.metavar = item, item.metavar
 
     def read(self, key: str, marked: Marked) -> tuple[Any, ...]:
         items = marked.items()
         if items is None:
-            return (self.one.read(key, marked),)
+            return (self.item.read(key, marked),)
         if not items:
             with at_place(marked.place):
                 raise UserError(f"{key} is an empty list: write at least one, or leave the key out")
-        return tuple(self.one.read(key, item) for item in items)
+        return tuple(self.item.read(key, item) for item in items)
 
     def schema(self) -> Schema:
-        item = self.one.reference()
-        return {"oneOf": [item, {"type": "array", "minItems": 1, "items": item}]}
+        schema = self.item.reference()
+        return {"oneOf": [schema, {"type": "array", "minItems": 1, "items": schema}]}
 
     def plain(self, value: Any) -> Any:
-        return self.one.plain(value[0]) if len(value) == 1 else None
+        return self.item.plain(value[0]) if len(value) == 1 else None
 
     def parts(self) -> Sequence[Kind]:
-        return (self.one,)
+        return (self.item,)

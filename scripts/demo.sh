@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # First a real benchmark on bundled data, one task for each kind of problem: well-known methods, three folds.
-# The budget of a run is what is left of the time when all of them have had their share.
-# Then what an hour looks like, on eight tasks: losses and seconds that were recorded, on a virtual clock.
+# The time is divided among the runs. Then a virtual hour on eight tasks, with recorded losses and seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,8 +10,8 @@ results=results/demo
 tasks=(breast_cancer wine diabetes)
 folds=3
 
-# The paper's methods, what people pick today, and the references that scores are scaled by. With all methods
-# a run would have too little time to search.
+# The paper's methods, widely used ones, and the references that scale the scores. With all methods, a run
+# would have too little time to search.
 wanted="cfo cfo-tuned cfo-0 rs gpei gpeips smac bohb tpe flaml-cfo blendsearch constant tuned-rf"
 methods=$("$cfo_bench" methods --json | .venv/bin/python -c '
 import json, sys
@@ -36,12 +35,12 @@ if [[ " ${methods[*]} " == *" tuned-rf "* ]]; then
 fi
 "$cfo_bench" run "${arguments[@]}" --budget "$budget" --folds "0-$((folds - 1))" --jobs "$jobs" --results "$results"
 
-# Without the package of the tables there is no second half.
+# The second part needs the package of the tables.
 tables=results/demo-tables
 rm -rf "$tables"
 if "$cfo_bench" learners --json | .venv/bin/python -c '
 import json, sys
-sys.exit(not any(one["name"] == "hpobench-mlp" and one["available"] for one in json.load(sys.stdin)))'; then
+sys.exit(not any(row["name"] == "hpobench-mlp" and row["available"] for row in json.load(sys.stdin)))'; then
     quick=()
     for method in cfo cfo-tuned rs flaml-cfo; do
         if [[ " ${methods[*]} " == *" $method "* ]]; then quick+=(--method "$method"); fi

@@ -11,6 +11,7 @@ import graphlib
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -48,6 +49,9 @@ MAY_IMPORT = {
 }
 # What people type and see may import every room below it.
 COMMAND_LINE = ("terminal", "cli")
+
+# Names that modules of two rooms share; no more are added.
+SHARED_NAMES = {"library", "loop", "options", "references", "summary", "tables"}
 
 # What the words may load besides the standard library.
 LIGHT = {"msgspec", "numpy", "yaml"}
@@ -187,6 +191,17 @@ def test_few_modules_are_at_the_top() -> None:
     found = sorted(path.name for path in (ROOT / PACKAGE).glob("*.py"))
 
     assert len(found) <= MOST_WORDS, f"{found}: a new module goes into a room"
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """A command is called like the thing that it runs: the modules of the command line are left out."""
+    counts = Counter(
+        path.stem
+        for path in (ROOT / PACKAGE).rglob("*.py")
+        if not path.stem.startswith("__") and path.parent.name != "cli"
+    )
+
+    assert {name for name, count in counts.items() if count > 1} <= SHARED_NAMES
 
 
 def test_words_doors_and_rooms_are_told_apart() -> None:

@@ -105,28 +105,31 @@ def answer(**changed: object) -> Comparison:
 def test_the_sentence_has_method_learner_score_interval_references_lead_and_command() -> None:
     assert answer().sentence == (
         "Best: xgboost tuned by cfo, test AUC 0.9100 (mean of 8 folds, 95 % interval 0.9000 to 0.9200). "
-        "A constant predictor has 0.5000. A random forest has 0.8800: the best is shown to be better "
-        "(p = 0.01). Its lead over lightgbm tuned by tpe (0.9000) is shown (p = 0.02). The command for its "
-        "model: cfo-bench best here"
+        "A constant predictor has 0.5000. A random forest has 0.8800: the best is significantly better "
+        "(p = 0.01). Its lead over lightgbm tuned by tpe (0.9000) is significant (p = 0.02). The command for "
+        "its model: cfo-bench best here"
     )
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"p_second": 0.3}, "is not shown (p = 0.3): either will do."),
+        ({"p_second": 0.3}, "is not significant (p = 0.3): choose either."),
         (
             {"can_show": False, "folds": 3, "forest_folds": 3},
-            "is not shown: 3 folds can't show one, so give more time with --for.",
+            "is not significant: 3 folds are too few for a test, so give more time with --for.",
         ),
         (
             {"forest_folds": 5, "best_beside_forest": 0.87},
-            "A random forest has 0.8800 on the 5 folds that it was done on, and there the best has 0.8700: "
-            "the forest is shown to be better (p = 0.01)",
+            "A random forest has 0.8800 on the 5 folds that it was done on, where the best has 0.8700: "
+            "the forest is significantly better (p = 0.01)",
         ),
-        ({"forest": 0.95}, "has 0.9500: the forest is shown to be better (p = 0.01), so try --learner"),
-        ({"p_forest": 0.4}, "has 0.8800, which is worse; a difference is not shown (p = 0.4)."),
-        ({"p_forest": 0.4, "forest": 0.95}, "has 0.9500, which is no worse; a difference is not shown"),
+        ({"forest": 0.95}, "has 0.9500: the forest is significantly better (p = 0.01), so try --learner"),
+        ({"p_forest": 0.4}, "has 0.8800, which is worse; the difference is not significant (p = 0.4)."),
+        (
+            {"p_forest": 0.4, "forest": 0.95},
+            "has 0.9500, which is no worse; the difference is not significant",
+        ),
         ({"forest": None, "p_forest": None}, "The random forest was not done in time."),
         ({"constant": None}, "The constant predictor was not done in time."),
         ({"by_test": False}, "validation AUC 0.9100"),

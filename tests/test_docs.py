@@ -22,6 +22,7 @@ from cfo_bench.cli.main import cli
 from scripts.docs import cfo_figure, trace_keys
 from tests.helpers import pages
 from tests.helpers.program import ROOT, clean_environment
+from tests.test_architecture import COMMAND_LINE, MAY_IMPORT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/reference").glob("*.md")])
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
@@ -133,6 +134,15 @@ def test_the_examples_of_a_page_run(name: str) -> None:
         assert outcome.attempted >= 4 and outcome.failed == 0
 
 
+def test_the_rooms_of_the_contributors_page_are_those_of_the_architecture() -> None:
+    rows = re.findall(r"^\| `(\w+)/` \|.*\| (.*?) ?\|$", TEXTS["CONTRIBUTING.md"], re.MULTILINE)
+    rooms = {room: set(re.findall(r"`(\w+)/`", imported)) for room, imported in rows}
+
+    for name in COMMAND_LINE:
+        rooms.pop(name)
+    assert rooms == {room: set(imported.split()) for room, imported in MAY_IMPORT.items()}
+
+
 # --- the reference, which is made from the code -----------------------------------------------
 
 
@@ -173,6 +183,13 @@ def test_the_page_of_the_python_api_has_every_name_for_plug_ins() -> None:
     assert described | described_above == set(plugins.__all__)
     assert described_above <= entries_above
     assert not described & described_above
+
+
+@pytest.mark.parametrize("name", [name for name in API_NAMES if inspect.isclass(documented(name))])
+def test_every_public_class_has_a_docstring(name: str) -> None:
+    written = vars(documented(name)).get("__doc__") or ""
+
+    assert written and not written.startswith(f"{name.rpartition('.')[2]}("), "none, or made by dataclass"
 
 
 @pytest.mark.xfail(reason="docstrings become numpydoc room by room", strict=False)

@@ -18,7 +18,7 @@ from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Status
 from cfo_bench.results import trace
-from cfo_bench.tasks.sources import plugins as task_sources
+from cfo_bench.tasks.sources import plugin_tasks as task_sources
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")

@@ -47,7 +47,7 @@ def test_no_two_modules_of_a_room_have_one_name() -> None:
         if path.name != "__init__.py"
     ]
 
-    assert {"report: speedup", "tasks: files"} <= {name for name, _ in named}
+    assert {"report: build", "tasks: files"} <= {name for name, _ in named}
     assert not used_twice(named), "\n".join(used_twice(named))
 
 

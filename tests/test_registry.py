@@ -1,16 +1,34 @@
-"""Names to classes: built in, from an installed package, from a file."""
+"""Names of methods and learners: their rows, programs and options."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Optional, Protocol
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Trial
-from cfo_bench.registry import Registry, Row, existing_file, is_in_file, label, placed
+from cfo_bench.registry import (
+    Registry,
+    Row,
+    existing_file,
+    existing_program,
+    fits,
+    in_words,
+    is_in_file,
+    is_program,
+    is_users_code,
+    label,
+    parameter_types,
+    placed,
+    program_label,
+    words_of,
+)
 
 SOURCE = """
 class Mine:
@@ -251,6 +269,120 @@ def test_a_value_of_the_wrong_type_is_refused(
 
 @pytest.mark.parametrize("name", [name for name, row in METHODS.rows().items() if row.missing is None])
 def test_every_default_of_a_registered_method_is_of_its_own_type(name: str) -> None:
-    defaults = {one.name: one.default for one in METHODS.described_options(name)}
+    defaults = {option.name: option.default for option in METHODS.described_options(name)}
 
     assert METHODS.options(name, defaults) == defaults
+
+
+# --- programs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("exec:venv/bin/python my_method.py", "my_method"),
+        ("exec:python3.11 'my dir/my method.py' --fast", "my method"),
+        ("exec:python -u -m hebo.client", "client"),
+        ("exec:target/release/my-rust --config a.yaml", "my-rust"),
+        ("exec:./own.py", "own"),
+        ("exec:Rscript bo.R", "bo"),
+        ("exec:env A=1 julia --project=. run.jl", "run"),
+        ("exec:python tool.py --class a.py:B", "tool"),
+        ("exec:python 'open", "exec:python 'open"),
+        ("exec:", "exec:"),
+    ],
+)
+def test_a_program_is_called_by_its_script(name: str, short: str) -> None:
+    assert program_label(name) == label(name) == short
+    assert is_program(name) and is_users_code(name) and not is_in_file(name)
+
+
+@given(st.text(max_size=20))
+def test_any_command_of_a_trace_has_a_label(command: str) -> None:
+    assert label(f"exec:{command}")
+
+
+@pytest.mark.parametrize(("name", "words"), [("exec:  ", "no program"), ("exec:python 'x", "quotes")])
+def test_a_command_without_words_is_refused_in_one_line(name: str, words: str) -> None:
+    with pytest.raises(UserError, match=words) as refused:
+        words_of(name)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_program_that_is_not_there_is_refused() -> None:
+    assert existing_program(f"exec:{sys.executable} -V") == [sys.executable, "-V"]
+    with pytest.raises(UserError, match="no program 'pthon'"):
+        existing_program("exec:pthon mine.py")
+
+
+def test_files_beside_a_suite_are_found_from_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "a suite"
+    folder.mkdir()
+    for name in ("mine.py", "run", "python"):
+        (folder / name).touch()
+
+    moved = placed("exec:python mine.py --seed 3 /x/other.py", folder)
+    assert words_of(moved) == ["python", str(folder / "mine.py"), "--seed", "3", "/x/other.py"]
+    assert words_of(placed("exec:./run it", folder)) == [str(folder / "run"), "it"]
+    assert placed("exec:./run  it", Path()) == "exec:./run  it"
+
+
+# --- annotations ------------------------------------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+class SupportsStep(Protocol):
+    def step(self) -> float: ...
+
+
+@pytest.mark.parametrize(
+    ("hint", "good", "bad"),
+    [
+        (int, [0, -3], [0.5, "1", True, None]),
+        (float, [0, 0.5], ["1", True, None]),
+        (bool, [True, False], [0, 1, "true", None]),
+        (str, ["", "x"], [1, None, True]),
+        (float | None, [1, 0.5, None], ["x", False]),
+        (Optional[int], [1, None], [0.5]),  # noqa: UP045
+        (Literal["a", "b"], ["a", "b"], ["c", None, 1]),
+        (Literal[1, 2], [1, 2], [True, 1.0, "1"]),
+        (int | Literal["2d"], [3, "2d"], ["d", 0.5]),
+        (list[int], [[], [1], ["unchecked"]], [1, "x", (1,)]),
+        (Any, [1, "x", None], []),
+        (SupportsStep, [1, "x", None], []),
+        ("a name that was never resolved", [1, "x"], []),
+    ],
+)
+def test_a_value_fits_or_it_does_not(hint: Any, good: list[object], bad: list[object]) -> None:
+    assert all(fits(value, hint) for value in good)
+    assert not any(fits(value, hint) for value in bad)
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (int, "a whole number"),
+        (float | None, "a number or null"),
+        (Literal["log2", "ln"], "log2 or ln"),
+        (int | Literal["d"], "a whole number or d"),
+        (bool, "true or false"),
+        (dict, "dict"),
+        (Any, "anything"),
+    ],
+)
+def test_an_annotation_reads_as_words(hint: Any, words: str) -> None:
+    assert in_words(hint) == words
+
+
+def test_annotations_for_type_checkers_only_are_left_unchecked() -> None:
+    class Mine:
+        def __init__(self, *, step: Decimal) -> None: ...
+
+    class Plain:
+        def __init__(self, *, step: float) -> None: ...
+
+    assert parameter_types(Mine) == {}
+    assert parameter_types(Plain)["step"] is float

@@ -54,7 +54,9 @@ def test_the_same_run_in_two_folders_is_counted_once_and_another_one_is_named(
 def test_several_folders_need_a_place_for_their_report_and_lie_beside_each_other(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match="2 results folders: say where their report goes, as in -o report"):
+    with pytest.raises(
+        UserError, match="2 results folders: name the folder of their report, as in -o report"
+    ):
         write_report(folders)
     with pytest.raises(UserError, match=r"lies inside .*: give one of the two"):
         write_report([tmp_path, folders[0]], tmp_path / "out")

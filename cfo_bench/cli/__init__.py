@@ -1,1 +1,1 @@
-"""The command line: one command a file, a thin skin; heavy imports inside the function."""
+"""The command line: one command per file, a thin layer over the library."""

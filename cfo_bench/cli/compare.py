@@ -1,4 +1,4 @@
-"""`cfo-bench compare`: the best method and learner for a file of one's own, within a given time."""
+"""`cfo-bench compare`: find the best method and learner for the user's own file, within a given time."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import click
 
 from cfo_bench.settings import VALIDATIONS
-from cfo_bench.terminal import options
-from cfo_bench.terminal.options import own_data
+from cfo_bench.terminal.options import learner_names, method_names, own_data
+from cfo_bench.terminal.tables import show_json, show_prose, show_table
 
 
 @click.command(short_help="Which method and learner are best on your data?")
 @own_data
-@click.option("--for", "for_seconds", default="10m", show_default=True, metavar="TIME", help="Time in all.")
+@click.option("--for", "for_seconds", default="10m", show_default=True, metavar="TIME", help="Total time.")
 @click.option(
     "--learner",
     "learners",
     multiple=True,
     metavar="NAME",
     help="A learner to compare.  [default: chosen]",
-    shell_complete=options.learner_names,
+    shell_complete=learner_names,
 )
 @click.option(
     "--method",
@@ -31,14 +31,14 @@ from cfo_bench.terminal.options import own_data
     multiple=True,
     metavar="NAME",
     help="A method to compare.  [default: chosen]",
-    shell_complete=options.method_names,
+    shell_complete=method_names,
 )
 @click.option(
     "--validation",
     type=click.Choice(VALIDATIONS),
     default="holdout",
     show_default=True,
-    help="Score on rows that no method has seen, or on those that trials were selected by.",
+    help="Score on rows that no method has seen (holdout), or on those by which trials are selected.",
 )
 @click.option(
     "--seed",
@@ -57,7 +57,7 @@ from cfo_bench.terminal.options import own_data
     help="Folder of the traces.  [default: such as compare-my-600s]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress; only what went wrong, and the answer.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress, only errors and the answer.")
 def compare(
     data_file: Path | None,
     target: str | None,
@@ -65,22 +65,21 @@ def compare(
     drop_missing_target: bool | None,
     as_json: bool,
     quiet: bool,
-    **asked: Any,
+    **options: Any,
 ) -> None:
-    """Compare methods and learners on your own file, and say which is best.
+    """Compare methods and learners on your own file, and name the best.
 
     \b
-    cfo-bench compare --data my.csv --target y --for 10m
+        cfo-bench compare --data my.csv --target y --for 10m
 
-    Learners, methods, folds and the budget of each run are chosen so that all is done in the time given, the
-    loading of the data included. The last sentence says which method tuning which learner is best, its score
-    with its interval, whether its lead is shown, and the command that trains the model.
+    Learners, methods, folds and the budget of each run are chosen so that everything, including the loading
+    of the data, finishes in the given time. The last sentence names the best method and learner, the score
+    with its interval, whether the difference is significant, and the command that trains the model.
     """
-    from cfo_bench.comparison.compare import compare as compared
+    from cfo_bench.comparison.compare import compare as compare_methods
     from cfo_bench.engines import loop
     from cfo_bench.machine.processes import age_seconds
     from cfo_bench.terminal.progress import progress
-    from cfo_bench.terminal.tables import show_json, show_prose, show_table
 
     if data_file is None:
         raise click.UsageError("missing option '--data'")
@@ -90,26 +89,29 @@ def compare(
         )
     loop.exits_at_once = True
     with progress(quiet) as show:
-        found = compared(
+        comparison = compare_methods(
             data_file,
             target,
             drop=drop,
             drop_missing_target=bool(drop_missing_target),
             spent_seconds=age_seconds(),
             on_event=show,
-            **asked,
+            **options,
         )
     if as_json:
-        show_json({**asdict(found), "results": str(found.results), "sentence": found.sentence})
+        sentence, results = comparison.sentence, str(comparison.results)
+        show_json({**asdict(comparison), "results": results, "sentence": sentence})
         return
     click.echo("", err=True)
-    rows = [[one.learner, one.method, *_score(one.score)] for one in found.candidates]
-    for name, score in (("random forest", found.forest), ("constant", found.constant)):
+    rows = [
+        [candidate.learner, candidate.method, *_score(candidate.score)] for candidate in comparison.candidates
+    ]
+    for name, score in (("random forest", comparison.forest), ("constant", comparison.constant)):
         rows.append([name, "", "not done" if score is None else f"{score:.4f}", ""])
-    kind = "test" if found.by_test else "validation"
-    show_table(("learner", "method", f"{kind} {found.metric}", "95 % interval"), rows, right=(2,))
+    kind = "test" if comparison.by_test else "validation"
+    show_table(("learner", "method", f"{kind} {comparison.metric}", "95 % interval"), rows, right=(2,))
     click.echo()
-    show_prose(found.sentence)
+    show_prose(comparison.sentence)
 
 
 def _score(score: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""`cfo-bench export`: trials for other programs."""
+"""`cfo-bench export`: write trials for other programs."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from pathlib import Path
 
 import click
 
+from cfo_bench.terminal.options import chosen_runs
+from cfo_bench.terminal.tables import counted, one_line, print_text
+
 
 @click.command(short_help="Write trials as a table, or for Optuna or DeepCAVE.")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="A .csv or .parquet file: one row a trial."
+    "-o", "--out", type=click.Path(path_type=Path), help="A .csv or .parquet file, with one row per trial."
 )
 @click.option(
     "--to",
     type=(click.Choice(["optuna", "deepcave"]), str),
     metavar="PROGRAM WHERE",
-    help="optuna sqlite:///FILE, or a journal FILE.log: a study for each run. deepcave FOLDER: a folder for "
-    "each run.",
+    help="optuna sqlite:///FILE, or a journal FILE.log: one study per run. deepcave FOLDER: one folder per "
+    "run.",
 )
-@click.option("--learner", "learners", multiple=True, help="Only this learner; give several for all.")
-@click.option("--task", "tasks", multiple=True, help="Only this task; give several for all.")
-@click.option("--method", "methods", multiple=True, help="Only this method; give several for all.")
-@click.option("--force", is_flag=True, help="Replace what is there.")
+@chosen_runs
+@click.option("--force", is_flag=True, help="Replace an existing file, study or folder.")
 def export(
     results: Sequence[Path],
     out: Path | None,
@@ -36,14 +37,13 @@ def export(
     """Write the trials of the RESULTS folders for other programs.  [default: results]
 
     \b
-    cfo-bench export results -o trials.parquet
-    cfo-bench export results --to optuna sqlite:///trials.db
-    cfo-bench export results --to deepcave runs
+        cfo-bench export results -o trials.parquet
+        cfo-bench export results --to optuna sqlite:///trials.db
+        cfo-bench export results --to deepcave runs
 
-    docs/exchange.md describes the columns of the table, and what Optuna and DeepCAVE are told.
+    docs/exchange.md describes the columns of the table, and what Optuna and DeepCAVE get.
     """
     from cfo_bench.exchange import exporting
-    from cfo_bench.terminal.tables import one_line, say
 
     if (out is None) == (to is None):
         raise click.UsageError("give one of -o FILE and --to PROGRAM WHERE")
@@ -57,6 +57,5 @@ def export(
     else:
         done = exporting.export_to_deepcave(folders, to[1], **chosen, force=force)
     for line in done.unreadable:
-        say(f"cfo-bench: {one_line(line)}")
-    trials, runs = f"trial{'s' * (done.trials != 1)}", f"run{'s' * (done.runs != 1)}"
-    say(f"{done.to}: {done.trials} {trials} of {done.runs} {runs}", err=False)
+        print_text(f"cfo-bench: {one_line(line)}")
+    print_text(f"{done.to}: {counted(done.trials, 'trial')} of {counted(done.runs, 'run')}", err=False)

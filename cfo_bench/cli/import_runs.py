@@ -1,4 +1,4 @@
-"""`cfo-bench import`: runs of other programs as traces."""
+"""`cfo-bench import`: write runs of other programs as traces."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ from typing import Any
 import click
 
 from cfo_bench.terminal.options import AsInSuite
+from cfo_bench.terminal.tables import one_line, print_text
 from cfo_bench.values import Duration
 
 FORMATS = ("optuna", "smac", "flaml", "csv")
 CLOCKS = ("wall", "durations")
 
 
-@click.command("import", short_help="Take in runs of Optuna, SMAC, FLAML, or a CSV file.")
+@click.command("import", short_help="Import runs of Optuna, SMAC, FLAML, or a CSV file.")
 @click.argument("source")
-@click.option("--from", "format", type=click.Choice(FORMATS), help="What it is.  [default: as it looks]")
+@click.option("--from", "format", type=click.Choice(FORMATS), help="The format.  [default: recognised]")
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
     default=Path("results"),
     show_default=True,
-    help="The results folder to put the traces into.",
+    help="The results folder for the traces.",
 )
-@click.option("--learner", help="What was tuned.")
-@click.option("--task", help="The data set.")
-@click.option("--method", help="What tuned it.")
+@click.option("--learner", help="The learner that was tuned.")
+@click.option("--task", help="The task that it was tuned on.")
+@click.option("--method", help="The method that tuned it.")
 @click.option("--fold", type=click.IntRange(min=0), help="The fold that it was tuned on.  [default: 0]")
-@click.option("--seed", type=click.IntRange(min=0), help="Tells repetitions apart.  [default: 0]")
+@click.option("--seed", type=click.IntRange(min=0), help="Distinguishes repetitions.  [default: 0]")
 @click.option(
     "--metric", help="The metric that was tuned: auc, log_loss, accuracy, balanced_accuracy, r2 or mse."
 )
-@click.option("--problem", help="binary, multiclass or regression, where the metric does not tell.")
-@click.option("--budget", type=AsInSuite(Duration()), metavar="TIME", help="The time that the run had.")
+@click.option("--problem", help="binary, multiclass or regression, if the metric does not determine it.")
+@click.option("--budget", type=AsInSuite(Duration()), metavar="TIME", help="The time budget of the run.")
 @click.option("--constant-loss", type=float, help="The loss of a constant prediction.")
 @click.option(
     "--clock",
     type=click.Choice(CLOCKS),
-    help="wall: its times are real seconds, with those of the method; durations: they are not.",
+    help="wall: its times are real seconds and include the method's; durations: they do not.",
 )
-@click.option("--study", "studies", multiple=True, help="Only this Optuna study; give several for all.")
+@click.option("--study", "studies", multiple=True, help="Only this Optuna study; can be repeated.")
 @click.option("--loss", metavar="NAME", help="Which value of a trial is its loss.")
 @click.option("--score", metavar="NAME", help="Which value of a trial is its score: the metric itself.")
 @click.option(
@@ -49,7 +50,7 @@ CLOCKS = ("wall", "durations")
     "columns",
     multiple=True,
     metavar="NAME=COLUMN",
-    help="What a column of a CSV file is: seconds=time, say. docs/exchange.md has the names.",
+    help="The meaning of a CSV column, as in seconds=time. docs/exchange.md lists the names.",
 )
 @click.option(
     "--hyperparameter",
@@ -58,22 +59,21 @@ CLOCKS = ("wall", "durations")
     metavar="COLUMN",
     help="A column of a CSV file that is a hyperparameter.  [default: config.*, else all unknown ones]",
 )
-@click.option("--force", is_flag=True, help="Replace a run that was imported before.")
+@click.option("--force", is_flag=True, help="Replace runs that were imported before.")
 def import_runs(source: str, columns: Sequence[str], budget: float | None, **options: Any) -> None:
-    """Write the runs in SOURCE as traces, so that a report has them beside your own.
+    """Write the runs in SOURCE as traces, so that a report can compare them with your own.
 
     \b
-    cfo-bench import study.db --learner xgboost --task adult --metric auc
-    cfo-bench import smac_run/0 --learner xgboost --task adult --metric auc
-    cfo-bench import flaml.log --learner xgboost --task adult --metric auc
-    cfo-bench import trials.csv --score val_auc --column seconds=time
+        cfo-bench import study.db --learner xgboost --task adult --metric auc
+        cfo-bench import smac_run/0 --learner xgboost --task adult --metric auc
+        cfo-bench import flaml.log --learner xgboost --task adult --metric auc
+        cfo-bench import trials.csv --score val_auc --column seconds=time
 
     SOURCE is an Optuna storage (an SQLite or journal file, or a URL), the folder of a SMAC run, a log of
-    FLAML, or a CSV file with one row for each trial. An imported trace says that it is imported, and what its
-    source does not tell.
+    FLAML, or a CSV file with one row for each trial. An imported trace is marked as imported, and lists what
+    its source does not contain.
     """
     from cfo_bench.exchange.importing import import_trials
-    from cfo_bench.terminal.tables import one_line, say
 
     named = {}
     for word in columns:
@@ -82,12 +82,12 @@ def import_runs(source: str, columns: Sequence[str], budget: float | None, **opt
             raise click.UsageError(f"--column {word!r} is not NAME=COLUMN, as in loss=val_loss")
         named[name] = column
     results: Path = options.pop("results")
-    for one in import_trials(source, results, columns=named, budget_seconds=budget, **options):
-        unknown = f"; not known: {', '.join(one.unknown)}" if one.unknown else ""
-        clock = _CLOCKS[one.clock]
-        say(one_line(f"{one.path}: {one.trials} trials; {clock}{unknown}"), err=False)
-        for line in one.remarks:
-            say(f"  {one_line(line)}")
+    for run in import_trials(source, results, columns=named, budget_seconds=budget, **options):
+        unknown = f"; not known: {', '.join(run.unknown)}" if run.unknown else ""
+        clock = _CLOCKS[run.clock]
+        print_text(one_line(f"{run.path}: {run.trials} trials; {clock}{unknown}"), err=False)
+        for line in run.remarks:
+            print_text(f"  {one_line(line)}")
 
 
 _CLOCKS = {

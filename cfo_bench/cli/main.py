@@ -1,4 +1,4 @@
-"""`cfo-bench`: the group of commands, and how errors reach a person."""
+"""`cfo-bench`: the group of commands, and the exit code and message of each error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cfo_bench.cli.study import study
 from cfo_bench.cli.surrogate import surrogate
 from cfo_bench.cli.tasks import tasks
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.terminal.tables import one_line, say
+from cfo_bench.terminal.tables import one_line, print_text
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -36,37 +36,27 @@ def cli() -> None:
     """Given the same seconds, which method finds the better model, and when?
 
     \b
-    cfo-bench run --task iris --method cfo --method rs --budget 5 --folds 0-2
-    cfo-bench compare --data my.csv --target y --for 10m
-    cfo-bench best results
-    cfo-bench run smoke
+        cfo-bench run --task iris --method cfo --method rs --budget 5 --folds 0-2
+        cfo-bench compare --data my.csv --target y --for 10m
+        cfo-bench best results
+        cfo-bench run smoke
+
+    Tab completion, in bash (or zsh_source, fish_source):
 
     \b
-    Tab completion, in bash (or zsh_source, fish_source):
-    eval "$(_CFO_BENCH_COMPLETE=bash_source cfo-bench)"
+        eval "$(_CFO_BENCH_COMPLETE=bash_source cfo-bench)"
     """
 
 
-cli.add_command(run)
-cli.add_command(compare)
-cli.add_command(best)
-cli.add_command(study)
-cli.add_command(prepare)
-cli.add_command(report)
-cli.add_command(replay)
-cli.add_command(status)
-cli.add_command(merge)
-cli.add_command(export)
-cli.add_command(import_runs)
-cli.add_command(surrogate)
-cli.add_command(methods)
-cli.add_command(learners)
-cli.add_command(tasks)
-cli.add_command(schema)
+for _command in (
+    *(run, compare, best, study, prepare, report, replay, status),
+    *(merge, export, import_runs, surrogate, methods, learners, tasks, schema),
+):
+    cli.add_command(_command)
 
 
 def main() -> None:
-    """Every mistake is one line on stderr: exit code 2 for the user's, 1 for a run's or the machine's."""
+    """Run a command. An error is one line on stderr; the exit code is 2 for a user's, 1 for a run's error."""
     _prepare_streams()
     try:
         code = cli.main(standalone_mode=False, prog_name="cfo-bench")
@@ -84,21 +74,21 @@ def main() -> None:
         _end(one_line(f"cfo-bench: {error}"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _end("cfo-bench: stopped", 130)
-    except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         _end("", 141)
     except OSError as error:
-        if error.errno not in _OF_THE_MACHINE:
+        if error.errno not in _MACHINE_ERRORS:
             raise
         place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
         _end(one_line(f"cfo-bench: {place}{error.strerror}; make room, or write elsewhere"), 1)
 
 
-# A full disk, a full quota, a file system that can't be written to, an output that is closed.
-_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EBADF, errno.EIO)
+# A full disk, a full quota, a read-only file system, a closed output.
+_MACHINE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EBADF, errno.EIO)
 
 
 def _prepare_streams() -> None:
-    """A stream that was closed leads nowhere; one that can't show a character shows an escape for it."""
+    """Replace a closed stream by the null device; characters that a stream can't encode become escapes."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -108,7 +98,7 @@ def _prepare_streams() -> None:
 
 
 def _flush() -> None:
-    """Errors of an output that is full are met here, and not when Python has ended."""
+    """A full output is an error here, and not when Python exits."""
     sys.stdout.flush()
     sys.stderr.flush()
 
@@ -116,12 +106,12 @@ def _flush() -> None:
 def _end(text: str, exit_code: int) -> NoReturn:
     with suppress(OSError, ValueError):
         if text:
-            say(text)
+            print_text(text)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
-            # It takes no more. Without this, Python would try again when it ends, and complain.
+            # Without this, Python would try again when it exits, and print a warning.
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(exit_code)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
-# Conflicts that are listed one by one, before the rest is only counted.
-_AT_MOST = 20
+from cfo_bench.terminal.tables import counted, one_line, print_text
+
+# At most this many conflicts are listed; the others are counted.
+_MAX_CONFLICTS = 20
 
 
-@click.command(short_help="Put the results of several machines together.")
+@click.command(short_help="Combine the results of several machines.")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -21,27 +23,26 @@ _AT_MOST = 20
 )
 @click.option("--skip-running", is_flag=True, help="Leave out runs that are still running.")
 def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:
-    """Put the runs of the results FOLDERS together in one.
+    """Combine the runs of the results FOLDERS in one folder.
 
-    A run that several folders have is taken from the one that has most of it. Where two contradict each
-    other, in a run or in the data of a task, everything that does is listed and nothing is written.
+    A run that is in several folders is taken from the one with most of its trials. If two contradict each
+    other, in a run or in the data of a task, all contradictions are listed and nothing is written.
     """
     from cfo_bench.results.merge import MergeConflict
-    from cfo_bench.results.merge import merge as put_together
+    from cfo_bench.results.merge import merge as merge_folders
     from cfo_bench.run.page import LivePage
-    from cfo_bench.terminal.tables import one_line, say
 
     try:
-        merged = put_together(folders, out, lambda page: LivePage.left_behind(page).evaluated, skip_running)
+        merged = merge_folders(folders, out, lambda page: LivePage.left_behind(page).evaluated, skip_running)
     except MergeConflict as error:
-        for line in error.conflicts[:_AT_MOST]:
-            say(f"  {one_line(line)}")
-        if len(error.conflicts) > _AT_MOST:
-            say(f"  and {len(error.conflicts) - _AT_MOST} more")
+        for line in error.conflicts[:_MAX_CONFLICTS]:
+            print_text(f"  {one_line(line)}")
+        if len(error.conflicts) > _MAX_CONFLICTS:
+            print_text(f"  and {len(error.conflicts) - _MAX_CONFLICTS} more")
         raise
     for line in [*merged.notes, *merged.warnings]:
-        say(f"  {one_line(line)}")
-    came = "".join(f", {n} from {folder}" for folder, n in sorted(merged.copied.items()))
+        print_text(f"  {one_line(line)}")
+    copied = "".join(f", {n} from {folder}" for folder, n in sorted(merged.copied.items()))
     total = merged.copied.total() + merged.there_before
-    before = f", {merged.there_before} there before" if merged.there_before else ""
-    say(f"{out}: {total} run{'s' * (total != 1)}{before}{came}", err=False)
+    before = f", {merged.there_before} already there" if merged.there_before else ""
+    print_text(f"{out}: {counted(total, 'run')}{before}{copied}", err=False)

@@ -1,4 +1,4 @@
-"""`cfo-bench prepare`: fetch ahead, so that everything after runs with the network off."""
+"""`cfo-bench prepare`: fetch data in advance, so that runs need no network."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.cli.tasks import places
-from cfo_bench.terminal import options
+from cfo_bench.terminal.options import suite_names, task_names, task_places
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef
 
 
 @click.command(short_help="Fetch the data of tasks in advance.")
-@click.argument("files", nargs=-1, metavar="[FILE.yaml]...", shell_complete=options.suites)
+@click.argument("files", nargs=-1, metavar="[FILE.yaml]...", shell_complete=suite_names)
 @click.option(
     "--task",
-    "task_names",
+    "names",
     multiple=True,
     metavar="NAME",
-    shell_complete=options.task_names,
+    shell_complete=task_names,
     help="A task, or openml-suite:ID for all of a suite; can be repeated.",
 )
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="All tasks that have these tags, such as paper."
 )
-@places
-@click.option("--offline", is_flag=True, help="Never use the network: store what the caches have.")
+@task_places
+@click.option("--offline", is_flag=True, help="Never use the network: store what is in the caches.")
 def prepare(
     files: Sequence[str],
-    task_names: Sequence[str],
+    names: Sequence[str],
     tags: Sequence[str],
     data_dir: Path | None,
     tables: Sequence[Path],
@@ -40,8 +39,8 @@ def prepare(
 ) -> int:
     """Fetch tasks, check them and store them once; a FILE is a suite, or lists names in YAML.
 
-    What is stored already is not fetched again: after a failure, run the same command to go on. The
-    store can be copied to a machine without a network.
+    Stored tasks are not fetched again: after a failure, run the same command to continue. The store can be
+    copied to a machine without a network.
     """
     from dataclasses import replace
 
@@ -52,7 +51,7 @@ def prepare(
     from cfo_bench.suite.model import Suite
     from cfo_bench.tasks import store
 
-    picks = (*map(Pick, task_names), *([Pick(tags=tuple(tags))] if tags else []))
+    picks = (*map(Pick, names), *([Pick(tags=tuple(tags))] if tags else []))
     suites = [Suite(tasks=picks), *(read_tasks(find(file)) for file in files)]
     if data_dir is not None:
         suites = [replace(suite, data_dir=data_dir) for suite in suites]
@@ -75,12 +74,12 @@ def prepare(
         f"{len(refs) - len(missing)} of {len(refs)} tasks are on this machine; the store is {store.root()}"
     )
     if missing:
-        click.echo(f"missing: {', '.join(missing)}; run the same command again to go on", err=True)
+        click.echo(f"missing: {', '.join(missing)}; run the same command again to continue", err=True)
     return 1 if missing else 0
 
 
 def _prepared(ref: DataRef, head: str) -> str:
-    """What is to be told of a task that is on this machine now."""
+    """Fetch a task if necessary, and describe it in a line."""
     from cfo_bench import tasks
 
     if not ref.origins:
@@ -88,10 +87,10 @@ def _prepared(ref: DataRef, head: str) -> str:
         return f"{facts.source}, {facts.n_rows} rows × {facts.n_features} features"
     was_stored = tasks.is_stored(ref)
     stored = tasks.obtain(ref, say=lambda text: click.echo(f"{head}: {text}", err=True))
-    return f"{_told(stored.about)}, {'stored already' if was_stored else 'stored'}"
+    return f"{_description(stored.about)}, {'stored already' if was_stored else 'stored'}"
 
 
-def _told(about: Mapping[str, Any]) -> str:
+def _description(about: Mapping[str, Any]) -> str:
     parts = [
         about["source"],
         f"from {about['obtained']}",
@@ -100,7 +99,7 @@ def _told(about: Mapping[str, Any]) -> str:
     if about["n_folds"]:
         parts.append(f"{about['n_folds']} official fold{'s' * (about['n_folds'] != 1)}")
     elif about["folds_unused"]:
-        parts.append(f"official splits left aside: {about['folds_unused']}")
+        parts.append(f"official splits not used: {about['folds_unused']}")
     if about["md5"]:
-        parts.append("MD5 right")
+        parts.append("MD5 matches")
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""`cfo-bench replay`: whether a trace follows from its method and seed."""
+"""`cfo-bench replay`: check that a trace follows from its method and seed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from cfo_bench.terminal.options import AsInSuite
+from cfo_bench.terminal.tables import show, show_json
 from cfo_bench.values import Duration
 
 
@@ -24,35 +25,35 @@ from cfo_bench.values import Duration
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(trace: Path, budgets: Sequence[float], as_json: bool) -> None:
-    """Check that a trace follows from its method and seed: the method is asked and told again.
+    """Check that a trace follows from its method and seed: the method gets the recorded results again.
 
-    Nothing is trained. The exit code is 1, with one line that says where, if the method asks for other trials
-    than the trace has.
+    Nothing is trained. If the method asks for other trials than those in the trace, the exit code is 1, and
+    one line names the first of them.
     """
     from cfo_bench.metrics import METRICS
     from cfo_bench.run.replay import replay_trace
-    from cfo_bench.terminal.tables import show, show_json
 
-    found = replay_trace(trace, tuple(budgets))
+    replayed = replay_trace(trace, tuple(budgets))
+    standings = replayed.standings
     if as_json:
-        show_json({"follows": True, "metric": found.metric, "standings": list(map(asdict, found.standings))})
+        show_json({"follows": True, "metric": replayed.metric, "standings": list(map(asdict, standings))})
         return
-    spec = found.spec
+    spec = replayed.spec
     click.echo(
-        f"{found.standings[0].trials} trials follow from {spec.method}, fold {spec.fold}, seed {spec.seed}, "
+        f"{standings[0].trials} trials follow from {spec.method}, fold {spec.fold}, seed {spec.seed}, "
         f"on {spec.task} with {spec.learner}"
     )
-    metric = METRICS[found.metric].name
+    metric = METRICS[replayed.metric].name
     show(
         [
             {
-                "budget": f"{one.budget_seconds:g} s",
-                "trials": one.trials,
-                "best loss": None if one.best_loss is None else f"{one.best_loss:.5f}",
-                metric: None if one.best_score is None else f"{one.best_score:.5f}",
-                "found at": None if one.found_at is None else f"{one.found_at:.1f} s",
+                "budget": f"{standing.budget_seconds:g} s",
+                "trials": standing.trials,
+                "best loss": None if standing.best_loss is None else f"{standing.best_loss:.5f}",
+                metric: None if standing.best_score is None else f"{standing.best_score:.5f}",
+                "found at": None if standing.found_at is None else f"{standing.found_at:.1f} s",
             }
-            for one in found.standings
+            for standing in standings
         ],
         False,
         right=("budget", "trials", "best loss", metric, "found at"),

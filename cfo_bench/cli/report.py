@@ -1,4 +1,4 @@
-"""`cfo-bench report`: traces in, answers out."""
+"""`cfo-bench report`: make tables, figures and a page from traces."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfo_bench.terminal.options import chosen_runs
+from cfo_bench.terminal.tables import one_line, print_text, show_json, show_prose, show_table
+
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built
     from cfo_bench.report.numbers.overview import Overview
 
 
-@click.command(short_help="Tables, figures and a page from the traces.")
+@click.command(short_help="Make tables, figures and a page from the traces.")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -24,11 +27,7 @@ if TYPE_CHECKING:
     show_default="RESULTS/report",
     help="Folder of the report.",
 )
-@click.option(
-    "--learner", "learners", multiple=True, metavar="NAME", help="Only this learner; may be repeated."
-)
-@click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only this task; may be repeated.")
-@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this method; may be repeated.")
+@chosen_runs
 @click.option(
     "--baseline",
     default="cfo",
@@ -46,12 +45,12 @@ if TYPE_CHECKING:
     "--references",
     multiple=True,
     metavar="FILE",
-    help="CSV with published scores of others, or `paper` for the paper's; may be repeated.",
+    help="CSV with published scores of others, or `paper` for the paper's; can be repeated.",
 )
 @click.option(
     "--importance",
     is_flag=True,
-    help="Also compute how much each hyperparameter matters (fANOVA); reads every trial, which takes long.",
+    help="Also compute the importance of each hyperparameter (fANOVA); reads every trial, which is slow.",
 )
 @click.option(
     "--format",
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     help="What to make, of html, png, pdf, csv, markdown and latex, with commas between; or `all`.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, all else on stderr."
+    "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, everything else on stderr."
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 def report(
@@ -82,14 +81,13 @@ def report(
     """Make tables, figures and one page from the traces in RESULTS.  [default: results]
 
     Several RESULTS folders make one report, which needs -o. A run that is the same in two of them is counted
-    once; where it is not, it is left out, and said.
+    once; a run that differs between them is left out, with a warning.
 
-    The page, OUT/index.html, works from disk. Only runs that finished are counted; what is missing is
-    said. A second report of the same folder reads only traces that have changed.
+    The page, OUT/index.html, works from disk. Only finished runs are counted; the report lists the missing
+    ones.
     """
     from cfo_bench.report.library import write_report
     from cfo_bench.report.rendering.layout import FORMATS, INDEX
-    from cfo_bench.terminal.tables import say
 
     chosen = None if formats is None else [name.strip() for name in formats.split(",") if name.strip()]
     if chosen == []:
@@ -110,63 +108,59 @@ def report(
             references=references,
             importance=importance,
             formats=chosen,
-            on_progress=progress.tell,
+            on_progress=progress.report,
         )
-    _print(built, built.out, as_json)
+    _print(built, as_json)
     page = built.out / INDEX
-    say(f"\n{page if has_page else built.out}")
+    print_text(f"\n{page if has_page else built.out}")
     if open_page:
         click.launch(str(page))
 
 
-def _print(built: Built, out: Path, as_json: bool) -> None:
-    """The standings on stdout; or JSON there, and the standings on stderr."""
+def _print(built: Built, as_json: bool) -> None:
+    """Print the standings on stdout; or JSON there, and the standings on stderr."""
     from dataclasses import asdict
-
-    from cfo_bench.terminal.tables import one_line, show_json, show_prose
 
     for line in built.warnings:
         show_prose(f"cfo-bench: {one_line(line)}", err=True)
     if as_json:
         show_json(
             {
-                "out": str(out),
-                "learners": [asdict(one) for one in built.overviews],
+                "out": str(built.out),
+                "learners": [asdict(overview) for overview in built.overviews],
                 "warnings": built.warnings,
                 "files": [str(file) for file in built.files],
             }
         )
-    for one in built.overviews:
-        show_prose(f"\n{one_line(f'{one.learner}: {one.sentence}')}\n\n", err=as_json)
-        _show_standings(one, err=as_json)
+    for overview in built.overviews:
+        show_prose(f"\n{one_line(f'{overview.learner}: {overview.sentence}')}\n\n", err=as_json)
+        _show_standings(overview, err=as_json)
 
 
-def _show_standings(found: Overview, err: bool) -> None:
-    from cfo_bench.terminal.tables import show_prose, show_table
-
+def _show_standings(overview: Overview, err: bool) -> None:
     def number(value: float | None, digits: int, unit: str = "") -> str:
         return "" if value is None else f"{value:.{digits}f}{unit}"
 
     columns = ("method", "mean rank", "tasks won", "reaches the best", "gap to the best", "slower by")
     rows = [
         [
-            one.method,
-            number(one.mean_rank, 2),
-            f"{one.wins} of {found.tasks}" + (f" ({one.ties} tied)" if one.ties else ""),
-            f"{one.reached}",
-            number(one.mean_gap_percent, 2, " %"),
-            "" if one.slowdown is None else f"{'at least ' if one.never_reached else ''}×{one.slowdown:.1f}",
+            row.method,
+            number(row.mean_rank, 2),
+            f"{row.wins} of {overview.tasks}" + (f" ({row.ties} tied)" if row.ties else ""),
+            f"{row.reached}",
+            number(row.mean_gap_percent, 2, " %"),
+            "" if row.slowdown is None else f"{'at least ' if row.never_reached else ''}×{row.slowdown:.1f}",
         ]
-        for one in found.standings
+        for row in overview.standings
     ]
     slower = "Slower: in time to the best score; at least, if it was not always reached. "
     note = (
-        f"By the {found.score_is}, mean over {found.over}. Won: first to reach the best score, shared where "
-        f"methods tie. Gap: of scaled scores. {slower if any(row[-1] for row in rows) else ''}"
-        "A scaled score is 0 for a predictor that always gives the same answer, and 1 for a "
-        "tuned random forest, or for a loss of 0 where none was run; in regression it is r2."
+        f"By the {overview.score_is}, mean over {overview.over}. Won: first to reach the best score, shared "
+        f"if methods tie. Gap: of scaled scores. {slower if any(row[-1] for row in rows) else ''}"
+        "A scaled score is 0 for a constant predictor, and 1 for a tuned random forest, or for a loss of 0 "
+        "if no forest was run; in regression it is r2."
     )
-    # No method may have been slower by a known factor.
+    # The last column is empty if no method was slower by a known factor.
     kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     cells = [[row[i] for i in kept] for row in rows]
     show_table([columns[i] for i in kept], cells, right=range(1, len(kept)), err=err)
@@ -174,7 +168,7 @@ def _show_standings(found: Overview, err: bool) -> None:
 
 
 class _Progress:
-    """One line on stderr: redrawn in place on a terminal, elsewhere one line a stage."""
+    """One line on stderr: redrawn in place on a terminal, elsewhere one line per stage."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -187,7 +181,7 @@ class _Progress:
         if self._is_terminal and self._stage:
             click.echo("\r\033[K", nl=False, err=True)
 
-    def tell(self, stage: str, done: int, total: int) -> None:
+    def report(self, stage: str, done: int, total: int) -> None:
         if self._is_terminal:
             click.echo(f"\r\033[K{stage} {done} of {total}", nl=False, err=True)
         elif stage != self._stage and total:

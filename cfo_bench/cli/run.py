@@ -1,4 +1,4 @@
-"""`cfo-bench run`: the product of tasks, methods and folds, each as one honest run."""
+"""`cfo-bench run`: run every combination of tasks, methods and folds."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.terminal import options as completion
-from cfo_bench.terminal.options import GroupedCommand, what_to_run
+from cfo_bench.terminal.options import GroupedCommand, suite_names, suite_of, what_to_run
 
 if TYPE_CHECKING:
     from cfo_bench.engines.suite_runs import SuiteRuns
 
 
 @click.command(cls=GroupedCommand, short_help="Run methods on tasks and record every trial.")
-@click.argument("suite", required=False, metavar="[SUITE]", shell_complete=completion.suites)
+@click.argument("suite", required=False, metavar="[SUITE]", shell_complete=suite_names)
 @what_to_run
 @click.option("--offline", is_flag=True, help="Never use the network.  [default: $CFO_BENCH_OFFLINE]")
 @click.option("--force", is_flag=True, help="Run finished runs again; a copy of each old trace is kept.")
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--shard", metavar="K/N", help="Only every N-th run from the K-th, as in 3/20.")
 @click.option("--list", "list_runs", is_flag=True, help="Print the ids of the runs, and run none.")
-@click.option("--dry-run", is_flag=True, help="Print the runs and what they take; run none, load no data.")
+@click.option("--dry-run", is_flag=True, help="Print the runs and their cost; run none, load no data.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, everything else on stderr."
 )
@@ -54,65 +53,65 @@ def run(
     SUITE is a YAML file with all settings (see docs/suites.md), or the name of a suite that comes with
     cfo-bench, such as smoke. An option on the command line replaces the setting in the file.
 
-    A finished run is skipped, and an interrupted one is resumed. A run that had a shorter budget, or fewer
-    trials, goes on from where it ended.
+    A finished run is skipped, and an interrupted one is resumed. A run that finished with a shorter budget,
+    or with fewer trials, is resumed where it ended.
     """
     from cfo_bench.engines import loop
     from cfo_bench.engines.suite_runs import run_suite, runs_of
-    from cfo_bench.records import run_id
     from cfo_bench.results.limits import limits_of
     from cfo_bench.results.summary import comparable_traces
     from cfo_bench.suite.choices import parse_options
     from cfo_bench.suite.expansion import parse_shard
-    from cfo_bench.terminal.overrides import suite_of
     from cfo_bench.terminal.progress import progress
     from cfo_bench.terminal.summary import print_summary
 
     loop.exits_at_once = True
-    part = parse_shard(shard) if shard is not None else None
-    asked = suite_of(suite, keys)
-    with progress(quiet or dry_run or list_runs) as show:
+    chosen = suite_of(suite, keys)
+    is_preview = dry_run or list_runs
+    with progress(quiet or is_preview) as show:
         runs = runs_of(
-            asked,
+            chosen,
             options=parse_options(options),
             learner_options=parse_options(learner_options),
             only=only,
-            shard=part,
+            shard=parse_shard(shard) if shard is not None else None,
             offline=offline,
-            fetch=not (dry_run or list_runs),
-            import_files=not (dry_run or list_runs),
+            fetch=not is_preview,
+            import_files=not is_preview,
             on_event=show,
         )
-        if dry_run or list_runs:
-            traits = runs.check()
-            there = "" if force else runs.there_before(traits)
-            _warn_of_unknown_folds(runs)
-            if list_runs:
-                click.echo("".join(f"{run_id(spec)}\n" for spec in runs.specs), nl=False)
-            else:
-                click.echo("".join(f"{command}\n" for command in runs.commands()), nl=False)
-                click.echo(runs.price(), err=True)
-                if there:
-                    click.echo(there, err=True)
+        if is_preview:
+            _preview(runs, list_runs, force)
             return 0
         if not runs.specs:
             click.echo(
-                f"--shard {shard}: there are not so many runs, and none is left for this one", err=True
+                f"--shard {shard}: the suite has fewer runs, and none is left for this shard", err=True
             )
             return 0
         outcome = run_suite(runs, force=force, on_event=show)
     limits = limits_of(runs.specs[0])  # all runs of a suite have the same
-    earlier = comparable_traces(asked.results, outcome.traces, limits)
-    print_summary(outcome.traces, asked.results, as_json, quiet, limits, earlier)
+    earlier = comparable_traces(chosen.results, outcome.traces, limits)
+    print_summary(outcome.traces, chosen.results, as_json, quiet, limits, earlier)
     return outcome.exit_code
 
 
-def _warn_of_unknown_folds(runs: SuiteRuns) -> None:
-    """Where nothing may be fetched, runs are counted as if the official folds were as many as ours."""
+def _preview(runs: SuiteRuns, list_runs: bool, force: bool) -> None:
+    """Print the runs: their ids, or their commands and cost. Nothing is fetched or run."""
+    from cfo_bench.records import run_id
+
+    traits = runs.check()
+    existing = "" if force else runs.there_before(traits)
     absent = runs.without_data
-    if absent and runs.suite.n_folds is None:
+    if absent and runs.suite.n_folds is None:  # they are counted with the default number of folds
         click.echo(
             f"{len(absent)} of {len(runs.data)} tasks are not on this machine yet, and may have other folds "
             f"than counted here: cfo-bench prepare fetches them (the first is {absent[0]})",
             err=True,
         )
+    if list_runs:
+        click.echo("".join(f"{run_id(spec)}\n" for spec in runs.specs), nl=False)
+        return
+    click.echo("".join(f"{command}\n" for command in runs.commands()), nl=False)
+    click.echo(runs.price(), err=True)
+    if existing:
+        click.echo(existing, err=True)

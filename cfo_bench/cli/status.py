@@ -1,4 +1,4 @@
-"""`cfo-bench status`: what of a results folder is done, running, waiting, failed, interrupted or missing."""
+"""`cfo-bench status`: the done, running, waiting, failed, interrupted and missing runs of results folders."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfo_bench.terminal.tables import counted, fitting_table, one_line, print_text, printable, show_json
+
 if TYPE_CHECKING:
     from cfo_bench.results.status import FolderStatus, RunProgress, Watch
 
-# What is listed one by one, before the rest is only counted.
-_AT_MOST = 10
+# At most this many lines of a list are printed; the others are counted.
+_MAX_LINES = 10
+# At most this many characters of a reason are printed.
+_MAX_REASON = 500
 
 # The name of a run's file in a reason. It has to begin a word: a search from every character of a long word
 # takes time that grows with its square.
 _RUN_FILE = re.compile(r"(?<!\S)\S{0,500}fold-\d{1,20}_seed-\d{1,20}\S*")
-# A reason is shown up to here.
-_LONGEST_REASON = 500
 
 
-@click.command(short_help="What is done, running, waiting, failed or missing.")
+@click.command(short_help="Count runs that are done, running, waiting, failed or missing.")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--watch", is_flag=True, help="Show it again and again, until everything is done or Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Update the output until everything is done, or until Ctrl-C.")
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),
@@ -37,98 +39,94 @@ _LONGEST_REASON = 500
 )
 @click.option("--json", "as_json", is_flag=True, help="Print every run as JSON.")
 def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) -> None:
-    """Show how far the runs in RESULTS are, by method and task.  [default: results]
+    """Print the progress of the runs in RESULTS, by method and task.  [default: results]
 
-    Several RESULTS folders count as one. If two of them have the same run, the one that is further counts.
+    Several RESULTS folders count as one. If two of them have the same run, the one with more progress counts.
 
-    waiting: planned, and not started. missing: a fold of a task that another method has run. Give the same
-    cfo-bench run command again to start what is waiting, and to resume what was interrupted.
+    waiting: planned, and not started. missing: a fold of a task that another method has run. Enter the same
+    cfo-bench run command again to start waiting runs, and to resume interrupted ones.
     """
     from dataclasses import asdict
 
     from cfo_bench.results.status import Watch
-    from cfo_bench.terminal.tables import one_line, say, show_json
 
     if watch and as_json:
         raise click.UsageError("--json prints once: leave out --watch")
-    looking = Watch(*(results or (Path("results"),)))
+    folders = Watch(*(results or (Path("results"),)))
     if watch:
-        found = _watch_terminal(looking, every) if sys.stdout.isatty() else _watch_lines(looking, every)
+        status = _watch_terminal(folders, every) if sys.stdout.isatty() else _watch_lines(folders, every)
     else:
-        found = looking.look()
-    for line in found.unreadable:
-        say(f"cfo-bench: {one_line(line)}")
+        status = folders.look()
+    for line in status.unreadable:
+        print_text(f"cfo-bench: {one_line(line)}")
     if as_json:
         # The key keeps its name: other programs read it.
         show_json(
             [
                 {"progress" if key == "status" else key: value for key, value in asdict(run).items()}
-                for run in found.runs
+                for run in status.runs
             ]
         )
     elif not watch or sys.stdout.isatty():
-        # What matters most comes last, where one looks.
-        say("\n".join([*_by_task(found.runs), *_summary(found.runs)]), err=False)
+        # The summary comes last, next to the prompt.
+        print_text("\n".join([*_by_task(status.runs), *_summary(status.runs)]), err=False)
 
 
-def _watch_terminal(looking: Watch, every: float) -> FolderStatus:
-    """Redraws what is not done yet, as much as fits; the last look, for a table of it all."""
+def _watch_terminal(folders: Watch, every: float) -> FolderStatus:
+    """Redraw the unfinished runs, as many as fit, and return the last status."""
     from rich.live import Live
     from rich.text import Text
 
     from cfo_bench.clock import sleep
-    from cfo_bench.terminal.tables import shown
 
-    found = looking.look()
+    status = folders.look()
     try:
         with Live(auto_refresh=False, transient=True, vertical_overflow="ellipsis") as live:
-            while _goes_on(found.runs):
-                # What does not fit is cut off at the bottom.
-                view = "\n".join([*_summary(found.runs), "", *_by_task(found.runs, unfinished_only=True)])
-                live.update(Text(shown(view), no_wrap=True, overflow="ellipsis"), refresh=True)
+            while _is_unfinished(status.runs):
+                # Lines that do not fit are cut off at the bottom.
+                view = "\n".join([*_summary(status.runs), "", *_by_task(status.runs, unfinished_only=True)])
+                live.update(Text(printable(view), no_wrap=True, overflow="ellipsis"), refresh=True)
                 sleep(every)
-                found = looking.look()
+                status = folders.look()
     except KeyboardInterrupt:
         pass
-    return found
+    return status
 
 
-def _watch_lines(looking: Watch, every: float) -> FolderStatus:
-    """A line whenever a number has changed, and one for each new failure."""
+def _watch_lines(folders: Watch, every: float) -> FolderStatus:
+    """Print a line whenever a number has changed, and one for each new failure."""
     from cfo_bench.clock import sleep
-    from cfo_bench.terminal.tables import say
 
-    said: Counter[str] | None = None
+    printed: Counter[str] | None = None
     failures: set[RunProgress] = set()
     try:
         while True:
-            found = looking.look()
-            counts = Counter[str](run.status for run in found.runs)
-            failed = {run for run in found.runs if run.status == "failed"}
-            for line in _reasons([run for run in found.runs if run in failed - failures]):
-                say(line, err=False)
-            if counts != said:
-                numbers = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
-                click.echo(f"{len(found.runs)} runs: {numbers}; {_to_go(found.runs)}")
-            said, failures = counts, failed
-            if not _goes_on(found.runs):
-                return found
+            status = folders.look()
+            counts = Counter[str](run.status for run in status.runs)
+            failed = {run for run in status.runs if run.status == "failed"}
+            for line in _reasons([run for run in status.runs if run in failed - failures]):
+                print_text(line, err=False)
+            if counts != printed:
+                numbers = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
+                click.echo(f"{len(status.runs)} runs: {numbers}; {_time_left(status.runs)}")
+            printed, failures = counts, failed
+            if not _is_unfinished(status.runs):
+                return status
             sleep(every)
     except KeyboardInterrupt:
-        return found
+        return status
 
 
-def _goes_on(runs: Sequence[RunProgress]) -> bool:
+def _is_unfinished(runs: Sequence[RunProgress]) -> bool:
     from cfo_bench.results.status import TO_BE_DONE
 
     return any(run.status in TO_BE_DONE for run in runs)
 
 
 def _summary(runs: Sequence[RunProgress]) -> Iterator[str]:
-    """A row a method, the time to go, and what is not as it should be."""
+    """A row per method, the time left, and the failed, interrupted, running and missing runs."""
     from cfo_bench.records import RunStatus
     from cfo_bench.results.status import STATUSES
-    from cfo_bench.terminal.tables import fitting_table
 
     counts: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
@@ -137,7 +135,7 @@ def _summary(runs: Sequence[RunProgress]) -> Iterator[str]:
     total = Counter(run.status for run in runs)
     rows.append(["all", "", *(f"{total[kind] or ''}" for kind in STATUSES)])
     yield fitting_table(("learner", "method", *STATUSES), rows, right=range(2, 2 + len(STATUSES)))
-    yield f"\n{_to_go(runs)}"
+    yield f"\n{_time_left(runs)}"
     for kind in (RunStatus.FAILED, RunStatus.INTERRUPTED):
         if total[kind]:
             yield f"\n{kind}:"
@@ -145,37 +143,36 @@ def _summary(runs: Sequence[RunProgress]) -> Iterator[str]:
     if total[RunStatus.RUNNING]:
         yield "\nrunning:"
         running = [run for run in runs if run.status is RunStatus.RUNNING]
-        yield from _some([f"  {_name(run)}: {_at(run)}" for run in running])
+        yield from _first_lines([f"  {_folds([run])[0]}: {_position(run)}" for run in running])
     missing = [run for run in runs if run.status is RunStatus.MISSING]
     if missing:
         yield "\nmissing:"
-        yield from _some([f"  {line}" for line in _folds(missing)])
+        yield from _first_lines([f"  {line}" for line in _folds(missing)])
 
 
-def _to_go(runs: Sequence[RunProgress]) -> str:
-    """The time to go, and how it was reckoned."""
+def _time_left(runs: Sequence[RunProgress]) -> str:
+    """The time until all runs are done, and how it was computed."""
     from cfo_bench.records import RunStatus
     from cfo_bench.results.status import remaining
     from cfo_bench.values import duration
 
-    if not _goes_on(runs):
+    if not _is_unfinished(runs):
         counts = Counter(run.status for run in runs)
         others = [f"{counts[kind]} {kind}" for kind in (RunStatus.FAILED, RunStatus.MISSING) if counts[kind]]
         return f"nothing left to do, {', '.join(others)}" if others else "all done"
     left = remaining(runs)
     budgets = f"{duration(left.budget_seconds)} of budget left"
     if left.eta_seconds is not None:
-        at_once = f"{left.running} run{'s' * (left.running != 1)} at once"
+        at_once = f"{counted(left.running, 'run')} at once"
         return f"about {duration(left.eta_seconds)} to go: {budgets}, {at_once}"
     if left.running:
-        return "no telling how long: seconds of the virtual clock are not real ones"
-    return f"nothing is running: {budgets}; give the cfo-bench run command again to go on"
+        return "time left unknown: seconds of the virtual clock are not real ones"
+    return f"nothing is running: {budgets}; enter the cfo-bench run command again to continue"
 
 
 def _by_task(runs: Sequence[RunProgress], unfinished_only: bool = False) -> Iterator[str]:
-    """For each learner with several tasks a row a task, a column a method."""
+    """For each learner with several tasks a table with a row per task and a column per method."""
     from cfo_bench.records import RunStatus
-    from cfo_bench.terminal.tables import fitting_table
 
     counts: dict[str, dict[str, dict[str, Counter[str]]]] = {}
     for run in runs:
@@ -207,28 +204,26 @@ def _cell(counts: Counter[str]) -> str:
 
 
 def _reasons(runs: Sequence[RunProgress]) -> Iterator[str]:
-    """Each reason once, the most frequent first, with the runs that have it."""
-    from cfo_bench.terminal.tables import one_line
-
+    """Each reason once, the most frequent first, with its runs."""
     by_reason: dict[str, list[RunProgress]] = {}
     for run in runs:
-        # Two runs that name files of their own have the same reason all the same.
+        # Reasons that differ only in the name of the run's own file are the same.
         by_reason.setdefault(_RUN_FILE.sub("", _short(run.reason)), []).append(run)
-    for some in sorted(by_reason.values(), key=len, reverse=True):
-        yield f"  {len(some)} run{'s' * (len(some) != 1)}: {one_line(_short(some[0].reason)) or 'stopped'}"
-        yield from _some([f"    {line}" for line in _folds(some)])
+    for group in sorted(by_reason.values(), key=len, reverse=True):
+        yield f"  {counted(len(group), 'run')}: {one_line(_short(group[0].reason)) or 'stopped'}"
+        yield from _first_lines([f"    {line}" for line in _folds(group)])
 
 
 def _short(reason: str | None) -> str:
     text = reason or ""
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+    return text if len(text) <= _MAX_REASON else f"{text[:_MAX_REASON]}…"
 
 
-def _some(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:_AT_MOST]
-    if len(lines) > _AT_MOST:
+def _first_lines(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:_MAX_LINES]
+    if len(lines) > _MAX_LINES:
         indent = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]
-        yield f"{indent}and {len(lines) - _AT_MOST} more (all of them with --json)"
+        yield f"{indent}and {len(lines) - _MAX_LINES} more (all of them with --json)"
 
 
 def _folds(runs: Sequence[RunProgress]) -> list[str]:
@@ -237,14 +232,10 @@ def _folds(runs: Sequence[RunProgress]) -> list[str]:
     for run in runs:
         seed = f" seed {run.seed}" if run.seed else ""
         folds.setdefault((run.learner, run.task, run.method), []).append(f"{run.fold}{seed}")
-    return [f"{' '.join(names)} fold {', '.join(some)}" for names, some in folds.items()]
+    return [f"{' '.join(names)} fold {', '.join(numbers)}" for names, numbers in folds.items()]
 
 
-def _name(run: RunProgress) -> str:
-    return _folds([run])[0]
-
-
-def _at(run: RunProgress) -> str:
+def _position(run: RunProgress) -> str:
     if run.elapsed is None:
         return "loading"
     if run.clock == "virtual":

@@ -1,4 +1,4 @@
-"""`cfo-bench study`: no search, but every value of a hyperparameter, to see what it does to loss and cost."""
+"""`cfo-bench study`: evaluate every value of a hyperparameter, to see its effect on loss and cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cfo_bench.terminal.options import task_names
 
 @click.group(short_help="Try every value of a hyperparameter.")
 def study() -> None:
-    """Evaluate every value of a hyperparameter, and draw loss and cost against it."""
+    """Evaluate every value of a hyperparameter, and plot loss and cost against it."""
 
 
 @study.command(short_help="The number of neighbours of k-NN.")
@@ -46,8 +46,8 @@ def study() -> None:
     type=click.Path(path_type=Path),
     help="A folder of data sets with an index.csv.  [default: $CFO_BENCH_DATA]",
 )
-@click.option("--force", is_flag=True, help="Run it again if it was done before.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--force", is_flag=True, help="Run it again if it is finished.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @click.pass_context
 def knn(
     ctx: click.Context,
@@ -65,7 +65,7 @@ def knn(
 ) -> int:
     """Evaluate K nearest neighbours for every K: is the loss monotone in the cost past its optimum?
 
-    The trace is an ordinary one, of the method `study`; the figure is written beside it.
+    The trace is an ordinary one, of the method `study`; the figure is written next to it.
     """
     from cfo_bench.records import RunSpec
     from cfo_bench.report.numbers.paper_tables import findings

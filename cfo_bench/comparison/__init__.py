@@ -1,1 +1,1 @@
-"""Methods compared on one's own data in a given time: what is run, and what it comes to."""
+"""Learners and methods compared on a user's data in a given time: the plan, the runs and the answer."""

@@ -1,4 +1,4 @@
-"""What a comparison came to, and the sentence that says it."""
+"""The result of a comparison, and the sentence that reports it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.metrics import METRIC_NAMES, METRICS
-from cfo_bench.report.numbers.significance import LEVEL, Estimate
+from cfo_bench.report.contents import plural
+from cfo_bench.report.numbers.significance import LEVEL, Estimate, too_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of it; `candidates` from the best on."""
+    """The result of `compare`: the candidates, the best first, with references and tests."""
 
     task: str
     metric: str
@@ -33,11 +34,11 @@ class Comparison:
     candidates: Sequence[Candidate]
     constant: float | None  # scores over the same folds; None: it has no result
     forest: float | None
-    forest_folds: int  # on how many of the folds the forest was done in time
+    forest_folds: int  # the number of folds on which the forest was done in time
     best_beside_forest: float | None  # the score of the best on those
     p_forest: float | None  # of the test that best and forest are equal
     p_second: float | None  # of the test that best and second are equal, corrected for all pairs
-    can_show: bool  # whether so many folds can show a difference at all
+    can_show: bool  # whether a difference can be significant with this number of folds
     folds: int
     budget_seconds: float  # of each run
     elapsed_seconds: float  # of all
@@ -46,10 +47,10 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """Who is best, by how much, whether that is shown, and what to type next."""
+        """Which is best, by how much, whether that is significant, and the command for its model."""
         best, name = self.candidates[0], METRIC_NAMES[self.metric]
         kind = "test" if self.by_test else "validation"
-        over = f"mean of {_folds(self.folds)}"
+        over = f"mean of {plural(self.folds, 'fold')}"
         if best.score.low is not None:
             over += f", 95 % interval {best.score.low:.4f} to {best.score.high:.4f}"
         return " ".join(
@@ -72,30 +73,28 @@ class Comparison:
             return "The random forest was not done in time."
         text = f"A random forest has {self.forest:.4f}"
         if self.forest_folds < self.folds:
-            text += f" on the {_folds(self.forest_folds)} that it was done on, and there the best has "
+            text += f" on the {plural(self.forest_folds, 'fold')} that it was done on, where the best has "
             text += f"{self.best_beside_forest:.4f}"
         is_better = self._is_better(self.best_beside_forest, self.forest)
         p = f"(p = {self.p_forest:.2g})"
         if self.p_forest >= LEVEL:
-            return f"{text}, which is {'worse' if is_better else 'no worse'}; a difference is not shown {p}."
+            comparison = "worse" if is_better else "no worse"
+            return f"{text}, which is {comparison}; the difference is not significant {p}."
         if is_better:
-            return f"{text}: the best is shown to be better {p}."
-        return f"{text}: the forest is shown to be better {p}, so try --learner random-forest."
+            return f"{text}: the best is significantly better {p}."
+        return f"{text}: the forest is significantly better {p}, so try --learner random-forest."
 
-    def _is_better(self, one: float, other: float) -> bool:
-        return METRICS[self.metric].to_loss(one) < METRICS[self.metric].to_loss(other)
+    def _is_better(self, score: float, other: float) -> bool:
+        to_loss = METRICS[self.metric].to_loss
+        return to_loss(score) < to_loss(other)
 
     def _lead(self) -> str:
         if len(self.candidates) < 2 or self.p_second is None:
             return "Nothing else was compared."
         second = self.candidates[1]
-        over = f"Its lead over {second.name} ({second.score.mean:.4f}) is"
+        lead = f"Its lead over {second.name} ({second.score.mean:.4f}) is"
         if not self.can_show:
-            return f"{over} not shown: {_folds(self.folds)} can't show one, so give more time with --for."
+            return f"{lead} not significant: {too_few(self.folds, 'fold')}, so give more time with --for."
         if self.p_second >= LEVEL:
-            return f"{over} not shown (p = {self.p_second:.2g}): either will do."
-        return f"{over} shown (p = {self.p_second:.2g})."
-
-
-def _folds(number: int) -> str:
-    return f"{number} fold{'s' * (number != 1)}"
+            return f"{lead} not significant (p = {self.p_second:.2g}): choose either."
+        return f"{lead} significant (p = {self.p_second:.2g})."

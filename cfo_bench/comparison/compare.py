@@ -1,6 +1,6 @@
-"""Which method and learner are best on a file of one's own, answered within a given time.
+"""Finds the best method and learner on a data file, within a given time.
 
-What `cfo-bench compare` does, from Python: `compare("my.csv", "y", for_seconds="10m").sentence`.
+From Python, `cfo-bench compare` is `compare("my.csv", "y", for_seconds="10m").sentence`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cfo_bench.registry import Registry
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import sign_flip
 from cfo_bench.report.numbers.scores import TaskScores
-from cfo_bench.report.numbers.significance import LEVEL, holm
+from cfo_bench.report.numbers.significance import LEVEL, holm, least_p
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.imported import as_if_ended
 from cfo_bench.report.reading.load import Selection, load
@@ -40,15 +40,15 @@ from cfo_bench.suite.model import Suite
 from cfo_bench.values import DURATION_RULE, duration
 from cfo_bench.values import seconds as seconds_of
 
-# In the order in which they are taken: as many as there is time for, of those that are installed.
+# In the order of preference: as many as there is time for, of those that are installed.
 LEARNERS_TO_TRY = ("xgboost", "lightgbm", "random-forest")
 METHODS_TO_TRY = ("cfo-tuned", "tpe", "rs")
-# Into how many folds the data is split: the first that it has enough rows for.
+# Numbers of folds that the data is split into: the first that it has enough rows for.
 _FOLDS = (10, 5, 3, 2)
-# What is left at the end to read the traces and compute the answer.
+# Time that is kept at the end to read the traces and compute the answer.
 _LEAST_RESERVE_SECONDS, _RESERVE_SHARE = 3.0, 0.04
 LEAST_SECONDS = 15.0
-# A busy machine: no plan reckons with more than this, since the load may pass.
+# On a busy machine, no plan assumes a greater slowness than this, since the load may pass.
 _MOST_SLOWNESS = 6.0
 # The reference forest. It has as many trees as its time allows. Trees of some rows each, with larger
 # leaves, take a fraction of the time, and few of them predict better than few whole ones.
@@ -72,27 +72,52 @@ def compare(
     spent_seconds: float = 0.0,
     on_event: Callable[[Event], None] = ignore,
 ) -> Comparison:
-    """Compares learners and methods on a data file, within a given time in all.
+    """Compare learners and methods on a data file, within a given total time.
 
     Runs that are not done in time don't count.
 
-    data                 the file
-    target               the column to predict
-    for_seconds          the whole time, such as 600 or "10m"
-    problem              binary, multiclass or regression; None: the values of the target tell
-    drop                 columns to leave out
-    drop_missing_target  leave out rows without a target
-    learners             only these; empty: they are chosen
-    methods              only these; empty: they are chosen
-    validation           "holdout": scores are on rows that no method has seen; "fold": on the rows that
-                         trials were selected by
-    results              where the traces go. None: a folder such as compare-my-600s. The same call again
-                         finds them there
-    jobs                 runs at a time; None: one for each core
-    seed                 of the methods
-    spent_seconds        so much of the time is over already: a program may have taken some to start
-    on_event             is called with each event of the runs
-    returns              the answer, and the scores behind it
+    Parameters
+    ----------
+    data : str or Path
+        The file.
+    target : str
+        The column to predict.
+    for_seconds : float or str, default 600
+        The total time, such as 600 or "10m".
+    problem : {"binary", "multiclass", "regression"}, optional
+        The problem type. By default it follows from the values of the target.
+    drop : sequence of str
+        Columns to leave out.
+    drop_missing_target : bool, default False
+        Leave out rows without a target.
+    learners : sequence of str
+        Compare only these learners. By default they are chosen.
+    methods : sequence of str
+        Compare only these methods. By default they are chosen.
+    validation : {"holdout", "fold"}, default "holdout"
+        "holdout": scores are on rows that no method has seen; "fold": on the rows by which trials were
+        selected.
+    results : str or Path, optional
+        The folder for the traces. By default a folder such as compare-my-600s. The same call again finds
+        them there.
+    jobs : int, optional
+        Runs at a time. By default one for each core.
+    seed : int, default 0
+        The seed of the methods.
+    spent_seconds : float, default 0
+        Part of the total time that has passed before the call, for example while the program started.
+    on_event : callable, optional
+        Called with each event of the runs.
+
+    Returns
+    -------
+    Comparison
+        The answer as a sentence, and the scores behind it.
+
+    Raises
+    ------
+    UserError
+        If the time is too short, the data can't be read in time, or no fold was done by all candidates.
     """
     started = monotonic() - spent_seconds
     total = _seconds(for_seconds)
@@ -115,22 +140,22 @@ def compare(
     reserve = slow * _LEAST_RESERVE_SECONDS + _RESERVE_SHARE * total
     ends_at = started + total - min(reserve, total / 4)
     suite, facts = _with_folds(suite, on_event, ends_at, total)
-    asked = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
-    asked |= {"learners": list(learners), "methods": list(methods), "jobs": suite.jobs, "seed": seed}
-    plan = recall(suite.results, asked)
+    question = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
+    question |= {"learners": list(learners), "methods": list(methods), "jobs": suite.jobs, "seed": seed}
+    plan = recall(suite.results, question)
     if plan is None:
         plan = planned(
             ends_at - monotonic() - _RESERVE_SHARE * total,
             suite.jobs,
             facts.n_rows * facts.n_features,
             suite.n_folds or 1,
-            [one.name for one in suite.learners],
-            [one.name for one in suite.methods],
+            [choice.name for choice in suite.learners],
+            [choice.name for choice in suite.methods],
             slow,
         )
-        if learners or methods:  # what was asked for is all done, if on fewer folds
-            plan = _as_asked(plan, learners, methods)
-        keep(suite.results, asked, plan)
+        if learners or methods:  # all of the requested ones are run, if on fewer folds
+            plan = _with_requested(plan, learners, methods)
+        keep(suite.results, question, plan)
     on_event(Note(_in_words(plan, suite, facts, total)))
     runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan)
     with suppress(_TimeIsUpError):
@@ -143,21 +168,21 @@ class _TimeIsUpError(Exception):
 
 
 def _until(deadline: float, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
-    def told(event: Event) -> None:
+    def stop_at_deadline(event: Event) -> None:
         on_event(event)
         if monotonic() > deadline:
             raise _TimeIsUpError
 
-    return told
+    return stop_at_deadline
 
 
-def _seconds(asked: float | str) -> float:
-    found = seconds_of(asked)
-    if found is None:
-        raise UserError(f"--for {asked!r} is no time: {DURATION_RULE}")
-    if found < LEAST_SECONDS:
-        raise UserError(f"--for {asked} is too short to compare anything: give {LEAST_SECONDS:g} s or more")
-    return found
+def _seconds(value: float | str) -> float:
+    total = seconds_of(value)
+    if total is None:
+        raise UserError(f"--for {value!r} is no time: {DURATION_RULE}")
+    if total < LEAST_SECONDS:
+        raise UserError(f"--for {value} is too short to compare anything: give {LEAST_SECONDS:g} s or more")
+    return total
 
 
 def _installed(names: Sequence[str], registry: Registry) -> tuple[str, ...]:
@@ -185,10 +210,10 @@ def _with_folds(
     return replace(suite, n_folds=n_folds), facts
 
 
-def _as_asked(plan: ComparisonPlan, learners: Sequence[str], methods: Sequence[str]) -> ComparisonPlan:
+def _with_requested(plan: ComparisonPlan, learners: Sequence[str], methods: Sequence[str]) -> ComparisonPlan:
     chosen = replace(plan, learners=tuple(learners) or plan.learners, methods=tuple(methods) or plan.methods)
-    runs, before = (len(one.learners) * len(one.methods) + 1 for one in (chosen, plan))
-    return replace(chosen, budget_seconds=max(round(plan.budget_seconds * before / runs, 1), 0.5))
+    n_runs, n_planned = (len(each.learners) * len(each.methods) + 1 for each in (chosen, plan))
+    return replace(chosen, budget_seconds=max(round(plan.budget_seconds * n_planned / n_runs, 1), 0.5))
 
 
 def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float) -> str:
@@ -210,72 +235,74 @@ def _runs(suite: Suite, plan: ComparisonPlan) -> SuiteRuns:
     return replace(compared, specs=specs)
 
 
-# --- what came of it ------------------------------------------------------------------------------
+# --- the result -----------------------------------------------------------------------------------
+
+_Pair = tuple[str, str]  # learner and method
 
 
 def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparison:
     suite, [task] = runs.suite, runs.data
     names = (*plan.methods, CONSTANT, FOREST)
     read: list[Run] = []
-    with suppress(UserError):  # there is nothing to read: nothing was done
-        read = load(suite.results, selection=Selection(plan.learners, (task,), names)).runs
+    with suppress(UserError):  # no run has started
+        read = load(suite.results, Selection(plan.learners, (task,), names)).runs
     ended = comparable(as_if_ended(read, plan.budget_seconds).runs, plan.budget_seconds).runs
-    everyone = [
-        LearnerResults(learner, own)
+    learner_results = [
+        LearnerResults(learner, of_learner)
         for learner in plan.learners
-        if (own := [one for one in ended if one.learner == learner])
+        if (of_learner := [run for run in ended if run.learner == learner])
     ]
-    losses: dict[tuple[str, str], dict[int, float]] = {}
-    for results in everyone:
-        for one in results.runs:
-            if one.fold < plan.folds and one.seed == suite.seeds[0]:
-                found = results.incumbents(one).losses[-1:]
-                if not found and one.method in plan.methods:
-                    found = [one.constant_loss]  # it must not gain by failing
-                if found:
-                    losses.setdefault((results.learner, one.method), {})[one.fold] = found[0]
+    losses: dict[_Pair, dict[int, float]] = {}
+    for results in learner_results:
+        for run in results.runs:
+            if run.fold < plan.folds and run.seed == suite.seeds[0]:
+                final = results.incumbents(run).losses[-1:]
+                if not final and run.method in plan.methods:
+                    final = [run.constant_loss]  # it must not gain by failing
+                if final:
+                    losses.setdefault((results.learner, run.method), {})[run.fold] = final[0]
     pairs = [(learner, method) for learner in plan.learners for method in plan.methods]
-    done = {pair: own for pair, own in losses.items() if pair in pairs}
-    folds = sorted(set.intersection(*map(set, done.values()))) if len(done) == len(pairs) else []
+    folds = sorted(set.intersection(*(set(losses.get(pair, ())) for pair in pairs)))
     if not folds:
+        names_of_pairs = ", ".join(f"{learner} tuned by {method}" for learner, method in pairs)
         raise UserError(
-            f"no fold was done by all of {', '.join(f'{one} tuned by {m}' for one, m in pairs)} in "
-            f"{duration(elapsed)}: give more time with --for, or fewer rows; this machine may be busy"
+            f"no fold was done by all of {names_of_pairs} in {duration(elapsed)}: give more time with --for, "
+            "or fewer rows; this machine may be busy"
         )
-    return _answer(everyone[0].scores[0], done, losses, folds, runs, plan, elapsed)
+    return _answer(learner_results[0].scores[0], pairs, losses, folds, runs.suite, plan, elapsed)
 
 
 def _answer(
     scores: TaskScores,
-    done: Mapping[tuple[str, str], Mapping[int, float]],
-    losses: Mapping[tuple[str, str], Mapping[int, float]],
+    pairs: Sequence[_Pair],
+    losses: Mapping[_Pair, Mapping[int, float]],
     folds: Sequence[int],
-    runs: SuiteRuns,
+    suite: Suite,
     plan: ComparisonPlan,
     elapsed: float,
 ) -> Comparison:
-    suite = runs.suite
-    by_fold = {pair: [own[fold] for fold in folds] for pair, own in done.items()}
+    by_fold = {pair: [losses[pair][fold] for fold in folds] for pair in pairs}
     order = sorted(by_fold, key=lambda pair: fmean(by_fold[pair]))
     tests = list(combinations(order, 2))
-    p = holm([_p(by_fold[one], by_fold[other]) for one, other in tests])
+    p = holm([_p(by_fold[better], by_fold[worse]) for better, worse in tests])
     first = plan.learners[0]
-    constant = _mean(losses.get((first, CONSTANT), {}), folds)
-    of_forest = losses.get((first, FOREST), {})
-    grown = [fold for fold in folds if fold in of_forest]  # it may not have been done in time on all
-    best = done[order[0]]
+    constant, forest = (losses.get((first, method), {}) for method in (CONSTANT, FOREST))
+    forest_folds = [fold for fold in folds if fold in forest]  # it may not have been done in time on all
+    best_losses = [losses[order[0]][fold] for fold in forest_folds]
+    forest_losses = [forest[fold] for fold in forest_folds]
+    has_constant = all(fold in constant for fold in folds)
     return Comparison(
         task=scores.task,
         metric=scores.metric,
         by_test=scores.by_test,
         candidates=[Candidate(*pair, scores.estimate(by_fold[pair])) for pair in order],
-        constant=None if constant is None else scores.native(constant),
-        forest=scores.native(fmean(of_forest[fold] for fold in grown)) if grown else None,
-        forest_folds=len(grown),
-        best_beside_forest=scores.native(fmean(best[fold] for fold in grown)) if grown else None,
-        p_forest=_p([best[fold] for fold in grown], [of_forest[fold] for fold in grown]) if grown else None,
+        constant=scores.native(fmean(constant[fold] for fold in folds)) if has_constant else None,
+        forest=scores.native(fmean(forest_losses)) if forest_folds else None,
+        forest_folds=len(forest_folds),
+        best_beside_forest=scores.native(fmean(best_losses)) if forest_folds else None,
+        p_forest=_p(best_losses, forest_losses) if forest_folds else None,
         p_second=p[0] if p else None,
-        can_show=len(tests) * 2.0 ** (1 - len(folds)) < LEVEL,
+        can_show=least_p(len(folds), len(tests)) < LEVEL,
         folds=len(folds),
         budget_seconds=plan.budget_seconds,
         elapsed_seconds=elapsed,
@@ -285,18 +312,9 @@ def _answer(
 
 
 def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
-    """The command that trains the best model on all rows; of a learner of one's own, that shows it."""
-    words = [
-        "cfo-bench",
-        "best",
-        str(suite.results),
-        "--task",
-        task,
-        "--learner",
-        learner,
-        "--method",
-        method,
-    ]
+    """The command that trains the best model on all rows; of a plug-in's learner, the one that shows it."""
+    words = ["cfo-bench", "best", str(suite.results), "--task", task]
+    words += ["--learner", learner, "--method", method]
     with suppress(UserError):
         model = f"{task}{kind_of(learner).suffixes[0]}"
         words += ["--fit", str(suite.data_file), "-o", model]
@@ -304,10 +322,5 @@ def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
     return shlex.join(words)
 
 
-def _p(one: Sequence[float], other: Sequence[float]) -> float:
-    return sign_flip([a - b for a, b in zip(one, other, strict=True)])
-
-
-def _mean(losses: Mapping[int, float], folds: Sequence[int]) -> float | None:
-    """None unless it has a result on every fold."""
-    return fmean(losses[fold] for fold in folds) if all(fold in losses for fold in folds) else None
+def _p(losses: Sequence[float], others: Sequence[float]) -> float:
+    return sign_flip([loss - other for loss, other in zip(losses, others, strict=True)])

@@ -1,4 +1,4 @@
-"""What fits into a given time on one data set: learners and methods, how many folds, how long each run."""
+"""The plan of a comparison: the learners, methods, folds and budgets that fit into a given time."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.files.writing import read_regular, write_whole
+from cfo_bench.report.numbers.significance import LEVEL, least_p
 
-# In the results folder, and without the suffix of a trace: every file that has it is taken for one.
+# In the results folder. It does not have the suffix of a trace, since every file with that is read as one.
 FILE_NAME = "compare.plan"
 
-# Folds to choose from: six or more can show a difference between two, fewer can't.
+# Numbers of folds to choose from. With six or more, the difference between two candidates can be significant.
 _ENOUGH_FOLDS, _FEW_FOLDS = (10, 8, 6), (5, 4, 3, 2)
 # Seconds that every run takes besides its budget: to start, to build the model's data, to test.
 _START_SECONDS = 0.6
 # To read a file, and make the arrays of a fold: once for each fold.
-_LOAD_SECONDS_A_MILLION_CELLS = 1.0
+_LOAD_SECONDS_PER_MILLION_CELLS = 1.0
 # The least budget of a run that is worth it, and what a million cells add to it.
-_LEAST_SECONDS, _SECONDS_A_MILLION_CELLS = 3.0, 1.0
+_LEAST_SECONDS, _SECONDS_PER_MILLION_CELLS = 3.0, 1.0
 # From here on a third method is compared.
 _LONG_SECONDS = 1200.0
 
@@ -47,56 +48,51 @@ def planned(
     """The most that fits into `seconds`; learners and methods come in the order of preference.
 
     With a `slowness` of 2, what is not in a budget takes twice as long as on an idle machine.
-    The reference forest is run on each fold, too. Many folds come before many methods: two methods on six
-    folds can be told apart, six methods on two folds can't.
+    The reference forest is run on each fold, too. Many folds come before many methods: the difference between
+    two methods on six folds can be significant, those among six methods on two folds can't.
     """
-    least = _LEAST_SECONDS + _SECONDS_A_MILLION_CELLS * cells / 1e6
-    load = slowness * _LOAD_SECONDS_A_MILLION_CELLS * cells / 1e6
+    least = _LEAST_SECONDS + _SECONDS_PER_MILLION_CELLS * cells / 1e6
+    load = slowness * _LOAD_SECONDS_PER_MILLION_CELLS * cells / 1e6
     overhead = slowness * _START_SECONDS + 0.3 * load
 
     def budget(n_learners: int, n_methods: int, folds: int) -> float:
         runs = n_learners * n_methods + 1
         return (seconds * cores / folds - load - overhead * (runs + 1)) / runs
 
-    choices = [(2, 3)] if seconds >= _LONG_SECONDS else []
-    choices += [(2, 2), (1, 2)]
-    tried = [
-        (*choice, folds)
-        for choice in choices
+    sizes = [(2, 3)] if seconds >= _LONG_SECONDS else []
+    sizes += [(2, 2), (1, 2)]
+    choices = [
+        (*size, folds)
+        for size in sizes
         for folds in _ENOUGH_FOLDS
-        if folds <= most_folds and _can_show(choice[0] * choice[1], folds)
+        if folds <= most_folds and least_p(folds, math.comb(size[0] * size[1], 2)) < LEVEL
     ]
-    tried += [(1, 2, folds) for folds in _FEW_FOLDS if folds <= most_folds]
-    found = next((one for one in tried if budget(*one) >= least), tried[-1])
-    n_learners, n_methods, folds = found
+    choices += [(1, 2, folds) for folds in _FEW_FOLDS if folds <= most_folds]
+    chosen = next((choice for choice in choices if budget(*choice) >= least), choices[-1])
+    n_learners, n_methods, folds = chosen
     return ComparisonPlan(
-        tuple(learners[:n_learners]), tuple(methods[:n_methods]), folds, _rounded(budget(*found))
+        tuple(learners[:n_learners]), tuple(methods[:n_methods]), folds, _rounded(budget(*chosen))
     )
 
 
-def keep(results: Path, asked: Mapping[str, Any], plan: ComparisonPlan) -> None:
-    """Writes the plan down, so that the same command plans the same runs again."""
+def keep(results: Path, question: Mapping[str, Any], plan: ComparisonPlan) -> None:
+    """Writes the plan to the results folder, so that the same command plans the same runs again."""
     with suppress(OSError):  # the first run reports a folder that can't be written to
         results.mkdir(parents=True, exist_ok=True)
-        write_whole(results / FILE_NAME, json.dumps({"asked": asked, "plan": asdict(plan)}).encode())
+        write_whole(results / FILE_NAME, json.dumps({"asked": question, "plan": asdict(plan)}).encode())
 
 
-def recall(results: Path, asked: Mapping[str, Any]) -> ComparisonPlan | None:
-    """The plan that was kept for the same question; None: there is none."""
+def recall(results: Path, question: Mapping[str, Any]) -> ComparisonPlan | None:
+    """The plan that was kept for the same question; None if there is none."""
     try:
         kept = json.loads(read_regular(results / FILE_NAME))
-        if kept["asked"] != json.loads(json.dumps(asked)):
+        if kept["asked"] != json.loads(json.dumps(question)):
             return None
         plan = kept["plan"]
         learners, methods = (tuple(map(str, plan[key])) for key in ("learners", "methods"))
         return ComparisonPlan(learners, methods, int(plan["folds"]), float(plan["budget_seconds"]))
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or not one of ours
+    except (OSError, ValueError, KeyError, TypeError):  # it does not exist, or is not one of ours
         return None
-
-
-def _can_show(candidates: int, folds: int) -> bool:
-    """Whether the least p of the sign-flip test, corrected for all pairs of candidates, is below 0.05."""
-    return math.comb(candidates, 2) * 2.0 ** (1 - folds) < 0.05
 
 
 def _rounded(seconds: float) -> float:

@@ -16,10 +16,11 @@ from typing import Any, Protocol
 from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError, Interrupted, describe
 from cfo_bench.machine.processes import counting_continuations
+from cfo_bench.records import RunStatus
 from cfo_bench.results.folder import is_held
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import Snapshot
-from cfo_bench.run.supervisor import Outcome, Verdict, already_done
+from cfo_bench.run.supervisor import Verdict, already_done
 
 # --- listener --------------------------------------------------------------------------------------
 # Who shows what an engine does, and what an engine tells about a run under way.
@@ -232,8 +233,8 @@ def run_all(runs: Runs, site: AbstractContextManager[Site], listener: Listener) 
 def failed(error: Exception) -> Verdict:
     """The verdict on a run that could not be done."""
     if isinstance(error, CfoBenchError):
-        return Verdict(Outcome.FAILED, error.exit_code, str(error))
-    return Verdict(Outcome.FAILED, 1, f"unexpected {describe(error)}")
+        return Verdict(RunStatus.FAILED, error.exit_code, str(error))
+    return Verdict(RunStatus.FAILED, 1, f"unexpected {describe(error)}")
 
 
 class _Loop:
@@ -309,7 +310,7 @@ class _Loop:
         index, tries = attempt.index, self._site.tries
         if verdict.has_begun:
             self._runs.forced.discard(index)  # the next attempt resumes what this one began
-        if verdict.outcome is Outcome.BUSY:
+        if verdict.outcome is RunStatus.BUSY:
             self._runs.leave_to_other(index)
         elif not verdict.outside:
             self._runs.finish(index, verdict)
@@ -342,7 +343,7 @@ class _Loop:
                 self._remove(attempt)
                 attempt.abandon()
                 message = "its supervisor did not answer: given up"
-                self._runs.finish(attempt.index, Verdict(Outcome.FAILED, 1, message, outside=True))
+                self._runs.finish(attempt.index, Verdict(RunStatus.FAILED, 1, message, outside=True))
 
     def _next_events(self) -> Iterator[tuple[Attempt, str | Verdict]]:
         """What has happened since, after waiting for it a tick at the most."""

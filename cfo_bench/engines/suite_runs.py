@@ -15,7 +15,7 @@ from cfo_bench.engines.loop import Active
 from cfo_bench.errors import UserError
 from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.recordings import yahpo_folder
-from cfo_bench.records import DataRef, RunSpec, TaskFacts, method_label, run_id
+from cfo_bench.records import DataRef, RunSpec, RunStatus, TaskFacts, method_label, run_id
 from cfo_bench.registry import is_in_file, is_users_code
 from cfo_bench.results import status, trace
 from cfo_bench.results.comparability import data_differences, data_identity, of_another_run
@@ -33,12 +33,12 @@ from cfo_bench.results.schema import DataIdentity
 from cfo_bench.run.checks import MethodTraits, fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.job import Job
-from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.run.supervisor import Verdict
+from cfo_bench.suite.chosen_options import learner_options as options_of_learners
+from cfo_bench.suite.chosen_options import method_options as options_of_methods
 from cfo_bench.suite.expansion import data_of, narrowed, specs_of, tasks_of
 from cfo_bench.suite.file import find, read
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite.options import learner_options as options_of_learners
-from cfo_bench.suite.options import method_options as options_of_methods
 from cfo_bench.suite.simulation import on_surrogate
 from cfo_bench.tasks import facts_if_known, is_stored
 
@@ -269,7 +269,7 @@ class SuiteOutcome:
         return [
             (job.spec, verdict.message or "")
             for job, verdict in zip(self.jobs, self.verdicts, strict=True)
-            if verdict.outcome is Outcome.FAILED
+            if verdict.outcome is RunStatus.FAILED
         ]
 
     @property
@@ -377,7 +377,7 @@ class _Telling:
         self.on_event(Note(text, is_warning=True))
 
     def finished(self, job: Job, verdict: Verdict) -> None:
-        if verdict.outcome is Outcome.FAILED and verdict.end is None:
+        if verdict.outcome is RunStatus.FAILED and verdict.end is None:
             status.record_failure(self.results, job.spec, verdict.message or "")
         self.on_event(RunFinished(job, verdict))
 

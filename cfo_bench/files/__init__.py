@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, locked, kept in a cache folder, read as YAML."""
+"""Files: written whole or not at all, locked, cached, read as YAML."""

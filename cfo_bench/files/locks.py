@@ -1,7 +1,7 @@
 """Locks on files: one process at a time. A lock is released when its process ends, however it ends.
 
-They are made with `flock`. Some network file systems don't have it: there, whoever asks for a lock gets
-a `NoLocksError`, since two commands could write the same trace.
+They use `flock`. On a network file system without it, asking for a lock is a `NoLocksError`, since two
+commands could write the same trace.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from cfo_bench.files.writing import open_file
 
 # How often a lock that another process holds is tried again.
 _RETRY_SECONDS = 0.02
-# What flock answers on a file system without locks.
+# The errors of flock on a file system without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
 def lock(fd: int, path: Path, patience_seconds: float = 0.0) -> bool:
     """Locks an open file; False if another process still holds the lock after `patience_seconds`.
 
-    `path` is the file's name, for the NoLocksError where the file system has no locks.
+    `path` is the file's name, for the NoLocksError if the file system has no locks.
     """
     give_up_at = monotonic() + patience_seconds
     may_wait = 0 if patience_seconds == math.inf else fcntl.LOCK_NB
@@ -47,22 +47,22 @@ def lock(fd: int, path: Path, patience_seconds: float = 0.0) -> bool:
 def open_locked(path: Path, patience_seconds: float = 0.0) -> int | None:
     """The file, opened for reading and writing and locked; None if another process keeps the lock.
 
-    The file is created where it is missing, and never emptied. Its last owner may have removed or
-    renamed it while we waited for the lock: then the file that has the name now is opened instead. A link
-    is an OSError.
+    The file is created if it is missing, and never emptied. Its last owner may have removed or renamed it
+    while this process waited for the lock: then the file that has the name now is opened instead. A link is
+    an OSError.
     """
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = open_file(path, os.O_RDWR | os.O_CREAT)
         try:
-            is_ours = lock(fd, path, patience_seconds)
-            if is_ours and has_name(fd, path):
+            is_locked_here = lock(fd, path, patience_seconds)
+            if is_locked_here and has_name(fd, path):
                 return fd
         except BaseException:
             os.close(fd)
             raise
         os.close(fd)
-        if not is_ours:
+        if not is_locked_here:
             return None
 
 
@@ -75,9 +75,9 @@ def has_name(fd: int, path: Path) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file; False where there is no file, or no locks."""
+    """Whether a process holds the lock of this file; False without a file or without locks."""
     try:
-        # Neither a link nor a pipe is a lock of ours; without O_NONBLOCK, a pipe would wait for a writer.
+        # A link or a pipe is not a lock; without O_NONBLOCK, a pipe would wait for a writer.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return False

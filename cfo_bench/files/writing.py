@@ -1,8 +1,8 @@
-"""Reading and writing files that other people may have made: no pipe is waited for, and no link written to.
+"""Safe reading and writing of files in folders that may come from other people.
 
-A results folder or a report may come from somebody else, with links in it that point to files of the
-user's. A file that is written as a whole replaces a link of its name. A file that is appended to, and
-a folder below the one that the user named, must not be a link: that is an error.
+A results folder or a report may contain links to files of the user. A file that is written as a whole
+replaces a link of its name. A file that is appended to, and a folder below the one that the user named, must
+not be a link: that is an error. No pipe is waited for. Text for spreadsheets can't become a formula.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from typing import BinaryIO
 
 from cfo_bench.errors import UserError
 
-# --- safe writing ----------------------------------------------------------------------------------
-
 
 def open_file(path: str | Path, flags: int, mode: int = 0o666) -> int:
-    """`os.open` of a file that must not be a link; if it is one, the OSError says so in words."""
+    """`os.open` of a file that must not be a link; if it is one, the OSError explains that."""
     try:
         return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     except OSError as error:
@@ -35,7 +33,7 @@ def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
 
     With `sync` the content is on the disk before the file has its name.
     """
-    # A name of its own for each process and file, and never too long.
+    # A name for each process and file, never too long.
     unfinished = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}-{os.getpid()}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
@@ -52,7 +50,7 @@ def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
 
 
 def open_regular(path: str | Path) -> BinaryIO:
-    """Opens a file to read it; OSError for a pipe or a device: reading one may wait or go on for ever."""
+    """Opens a file to read it; OSError for a pipe or a device, which may never end."""
     return _regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path)
 
 
@@ -70,7 +68,7 @@ def _regular(fd: int, path: str | Path) -> BinaryIO:
 
 
 def linked_folder(root: Path, path: Path) -> Path | None:
-    """The first folder between `root` and `path`, both left out, that is a link; None if there is none."""
+    """The first folder between `root` and `path`, both excluded, that is a link; None without one."""
     parents = [root / parent for parent in path.relative_to(root).parents if parent != Path()]
     return next((parent for parent in reversed(parents) if os.path.islink(parent)), None)
 
@@ -82,12 +80,11 @@ def refuse_linked_folders(root: Path, path: Path, remedy: str) -> None:
         raise UserError(f"{link} is a link, and links are not followed: {remedy}")
 
 
-# --- spreadsheets ----------------------------------------------------------------------------------
-# Text for CSV files that people open in a spreadsheet: none of it is executed as a formula.
+# --- text for spreadsheets -------------------------------------------------------------------------
 
 
-# How a formula begins, in ASCII or full width: spreadsheets ignore spaces before it. A number, also in
-# percent, is none.
+# The beginning of a formula, in ASCII or full width: spreadsheets ignore spaces before it. A number, also in
+# percent, is no formula.
 _FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|\t")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.ASCII | re.IGNORECASE)
 
@@ -102,6 +99,6 @@ def no_formula(text: str) -> str:
 
 
 def from_no_formula(text: str) -> str:
-    """What `no_formula` was given, but for its carriage returns and text that began with an apostrophe."""
+    """The text before `no_formula`, except for carriage returns and text that began with an apostrophe."""
     bare = text.removeprefix("'")
     return bare if bare != text and no_formula(bare) == text else text

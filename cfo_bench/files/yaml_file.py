@@ -1,7 +1,7 @@
 """Reads a YAML file into values that know their line, for error messages. Nothing in it is executed.
 
 A file may hold mappings, lists, text, numbers, true, false and null. Tags, anchors, aliases, deep nesting
-and a key that is there twice are refused, each with an error that names it.
+and a key that occurs twice are refused, each with an error that names it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cfo_bench.errors import UserError
 from cfo_bench.files.writing import open_regular
 from cfo_bench.values import Marked, YamlValue
 
-MOST_BYTES = 2**20
-MOST_NESTED = 12
+MAX_BYTES = 2**20
+MAX_DEPTH = 12
 
 
 def read(path: Path) -> Marked:
@@ -46,13 +46,13 @@ def parse(text: str, where: str) -> Marked:
 def _text(path: Path) -> str:
     try:
         with open_regular(os.path.expanduser(path)) as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise UserError(f"no file {str(path)!r}: give the path of a YAML file") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{str(path)!r} can't be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > MOST_BYTES:
-        raise UserError(f"{path} is larger than {MOST_BYTES // 1024} kB: is this the right file?")
+    if len(data) > MAX_BYTES:
+        raise UserError(f"{path} is larger than {MAX_BYTES // 1024} kB: is this the right file?")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,7 +63,7 @@ def _text(path: Path) -> str:
 
 
 def _refuse_what_is_not_data(text: str, where: str) -> None:
-    """Looks at the events only: with aliases or deep nesting, building the values could take for ever."""
+    """Reads the events only: with aliases or deep nesting, building the values might never end."""
     import yaml
 
     depth = 0
@@ -75,8 +75,8 @@ def _refuse_what_is_not_data(text: str, where: str) -> None:
         if tag is not None:
             raise UserError(f"{place}: the tag {tag!r} is not read: write the plain value")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MOST_NESTED:
-            raise UserError(f"{place}: nested more than {MOST_NESTED} deep: is this the right file?")
+        if depth > MAX_DEPTH:
+            raise UserError(f"{place}: nested more than {MAX_DEPTH} deep: is this the right file?")
 
 
 def _marked(loader: Any, node: Any, where: str, key_line: int) -> Marked:
@@ -86,7 +86,7 @@ def _marked(loader: Any, node: Any, where: str, key_line: int) -> Marked:
     if isinstance(node, yaml.MappingNode):
         value = _mapping(loader, node, where)
     elif isinstance(node, yaml.SequenceNode):
-        value = [_marked(loader, one, where, one.start_mark.line + 1) for one in node.value]
+        value = [_marked(loader, item, where, item.start_mark.line + 1) for item in node.value]
     else:
         value = _scalar(loader, node)
     return Marked(value, where, node.start_mark.line + 1, key_line)
@@ -95,18 +95,18 @@ def _marked(loader: Any, node: Any, where: str, key_line: int) -> Marked:
 def _mapping(loader: Any, node: Any, where: str) -> dict[str, Marked]:
     import yaml
 
-    found: dict[str, Marked] = {}
+    items: dict[str, Marked] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         key = _scalar(loader, key_node) if isinstance(key_node, yaml.ScalarNode) else None
         if not isinstance(key, str):
             raise UserError(f"{where}, line {line}: a key has to be text: put quotes around it")
-        if key in found:
+        if key in items:
             raise UserError(
-                f"{where}, line {line}: {key!r} is in line {found[key].key_line} already: leave one out"
+                f"{where}, line {line}: {key!r} is in line {items[key].key_line} already: leave one out"
             )
-        found[key] = _marked(loader, value_node, where, line)
-    return found
+        items[key] = _marked(loader, value_node, where, line)
+    return items
 
 
 def _scalar(loader: Any, node: Any) -> str | int | float | bool | None:

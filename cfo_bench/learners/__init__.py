@@ -1,16 +1,15 @@
-"""The learners, one a file: models to tune.
+"""Learners: the models to tune.
 
-A learner gives its space for n rows and its low-cost start, and prepares a fold to be fitted and validated
-on. Learners import only the words. `run/` builds them through LEARNERS, which also lists those of installed
-packages.
+A learner has a space for n rows and a low-cost start, and prepares a fold for training and validation. `run/`
+builds learners through LEARNERS, which also lists those of installed packages.
 
-xgboost, lightgbm, random_forest, dnn (with network), knn
+xgboost, lightgbm, random_forest, dnn (on network), knn
                 real models
 synthetic       formulas, for the virtual clock
-recorded/       losses and seconds that somebody recorded, for the virtual clock
+recorded        losses and seconds from recordings, for the virtual clock
 references      the models of the reference methods
-attempt         how a training ends: with a loss, out of time or memory, or failed
-rows, dense     what several learners do with their data: fewer rows, matrices without gaps
+evaluation      what the objectives share: a timed training, its errors, trials on fewer rows
+dense           matrices without gaps, for models that need them
 """
 
 from cfo_bench.registry import Registry, Row

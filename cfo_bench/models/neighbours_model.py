@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from cfo_bench.learners.dense import Encoder
 from cfo_bench.metrics import Array
 from cfo_bench.models.recipe import ModelRecipe, constants
-from cfo_bench.models.script import DENSE, dense_facts_from_json, dense_facts_to_json
+from cfo_bench.models.script import dense_code
 from cfo_bench.records import Problem
 
 _CODE = """
@@ -22,17 +23,18 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 {parameters}
 {dense}
 
+
 def train_model(x, y, is_category, n_classes):
-    dense = learn_dense(x, is_category)
+    columns = fit_columns(x, is_category)
     neighbours = KNeighborsRegressor if PROBLEM == "regression" else KNeighborsClassifier
-    return neighbours(**PARAMETERS).fit(make_dense(x, dense), y), dense
+    return neighbours(**PARAMETERS).fit(dense_matrix(x, columns), y), columns
 
 
 def predict_model(model, x):
-    neighbours, dense = model
+    neighbours, columns = model
     if PROBLEM == "regression":
-        return neighbours.predict(make_dense(x, dense))
-    shares = neighbours.predict_proba(make_dense(x, dense))
+        return neighbours.predict(dense_matrix(x, columns))
+    shares = neighbours.predict_proba(dense_matrix(x, columns))
     return shares[:, 1] if PROBLEM == "binary" else shares
 """
 
@@ -46,7 +48,7 @@ class NeighboursModel:
 
     def code(self, recipe: ModelRecipe) -> str:
         found = {"n_neighbors": recipe.config["k"]}
-        return _CODE.format(parameters=constants("PARAMETERS", found, self.fixed(recipe)), dense=DENSE)
+        return _CODE.format(parameters=constants("PARAMETERS", found, self.fixed(recipe)), dense=dense_code())
 
     def content(self, model: Any, suffix: str) -> bytes:
         file = io.BytesIO()
@@ -54,14 +56,14 @@ class NeighboursModel:
         return file.getvalue()
 
     def facts(self, model: Any) -> dict[str, Any]:
-        return {"dense": dense_facts_to_json(model.rows.encoder)}
+        return {"dense": model.rows.encoder.columns}
 
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             x, y = found["x"], found["y"]
-        encoder = dense_facts_from_json(about["model_facts"]["dense"])
+        encoder = Encoder(about["model_facts"]["dense"])
         is_regression = recipe.problem is Problem.REGRESSION
         k = min(recipe.config["k"], len(y))
         model = (KNeighborsRegressor if is_regression else KNeighborsClassifier)(

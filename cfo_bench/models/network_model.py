@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.errors import UserError
+from cfo_bench.learners.dense import Encoder
 from cfo_bench.learners.dnn import DNN
 from cfo_bench.metrics import Array
 from cfo_bench.models.recipe import ModelRecipe, constants
-from cfo_bench.models.script import DENSE, dense_facts_from_json, dense_facts_to_json
+from cfo_bench.models.script import dense_code
 from cfo_bench.records import Problem
 
 _CODE = """
@@ -25,6 +26,7 @@ from torch import nn
 SEED = {seed}
 {parameters}
 {dense}
+
 
 def network_of(n_inputs, n_outputs):
     one, two = PARAMETERS["neurons_1"], PARAMETERS["neurons_2"]
@@ -49,14 +51,14 @@ def loss_of(outputs, y):
 
 def train_model(x, y, is_category, n_classes):
     torch.manual_seed(SEED)
-    dense = learn_dense(x, is_category)
+    columns = fit_columns(x, is_category)
     rows = torch.randperm(len(x))
     n_stopping = min(round(PARAMETERS["early_stopping_share"] * len(x)), len(x) - 1)
     fitting, stopping = rows[n_stopping:], rows[:n_stopping]
     mean, deviation = 0.0, 1.0
     if PROBLEM == "regression":
         mean, deviation = y[fitting.numpy()].mean(), y[fitting.numpy()].std() or 1.0
-    x = torch.from_numpy(make_dense(x, dense))
+    x = torch.from_numpy(dense_matrix(x, columns))
     kind = torch.int64 if PROBLEM == "multiclass" else torch.float32
     y = torch.as_tensor((y - mean) / deviation, dtype=kind)
     network = network_of(x.shape[1], n_classes if PROBLEM == "multiclass" else 1)
@@ -81,13 +83,13 @@ def train_model(x, y, is_category, n_classes):
             break
     if best is not None:
         network.load_state_dict(best)
-    return network.eval(), dense, mean, deviation
+    return network.eval(), columns, mean, deviation
 
 
 def predict_model(model, x):
-    network, dense, mean, deviation = model
+    network, columns, mean, deviation = model
     with torch.no_grad():
-        outputs = network(torch.from_numpy(make_dense(x, dense))).double()
+        outputs = network(torch.from_numpy(dense_matrix(x, columns))).double()
     if PROBLEM == "multiclass":
         return torch.softmax(outputs, dim=1).numpy()
     if PROBLEM == "binary":
@@ -106,7 +108,7 @@ class NetworkModel:
 
     def code(self, recipe: ModelRecipe) -> str:
         parameters = constants("PARAMETERS", recipe.config, self.fixed(recipe))
-        return _CODE.format(seed=recipe.seed, parameters=parameters, dense=DENSE)
+        return _CODE.format(seed=recipe.seed, parameters=parameters, dense=dense_code())
 
     def content(self, model: Any, suffix: str) -> bytes:
         import torch
@@ -122,7 +124,7 @@ class NetworkModel:
 
     def facts(self, model: Any) -> dict[str, Any]:
         return {
-            "dense": dense_facts_to_json(model.rows.encoder),
+            "dense": model.rows.encoder.columns,
             "target_mean": model.mean,
             "target_deviation": model.deviation,
         }
@@ -137,7 +139,7 @@ class NetworkModel:
             raise UserError(
                 f"this is no state dict of a network of cfo-bench: {' '.join(str(error).split())[:200]}"
             ) from None
-        encoder = dense_facts_from_json(about["model_facts"]["dense"])
+        encoder = Encoder(about["model_facts"]["dense"])
 
         def predict(x: Array) -> Array:
             (w1, b1), (w2, b2), (w3, b3) = layers

@@ -21,7 +21,8 @@ from cfo_bench.files.writing import read_regular, write_whole
 from cfo_bench.metrics import Array
 from cfo_bench.models.recipe import ModelRecipe, kind_of
 from cfo_bench.records import Problem
-from cfo_bench.tasks.data_set import LARGEST, ColumnKind, DataSet
+from cfo_bench.tasks.columns import ColumnKind
+from cfo_bench.tasks.data_set import LARGEST, DataSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Sequence
 
-import numpy as np
-
-from cfo_bench.learners.dense import Category, Encoder, Number
+from cfo_bench.learners import dense
 from cfo_bench.models.recipe import ModelRecipe, kind_of
 
-# --- dense facts -----------------------------------------------------------------------------------
-# A fitted encoder of dense features as JSON, and back: what `knn` and `dnn` need besides their file.
-
-
-def dense_facts_to_json(encoder: Encoder) -> list[dict[str, Any]]:
-    return [
-        {"source": one.source, "mean": one.mean, "deviation": one.deviation, "median": one.median}
-        if isinstance(one, Number)
-        else {"source": one.source, "width": one.width, "column_of": one.column_of.tolist()}
-        for one in encoder.columns
-    ]
-
-
-def dense_facts_from_json(rows: list[Mapping[str, Any]]) -> Encoder:
-    return Encoder(
-        tuple(
-            Category(row["source"], row["width"], np.array(row["column_of"], dtype=np.int64))
-            if "column_of" in row
-            else Number(row["source"], row["mean"], row["deviation"], row["median"])
-            for row in rows
-        )
-    )
-
-
-# --- common code -----------------------------------------------------------------------------------
 # The part of a script that is the same for every learner: columns become numbers as in a run.
-
-
 COMMON = '''
 ISO_DATE = r"\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:?\\d\\d)?)?"
 LARGEST = float(np.finfo(np.float32).max)
@@ -123,52 +94,6 @@ if __name__ == "__main__":
         predicted.to_csv(sys.stdout, index=False)
 """
 
-DENSE = '''
-def learn_dense(x, is_category):
-    """How each feature becomes columns without gaps: numbers standardised, a column for each category."""
-    most = max(2, min(64, 4096 // max(1, sum(is_category))))
-    dense = []
-    for at, category in enumerate(is_category):
-        present = x[~np.isnan(x[:, at]), at].astype(np.float64)
-        if not category:
-            if len(present) and present.min() < present.max():
-                dense.append((at, present.mean(), present.std(), np.median(present)))
-            continue
-        codes = present.astype(np.int64)
-        counts = np.bincount(codes)
-        frequent = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-        if not len(codes) or (len(frequent) == 1 and len(codes) == len(x)):
-            continue  # it never changes
-        column_of = np.full(len(counts) + 1, -1)  # the last one is for missing and new categories
-        if len(frequent) <= most:
-            column_of[np.sort(frequent)] = np.arange(len(frequent))
-        else:  # half of the columns for the most frequent, the others share the rest
-            own, rest = most // 2, frequent[most // 2 :]
-            column_of[frequent[:own]] = np.arange(own)
-            column_of[rest] = own + (rest * 2654435761 % 2**32) * (most - own) // 2**32
-        dense.append((at, column_of))
-    return dense
-
-
-def make_dense(x, dense):
-    parts = []
-    for at, *how in dense:
-        column = x[:, at].astype(np.float64)
-        if len(how) == 1:
-            column_of = how[0]
-            nowhere = len(column_of) - 1
-            codes = np.minimum(np.where(np.isnan(column), nowhere, column).astype(np.int64), nowhere)
-            parts.append(column_of[codes][:, None] == np.arange(column_of.max() + 1))
-        else:
-            mean, deviation, median = how
-            filled = np.where(np.isnan(column), median, column)
-            parts.append(np.clip((filled - mean) / deviation, -10, 10)[:, None])
-    return np.hstack(parts or [np.zeros((len(x), 1))]).astype(np.float32)
-'''
-
-
-# --- script ----------------------------------------------------------------------------------------
-
 
 def script(recipe: ModelRecipe, target: str, drop: Sequence[str], about: Sequence[str]) -> str:
     """The script; `about` are lines of its docstring, which say where the configuration is from."""
@@ -192,3 +117,11 @@ def script(recipe: ModelRecipe, target: str, drop: Sequence[str], about: Sequenc
 def _text(value: str) -> str:
     """A string of Python, in double quotes where it needs no escapes."""
     return f'"{value}"' if value.isprintable() and not set(value) & set('"\\') else repr(value)
+
+
+def dense_code() -> str:
+    """The encoding of dense features, from the source of the learners."""
+    constants = {name: getattr(dense, name) for name in ("FURTHEST", "MOST_COLUMNS", "MOST_COLUMNS_IN_ALL")}
+    lines = [f"{name} = {value}\n" for name, value in constants.items()]
+    functions = [inspect.getsource(function) for function in (dense.fit_columns, dense.dense_matrix)]
+    return "".join([*lines, "Array, FittedFeature = np.ndarray, dict\n"]) + "\n\n" + "\n\n".join(functions)

@@ -1,24 +1,22 @@
-"""The methods that are compared, one a file: each is a class with `ask` and `tell`.
+"""The methods that are compared: each is a class with `ask` and `tell`.
 
-A method is given a space, a start and a seed. It knows nothing of tasks, files or time, and imports only
-the words. `run/` builds methods through METHODS, which also lists those of installed packages.
+A method gets a space, a start and a seed. It knows nothing of tasks, files or time. `run/` builds methods
+through METHODS, which also lists those of installed packages.
 
 cfo, cfo0, flow2       the paper's algorithms, on local_search (ask and tell) and geometry (the vectors)
-cfo_tuned              our own search, with the model of small_process and search_history
-random_search          random search
-bandster, dehb_peer, flaml_peers, gaussian_process, hyperopt_tpe, nevergrad_peers, optuna_samplers,
-optuna_families, optuna_hub, smac_forest, smac_fidelity
-                       methods of other packages, on packaged; row_levels has the levels of those that
-                       train on part of the rows
-reference_methods      the constant predictor and the tuned forest, which scale the scores
-study                  every value of one hyperparameter
-program                a method in a program of its own, over the pipe of program_pipe
+cfo_tuned              our own search, with the model of tuned_model
+baselines              random search, the reference methods that scale the scores, and the study of one
+                       hyperparameter
+bohb, dehb, flaml, gaussian_process, hyperopt, nevergrad, optuna_samplers, smac
+                       methods of other packages, on packaged
+program                a method that is a program of its own
+options                checks of option values
 """
 
 from cfo_bench.registry import Registry, Row
 
-# The groups of the listing, in its order: what the paper compares, other methods that train on all rows,
-# methods that also train on part of them, and what scores are measured by.
+# The groups of the listing, in its order: the methods of the paper, others that train on all rows, methods
+# that also train on part of them, and the references of the scores.
 PAPER, PEERS, FIDELITY, REFERENCES = "paper", "peers", "multi-fidelity", "references"
 _ARXIV = "https://arxiv.org/abs/"
 

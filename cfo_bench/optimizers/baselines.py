@@ -1,4 +1,9 @@
-"""Random search: the start first, then draws from the space, each on its declared scale."""
+"""Methods without a search of their own: random search, the references of the scores, and the study.
+
+The references define the scores 0 and 1, and ask for one trial each. Their rows in METHODS name learners of
+their own (learners/references.py), which get the method's options, so that these are checked and recorded as
+usual.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +17,9 @@ from cfo_bench.optimizers.options import check_count, check_counts
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Int, Space
 
-# --- random search ---------------------------------------------------------------------------------
-
 
 class RandomSearch:
-    """Draws every configuration from the space, each hyperparameter on its own scale.
+    """The start, then configurations drawn from the space, each hyperparameter on its own scale.
 
     parallel   trials at once
     """
@@ -37,15 +40,8 @@ class RandomSearch:
         pass
 
 
-# --- reference methods -----------------------------------------------------------------------------
-# The reference methods, which define the scores 0 and 1. Each asks for one trial.
-#
-# They are run with learners of their own (learners/references.py), which their rows in METHODS name. Such
-# a learner is built with the method's options, so that these are checked and recorded as usual.
-
-
 class ConstantReference:
-    """The predictor that ignores all features: its score is 0."""
+    """The predictor that ignores all features and has the score 0."""
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
         self._trials = [Trial(0, space.check(start))]
@@ -60,18 +56,18 @@ class ConstantReference:
 
 
 class TunedForestReference(ConstantReference):
-    """The random forest whose score is 1.
+    """The random forest that has the score 1.
 
     Values of max_features are compared by cross-validation; then the forest is fitted with the best. (The
     AutoML benchmark takes 2000 trees and a grid of 11, on larger machines than a laptop.)
 
-    trees         of the forest
-    grid          how many values of max_features are compared, from one feature to all
+    trees         trees of the forest
+    grid          the number of values of max_features that are compared, from one feature to all
     cv_folds      folds of the cross-validation
-    tuning_share  the share of the budget in which they are compared
-    least_trees   so many trees will do if there is no time for all of them; null: it needs all
-    leaf_rows     the least rows in a leaf; null: one
-    tree_rows     the most rows that are drawn for a tree; null: as many as there are
+    tuning_share  the share of the budget for that comparison
+    least_trees   the fewest trees, if there is no time for all of them; null: all are needed
+    leaf_rows     the fewest rows in a leaf; null: one
+    tree_rows     the most rows that are drawn for a tree; null: all
     """
 
     def __init__(
@@ -100,14 +96,10 @@ class TunedForestReference(ConstantReference):
         super().__init__(space, start, seed)
 
 
-# --- study -----------------------------------------------------------------------------------------
-# No search: tries every value of one hyperparameter, to see how loss and cost depend on it.
-
-
 class Study:
-    """Tries one value after the other of the space's first hyperparameter; the others stay as at the start.
+    """No search: one value after the other of the first hyperparameter, the others as at the start.
 
-    values   such as 1-100 or 1,2,5-9; null: every value that there is
+    values   such as 1-100 or 1,2,5-9; null: every value of the space
     """
 
     def __init__(
@@ -118,10 +110,10 @@ class Study:
         if not isinstance(first, Int):
             raise OptionError(f"a study goes through whole numbers, and {first.name!r} is none")
         listed = range(first.low, first.high + 1) if values is None else parse_values(str(values))
-        beyond = next((value for value in listed if not first.low <= value <= first.high), None)
-        if beyond is not None:
+        outside = next((value for value in listed if not first.low <= value <= first.high), None)
+        if outside is not None:
             raise OptionError(
-                f"values {values!r}: {first.name} = {beyond} is out of [{first.low}, {first.high}] here; "
+                f"values {values!r}: {first.name} = {outside} is out of [{first.low}, {first.high}] here; "
                 "leave it out"
             )
         self._trials = (Trial(i, {**start, first.name: value}) for i, value in enumerate(listed))
@@ -137,13 +129,13 @@ class Study:
 
 
 def parse_values(text: str) -> list[int]:
-    """`1-100`, `1,2,5-9` or `7`: whole numbers, ascending, each once."""
-    found: set[int] = set()
+    """The whole numbers of a text such as `1-100`, `1,2,5-9` or `7`, ascending, each once."""
+    values: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()):
             raise OptionError(f"values {text!r}: write 1-100, 1,2,5-9 or 7")
         if dash and int(high) < int(low):
             raise OptionError(f"values {text!r}: {part.strip()} goes down; give the lower one first")
-        found.update(range(int(low), int(high or low) + 1))
-    return sorted(found)
+        values.update(range(int(low), int(high or low) + 1))
+    return sorted(values)

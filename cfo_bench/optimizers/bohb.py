@@ -1,4 +1,4 @@
-"""BOHB and Hyperband: hpbandster's generators and successive halvings, without its name server and workers.
+"""BOHB and Hyperband of hpbandster: its generators and successive halvings, without its server and workers.
 
 The resource is the number of training rows: all of them, an `eta`-th, and so on, down to `min_rows`. With
 fewer than `eta` times `min_rows` rows, or if their number isn't known, the only level is all rows.
@@ -29,7 +29,7 @@ from cfo_bench.space import Space
 
 @dataclass(frozen=True, slots=True)
 class HalvingRun:
-    """One configuration of a successive halving, to be trained on as many rows as `budget` says."""
+    """One configuration of a successive halving, to be trained on `budget` rows."""
 
     halving: Any
     id: tuple[int, int, int]
@@ -40,9 +40,9 @@ class HalvingRun:
 class Hyperband(Packaged[HalvingRun]):
     """Random configurations, the better ones of each level promoted to the next.
 
-    eta           each level has so many times the rows of the one before, and so many times fewer trials
+    eta           each level has this many times the rows of the one before, and so many times fewer trials
     min_rows      the fewest rows of a level
-    n_rows        rows of the training part; a run tells it
+    n_rows        rows of the training part; a run sets it
     parallel      trials at once
     """
 
@@ -62,9 +62,8 @@ class Hyperband(Packaged[HalvingRun]):
         self._levels = levels(n_rows, min_rows, eta)
         self._halvings: list[Any] = []
         self._halvings_begun = 0
-        self._own_randomness = OwnGlobalRandomness(
-            self.seed
-        )  # hpbandster draws from numpy's global generator
+        # hpbandster draws from numpy's global generator.
+        self._own_randomness = OwnGlobalRandomness(self.seed)
         if self.searched:
             with silence():
                 self._space = configuration_space(self.searched, self.seed)
@@ -89,7 +88,7 @@ class Hyperband(Packaged[HalvingRun]):
         from hpbandster.core.dispatcher import Job
 
         job = Job(token.id, config=token.config, budget=token.budget)
-        # To hpbandster None is a crash: a bad configuration that is never promoted.
+        # None is a crash to hpbandster: a bad configuration that is never promoted.
         job.result = {"loss": result.value, "info": None} if math.isfinite(result.value) else None
         job.timestamps, job.exception = {}, None
         with self._own_randomness():
@@ -108,7 +107,7 @@ class Hyperband(Packaged[HalvingRun]):
             else:
                 halving = self._begin_halving()
                 run = halving.get_next_run()
-        self._halvings = [one for one in self._halvings if not one.is_finished]
+        self._halvings = [unfinished for unfinished in self._halvings if not unfinished.is_finished]
         return HalvingRun(halving, *run)
 
     def _begin_halving(self) -> Any:
@@ -138,7 +137,7 @@ class BOHB(Hyperband):
     top_n_percent        the share of the trials that are the good ones
     num_samples          candidates, of which the most promising is taken
     random_fraction      the share of configurations that are random all the same
-    bandwidth_factor     candidates are drawn with so many times the bandwidth of the estimate
+    bandwidth_factor     candidates are drawn with this many times the bandwidth of the estimate
     min_bandwidth        the least bandwidth of the estimate
     """
 

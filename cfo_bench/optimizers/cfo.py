@@ -1,7 +1,7 @@
 """CFO: FLOW² with an adaptive step and randomised restarts (Algorithms 2 and 3).
 
-The paper leaves some choices open. Each is a named option, and its default is what the paper's text
-says (docs/readings.md). What we find better is another method, `cfo-tuned`.
+The paper leaves some choices open. Each is an option, whose default is the paper's text
+(docs/readings.md). What we find better is another method, `cfo-tuned`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CFOThread(FLOW2Thread):
         self.r = self.n = 0
 
     def begin_round(self) -> None:
-        # k' and the round's best are reset too: a round whose trials all fail must not keep the last one's.
+        # k' and the round's best are reset too: a round whose trials all fail must not keep the old ones.
         self.k = self.k_best = 0
         self.round_best, self.round_best_loss = self.x, math.inf
 
@@ -131,19 +131,47 @@ class CFOThread(FLOW2Thread):
 class CFO(LocalSearch[CFOThread]):
     """Cost-frugal optimisation, as the paper describes it.
 
-    space         the hyperparameters and their ranges
-    start         a cheap configuration, where the search begins
-    seed          the same seed and the same losses give the same search
-    mode          `paper`; `tuned` is the method `cfo-tuned`
-    parallel      search threads, each with one trial at a time
-    scale         `log2` or `ln`: the space of x and δ
-    delta_init    the first step; null: √d
-    n_threshold   iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
-    stall         those iterations are `consecutive`, or `cumulative`, as the pseudocode says literally
-    delta_lower   where a round ends: `alg3`, or `unit_consistent`, √d times the finest step
-    redraw        draw a restart point again when it was evaluated before
-    linear_span   length of a range that touches 0 or less, in units of δ; null: as long as it is
+    Parameters
+    ----------
+    space : Space
+        the hyperparameters and their ranges
+    start : mapping of str to value
+        a cheap configuration, where the search begins
+    seed : int, default 0
+        the same seed and the same losses give the same search
+    mode : str, default "paper"
+        `paper`; `tuned` is the method `cfo-tuned`
+    parallel : int, default 1
+        search threads, each with one trial at a time
+    scale : {"log2", "ln"}, default "log2"
+        `log2` or `ln`: the space of x and δ
+    delta_init : float, optional
+        the first step; null: √d
+    n_threshold : int or {"2^(d-1)", "d", "2d"}, default "2^(d-1)"
+        iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
+    stall : {"consecutive", "cumulative"}, default "consecutive"
+        those iterations are `consecutive`, or `cumulative`, the pseudocode taken literally
+    delta_lower : {"alg3", "unit_consistent"}, default "alg3"
+        where a round ends: `alg3`, or `unit_consistent`, √d times the finest step
+    redraw : bool, default False
+        draw a restart point again when it was evaluated before
+    linear_span : float, optional
+        length of a range that touches 0 or less, in units of δ; null: as long as it is
 
+    Attributes
+    ----------
+    best : tuple of dict and float, or None
+        the best configuration so far and its loss; None before the first result
+
+    Raises
+    ------
+    SpaceError
+        if `start` is not a configuration of the space
+    OptionError
+        if an option has a wrong value
+
+    Examples
+    --------
     >>> from cfo_bench import CFO, Float, Result, Space
     >>> cfo = CFO(Space([Float("x", 0.5, 8.0)]), {"x": 1.0}, seed=0)
     >>> for _ in range(40):

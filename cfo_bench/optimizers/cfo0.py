@@ -1,6 +1,6 @@
 """CFO-0: CFO with ZOGD, the zeroth-order gradient step, in place of FLOW².
 
-The paper names neither its smoothing μ nor its step h; here μ is δ, and `step` says how h follows.
+The paper names neither its smoothing μ nor its step h; here μ is δ, and `step` chooses h.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ Step = Literal["rms", "literal", "sign"]
 
 
 class CFO0Thread(CFOThread):
+    """Algorithm 2 with ZOGD's iteration in place of lines 4-9."""
+
     def __init__(self, rule: str, settings: StepSettings, *args: Any) -> None:
         super().__init__(settings, *args)
         self.rule = rule
@@ -43,7 +45,7 @@ class CFO0Thread(CFOThread):
     def length(self, loss_plus: float) -> float:
         """h·g, the signed length of the move against u."""
         slope = (loss_plus - self.loss) / self.delta
-        if self.rule == "sign" or math.isinf(slope):  # infinite if f(x) failed: then the lower side is known
+        if self.rule == "sign" or math.isinf(slope):  # infinite if f(x) failed: the lower side is known then
             return math.copysign(self.delta, slope) if slope else 0.0
         if self.rule == "literal":
             return self.delta * slope

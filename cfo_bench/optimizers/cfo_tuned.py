@@ -1,19 +1,18 @@
 """cfo-tuned: CFO's direct search, in which a small model chooses among the steps. It is not the paper's.
 
-What stays as in CFO: the search starts at the low-cost start; it has one incumbent and one step δ; a trial is
-a step away from the incumbent, which moves there if the loss is strictly lower; δ shrinks when nothing near
+As in CFO, the search starts at the low-cost start; it has one incumbent and one step δ; a trial is a step
+away from the incumbent, which moves there if the loss is strictly lower; δ shrinks when nothing near
 improves. It knows neither the task nor the budget.
 
-What differs: the search first climbs away from the cheap start by making the model larger; and of many steps
-that are drawn, the one that a model of the losses and the costs so far thinks best is tried, instead of the
-first. docs/tuned-protocol.md says on what this was chosen and tested.
+Unlike CFO, the search first climbs away from the cheap start by making the model larger; and of many steps
+that are drawn, it tries the one that a model of the losses and the costs so far rates best, instead of the
+first. docs/tuned-protocol.md reports on what data this was chosen and tested.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import insort
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,153 +22,43 @@ from cfo_bench.metrics import Array
 from cfo_bench.optimizers.flow2 import FLOW2Thread
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry, Point
 from cfo_bench.optimizers.local_search import LocalSearch, Proposals
-from cfo_bench.optimizers.model_process import Lengths, SmallProcess, log_expected_improvement, standardised
 from cfo_bench.optimizers.options import check_names, check_number
-from cfo_bench.space import Space, Value
+from cfo_bench.optimizers.tuned_model import (
+    MOST_RESULTS,
+    History,
+    Lengths,
+    SmallProcess,
+    log_expected_improvement,
+    standardised,
+)
+from cfo_bench.space import Space
 
-# --- search history --------------------------------------------------------------------------------
-# What a search was told so far, as its model wants it: points in a unit cube, losses, seconds.
-
-
-# The model sees no more results than these: half of them the best, half the latest. Beyond that a
-# suggestion would cost more with every trial, and old bad results say nothing of where the search is.
-MOST_RESULTS = 120
-# Seconds below which costs are taken for equal: a clock can't tell them apart.
-LEAST_SECONDS = 1e-6
-# Keeps the slopes of the cost small until there are results that show them.
-RIDGE = 0.05
-
-
-class UnitCube:
-    """Vectors as rows of a unit cube: each dimension divided by its range, each choice without an order by
-    itself.
-
-    Two different choices are one unit apart, whichever they are. `groups` says to which dimension a column
-    belongs.
-    """
-
-    def __init__(self, geometry: Geometry) -> None:
-        lower, upper = np.array(geometry.ranges).reshape(-1, 2).T
-        self._lower, self.widths = lower, upper - lower
-        self._unordered = geometry.unordered
-        self._numbers = [i for i in range(geometry.d) if i not in self._unordered]
-        self.groups = np.array(
-            [*self._numbers, *(i for i, param in self._unordered.items() for _ in param.choices)], dtype=int
-        )
-
-    def vector(self, point: Point) -> Array:
-        """The point's vector, with the index of its choice where choices have no order."""
-        found = np.array(point.vector)
-        for i, param in self._unordered.items():
-            found[i] = param.choices.index(point.values[i])
-        return found
-
-    def rows(self, vectors: Array) -> Array:
-        columns = [((vectors - self._lower) / self.widths)[:, self._numbers]]
-        for i, param in self._unordered.items():
-            # Two such rows differ in two columns, by √½ each.
-            columns.append((vectors[:, [i]] == np.arange(len(param.choices))) * math.sqrt(0.5))
-        return np.concatenate(columns, axis=1)
-
-
-class History:
-    """The results of all threads of a search, and what else they share."""
-
-    def __init__(self, geometry: Geometry) -> None:
-        self.cube = UnitCube(geometry)
-        self.under_way: set[tuple[Value, ...]] = set()
-        self.spent_seconds = 0.0  # in trials
-        self.model_seconds = 0.0  # of the model, by its price list
-        self._losses: list[float] = []
-        self._ranked: list[tuple[float, int]] = []  # losses with their place, the best first
-        # Points and log-seconds that the model has not looked at yet: short trials can't wait for that.
-        self._new: list[tuple[Point, float]] = []
-        columns = len(self.cube.groups)
-        self._rows = np.empty((0, columns))
-        self._log_seconds_at_start = 0.0
-        self._gram, self._moment = RIDGE * np.eye(columns), np.zeros(columns)
-
-    def __len__(self) -> int:
-        return len(self._losses)
-
-    @property
-    def has_a_loss(self) -> bool:
-        return bool(self._ranked) and math.isfinite(self._ranked[0][0])
-
-    def add(self, point: Point, loss: float, seconds: float) -> None:
-        self.under_way.discard(point.values)
-        self.spent_seconds += seconds
-        insort(self._ranked, (loss, len(self._losses)))
-        self._losses.append(loss)
-        self._new.append((point, math.log(max(seconds, LEAST_SECONDS))))
-
-    def _look_at_new(self) -> None:
-        if not self._new:
-            return
-        rows = self.cube.rows(np.array([self.cube.vector(point) for point, _ in self._new]))
-        log_seconds = np.array([one for _, one in self._new])
-        if not len(self._rows):
-            self._log_seconds_at_start = float(log_seconds[0])
-        self._rows = np.concatenate([self._rows, rows])
-        self._new = []
-        away = rows - self._rows[0]
-        self._gram += away.T @ away
-        self._moment += (log_seconds - self._log_seconds_at_start) @ away
-
-    def seconds_at(self, rows: Array) -> Array:
-        """The predicted seconds of trials: the cost of a model is close to a product of powers.
-
-        So its logarithm is a linear function, here of the way from the first trial, by ridge regression.
-        """
-        self._look_at_new()
-        slopes = np.linalg.solve(self._gram, self._moment)
-        log_seconds = self._log_seconds_at_start + (rows - self._rows[0]) @ slopes
-        found: Array = np.exp(np.clip(log_seconds, -30.0, 30.0))
-        return found
-
-    def modelled(self) -> tuple[Array, list[float]]:
-        """The rows and losses that the model sees. A failed trial counts as the worst of them."""
-        self._look_at_new()
-        places: Sequence[int] = range(len(self))
-        if len(self) > MOST_RESULTS:
-            best = {place for _, place in self._ranked[: MOST_RESULTS // 2]}
-            latest = (place for place in reversed(places) if place not in best)
-            rest = [place for place, _ in zip(latest, range(MOST_RESULTS - len(best)), strict=False)]
-            places = sorted([*best, *rest])
-        losses = [self._losses[place] for place in places]
-        worst = max(loss for loss in losses if math.isfinite(loss))
-        return self._rows[list(places)], [min(loss, worst) for loss in losses]
-
-
-# --- cfo tuned -------------------------------------------------------------------------------------
-
-
-# Before there are so many results a model says nothing.
+# With fewer results the model is not used.
 FEWEST_RESULTS = 4
 # Steps that the model chooses from, each with its opposite: CFO's, in octaves and in all dimensions at once,
-# and sparse ones, along few dimensions and in shares of their ranges. While results are fewer than 2d, only
-# CFO's: a change of all dimensions at once leads away from a cheap start sooner.
+# and sparse ones, along few dimensions and in shares of their ranges. With fewer than 2d results, only CFO's:
+# a change of all dimensions at once leads away from a cheap start sooner.
 OCTAVE_STEPS, SPARSE_STEPS = 12, 48
-# A sparse step is this times δ·√d long, in shares of the ranges, or half of that. And the chance that a
-# dimension takes part in one.
+# The length of a sparse step is this times δ·√d, in shares of the ranges, or half of that; and the
+# probability that a dimension is part of it.
 SHARE_OF_RANGE, CHANCE = 0.15, 0.3
-# A climb may be expected to take that share of the seconds so far, and it ends with one that gains less than
-# that share of the largest gain.
+# The largest predicted cost of a climbing trial, as a share of the seconds so far; and the share of the
+# largest gain below which a gain ends the climb.
 CLIMB_SHARE, LEAST_GAIN = 0.5, 0.5
-# A trial that is short against this share of the seconds so far is taken for nearly free.
+# A trial that is short compared with this share of the seconds so far counts as nearly free.
 FREE_SHARE = 0.3
-# A trial may be expected to take so many times the incumbent's seconds, or that share of all so far.
+# The largest predicted cost of a trial: this many times the incumbent's seconds, or this share of all so far.
 LARGEST_RISE, LARGEST_SHARE = 2.0, 0.1
-# δ at which a round ends: no step of whole numbers is left, and floats are known to a few thousandths.
+# δ at which a round ends: whole numbers have no finer step, and floats are known to a few thousandths.
 LEAST_DELTA = 0.002
-# How far a restart is from the best point, in shares of the ranges.
+# The distance of a restart from the best point, in shares of the ranges.
 RESTART_SHARE = 0.1
-# The lengths of the model are fitted again after so many suggestions: that takes as long as a few of them.
+# The lengths of the model are refitted after this many suggestions: a refit takes as long as a few of them.
 REFIT_AFTER = 8
 
 
 class TunedThread(FLOW2Thread):
-    """One search. Its `delta` is 1 at first: a factor of the lengths of both kinds of steps."""
+    """One search. Its `delta`, 1 at first, is a factor of the lengths of both kinds of steps."""
 
     def __init__(
         self, history: History, overhead: float | None, cost_related: Collection[str], *args: Any
@@ -199,7 +88,7 @@ class TunedThread(FLOW2Thread):
                 improved = yield from self.attempt(point, "RANKED")
                 self.n = 0 if improved else self.n + 1
             else:
-                self.n = 2 * d  # all steps of this length were tried before
+                self.n = 2 * d  # all steps of this length have been evaluated
             if self.loss < self.best_loss:
                 self.best, self.best_loss = self.x, self.loss
             is_stuck = self.is_stuck(2 * d)
@@ -217,7 +106,7 @@ class TunedThread(FLOW2Thread):
                 self.loss = yield self.x
 
     def attempt(self, point: Point, asking: str) -> Generator[Point, float, bool]:
-        """One evaluation; whether the incumbent moved there."""
+        """One evaluation; returns whether the incumbent moved there."""
         self.asking = asking
         loss = yield point
         if loss < self.loss:
@@ -228,19 +117,19 @@ class TunedThread(FLOW2Thread):
     # --- the climb ----------------------------------------------------------------------------
 
     def uphill(self) -> Point | None:
-        """The incumbent with every cost-related hyperparameter one octave dearer, while that is worth trying.
+        """The incumbent with every cost-related hyperparameter one octave more expensive, while that pays.
 
         The low-cost start is a model that is far too small. Twice as many trees with twice as many leaves
-        help at once, where a random direction has to find out first. But each such trial takes two to four
-        times as long as the last: it waits until it is short against the time that was spent.
+        help at once, whereas random directions have to find that out. But each such trial takes two to four
+        times as long as the last: it is tried when it is short compared with the seconds spent so far.
         """
         if not self._is_climbing or not math.isfinite(self.loss):
             return None
         point = self.geometry.project(
             [x + up for x, up in zip(self.x.vector, self._uphill, strict=True)], self.x, self.rng
         )
-        if point.values in self.cache or point.values in self.history.under_way:
-            self._is_climbing = False  # at the far end of all ranges, or another thread climbs there
+        if point.values in self.cache or point.values in self.history.running:
+            self._is_climbing = False  # at the far end of all ranges, or another thread is there
             return None
         if len(self.history) < 2:
             return point  # nothing is known of costs yet, and the start is cheap
@@ -249,7 +138,7 @@ class TunedThread(FLOW2Thread):
         return point if seconds[0] <= CLIMB_SHARE * history.spent_seconds else None
 
     def climb(self, point: Point) -> Generator[Point, float, None]:
-        """It ends with the first that gains clearly less than the best did: then other steps pay more."""
+        """One trial of the climb, which ends with the first that gains clearly less than the best one did."""
         loss_before = self.loss
         self._is_climbing = yield from self.attempt(point, "CLIMB")
         gain = loss_before - self.loss
@@ -264,7 +153,7 @@ class TunedThread(FLOW2Thread):
         return super().moved(length * math.sqrt(self.geometry.d), u)
 
     def around_best(self) -> Point:
-        """Not around the start, as in the paper: the model has seen what lies between."""
+        """A restart. It is not around the start, as in the paper: the model knows what lies between."""
         z = self.rng.standard_normal(self.geometry.d) * RESTART_SHARE * self.history.cube.widths
         vector = (np.array(self.best.vector) + z).tolist()
         return self.geometry.project(vector, self.best, self.rng)
@@ -272,29 +161,29 @@ class TunedThread(FLOW2Thread):
     # --- the model ----------------------------------------------------------------------------
 
     def may_ask_model(self) -> bool:
-        """Whether there are results to learn from, and trials take so long that the model is worth it.
+        """Whether there are enough results, and trials take so long that the model pays.
 
-        A method reads no clock, and a run must be the same when it is replayed: the model is paid by a price
-        list out of a share of the seconds that trials took. Trials of milliseconds leave it silent.
+        A method reads no clock, so that a replayed run is the same: an estimate of the model's seconds is
+        charged against a share of the trials' seconds. With trials of milliseconds the model is not used.
         """
         history = self.history
         if len(history) < FEWEST_RESULTS or not history.has_a_loss:
             return False
         if self._overhead is None:
             return True
-        price = price_seconds(len(history), self.geometry.d)
-        if history.model_seconds + price > self._overhead * history.spent_seconds:
+        seconds = model_seconds(len(history), self.geometry.d)
+        if history.model_seconds + seconds > self._overhead * history.spent_seconds:
             return False
-        history.model_seconds += price
+        history.model_seconds += seconds
         return True
 
     def most_promising(self) -> Point | None:
         """The new configuration with the most expected improvement for its cost; None if there is none.
 
-        How dear a trial may be depends on the time that is left, which nobody knows. The best guess for it is
-        of the order of the time that has gone by: a trial that is short against it costs next to nothing, a
-        long one has to promise as many times more as it is longer. So the search is frugal at first, but not
-        for good. A prediction far from what was tried may be wrong: so steps up in cost are limited.
+        How expensive a trial may be depends on the remaining time, which is unknown. The best guess is the
+        time spent so far: a trial that is short compared with it is nearly free, and the expected improvement
+        of a long one must grow with its length. So the search is frugal at first, but not forever. Far from
+        evaluated points a prediction may be wrong: so increases of the cost are limited.
         """
         history, vectors = self.history, self.candidates()
         rows = history.cube.rows(vectors)
@@ -307,29 +196,27 @@ class TunedThread(FLOW2Thread):
         score = improvement - np.log(seconds + FREE_SHARE * history.spent_seconds)
         most = max(LARGEST_RISE * float(seconds_here[0]), LARGEST_SHARE * history.spent_seconds)
         score[seconds > most] = -np.inf
-        for place in np.argsort(-score, kind="stable").tolist():
-            point = self.configured(vectors[place])
-            if point.values not in self.cache and point.values not in history.under_way:
+        for index in np.argsort(-score, kind="stable").tolist():
+            point = self.configured(vectors[index])
+            if point.values not in self.cache and point.values not in history.running:
                 return point
         return None
 
     def candidates(self) -> Array:
-        """Vectors a step away from the incumbent; of choices without an order, the index."""
+        """Vectors a step away from the incumbent, with the index of a choice without an order."""
         if len(self.history) < 2 * self.geometry.d:
             steps = self.octave_steps(OCTAVE_STEPS + SPARSE_STEPS)
         else:
             steps = np.concatenate([self.octave_steps(OCTAVE_STEPS), self.sparse_steps()])
         steps = np.concatenate([steps, -steps])
         here = self.history.cube.vector(self.x)
-        found: Array = here + steps
+        vectors: Array = here + steps
         for i, param in self.geometry.unordered.items():
-            # There is no small step to another choice: in some candidates another one is drawn.
+            # There is no small step to another choice: some candidates draw another one.
             changes = self.rng.random(len(steps)) < CHANCE
-            others = (here[i] + self.rng.integers(1, len(param.choices), size=len(steps))) % len(
-                param.choices
-            )
-            found[:, i] = np.where(changes, others, here[i])
-        return self.geometry.snapped(found)
+            shifts = self.rng.integers(1, len(param.choices), size=len(steps))
+            vectors[:, i] = np.where(changes, (here[i] + shifts) % len(param.choices), here[i])
+        return self.geometry.snapped(vectors)
 
     def octave_steps(self, number: int) -> Array:
         """δ·√d octaves in a random direction."""
@@ -337,14 +224,14 @@ class TunedThread(FLOW2Thread):
         return _of_length(self.delta * math.sqrt(d), self.rng.standard_normal((number, d)))
 
     def sparse_steps(self) -> Array:
-        """Along few dimensions, and of two lengths: the model knows which suits."""
+        """Steps along few dimensions, of two lengths."""
         d, rng = self.geometry.d, self.rng
         takes_part = rng.random((SPARSE_STEPS, d)) < CHANCE
         takes_part[np.arange(SPARSE_STEPS), rng.integers(d, size=SPARSE_STEPS)] |= ~takes_part.any(axis=1)
         z = np.where(takes_part, rng.standard_normal((SPARSE_STEPS, d)), 0.0)
         lengths = rng.choice((0.5, 1.0), size=(SPARSE_STEPS, 1)) * self.delta * SHARE_OF_RANGE * math.sqrt(d)
-        found: Array = _of_length(lengths, z) * self.history.cube.widths
-        return found
+        steps: Array = _of_length(lengths, z) * self.history.cube.widths
+        return steps
 
     def configured(self, vector: Array) -> Point:
         """The point of a candidate."""
@@ -359,7 +246,7 @@ class TunedThread(FLOW2Thread):
         return Point(point.vector, tuple(values))
 
     def process(self, rows: Array, losses: Array) -> SmallProcess:
-        """The model of the loss, with lengths as good as so many results can tell."""
+        """The model of the loss. With few results all its lengths are equal."""
         groups, n = self.history.cube.groups, len(self.history)
         if n < 2 * self.geometry.d:
             return self._lengths.share_one(rows, losses, groups)
@@ -368,11 +255,11 @@ class TunedThread(FLOW2Thread):
         self._suggestions += 1
         return SmallProcess(rows, losses, groups, self._lengths.values)
 
-    # --- what all threads share ---------------------------------------------------------------
+    # --- the history that all threads share ---------------------------------------------------
 
     def next_point(self) -> Point:
         point = super().next_point()
-        self.history.under_way.add(point.values)
+        self.history.running.add(point.values)
         return point
 
     def receive(self, point: Point, loss: float, seconds: float) -> None:
@@ -381,12 +268,12 @@ class TunedThread(FLOW2Thread):
 
 
 def _of_length(length: float | Array, z: Array) -> Array:
-    found: Array = z * (length / np.linalg.norm(z, axis=1, keepdims=True))
-    return found
+    steps: Array = z * (length / np.linalg.norm(z, axis=1, keepdims=True))
+    return steps
 
 
-def price_seconds(n_results: int, d: int) -> float:
-    """What a suggestion of the model is taken to cost: a little more than was measured on a slow machine."""
+def model_seconds(n_results: int, d: int) -> float:
+    """The estimated seconds of a suggestion of the model: a little more than on a slow machine."""
     return 2e-3 + d * (1.6e-4 + 3.2e-6 * min(n_results, MOST_RESULTS))
 
 
@@ -396,8 +283,8 @@ class CFOTuned(LocalSearch[TunedThread]):
     parallel      search threads, each with one trial at a time; all learn from the results of all
     cost_related  hyperparameters whose values in the start are low-cost; a run names its learner's, and
                   without a run (null) none is known: then there is no climb
-    overhead      the share of the trials' seconds that the model may take; it is silent where trials are
-                  too short for that, or their seconds are not told. null: it always speaks
+    overhead      the share of the trials' seconds that the model may take; it is not used if trials are too
+                  short for that, or their seconds are not reported; null: it is always used
     """
 
     def __init__(
@@ -412,11 +299,11 @@ class CFOTuned(LocalSearch[TunedThread]):
     ) -> None:
         if overhead is not None:
             check_number("overhead", overhead, 0)
-        named = tuple(cost_related or ())
-        check_names("cost_related", named, (param.name for param in space))
+        names = tuple(cost_related or ())
+        check_names("cost_related", names, (param.name for param in space))
         geometry = Geometry(space, "log2", LINEAR_SPAN)
         history = History(geometry)
         super().__init__(
             *(space, start, seed, parallel, geometry),
-            lambda *args: TunedThread(history, overhead, named, *args),
+            lambda *args: TunedThread(history, overhead, names, *args),
         )

@@ -1,7 +1,7 @@
 """DEHB: Hyperband over training rows, whose configurations come from differential evolution.
 
-The package gets a unit cube, and its vectors become configurations here: with ConfigSpace 1.2 its own way
-from a vector to a configuration fails at bounds on a log scale.
+The package gets a unit cube, and its vectors become configurations here: with ConfigSpace 1.2 its own
+conversion fails at bounds on a log scale.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from cfo_bench.optimizers.packaged import Packaged, budget_range, index_of, leve
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
-# DEHB compares losses only, and takes an infinite one for a trial that was not evaluated.
+# DEHB only compares losses, and takes an infinite one for a trial that was not evaluated.
 LARGEST_LOSS = sys.float_info.max
 
 
 class DEHB(Packaged[dict[str, Any]]):
     """The package's own brackets and populations, through its ask and tell.
 
-    eta              each level has so many times the rows of the one before, and so many times fewer trials
+    eta              each level has this many times the rows of the one before, and so many times fewer trials
     min_rows         the fewest rows of a level
-    n_rows           rows of the training part; a run tells it
+    n_rows           rows of the training part; a run sets it
     mutation_factor  the share of the difference of two configurations that is added to a third
-    crossover_prob   the chance of each hyperparameter to come from that mutant, and not from the parent
-    population_size  configurations of the population where all rows are the only level
+    crossover_prob   the probability of each hyperparameter to come from that mutant, not from the parent
+    population_size  configurations of the population if all rows are the only level
     parallel         trials at once
     """
 
@@ -72,7 +72,7 @@ class DEHB(Packaged[dict[str, Any]]):
                 min_clip=clip,
                 max_clip=clip,
                 seed=self.seed,
-                n_workers=1,  # of its own: it starts none, since it is only asked and told
+                n_workers=1,  # it starts none, since only its ask and tell are called
                 save_freq="end",
             )
 
@@ -102,13 +102,13 @@ class DEHB(Packaged[dict[str, Any]]):
 
 
 def _value_at(param: Param, share: float) -> Any:
-    """The value with that share of the scale below it; of a categorical, the choice's index."""
+    """The value, or the index of a choice, with that share of the scale below it."""
     below_one = min(share, math.nextafter(1.0, 0.0))
     return int(below_one * len(param.choices)) if isinstance(param, Categorical) else param.at(below_one)
 
 
 def _share_below(param: Param, value: Any) -> float:
-    """The share of the scale that is below a value: the other way round."""
+    """The share of the scale that is below a value: the inverse of `_value_at`."""
     if isinstance(param, Categorical):
         return (index_of(param, value) + 0.5) / len(param.choices)
     past = 0.5 if isinstance(param, Int) else 0.0
@@ -120,11 +120,11 @@ def _share_below(param: Param, value: Any) -> float:
 
 def _quiet() -> Any:
     """DEHB without its log on the terminal and the log files that it writes to the current folder."""
-    from dehb import DEHB as Theirs
+    from dehb import DEHB as PackageDEHB
 
-    class Quiet(Theirs):  # type: ignore[misc]
+    class QuietDEHB(PackageDEHB):  # type: ignore[misc]
         def _setup_logger(self, kwargs: Any) -> None:
             self.output_path = Path()
             self.logger = logging.Logger("cfo_bench.dehb", logging.CRITICAL + 1)
 
-    return Quiet
+    return QuietDEHB

@@ -12,8 +12,8 @@ from cfo_bench.optimizers.packaged import Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
-# `suggest` gives None for a configuration it has suggested before, and when the search has converged.
-# After this many in a row the method is exhausted; FLAML's own `tune.run` gives up then, too.
+# `suggest` returns None for a configuration it has suggested before, and when the search has converged.
+# After this many in a row the method is exhausted, as in FLAML's own `tune.run`.
 _PATIENCE = 100
 
 
@@ -50,9 +50,9 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                 metric="loss",
                 mode="min",
                 space={param.name: _domain(param) for param in self.searched},
-                # Like every method it evaluates the whole start first. Of that, only the values of
-                # hyperparameters that decide the cost are told as low-cost: FLAML begins each new local
-                # search with these values, and would begin all of them at the start if it had all.
+                # Like every method, it evaluates the whole start first. Only the values of hyperparameters
+                # that drive the cost are given as low-cost: FLAML begins each new local search with these
+                # values, and would begin all of them at the start if it had all.
                 points_to_evaluate=[first],
                 low_cost_partial_config={
                     name: value
@@ -60,7 +60,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                     if cost_related is None or name in cost_related
                 },
                 seed=self.seed,
-                # Not time_total_s: under that name FLAML reads the clock, and no run could be replayed.
+                # Not time_total_s: with that name FLAML reads the clock, and no run could be replayed.
                 cost_attr="seconds",
                 **settings,
             )

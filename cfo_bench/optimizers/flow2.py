@@ -15,6 +15,8 @@ from cfo_bench.space import Space
 
 
 class FLOW2Thread(SearchThread):
+    """Algorithm 1 with the step `delta`."""
+
     def __init__(self, delta: float, *args: Any) -> None:
         super().__init__(*args)
         self.delta = delta
@@ -27,7 +29,7 @@ class FLOW2Thread(SearchThread):
         raise Exhausted(f"no new configuration within a step of {self.delta:g} of the incumbent")
 
     def step(self) -> Generator[Point, float, bool]:
-        """One iteration, at most two evaluations; whether the incumbent moved."""
+        """One iteration, at most two evaluations; returns whether the incumbent moved."""
         u = self.direction()  # Alg. 1, line 4; Alg. 2, line 4
         self.asking = "PLUS"
         plus = self.moved(self.delta, u)  # Alg. 2, line 5
@@ -45,7 +47,7 @@ class FLOW2Thread(SearchThread):
 
 
 class FLOW2(LocalSearch[FLOW2Thread]):
-    """Algorithm 1.
+    """FLOW², Algorithm 1.
 
     parallel      search threads, each with one trial at a time
     step          μ, the constant step; null: √d, the step that CFO starts with

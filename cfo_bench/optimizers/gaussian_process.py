@@ -1,6 +1,6 @@
-"""GPEI, GPEIPS, gp-cooled: scikit-optimize's Gaussian process with expected improvement, or that per second.
+"""GPEI, GPEIPS, gp-cooled: scikit-optimize's Gaussian process with expected improvement, also per second.
 
-As in the paper, every positive hyperparameter is searched by its logarithm, whatever its `log` says.
+As in the paper, every positive hyperparameter is searched by its logarithm, whatever its `log`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from cfo_bench.space import Categorical, Int, Param, Space
 SkoptPoint = list[Any]
 XiUnit = Literal["spread", "loss"]
 
-# The largest loss that is told: its square is still a finite number.
+# The largest loss: its square is still a finite number.
 LARGEST_LOSS = 1e100
 SHORTEST_SECONDS = 1e-9
-# Less than the logarithm of the shortest seconds.
+# Below the logarithm of the shortest seconds.
 BELOW_ALL_LOGARITHMS = -30.0
 
 
@@ -28,8 +28,8 @@ class GPEI(Packaged[SkoptPoint]):
     """Expected improvement.
 
     n_initial_points  random configurations before the model, the start included
-    xi                the least improvement that counts
-    xi_unit           of that number: `spread`, the interquartile range of the losses so far, or `loss`
+    xi                the smallest improvement that counts
+    xi_unit           its unit: `spread`, the interquartile range of the losses so far, or `loss`
     acq_optimizer     how the most promising point is found: `lbfgs`, from n_restarts of n_candidates random
                       points, or `sampling`, the best of these
     n_candidates      random points to choose from
@@ -58,7 +58,7 @@ class GPEI(Packaged[SkoptPoint]):
         super().__init__(space, start, seed)
         self._losses = FiniteLosses[tuple[SkoptPoint, float]](LARGEST_LOSS)
         self._xi, self._is_xi_of_spread = xi, xi_unit == "spread"
-        self._told: list[float] = []
+        self._observed: list[float] = []  # the losses so far
         if not self.searched:
             return
         with silence():
@@ -91,21 +91,22 @@ class GPEI(Packaged[SkoptPoint]):
         seconds = result.fit_seconds + result.validate_seconds
         due = self._losses.admit((token, seconds), result)
         for i, ((point, spent), loss) in enumerate(due, start=1):
-            self._told.append(loss)
-            if self._is_xi_of_spread:  # before the tell, which looks for the next point
-                self._optimizer.acq_func_kwargs["xi"] = self._xi * _interquartile_range(self._told)
+            self._observed.append(loss)
+            if self._is_xi_of_spread:  # before the tell, which searches the next point
+                self._optimizer.acq_func_kwargs["xi"] = self._xi * _interquartile_range(self._observed)
             self._optimizer.tell(point, self.observation(loss, spent), fit=i == len(due))
 
     def observation(self, loss: float, seconds: float) -> Any:
+        """What scikit-optimize is told of a trial."""
         return loss
 
 
 class GPEIPS(GPEI):
     """Expected improvement per second: a second Gaussian process models the logarithm of the seconds.
 
-    scikit-optimize takes the least of all losses *and* logarithms of seconds for the best loss so far
-    (`np.min(self.yi)` of pairs), so that after a trial of milliseconds nothing could ever improve. It
-    is told losses shifted below all logarithms, which changes nothing else: improvements are differences.
+    scikit-optimize takes the minimum of all losses *and* logarithms of seconds for the best loss so far
+    (`np.min(self.yi)` of pairs), so that after a trial of milliseconds nothing could improve any more. So
+    losses are shifted below all logarithms, which changes nothing else: improvements are differences.
     """
 
     acquisition = "EIps"
@@ -121,13 +122,13 @@ class GPCooled(GPEIPS):
     """Expected improvement per unit of cost, where the cost counts less and less: CArBO's EI-cool.
 
     The improvement is divided by seconds^α. α falls from 1, when the initial points are evaluated, to 0, when
-    the budget is spent: cheap configurations come first, and good ones later. Counted are the seconds of
-    trials, since a method knows no clock.
+    the budget is spent: cheap configurations come first, and good ones later. Only the seconds of trials
+    count, since a method knows no clock.
 
-    budget_seconds    the budget of the run, which tells it; null: α stays 1, as in gpeips
+    budget_seconds    the budget of the run, which sets it; null: α stays 1, as in gpeips
     """
 
-    # With another budget it would have asked otherwise: a finished run can't be extended.
+    # With another budget it would have asked for other configurations: a finished run can't be extended.
     knows_budget = True
 
     def __init__(
@@ -149,7 +150,7 @@ class GPCooled(GPEIPS):
 
     @property
     def exponent(self) -> float:
-        """α: the share that is left of the budget that was left after the initial points."""
+        """α: the remaining share of the budget that was left after the initial points."""
         if self._budget is None or self._results < self._n_initial:
             return 1.0
         left = max(self._budget - self._spent, 0.0)
@@ -160,7 +161,7 @@ class GPCooled(GPEIPS):
         self._results += 1
         if self._results == self._n_initial:
             self._spent_at_first = self._spent
-        # The model of log-seconds is fitted to α times as much, and so predicts α times as much.
+        # The model of log-seconds is fitted to α times the logarithms, and so predicts α times as much.
         alpha = self.exponent
         for pair, logarithm in zip(self._optimizer.yi, self._log_seconds, strict=True):
             pair[1] = alpha * logarithm
@@ -173,7 +174,7 @@ class GPCooled(GPEIPS):
 
 
 def _interquartile_range(losses: Sequence[float]) -> float:
-    """Half of the losses lie in a range of this length: a few bad trials don't change it."""
+    """The spread of the middle half of the losses, which a few bad trials don't change."""
     import numpy as np
 
     low, high = np.percentile(losses, (25, 75))
@@ -183,7 +184,7 @@ def _interquartile_range(losses: Sequence[float]) -> float:
 def _dimension(param: Param) -> Any:
     from skopt import space as skopt_space
 
-    # Told to normalise, as it does for GPEI by itself: for GPEIPS it forgets to.
+    # Normalised explicitly: scikit-optimize does so itself for GPEI, but not for GPEIPS.
     if isinstance(param, Categorical):
         if param.ordered:
             return skopt_space.Integer(0, len(param.choices) - 1, transform="normalize", name=param.name)
@@ -194,7 +195,7 @@ def _dimension(param: Param) -> Any:
 
 
 def _quick_regressor(dimensions: Sequence[Any], seed: int) -> Any:
-    """scikit-optimize's own choice of Gaussian process, with the variances of many points worked out by BLAS.
+    """scikit-optimize's own choice of Gaussian process, with the variances of many points computed by BLAS.
 
     Its three-fold einsum takes a sixth of the whole suggestion at 300 trials.
     """

@@ -1,13 +1,12 @@
 """The vectors that direct search moves in, and the projection back onto configurations.
 
-Every positive hyperparameter is searched by its logarithm, not normalised: a step of one
-doubles or halves it, whatever its range. One whose range touches 0 or less has no logarithm: it
-is searched linearly, and its range is as long as that of 1 to 1024. Choices that are ordered numbers are
-searched on the scale of these numbers, other categorical ones by the index of the choice. One with a single
-value is left out of d.
+Every positive hyperparameter is searched by its logarithm, not normalised: a step of one doubles or halves
+it, whatever its range. One whose range touches 0 or less has no logarithm: it is searched linearly, and its
+range is as long as that of 1 to 1024. Choices that are ordered numbers are searched on the scale of these
+numbers, other choices by their index. A hyperparameter with a single value is left out of d.
 
-Plain floats and the math module: at the few dimensions of a hyperparameter space they are
-faster than numpy, and they give the same bits whatever vector instructions a machine has.
+Plain floats and the math module: in the few dimensions of a hyperparameter space they are faster than numpy,
+and give the same bits on every machine, whatever its vector instructions.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _SCALES: dict[Scale, tuple[Callable[[float], float], Callable[[float], float]]] 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """A feasible vector and the values it stands for, in the order of the searched dimensions."""
+    """A feasible vector and its values, in the order of the searched dimensions."""
 
     vector: Vector
     values: tuple[Value, ...]
@@ -50,8 +49,8 @@ class Point:
 class Axis:
     """One searched dimension: its range [lower, upper] in the vector is [low, high] in values.
 
-    The value of a categorical one is the index of its choice, and `grid` is where each choice lies in the
-    vector.
+    The value of a categorical dimension is the index of the choice; `grid` has the position of each choice
+    in the vector.
     """
 
     lower: float
@@ -102,20 +101,22 @@ class Axis:
         )
 
     def snapped(self, x: float) -> float:
-        """Where the projection of x lies."""
+        """The projection of x."""
         x = min(max(x, self.lower), self.upper)
         return (
             self.to_vector(min(max(round(self.to_value(x)), self.low), self.high)) if self.is_discrete else x
         )
 
     def finest_step(self, value: float, x: float) -> float:
-        """The way to the next whole number, Δ = 1, or to the nearest of the other choices of a grid."""
+        """The distance to the next whole number, Δ = 1, or to the nearest other choice of a grid."""
         if self.grid is not None:
             return min(abs(x - other) for other in self.grid if other != x)
         return self.to_vector(1 + 1 / value) if self.is_log else self.to_vector(1)
 
 
 class Geometry:
+    """The searched dimensions of a space, and the projection onto its configurations."""
+
     def __init__(self, space: Space, scale: Scale, linear_span: float | None) -> None:
         check_choice("scale", scale, get_args(Scale))
         check_length("linear_span", linear_span)
@@ -136,11 +137,12 @@ class Geometry:
         return Point([axis.to_vector(v) for axis, v in zip(self._axes, numbers, strict=True)], values)
 
     def config(self, point: Point) -> Config:
-        found: Config = dict(zip(self._names, point.values, strict=True))
+        """The configuration of a point."""
+        config: Config = dict(zip(self._names, point.values, strict=True))
         if self._fixed:
-            found |= self._fixed
-            return {name: found[name] for name in self._order}
-        return found
+            config |= self._fixed
+            return {name: config[name] for name in self._order}
+        return config
 
     def project(self, vector: Vector, near: Point, rng: np.random.Generator) -> Point:
         """Proj(x): clip to the bounds, round what is discrete, clip again; the vector snaps to it.
@@ -179,12 +181,12 @@ class Geometry:
         return Point(snapped, tuple(values))
 
     def snapped(self, vectors: Array) -> Array:
-        """Where the projection of each row lies: all at once, for a model that rates many of them."""
-        found: Array = np.clip(vectors, *np.array(self.ranges).T)
+        """The projection of each row, for a model that rates many vectors at once."""
+        projected: Array = np.clip(vectors, *np.array(self.ranges).T)
         for i, axis in enumerate(self._axes):
             if axis.is_discrete:
-                found[:, i] = [axis.snapped(x) for x in found[:, i].tolist()]
-        return found
+                projected[:, i] = [axis.snapped(x) for x in projected[:, i].tolist()]
+        return projected
 
     @property
     def ranges(self) -> list[tuple[float, float]]:
@@ -197,25 +199,24 @@ class Geometry:
         return {i: param for i, param in self._categorical.items() if not param.ordered}
 
     def away_from_near_end(self, point: Point, names: Collection[str]) -> Vector:
-        """One unit in each dimension of these names, from the end of its range that is nearer to the point.
+        """A vector of one unit in each named dimension, away from the end of its range nearer to the point.
 
-        0 in all others, and where choices have no order.
+        It is 0 in all other dimensions, and where choices have no order.
         """
-        found = [0.0] * self.d
+        direction = [0.0] * self.d
         for i, (name, x, axis) in enumerate(zip(self._names, point.vector, self._axes, strict=True)):
             if name in names and i not in self.unordered:
-                found[i] = 1.0 if x - axis.lower <= axis.upper - x else -1.0
-        return found
+                direction[i] = 1.0 if x - axis.lower <= axis.upper - x else -1.0
+        return direction
 
     @property
     def has_floats(self) -> bool:
         return not all(axis.is_discrete for axis in self._axes)
 
     def finest_steps(self, point: Point) -> list[tuple[float, float]]:
-        """For each dimension of whole numbers the length of its smallest change at this point, and its range.
+        """For each discrete dimension, the length of its smallest change at this point and of its range.
 
-        Left out are dimensions without a step that could be finer than another: choices in no order, and
-        those with two values.
+        Dimensions without a finest step are left out: choices without an order, and those with two values.
         """
         return [
             (axis.finest_step(value, x), axis.upper - axis.lower)  # type: ignore[arg-type]
@@ -227,21 +228,21 @@ class Geometry:
 def _scale(
     low: float, high: float, scale: Scale, linear_span: float | None
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """From values to the vector and back."""
+    """The functions from values to the vector and back."""
     if low > 0:
         return _SCALES[scale]
-    # What one unit of the vector is worth: 1, or a share of the range.
+    # The value of one unit of the vector: 1, or a share of the range.
     unit = 1.0 if linear_span is None else (high - low) / linear_span
     return lambda v: v / unit, lambda x: x * unit
 
 
 def _grid(numbers: Sequence[float] | None, scale: Scale, linear_span: float | None) -> Vector | None:
-    """Where the numbers lie in the vector; None if there are none, or they are too near to be told apart."""
+    """The positions of the numbers in the vector; None if there are none, or two positions are equal."""
     if numbers is None:
         return None
     to_vector, _ = _scale(numbers[0], numbers[-1], scale, linear_span)
-    found = [to_vector(number) for number in numbers]
-    return found if all(one < other for one, other in pairwise(found)) else None
+    grid = [to_vector(number) for number in numbers]
+    return grid if all(low < high for low, high in pairwise(grid)) else None
 
 
 def _nearest(grid: Vector, x: float) -> int:

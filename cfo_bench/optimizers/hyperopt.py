@@ -1,4 +1,4 @@
-"""TPE by hyperopt, the package that had it first."""
+"""The tree-structured Parzen estimator (TPE) of hyperopt, its first implementation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class HyperoptTPE(Packaged[int]):
 
     n_startup_jobs   random configurations before the model, the start among them
     n_ei_candidates  candidates, of which the most promising is taken
-    gamma            this times the square root of the number of results are the good trials of the model
-    prior_weight     how much the space's own distribution counts in the model, beside the trials
+    gamma            this times the square root of the number of results is the number of good trials
+    prior_weight     the weight of the space's own distribution in the model, beside the trials
     parallel         trials at once
     """
 
@@ -84,14 +84,14 @@ class HyperoptTPE(Packaged[int]):
         from hyperopt import JOB_STATE_DONE, STATUS_OK
 
         document = self._documents.pop(token)
-        # hyperopt only ranks losses. A failed trial has no loss and ranks last, as does one that is running.
+        # hyperopt only ranks losses. A failed trial has no loss and ranks last, as does a running one.
         document["result"] = {"status": STATUS_OK, "loss": result.value}
         document["state"] = JOB_STATE_DONE
 
     def _insert(self, documents: list[Any]) -> None:
         self._trials.insert_trial_docs(documents)
         self._trials.refresh()
-        # Trials keeps the very documents that it is given, so that a result can be written into them.
+        # Trials keeps the documents that it is given, so that a result can be written into them.
         self._documents[documents[0]["tid"]] = self._trials._dynamic_trials[-1]
 
 

@@ -1,7 +1,7 @@
 """What FLOW², CFO and CFO-0 share: search threads behind one `ask` and `tell`.
 
-A search thread is a generator that yields the points it wants evaluated and is sent their
-losses, so that each algorithm can be written down as the paper prints it.
+A search thread is a generator that yields the points to evaluate and is sent their losses, so that each
+algorithm can be written as the paper prints it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ Cache = dict[tuple[Value, ...], float]
 
 
 class SearchThread:
-    """One direct search: its incumbent `x` with `loss`, its step `delta`, and what it is `asking`.
+    """One direct search: its incumbent `x` with `loss`, its step `delta`, and its kind of step, `asking`.
 
-    A configuration met again is answered from the `cache` at no cost and counts as an iteration.
+    A configuration that was evaluated before is answered from the `cache` at no cost, and counts as an
+    iteration.
     """
 
     delta: float
@@ -40,7 +41,7 @@ class SearchThread:
         self.evaluated = 0
         self.repeats = 0
         self._proposals = self.proposals()
-        self._told: float | None = None
+        self._last_loss: float | None = None
 
     def proposals(self) -> Proposals:
         """The algorithm: yields a point, is sent its loss, until it raises Exhausted."""
@@ -58,7 +59,7 @@ class SearchThread:
         return self.geometry.project(vector, self.x, self.rng)
 
     def around_x0(self, taken: Container[tuple[Value, ...]] = ()) -> Point:
-        """Proj(x0 + z) with z ~ N(0, I), drawn anew while it is `taken`, a hundred times at the most."""
+        """Proj(x0 + z) with z ~ N(0, I), drawn again while it is `taken`, at most a hundred times."""
         for _ in range(100):
             z = self.rng.standard_normal(self.geometry.d).tolist()
             vector = [x + c for x, c in zip(self.x0.vector, z, strict=True)]
@@ -68,12 +69,12 @@ class SearchThread:
         return point
 
     def is_stuck(self, n_threshold: int) -> bool:
-        """Whether 10·N repeats came in a row. N is capped: 2^(d-1) at d = 20 would loop for minutes."""
+        """Whether 10·N repeats occurred in a row. N is capped: 2^(d-1) at d = 20 would loop for minutes."""
         return self.repeats >= 10 * min(n_threshold, 1024)
 
     def next_point(self) -> Point:
-        """The next point that is not in the cache: what is there is answered at once."""
-        point = next(self._proposals) if self._told is None else self._proposals.send(self._told)
+        """The next point that is not in the cache; points that are in it are answered at once."""
+        point = next(self._proposals) if self._last_loss is None else self._proposals.send(self._last_loss)
         while (known := self.cache.get(point.values)) is not None:
             self.repeats += 1
             point = self._proposals.send(known)
@@ -82,20 +83,20 @@ class SearchThread:
         return point
 
     def receive(self, point: Point, loss: float, seconds: float) -> None:
-        """What came of a point. A search that is guided by the cost has use for the seconds that it took."""
+        """Take the result of a point. A search that is guided by the cost also uses the seconds."""
         self.cache[point.values] = loss
-        self._told = loss
+        self._last_loss = loss
 
 
 Thread = TypeVar("Thread", bound=SearchThread)
 
 
 class LocalSearch(Generic[Thread]):
-    """`ask` and `tell` over one search thread, or over `parallel` of them for as many trials at once.
+    """`ask` and `tell` over `parallel` search threads, for as many trials at once.
 
-    The first thread starts from `start`, every other from a point of its own around it; they share
-    the cache. `ask` gives the same trial again while every thread waits for a result. A thread that is
-    exhausted is asked no more; if the others wait, `ask` raises Exhausted until one of them has a result.
+    The first thread starts from `start`, every other from a point of its own around it; they share the
+    cache. `ask` returns the same trial again while every thread waits for a result. An exhausted thread is
+    not asked again; while the others wait, `ask` raises Exhausted until one of them has a result.
     """
 
     def __init__(
@@ -124,7 +125,18 @@ class LocalSearch(Generic[Thread]):
         self._asked = 0
 
     def ask(self) -> Trial:
-        """The next configuration to evaluate. Raises Exhausted if nothing new is left."""
+        """The next configuration to evaluate.
+
+        Returns
+        -------
+        Trial
+            The trial, to be given back to `tell` with its result.
+
+        Raises
+        ------
+        Exhausted
+            If nothing new is left to evaluate.
+        """
         for index, waiting in enumerate(self._waiting):
             if waiting is None and index not in self._exhausted:
                 try:
@@ -142,7 +154,15 @@ class LocalSearch(Generic[Thread]):
         return first[0]
 
     def tell(self, trial: Trial, result: Result) -> None:
-        """Takes the result of a trial that was asked for."""
+        """Take the result of a trial.
+
+        Parameters
+        ----------
+        trial : Trial
+            A trial that `ask` returned.
+        result : Result
+            Its result.
+        """
         waiting = self._waiting[trial.thread]
         if waiting is None or waiting[0].number != trial.number:
             raise ValueError(f"told about trial {trial.number}, which is not waiting for its result")

@@ -1,7 +1,7 @@
 """Every optimizer of nevergrad's registry as a method: `nevergrad:NGOpt`, `nevergrad:NgIohTuned` and so on.
 
-Many of them, NGOpt among them, choose their way by the number of trials, which nobody knows when seconds are
-the limit: they are told the option `planned_trials`, and go on after it.
+Many of them, NGOpt among them, adapt to the number of trials, which is unknown if the limit is in seconds:
+they get the option `planned_trials`, and continue after it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cfo_bench.optimizers.packaged import OwnGlobalRandomness, Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
-# nevergrad cuts larger losses off, with a warning.
+# nevergrad clips larger losses, with a warning.
 LARGEST_LOSS = 1e20
 PLANNED_TRIALS = 1000
 
 
 def optimizer_called(name: str) -> type[NevergradMethod]:
-    """The method of the optimizer that nevergrad calls so."""
+    """The method of the optimizer with this name in nevergrad's registry."""
     with silence():
         from nevergrad.optimization import registry
 
@@ -37,7 +37,7 @@ def optimizer_called(name: str) -> type[NevergradMethod]:
 class NevergradMethod(Packaged[Any]):
     """An optimizer of nevergrad.
 
-    planned_trials  trials that it plans for; it goes on after them
+    planned_trials  trials that it plans for; it continues after them
     """
 
     optimizer: str
@@ -56,9 +56,8 @@ class NevergradMethod(Packaged[Any]):
     def _build(self, planned_trials: int, parallel: int) -> None:
         check_count("planned_trials", planned_trials)
         self._worst: float | None = None
-        self._own_randomness = OwnGlobalRandomness(
-            self.seed
-        )  # some optimizers draw from numpy's global generator
+        # Some optimizers draw from numpy's global generator.
+        self._own_randomness = OwnGlobalRandomness(self.seed)
         if not self.searched:
             return
         with silence(), self._own_randomness():
@@ -69,7 +68,7 @@ class NevergradMethod(Packaged[Any]):
             space.random_state = np.random.RandomState(self.seed)
             try:
                 self._optimizer = registry[self.optimizer](space, budget=planned_trials, num_workers=parallel)
-            except Exception as error:  # an optimizer that must know the number of trials, for one
+            except Exception as error:  # such as that of an optimizer that needs another number of trials
                 raise OptionError(
                     f"nevergrad's {self.optimizer} can't be built with planned_trials {planned_trials!r}: "
                     f"give another number ({describe(error)})"
@@ -88,7 +87,7 @@ class NevergradMethod(Packaged[Any]):
     def learn(self, token: Any, result: Result) -> None:
         loss = min(max(result.value, -LARGEST_LOSS), LARGEST_LOSS)
         if math.isinf(result.value):
-            # At once, and not when there is a first loss: some optimizers wait for each result in a thread.
+            # At once, not when there is a first loss: some optimizers wait for each result in a thread.
             loss = LARGEST_LOSS if self._worst is None else self._worst
         else:
             self._worst = loss if self._worst is None else max(self._worst, loss)
@@ -97,7 +96,7 @@ class NevergradMethod(Packaged[Any]):
 
 
 class ParallelNevergradMethod(NevergradMethod):
-    """An optimizer of nevergrad that can have several trials under way.
+    """An optimizer of nevergrad that supports several trials at once.
 
     parallel        trials at once
     """
@@ -121,8 +120,5 @@ def _parameter(param: Param) -> Any:
     if isinstance(param, Categorical):
         kind = p.TransitionChoice if param.ordered else p.Choice
         return kind(range(len(param.choices)))
-    if param.log:
-        found = p.Log(lower=param.low, upper=param.high)
-    else:
-        found = p.Scalar(lower=param.low, upper=param.high)
-    return found.set_integer_casting() if isinstance(param, Int) else found
+    number = (p.Log if param.log else p.Scalar)(lower=param.low, upper=param.high)
+    return number.set_integer_casting() if isinstance(param, Int) else number

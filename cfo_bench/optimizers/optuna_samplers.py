@@ -1,6 +1,6 @@
-"""Samplers of optuna, each with a name of its own; optuna_families has all others.
+"""Samplers of Optuna: some with a name of their own, all others by `optuna:NAME`, and those of OptunaHub.
 
-A study in memory asks the sampler and is told of the losses. Its first trial is the start.
+A study in memory asks the sampler and is told the losses. Its first trial is the start.
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ from cfo_bench.records import Result
 from cfo_bench.registry import existing_folder
 from cfo_bench.space import Categorical, Int, Param, Space
 
-# --- optuna samplers -------------------------------------------------------------------------------
-
-
-# The largest loss that a sampler with a model is told: its square is still a finite number.
+# The largest loss for a sampler with a model: its square is still a finite number.
 LARGEST_LOSS = 1e100
 
 
 class OptunaMethod(Packaged[Any]):
     """A study with one sampler.
 
-    A sampler that only ranks losses is told an infinite one of a trial that failed; told as failed, the trial
-    would be ignored, and its region tried again. Others are told the worst loss so far.
+    A failed trial has an infinite loss for a sampler that only ranks losses: as a failed trial of Optuna, it
+    would be ignored, and its region tried again. Other samplers get the worst loss so far.
     """
 
     only_ranks = False
@@ -41,7 +38,7 @@ class OptunaMethod(Packaged[Any]):
         self._losses = FiniteLosses[Any](LARGEST_LOSS)
 
     def build(self, sampler: Callable[[Mapping[str, Any]], Any]) -> None:
-        """Makes the study; `sampler` is given the searched hyperparameters as optuna describes them."""
+        """Create the study; `sampler` takes the searched hyperparameters as Optuna describes them."""
         if not self.searched:
             return
         with silence(), no_announcements():
@@ -173,7 +170,7 @@ class OptunaGP(OptunaMethod):
 class CmaEs(OptunaMethod):
     """The CMA-ES of optuna. Choices without an order are drawn at random: CMA-ES has numbers only.
 
-    n_startup_trials   random configurations before it, the start among them
+    n_startup_trials   random configurations before the first generation, the start among them
     sigma0             its first standard deviation; null: a sixth of the shortest range
     popsize            configurations of a generation; null: 4 + 3·ln d, rounded down
     use_separable_cma  adapt the variance of each hyperparameter, and no covariances
@@ -225,7 +222,7 @@ class CmaEs(OptunaMethod):
 
 @contextmanager
 def no_announcements() -> Iterator[None]:
-    """optuna logs every new study, and more, on stderr. Its log level is global, so it is set back."""
+    """A context without Optuna's log on stderr. Its log level is global, and restored afterwards."""
     import optuna
 
     level = optuna.logging.get_verbosity()
@@ -247,16 +244,14 @@ def _distribution(param: Param) -> Any:
     return FloatDistribution(param.low, param.high, log=param.log)
 
 
-# --- optuna families -------------------------------------------------------------------------------
-# Every sampler of the installed optuna as a method.
-#
+# --- every sampler of the installed Optuna ---------------------------------------------------------
 # The options of such a method are the sampler's own parameters, as far as a command line can give them:
 # numbers, texts, true or false, null. Callables, other samplers and the like keep their defaults.
 
 
-# What samplers of optuna need besides optuna, and the extra that brings it.
+# Packages that samplers need besides Optuna, and the extra that installs them.
 _NEEDS = {"CmaEsSampler": ("cmaes", "baselines"), "GPSampler": ("torch", "dnn")}
-# Those that look at the order of losses only.
+# Samplers that only use the order of losses.
 _RANKING = ("TPESampler", "NSGAIISampler", "NSGAIIISampler")
 _PLAIN = (bool, int, float, str, NoneType)
 # A parameter in a docstring of Google's style, with its text below it.
@@ -264,10 +259,10 @@ _ARGUMENT = re.compile(r"^ {4,8}(?P<name>\w+)( \([^)]*\))?:(?P<text>.*)$")
 
 
 def sampler_called(name: str) -> type[OptunaMethod]:
-    """The method of the sampler that optuna calls so."""
+    """The method of the sampler with this name in Optuna."""
     import optuna
 
-    known = samplers_of({one: getattr(optuna.samplers, one) for one in optuna.samplers.__all__})
+    known = samplers_of({public: getattr(optuna.samplers, public) for public in optuna.samplers.__all__})
     if name not in known:
         raise UnknownNameError("sampler of optuna", name, known)
     package, extra = _NEEDS.get(name, ("optuna", "baselines"))
@@ -277,13 +272,13 @@ def sampler_called(name: str) -> type[OptunaMethod]:
 
 
 def samplers_of(names: Mapping[str, Any]) -> dict[str, type[Any]]:
-    """The classes among them that are samplers and can be made."""
+    """The classes among them that are samplers and not abstract."""
     from optuna.samplers import BaseSampler
 
     return {
-        name: found
-        for name, found in names.items()
-        if inspect.isclass(found) and issubclass(found, BaseSampler) and not inspect.isabstract(found)
+        name: value
+        for name, value in names.items()
+        if inspect.isclass(value) and issubclass(value, BaseSampler) and not inspect.isabstract(value)
     }
 
 
@@ -311,14 +306,14 @@ def method_of(sampler: type[Any], name: str) -> type[OptunaMethod]:
 
     class Method(OptunaMethod):
         only_ranks = sampler.__module__.startswith("optuna.") and sampler.__name__ in _RANKING
-        # Without a seed, nothing makes it do the same again.
+        # Without a seed a run can't be replayed.
         replays = "seed" in parameters
 
         def __init__(
             self, space: Space, start: Mapping[str, Any], seed: int = 0, *, parallel: int = 1, **given: Any
         ) -> None:
-            if strangers := given.keys() - options.keys():
-                raise TypeError(f"{name} has no option {', '.join(sorted(strangers))}")
+            if unknown := given.keys() - options.keys():
+                raise TypeError(f"{name} has no option {', '.join(sorted(unknown))}")
             settings = {key: given.get(key, default) for key, (default, _) in options.items()}
             if missing := [key for key in required if settings[key] is None]:
                 raise OptionError(f"{name} needs the option {missing[0]}: give it a value")
@@ -335,17 +330,18 @@ def method_of(sampler: type[Any], name: str) -> type[OptunaMethod]:
 
             self.build(build)
 
-    # What lists and checks the options reads the signature, the annotations and the docstring.
-    own = [
+    # The registry reads the options from the signature, the annotations and the docstring.
+    keywords = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
         for key, (default, hint) in {**options, "parallel": (1, int)}.items()
     ]
     signature = inspect.signature(Method.__init__)
-    fixed = [one for one in signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
-    Method.__init__.__signature__ = signature.replace(parameters=[*fixed, *own])  # type: ignore[attr-defined]
-    Method.__init__.__annotations__ = {one.name: one.annotation for one in own}
-    does = {**_described(sampler), "parallel": "trials at once"}
-    lines = [f"{one.name}  {does.get(one.name, f'of {sampler.__name__}')}" for one in own]
+    positional = [part for part in signature.parameters.values() if part.kind is part.POSITIONAL_OR_KEYWORD]
+    signature = signature.replace(parameters=[*positional, *keywords])
+    Method.__init__.__signature__ = signature  # type: ignore[attr-defined]
+    Method.__init__.__annotations__ = {keyword.name: keyword.annotation for keyword in keywords}
+    texts = {**_described(sampler), "parallel": "trials at once"}
+    lines = [f"{key.name}  {texts.get(key.name, f'of {sampler.__name__}')}" for key in keywords]
     Method.__doc__ = "\n".join([f"{name}, a sampler of optuna.", "", *lines])
     Method.__name__ = Method.__qualname__ = sampler.__name__
     return Method
@@ -355,23 +351,23 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _hints(sampler: type[Any]) -> dict[str, Any]:
-    """The types of a sampler's parameters, each by itself: one that can't be resolved spoils no other."""
+    """The types of a sampler's parameters. Each is resolved by itself, since some can't be resolved."""
     constructor = inspect.unwrap(sampler.__init__)
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for key, annotation in getattr(constructor, "__annotations__", {}).items():
 
-        class One:
+        class Annotated:
             __annotations__ = {key: annotation}
 
         try:
-            found |= get_type_hints(One, getattr(constructor, "__globals__", {}))
+            hints |= get_type_hints(Annotated, getattr(constructor, "__globals__", {}))
         except Exception:  # a type that only type checkers import
-            found[key] = annotation
-    return found
+            hints[key] = annotation
+    return hints
 
 
 def _plain_part(hint: Any, default: Any) -> Any:
-    """What of a type can be given on a command line; None if nothing but null can."""
+    """The part of a type that a command line can give; None if that is only null."""
     if hint is inspect.Parameter.empty or hint is Any:
         if default is None or not isinstance(default, _PLAIN):
             return None
@@ -379,7 +375,7 @@ def _plain_part(hint: Any, default: Any) -> Any:
     if get_origin(hint) is Literal:
         return hint
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    plain = [one for one in parts if one in _PLAIN or get_origin(one) is Literal]
+    plain = [part for part in parts if part in _PLAIN or get_origin(part) is Literal]
     if not plain or set(plain) == {NoneType}:
         return None
     return Union[tuple(plain)]  # noqa: UP007
@@ -388,16 +384,16 @@ def _plain_part(hint: Any, default: Any) -> Any:
 def _described(sampler: type[Any]) -> dict[str, str]:
     """The first sentence about each parameter in a docstring of Google's style."""
     _, _, section = inspect.cleandoc(sampler.__doc__ or "").partition("\nArgs:\n")
-    found: dict[str, list[str]] = {}
+    described: dict[str, list[str]] = {}
     texts: list[str] = []
     for line in section.splitlines():
         if line and not line.startswith(" "):
             break
         if start := _ARGUMENT.match(line):
-            texts = found.setdefault(start["name"], [start["text"]])
+            texts = described.setdefault(start["name"], [start["text"]])
         else:
             texts.append(line)
-    return {key: _first_sentence(" ".join(lines)) for key, lines in found.items()}
+    return {key: _first_sentence(" ".join(lines)) for key, lines in described.items()}
 
 
 def _first_sentence(text: str) -> str:
@@ -406,8 +402,8 @@ def _first_sentence(text: str) -> str:
     return f"{sentence}." if stop else words
 
 
-# --- optuna hub ------------------------------------------------------------------------------------
-# Samplers of OptunaHub packages in local folders as methods. Nothing is fetched.
+# --- samplers of OptunaHub -------------------------------------------------------------------------
+# The packages are in local folders. Nothing is downloaded.
 
 
 def hub_sampler_called(place: str) -> type[OptunaMethod]:

@@ -1,9 +1,9 @@
-"""What all methods of other packages share: the start comes first, values become plain, warnings are off.
+"""What the methods of other packages share: the start comes first, values become plain, warnings are off.
 
 Each has a constructor of its own, since its keyword-only parameters are its options.
 
-A package sees only the hyperparameters that have more than one value. Those with a single value are
-left out of its space and added to its configurations here.
+A package gets only the hyperparameters that have more than one value. Those with a single value are left out
+of its space and added to its configurations here.
 """
 
 from __future__ import annotations
@@ -22,12 +22,9 @@ from cfo_bench.optimizers.options import check_count, check_counts, check_number
 from cfo_bench.records import Result, Trial
 from cfo_bench.space import Categorical, Config, Int, Param, Space, is_fixed
 
-# --- packaged --------------------------------------------------------------------------------------
-
-
 Token = TypeVar("Token")
 
-# Packages add to the seed and pass it to generators that take 32 bits: leave some room.
+# Packages add to the seed and pass it to generators that take 32 bits.
 SEED_LIMIT = 2**31
 
 
@@ -40,18 +37,19 @@ class Packaged(ABC, Generic[Token]):
         self.searched = [param for param in space if not is_fixed(param)]
         self.seed = seed % SEED_LIMIT
         self._asked = 0
-        self._under_way: dict[int, Token] = {}
+        self._tokens: dict[int, Token] = {}  # of the running trials, by their numbers
 
     @abstractmethod
     def begin(self) -> Token:
-        """Tells the package that the start is evaluated first; the start's token."""
+        """Make the start the package's first configuration; returns its token."""
 
     @abstractmethod
     def suggest(self) -> tuple[Mapping[str, Any], Token]:
-        """The package's next values of the searched hyperparameters; of a categorical, the choice's index."""
+        """The package's next values of the searched hyperparameters (a choice as its index), and a token."""
 
     @abstractmethod
-    def learn(self, token: Token, result: Result) -> None: ...
+    def learn(self, token: Token, result: Result) -> None:
+        """Tell the package the result of a token."""
 
     def ask(self) -> Trial:
         number, config, rows = self._asked, self.start, None
@@ -62,7 +60,7 @@ class Packaged(ABC, Generic[Token]):
                 else:
                     values, token = self.suggest()
                     config = self._config(values)
-            self._under_way[number] = token
+            self._tokens[number] = token
             rows = self.rows_of(token)
         elif number > 0:
             raise Exhausted("every hyperparameter has a single value: there is nothing to search")
@@ -72,7 +70,7 @@ class Packaged(ABC, Generic[Token]):
     def tell(self, trial: Trial, result: Result) -> None:
         if self.searched:
             with silence():
-                self.learn(self._under_way.pop(trial.number), result)
+                self.learn(self._tokens.pop(trial.number), result)
 
     @property
     def first_values(self) -> dict[str, Any]:
@@ -80,12 +78,11 @@ class Packaged(ABC, Generic[Token]):
         return {param.name: encoded(param, self.start[param.name]) for param in self.searched}
 
     def rows_of(self, token: Token) -> int | None:
-        """The number of rows to train on, for methods that choose it; None is all rows."""
+        """The number of rows to train on, for methods that choose it; None for all rows."""
         return None
 
     def _config(self, values: Mapping[str, Any]) -> Config:
-        found = {param.name: plain(param, values[param.name]) for param in self.searched}
-        return {**self.start, **found}
+        return {**self.start, **{param.name: plain(param, values[param.name]) for param in self.searched}}
 
 
 def plain(param: Param, value: Any) -> Any:
@@ -111,7 +108,7 @@ def encoded(param: Param, value: Any) -> Any:
 class FiniteLosses(Generic[Token]):
     """For models that need a finite loss: a trial without one counts as the worst loss so far.
 
-    Until there is a first loss such trials are held back. Losses are cut to ±`largest`, so that the
+    Such trials are held back until there is a first loss. Losses are clipped to ±`largest`, so that the
     model's arithmetic stays finite.
     """
 
@@ -130,12 +127,12 @@ class FiniteLosses(Generic[Token]):
         loss = min(max(result.value, -self._largest), self._largest)
         self._worst = max(self._worst, loss)
         held, self._held = self._held, []
-        return [(token, loss), *((one, self._worst) for one in held)]
+        return [(token, loss), *((earlier, self._worst) for earlier in held)]
 
 
 class OwnGlobalRandomness:
-    """For packages that draw from numpy's global generator: while they run, it has a state of the method's
-    own, and afterwards the state that it had before.
+    """For packages that draw from numpy's global generator: a context in which it has a state of the
+    method's own. Afterwards it has the state that it had before.
     """
 
     def __init__(self, seed: int) -> None:
@@ -143,30 +140,29 @@ class OwnGlobalRandomness:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        theirs = np.random.get_state()  # noqa: NPY002
+        outside = np.random.get_state()  # noqa: NPY002
         np.random.set_state(self._state)  # noqa: NPY002
         try:
             yield
         finally:
             self._state = np.random.get_state()  # noqa: NPY002
-            np.random.set_state(theirs)  # noqa: NPY002
+            np.random.set_state(outside)  # noqa: NPY002
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Hides the warnings of a package about its own internals: a user can't do anything about them."""
+    """Hide the warnings of a package about its own internals: the user can't do anything about them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
-# --- config space ----------------------------------------------------------------------------------
-# A space as the ConfigSpace package describes it, for SMAC and hpbandster.
+# --- spaces of the package ConfigSpace, for SMAC and hpbandster ------------------------------------
 
 
 def configuration_space(params: Sequence[Param], seed: int) -> Any:
-    """The value of a categorical is the index of its choice. An ordered one is a range of integers:
-    hpbandster needs that, and SMAC takes it too.
+    """A space in which the value of a categorical is the index of its choice. An ordered one is a range of
+    integers: hpbandster needs that, and SMAC accepts it.
     """
     from ConfigSpace import ConfigurationSpace
 
@@ -197,36 +193,36 @@ def _hyperparameter(param: Param) -> Any:
     return kind(param.name, lower=param.low, upper=param.high, log=param.log)
 
 
-# --- row levels ------------------------------------------------------------------------------------
-# The levels of methods that train on part of the rows: all rows, an `eta`-th of them, and so on.
+# --- levels of rows, for methods that train on part of them ----------------------------------------
 
 
 def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
-    """The rows of each level, down to `min_rows`, all of them last; plain floats, as packages want them.
+    """The rows of each level: all of them last, an `eta`-th before that, and so on, down to `min_rows`.
 
-    If the number of rows isn't known, the only level is all of them. An OptionError for wrong options.
+    They are plain floats, as packages need them. If the number of rows isn't known, the only level is all
+    rows. Wrong options raise an OptionError.
     """
     check_counts(min_rows=min_rows, eta=eta)
     check_number("eta", eta, 2)
     if n_rows is None:
         return [math.inf]
-    found = [float(n_rows)]
-    while found[0] / eta >= min_rows:
-        found.insert(0, found[0] / eta)
-    return found
+    rows_of_levels = [float(n_rows)]
+    while rows_of_levels[0] / eta >= min_rows:
+        rows_of_levels.insert(0, rows_of_levels[0] / eta)
+    return rows_of_levels
 
 
-def budget_range(found: list[float]) -> tuple[float, float]:
-    """The least and the largest budget for a package that counts the levels between them by a logarithm.
+def budget_range(rows_of_levels: list[float]) -> tuple[float, float]:
+    """The lowest and the highest budget for a package that counts the levels between them by a logarithm.
 
-    The least is a little below the lowest level: a rounding error must not cost one. A single level of
-    unknown size is 1.
+    The lowest is a little below the lowest level, so that a rounding error does not remove one. A single
+    level of unknown size is 1.
     """
-    most = found[-1] if math.isfinite(found[-1]) else 1.0
-    return (found[0] if len(found) > 1 else most) * 0.999, most
+    most = rows_of_levels[-1] if math.isfinite(rows_of_levels[-1]) else 1.0
+    return (rows_of_levels[0] if len(rows_of_levels) > 1 else most) * 0.999, most
 
 
-def rows_at(budget: float, found: list[float]) -> int | None:
-    """The rows of the level that a package calls `budget`; None is all of them."""
-    _, most = budget_range(found)
+def rows_at(budget: float, rows_of_levels: list[float]) -> int | None:
+    """The rows of the level that a package calls `budget`; None for all rows."""
+    _, most = budget_range(rows_of_levels)
     return None if round(budget) >= round(most) else max(round(budget), 1)

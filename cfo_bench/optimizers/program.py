@@ -1,4 +1,4 @@
-"""A method in a program of its own: it speaks JSON lines on stdin and stdout, as docs/protocol.md says."""
+"""A method that is a program of its own: it exchanges JSON lines on stdin and stdout (docs/protocol.md)."""
 
 from __future__ import annotations
 
@@ -25,236 +25,14 @@ from cfo_bench.records import Result, Trial
 from cfo_bench.registry import PREFIX, existing_program, program_label
 from cfo_bench.space import Categorical, Int, Param, Space
 
-# --- program pipe ----------------------------------------------------------------------------------
-# A program that answers each line on its stdin with one line on its stdout: its start, its answers, its end.
-#
-# There are no threads here, since processes may be forked from the one that holds a method. What the program
-# writes to stderr is read while it is waited for, and passed on to ours.
-
-
-# How long a program may take to end by itself once its stdin is closed, and how often we look.
-_FAREWELL_SECONDS, _LOOK_SECONDS = 0.5, 0.002
-# The longest wait at once. A pause of the machine counts as one of these at the most.
-_TICK_SECONDS = 1.0
-# How long to wait, when a signal to all processes of a job ended the program, for that signal's effect on us.
-_STOPPING_SECONDS = 1.0
-# The longest line, the part of stderr that is kept, and how much of what it said an error shows.
-_LONGEST_LINE, _KEPT_BYTES, _SHOWN_CHARACTERS = 16 * 2**20, 65536, 200
-_MOST_AT_ONCE = 65536
-# Room for what a program writes to stderr while nobody waits for it.
-_STDERR_PIPE_BYTES = 2**20
-
-
-class Program:
-    """A program that runs, until this object is no more."""
-
-    def __init__(self, words: Sequence[str], folder: str) -> None:
-        self.name = shlex.join(words)
-        # So that Python holds no output back, and a set of texts has the same order in every process.
-        surroundings = {"PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0", **os.environ}
-        try:
-            process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                cwd=folder,
-                env=surroundings,
-                start_new_session=True,  # Ctrl-C is for the command, which then ends its runs
-            )
-        except OSError as error:
-            raise UserError(f"program {self.name!r} can't be started: {error.strerror}") from None
-        assert process.stdin and process.stdout and process.stderr
-        self._process = process
-        self._stdin, self._stdout, self._stderr = (
-            pipe.fileno() for pipe in (process.stdin, process.stdout, process.stderr)
-        )
-        with suppress(OSError):  # the system may allow less
-            fcntl.fcntl(self._stderr, fcntl.F_SETPIPE_SZ, _STDERR_PIPE_BYTES)
-        self._poll = select.poll()
-        for pipe in (self._stdout, self._stderr):
-            self._poll.register(pipe, select.POLLIN)
-        for pipe in (self._stdin, self._stdout, self._stderr):
-            os.set_blocking(pipe, False)
-        self._heard = bytearray()
-        self._stderr_end = b""  # the last that it wrote there
-        self._not_passed_on: bytes | None = b""  # None: what it writes is passed on at once
-        self._end = weakref.finalize(self, _end, process, os.getpid())
-
-    def exchange(self, message: Mapping[str, Any], limit_seconds: float, remedy: str) -> dict[str, Any]:
-        """What the program answers. `remedy` says how to give it more time."""
-        self._refuse_unasked_lines()
-        to_send = memoryview(orjson.dumps(message) + b"\n")
-        waited, since = 0.0, monotonic()
-        while True:
-            if to_send:
-                to_send = to_send[self._write(to_send) :]
-                self._poll.register(self._stdin, select.POLLOUT) if to_send else self._stop_watching_stdin()
-            if self._listen(min(limit_seconds - waited, _TICK_SECONDS)):
-                end = self._heard.find(b"\n", -_MOST_AT_ONCE)  # it was not in what we heard before
-                if end >= 0:
-                    line = bytes(self._heard[:end])
-                    del self._heard[: end + 1]
-                    self._stop_watching_stdin()
-                    return self._parsed(line)
-                if len(self._heard) > _LONGEST_LINE:
-                    raise self._failed(
-                        f"said {_shown(self._heard)} and goes on: end each answer with a line break",
-                        kill=True,
-                    )
-            now = monotonic()
-            waited, since = waited + min(now - since, _TICK_SECONDS), now
-            if waited >= limit_seconds:
-                said = f", but said {_shown(self._heard)} without a line break" if self._heard else ""
-                raise self._failed(
-                    f"has not answered {_shown(orjson.dumps(message))} within {limit_seconds:g} s{said}: "
-                    f"does it flush its stdout? {remedy}",
-                    kill=True,
-                )
-
-    def pass_stderr_on(self) -> None:
-        """From now on, what the program writes to stderr goes to ours; and what it wrote so far, too."""
-        if self._not_passed_on is not None:
-            _write_to_stderr(self._not_passed_on)
-            self._not_passed_on = None
-
-    def close(self) -> None:
-        self._end()
-
-    def _write(self, data: memoryview) -> int:
-        try:
-            return os.write(self._stdin, data)
-        except BlockingIOError:
-            return 0
-        except BrokenPipeError:  # it has ended, or reads no more: its stdout will tell
-            return len(data)
-
-    def _stop_watching_stdin(self) -> None:
-        with suppress(KeyError):
-            self._poll.unregister(self._stdin)
-
-    def _listen(self, seconds: float) -> bool:
-        """Waits until the program can be written to or has said something; true: on stdout."""
-        has_spoken = False
-        for pipe, _ in self._poll.poll(max(seconds, 0.0) * 1000):
-            if pipe == self._stderr:
-                self._read_stderr()
-            elif pipe == self._stdout:
-                piece = os.read(pipe, _MOST_AT_ONCE)
-                if not piece:
-                    raise self._ended()
-                self._heard += piece
-                has_spoken = True
-        return has_spoken
-
-    def _read_stderr(self) -> bool:
-        try:
-            piece = os.read(self._stderr, _MOST_AT_ONCE)
-        except BlockingIOError:
-            return False
-        if not piece:
-            with suppress(KeyError):
-                self._poll.unregister(self._stderr)
-            return False
-        self._stderr_end = (self._stderr_end + piece)[-_KEPT_BYTES:]
-        if self._not_passed_on is None:
-            _write_to_stderr(piece)
-        else:
-            self._not_passed_on = (self._not_passed_on + piece)[-_KEPT_BYTES:]
-        return True
-
-    def _refuse_unasked_lines(self) -> None:
-        if not self._end.alive:
-            raise RunError(f"program {self.name!r} was ended before")
-        if not self._heard:
-            self._listen(0.0)
-        if self._heard:
-            raise self._failed(
-                f"said {_shown(self._heard)} without being asked: it has to answer each line with one line, "
-                "and to print everything else to stderr"
-            )
-
-    def _parsed(self, line: bytes) -> dict[str, Any]:
-        try:
-            answer = orjson.loads(line)
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise self._failed(
-                f"said {_shown(line)} in place of a JSON object: it has to answer each line with one, "
-                "and to print everything else to stderr"
-            )
-        return answer
-
-    def _ended(self) -> RunError:
-        """The program closed its stdout, so it has ended or is about to."""
-        try:
-            code = self._process.wait(_FAREWELL_SECONDS)
-        except subprocess.TimeoutExpired:
-            return self._failed("closed its stdout and runs on: it has to keep it open")
-        if -code in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            sleep(_STOPPING_SECONDS)
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        said = f" after it said {_shown(self._heard)}" if self._heard else ""
-        return self._failed(f"{how}{said}: it has to run until its stdin is closed")
-
-    def _failed(self, text: str, kill: bool = False) -> RunError:
-        """Ends the program. The error quotes the last line that it wrote to stderr."""
-        self.pass_stderr_on()
-        for _ in range(_STDERR_PIPE_BYTES // _MOST_AT_ONCE):  # not for ever: it may write faster than we read
-            if not self._read_stderr():
-                break
-        lines = self._stderr_end.decode(errors="replace").strip().splitlines()
-        last = f" (the last line on its stderr: {brief_line(lines[-1], _SHOWN_CHARACTERS)})" if lines else ""
-        if kill:
-            self._process.kill()
-        self.close()
-        return RunError(f"program {self.name!r} {text}{last}")
-
-
-def _shown(said: bytes | bytearray) -> str:
-    return repr(brief_line(said[: 10 * _SHOWN_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS))
-
-
-def _write_to_stderr(data: bytes) -> None:
-    with suppress(OSError):  # there may be none
-        while data:
-            data = data[os.write(2, data) :]
-
-
-def _end(process: subprocess.Popen[bytes], owner: int) -> None:
-    """Closes the program's stdin, gives it a moment, and kills it with all that it has started."""
-    if os.getpid() != owner:  # a process that was forked from the one that started the program
-        return
-    assert process.stdin and process.stdout and process.stderr
-    process.stdin.close()
-    give_up_at = monotonic() + _FAREWELL_SECONDS
-    # It stays a zombie until it is waited for, so that its number can't be that of another group by now.
-    while process.returncode is None and _is_running(process.pid) and monotonic() < give_up_at:
-        sleep(_LOOK_SECONDS)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-    process.stderr.close()
-
-
-def _is_running(pid: int) -> bool:
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-
-
-# --- program ---------------------------------------------------------------------------------------
-
-
 PROTOCOL = 1
 # How long a program may take to start and say hello, and to give any other answer.
 HELLO_SECONDS, ANSWER_SECONDS = 60.0, 600.0
-# The bare round trip is the median of so many, taken within so many seconds.
+# The time of a bare round trip is the median of this many, measured within this many seconds.
 _ROUND_TRIPS, _ROUND_TRIPS_SECONDS = 50, 0.5
 
 _HELLO = {"do": "hello", "protocol": PROTOCOL}
-# What the hello of a program may say, and the type of each.
+# The keys of a program's hello and their types.
 _HELLO_KEYS: dict[str, type] = {
     "protocol": int,
     "options": dict,
@@ -265,9 +43,9 @@ _HELLO_KEYS: dict[str, type] = {
 
 
 class ProgramMethod:
-    """A method in a program of its own.
+    """A method that is a program of its own.
 
-    answer_timeout_seconds  how long the program may take for an answer
+    answer_timeout_seconds  the longest time that the program may take for an answer
     parallel                trials at once
     """
 
@@ -279,9 +57,8 @@ class ProgramMethod:
     signature: Signature
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0, **options: Any) -> None:
-        given = self.signature.bind(
-            self, space, start, seed, **options
-        )  # a TypeError, as for any other class
+        # A wrong argument is a TypeError, as for any other class.
+        given = self.signature.bind(self, space, start, seed, **options)
         given.apply_defaults()
         options = {key: given.arguments[key] for key in list(self.signature.parameters)[4:]}
         self._seconds = options.pop("answer_timeout_seconds")
@@ -290,13 +67,13 @@ class ProgramMethod:
         check_count("parallel", parallel)
         if parallel > self.most_parallel:
             raise OptionError(
-                f"parallel {parallel!r}: the program takes {self.most_parallel} trials at once at the most"
+                f"parallel {parallel!r}: the program takes at most {self.most_parallel} trials at once"
             )
         self._space, self._asked = space, 0
         begin = {"space": space.to_json(), "start": space.check(start), "seed": seed, "options": options}
         self._program = Program(self.words, self.folder)
         try:
-            hello = _said_hello(self._program)
+            hello = _hello_of(self._program)
             self.program_facts = {  # for the header of a trace
                 "command": self._program.name,
                 "version": hello.get("version"),
@@ -304,7 +81,7 @@ class ProgramMethod:
             }
             self._exchange({"do": "begin", **begin, "parallel": parallel}, OptionError)
         except CfoBenchError:
-            self._program.close()  # the traceback would keep it
+            self._program.close()  # the traceback would keep it alive
             raise
 
     def ask(self) -> Trial:
@@ -346,7 +123,7 @@ class ProgramMethod:
     def _exchange(
         self, message: Mapping[str, Any], refusal: type[CfoBenchError] = RunError
     ) -> dict[str, Any]:
-        """What the program answers; a `refusal` with its own words if it says that something is wrong."""
+        """The program's answer. If it answers with an error, a `refusal` quotes it."""
         label = program_label(PREFIX + self._program.name)
         answer = self._program.exchange(
             message,
@@ -358,7 +135,7 @@ class ProgramMethod:
         return answer
 
     def _round_trip_seconds(self) -> float:
-        """What it takes to ask the program a question and hear its answer, if the answer takes no time."""
+        """The time of an exchange that needs no computation by the program."""
         began = monotonic()
         seconds: list[float] = []
         while len(seconds) < _ROUND_TRIPS and monotonic() - began < _ROUND_TRIPS_SECONDS:
@@ -369,7 +146,7 @@ class ProgramMethod:
 
 
 def method_of(command: str) -> type[ProgramMethod]:
-    """The class of a command's methods. The program is started to say hello, once in a process."""
+    """The class of a command's methods. The program is started once per process, for its hello."""
     return _method_of(command, os.getcwd())
 
 
@@ -378,44 +155,42 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
     words = existing_program(PREFIX + command)
     program = Program(words, folder)
     try:
-        hello = _said_hello(program)
+        hello = _hello_of(program)
     except RunError as error:
         raise UserError(str(error)) from None
     finally:
         program.close()
     options, most_parallel = hello.get("options", {}), hello.get("parallel", 1)
-    own = {
+    common = {
         **({"parallel": (int, 1)} if most_parallel > 1 else {}),
         "answer_timeout_seconds": (float, ANSWER_SECONDS),
     }
     for name in options:
-        if name in own or name in ("self", "space", "start", "seed", "parallel") or not name.isidentifier():
+        if name in (*common, "self", "space", "start", "seed", "parallel") or not name.isidentifier():
             raise UserError(
                 f"program {program.name!r} has an option {name!r}, a name that can't be used: rename it"
             )
-    typed = {**{name: (_type_of(default), default) for name, default in options.items()}, **own}
+    typed = {**{name: (_type_of(default), default) for name, default in options.items()}, **common}
 
     def __init__(self: ProgramMethod, *args: Any, **given: Any) -> None:
         ProgramMethod.__init__(self, *args, **given)
 
-    positional = [
-        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        for name, default in (
-            ("self", Parameter.empty),
-            ("space", Parameter.empty),
-            ("start", Parameter.empty),
-            ("seed", 0),
-        )
-    ]
+    positional = {"self": Parameter.empty, "space": Parameter.empty, "start": Parameter.empty, "seed": 0}
     signature = Signature(
         [
-            *positional,
-            *(Parameter(name, Parameter.KEYWORD_ONLY, default=one[1]) for name, one in typed.items()),
+            *(
+                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=positional[name])
+                for name in positional
+            ),
+            *(
+                Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+                for name, (_, default) in typed.items()
+            ),
         ]
     )
-    # The command line reads the options off the constructor.
+    # The registry reads the options from the constructor.
     __init__.__signature__ = signature  # type: ignore[attr-defined]
-    __init__.__annotations__ = {name: one[0] for name, one in typed.items()}
+    __init__.__annotations__ = {name: kind for name, (kind, _) in typed.items()}
     return type(
         "ProgramMethod",
         (ProgramMethod,),
@@ -432,7 +207,8 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
     )
 
 
-def _said_hello(program: Program) -> dict[str, Any]:
+def _hello_of(program: Program) -> dict[str, Any]:
+    """The checked answer of a program to `hello`."""
     hello = program.exchange(_HELLO, HELLO_SECONDS, "It has to answer before it loads what takes long.")
     if hello.get("protocol") != PROTOCOL:
         raise UserError(
@@ -442,23 +218,23 @@ def _said_hello(program: Program) -> dict[str, Any]:
     for key, kind in _HELLO_KEYS.items():
         if key in hello and type(hello[key]) is not kind:
             raise UserError(
-                f"program {program.name!r} says in its hello {key} = {_shown_line(hello[key])}: "
+                f"program {program.name!r} has {key} = {_shown_line(hello[key])} in its hello: "
                 "see docs/protocol.md"
             )
     if hello.get("parallel", 1) < 1:
         raise UserError(
-            f"program {program.name!r} says hello with parallel = {hello['parallel']}: give 1 or more"
+            f"program {program.name!r} has parallel = {hello['parallel']} in its hello: give 1 or more"
         )
     return hello
 
 
 def _type_of(default: object) -> Any:
-    """What an option takes, by its default; one that is null or an object takes anything."""
+    """The type of an option, from its default; null and objects accept anything."""
     return type(default) if type(default) in (bool, int, float, str, list) else Any
 
 
 def _as_in_space(param: Param, value: Any) -> Any:
-    """Some languages write 3.0 for 3, or 2 for 2.0: such a number is the one of the space that it equals."""
+    """The number of the space that a value equals: some languages write 3.0 for 3, or 2 for 2.0."""
     if type(value) is float and value.is_integer() and isinstance(param, Int):
         return int(value)
     if isinstance(param, Categorical) and type(value) in (int, float):
@@ -469,3 +245,219 @@ def _as_in_space(param: Param, value: Any) -> Any:
 
 def _shown_line(value: object) -> str:
     return brief_line(repr(value), 200)
+
+
+# --- the process and its pipes ---------------------------------------------------------------------
+# There are no threads here, since processes may be forked from the one that holds a method. What the program
+# writes to stderr is read while it is waited for, and passed on to ours.
+
+# How long a program may take to exit once its stdin is closed, and the interval of the checks.
+_FAREWELL_SECONDS, _LOOK_SECONDS = 0.5, 0.002
+# The longest single wait. A pause of the machine counts as at most one of these.
+_TICK_SECONDS = 1.0
+# When a signal ended the program, it may have been sent to all processes of a job: wait for its effect on us.
+_STOPPING_SECONDS = 1.0
+# The longest line, the part of stderr that is kept, and how much of the output an error quotes.
+_LONGEST_LINE, _KEPT_BYTES, _SHOWN_CHARACTERS = 16 * 2**20, 65536, 200
+_MOST_AT_ONCE = 65536
+# The size of the pipe for what a program writes to stderr between two exchanges.
+_STDERR_PIPE_BYTES = 2**20
+
+
+class Program:
+    """A running program; it ends with this object."""
+
+    def __init__(self, words: Sequence[str], folder: str) -> None:
+        self.name = shlex.join(words)
+        # A program in Python must not buffer its output, nor order sets differently in every process.
+        environment = {"PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0", **os.environ}
+        try:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the command, which then ends its runs
+            )
+        except OSError as error:
+            raise UserError(f"program {self.name!r} can't be started: {error.strerror}") from None
+        assert process.stdin and process.stdout and process.stderr
+        self._process = process
+        self._stdin, self._stdout, self._stderr = (
+            pipe.fileno() for pipe in (process.stdin, process.stdout, process.stderr)
+        )
+        with suppress(OSError):  # the system may allow less
+            fcntl.fcntl(self._stderr, fcntl.F_SETPIPE_SZ, _STDERR_PIPE_BYTES)
+        self._poll = select.poll()
+        for pipe in (self._stdout, self._stderr):
+            self._poll.register(pipe, select.POLLIN)
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(pipe, False)
+        self._output = bytearray()  # of stdout, not parsed yet
+        self._stderr_tail = b""
+        self._not_passed_on: bytes | None = b""  # of stderr; None: it is passed on at once
+        self._end = weakref.finalize(self, _end, process, os.getpid())
+
+    def exchange(self, message: Mapping[str, Any], limit_seconds: float, remedy: str) -> dict[str, Any]:
+        """The program's answer to a message. `remedy` is for the error of a program that takes too long."""
+        self._refuse_unasked_lines()
+        to_send = memoryview(orjson.dumps(message) + b"\n")
+        waited, since = 0.0, monotonic()
+        while True:
+            if to_send:
+                to_send = to_send[self._write(to_send) :]
+                self._poll.register(self._stdin, select.POLLOUT) if to_send else self._stop_watching_stdin()
+            if self._listen(min(limit_seconds - waited, _TICK_SECONDS)):
+                end = self._output.find(b"\n", -_MOST_AT_ONCE)  # earlier pieces had no line break
+                if end >= 0:
+                    line = bytes(self._output[:end])
+                    del self._output[: end + 1]
+                    self._stop_watching_stdin()
+                    return self._parsed(line)
+                if len(self._output) > _LONGEST_LINE:
+                    raise self._failed(
+                        f"printed {_shown(self._output)} and continues: end each answer with a line break",
+                        kill=True,
+                    )
+            now = monotonic()
+            waited, since = waited + min(now - since, _TICK_SECONDS), now
+            if waited >= limit_seconds:
+                output = f", but printed {_shown(self._output)} without a line break" if self._output else ""
+                raise self._failed(
+                    f"has not answered {_shown(orjson.dumps(message))} within {limit_seconds:g} s{output}: "
+                    f"does it flush its stdout? {remedy}",
+                    kill=True,
+                )
+
+    def pass_stderr_on(self) -> None:
+        """Pass the program's stderr on to ours, from now on and with what it wrote so far."""
+        if self._not_passed_on is not None:
+            _write_to_stderr(self._not_passed_on)
+            self._not_passed_on = None
+
+    def close(self) -> None:
+        self._end()
+
+    def _write(self, data: memoryview) -> int:
+        try:
+            return os.write(self._stdin, data)
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError:  # it has exited or closed its stdin: reading its stdout will show
+            return len(data)
+
+    def _stop_watching_stdin(self) -> None:
+        with suppress(KeyError):
+            self._poll.unregister(self._stdin)
+
+    def _listen(self, seconds: float) -> bool:
+        """Wait until the program can be written to or has written something; true if to stdout."""
+        has_output = False
+        for pipe, _ in self._poll.poll(max(seconds, 0.0) * 1000):
+            if pipe == self._stderr:
+                self._read_stderr()
+            elif pipe == self._stdout:
+                piece = os.read(pipe, _MOST_AT_ONCE)
+                if not piece:
+                    raise self._ended()
+                self._output += piece
+                has_output = True
+        return has_output
+
+    def _read_stderr(self) -> bool:
+        try:
+            piece = os.read(self._stderr, _MOST_AT_ONCE)
+        except BlockingIOError:
+            return False
+        if not piece:
+            with suppress(KeyError):
+                self._poll.unregister(self._stderr)
+            return False
+        self._stderr_tail = (self._stderr_tail + piece)[-_KEPT_BYTES:]
+        if self._not_passed_on is None:
+            _write_to_stderr(piece)
+        else:
+            self._not_passed_on = (self._not_passed_on + piece)[-_KEPT_BYTES:]
+        return True
+
+    def _refuse_unasked_lines(self) -> None:
+        if not self._end.alive:
+            raise RunError(f"program {self.name!r} was ended before")
+        if not self._output:
+            self._listen(0.0)
+        if self._output:
+            raise self._failed(
+                f"printed {_shown(self._output)} without being asked: it has to answer each line with one "
+                "line, and to print everything else to stderr"
+            )
+
+    def _parsed(self, line: bytes) -> dict[str, Any]:
+        try:
+            answer = orjson.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._failed(
+                f"printed {_shown(line)} in place of a JSON object: it has to answer each line with one, "
+                "and to print everything else to stderr"
+            )
+        return answer
+
+    def _ended(self) -> RunError:
+        """The error of a program that closed its stdout, so that it has exited or is about to."""
+        try:
+            code = self._process.wait(_FAREWELL_SECONDS)
+        except subprocess.TimeoutExpired:
+            return self._failed("closed its stdout and runs on: it has to keep it open")
+        if -code in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            sleep(_STOPPING_SECONDS)
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        output = f" after it printed {_shown(self._output)}" if self._output else ""
+        return self._failed(f"{how}{output}: it has to run until its stdin is closed")
+
+    def _failed(self, text: str, kill: bool = False) -> RunError:
+        """End the program. The error quotes the last line that it wrote to stderr."""
+        self.pass_stderr_on()
+        for _ in range(_STDERR_PIPE_BYTES // _MOST_AT_ONCE):  # bounded: it may write faster than we read
+            if not self._read_stderr():
+                break
+        lines = self._stderr_tail.decode(errors="replace").strip().splitlines()
+        last = f" (the last line on its stderr: {brief_line(lines[-1], _SHOWN_CHARACTERS)})" if lines else ""
+        if kill:
+            self._process.kill()
+        self.close()
+        return RunError(f"program {self.name!r} {text}{last}")
+
+
+def _shown(output: bytes | bytearray) -> str:
+    return repr(brief_line(output[: 10 * _SHOWN_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS))
+
+
+def _write_to_stderr(data: bytes) -> None:
+    with suppress(OSError):  # there may be none
+        while data:
+            data = data[os.write(2, data) :]
+
+
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    """Close the program's stdin, give it a moment, and kill it with all that it has started."""
+    if os.getpid() != owner:  # a process that was forked from the one that started the program
+        return
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.close()
+    give_up_at = monotonic() + _FAREWELL_SECONDS
+    # It stays a zombie until it is waited for, so that no other process group can have its number.
+    while process.returncode is None and _is_running(process.pid) and monotonic() < give_up_at:
+        sleep(_LOOK_SECONDS)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+
+
+def _is_running(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None

@@ -1,4 +1,4 @@
-"""SMAC's multi-fidelity facade: Hyperband over training rows, with configurations from SMAC's forest."""
+"""SMAC 2: model-based search with a random forest, on all rows or, by its multi-fidelity facade, on parts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,9 @@ from cfo_bench.optimizers.packaged import (
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Space
 
-# --- smac forest -----------------------------------------------------------------------------------
-# SMAC: sequential model-based search with a random forest, by smac's facade for hyperparameters.
-
-
-# smac needs a limit; runs end by their own.
+# smac needs a limit of trials; runs have their own.
 _NO_LIMIT = 10**9
-# smac takes log(loss - least + 1e-10). A float has no digits left for the 1e-10 if the loss is larger.
+# smac computes log(loss - least + 1e-10). With a larger loss, the 1e-10 is lost to rounding.
 LARGEST_LOSS = 1e5
 
 
@@ -37,7 +33,7 @@ class SMAC(Packaged[Any]):
     """SMAC's random forest with expected improvement.
 
     n_initial                Sobol points after the start and before the model
-    retrain_after            the model is trained again after so many configurations
+    retrain_after            the model is trained again after this many configurations
     challengers              random configurations, of which the most promising are taken
     local_search_iterations  local searches from the best of these
     n_trees                  trees of the model
@@ -146,23 +142,10 @@ class SMAC(Packaged[Any]):
         from smac.runhistory import StatusType, TrialValue
 
         statuses = {Status.OK: StatusType.SUCCESS, Status.MEMORY: StatusType.MEMORYOUT}
-        for (info, told), loss in self._losses.admit((token, result), result):
-            seconds = told.fit_seconds + told.validate_seconds
-            status = statuses.get(told.status, StatusType.CRASHED)
+        for (info, outcome), loss in self._losses.admit((token, result), result):
+            seconds = outcome.fit_seconds + outcome.validate_seconds
+            status = statuses.get(outcome.status, StatusType.CRASHED)
             self._facade.tell(info, TrialValue(cost=loss, time=seconds, status=status), save=False)
-
-
-def _keep_order(local_search: Any) -> None:
-    """Sorts the starting points of the local searches, so that the same seed asks the same in any process.
-
-    They come from a `set`, whose order differs between processes and decides which random numbers each
-    search gets.
-    """
-    from_set = local_search._get_init_points_from_previous_configs
-    local_search._get_init_points_from_previous_configs = lambda *args: sorted(from_set(*args), key=repr)
-
-
-# --- smac fidelity ---------------------------------------------------------------------------------
 
 
 class SMACFidelity(SMAC):
@@ -170,10 +153,10 @@ class SMACFidelity(SMAC):
 
     n_initial                random configurations before the model, the start among them; at least as many
                              as the first bracket has
-    eta                      each level has so many times the rows of the one before, and so many times
+    eta                      each level has this many times the rows of the one before, and so many times
                              fewer trials
     min_rows                 the fewest rows of a level
-    n_rows                   rows of the training part; a run tells it
+    n_rows                   rows of the training part; a run sets it
     """
 
     def __init__(
@@ -200,8 +183,8 @@ class SMACFidelity(SMAC):
         return super().scenario(min_budget=least, max_budget=most, **settings)
 
     def initial_design(self, scenario: Any, n_initial: int) -> Any:
-        """The start and random points. smac's `additional_configs` would put the start last; told before
-        the first ask, it would leave Hyperband's first bracket with two configurations.
+        """The start and random points. smac's `additional_configs` would put the start last; a start that is
+        told before the first ask would leave Hyperband's first bracket with two configurations.
         """
         from smac.initial_design.random_design import RandomInitialDesign
 
@@ -211,7 +194,7 @@ class SMACFidelity(SMAC):
             def _select_configurations(self) -> list[Any]:
                 return [start, *super()._select_configurations()][: max(self._n_configs, 1)]
 
-        # Without a result smac draws from a generator that gives the initial configurations again.
+        # Before the first result, smac draws from a generator that repeats the initial configurations.
         first_bracket = self._eta ** (len(self._levels) - 1)
         return StartFirst(scenario, n_configs=max(n_initial, first_bracket))
 
@@ -223,3 +206,13 @@ class SMACFidelity(SMAC):
 
     def rows_of(self, token: Any) -> int | None:
         return rows_at(token.budget, self._levels)
+
+
+def _keep_order(local_search: Any) -> None:
+    """Sort the starting points of the local searches, so that the same seed asks the same in any process.
+
+    They come from a `set`, whose order differs between processes and decides which random numbers each search
+    gets.
+    """
+    from_set = local_search._get_init_points_from_previous_configs
+    local_search._get_init_points_from_previous_configs = lambda *args: sorted(from_set(*args), key=repr)

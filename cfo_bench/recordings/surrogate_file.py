@@ -1,7 +1,7 @@
-"""The file of surrogates: an .npz of numpy, with the arrays of all models, and a JSON text beside them.
+"""The file of surrogates: an .npz of numpy with the arrays of all models and a JSON text.
 
-Nothing in it is code. It is a zip archive whose members are not compressed, so that no more comes out of it
-than its size; every array is checked before it is used. The same traces give the same bytes.
+Nothing in it is code. It is a zip archive of uncompressed members, so that reading it takes no more memory
+than its size; every value is checked before it is used. The same traces give the same bytes.
 """
 
 from __future__ import annotations
@@ -28,178 +28,13 @@ from cfo_bench.recordings.surrogate import Cover, Scatter, Surrogate, Trees, pro
 from cfo_bench.records import Problem
 from cfo_bench.space import Space
 
-# --- surrogate parts -------------------------------------------------------------------------------
-# A surrogate as a row of JSON and named arrays, and back: its file holds both.
-#
-# Whoever reads a file checks every value first: it may be damaged, or made by somebody else.
-
-
-MOST_FOLDS = 10_000
-
-_MODELS = ("loss", "log_seconds", "failure")
-_NODES = ("roots", "feature", "threshold", "child", "value")
-_SCATTERS = ("loss_scatter", "seconds_scatter")
-_CURVE = ("at", "spread", "quantiles")
-_NUMBERS = (
-    *("constant_loss", "best", "scale", "least_y", "most_y", "least_seconds", "longest_seconds"),
-    *("offset_spread", "validate_share", "failed_share"),
-)
-_COUNTS = ("n_rows", "n_features", "n_classes", "n_folds", "train_rows")
-
-
-def to_row(one: Surrogate) -> dict[str, Any]:
-    """What the JSON text says of a surrogate."""
-    models = {name: getattr(one, name) for name in _MODELS}
-    return {
-        "learner": one.learner,
-        "task": one.task,
-        "space": one.space.to_json(),
-        "start": one.start,
-        "cost_related": list(one.cost_related),
-        "learner_options": dict(one.learner_options),
-        "problem": one.problem,
-        "metric": one.metric,
-        "data_sha256": one.data_sha256,
-        "trains_on_parts": one.trains_on_parts,
-        **{name: getattr(one, name) for name in (*_COUNTS, *_NUMBERS)},
-        "offsets": [[seed, fold, offset] for (seed, fold), offset in sorted(one.offsets.items())],
-        "models": {
-            name: None if trees is None else {"intercept": trees.intercept, "depth": trees.depth}
-            for name, trees in models.items()
-        },
-        "radius": one.cover.radius,
-        "quality": one.quality,
-    }
-
-
-def to_arrays(one: Surrogate) -> dict[str, Array]:
-    """Its models, scatters and recorded configurations, by names such as `loss/feature`."""
-    models = {name: getattr(one, name) for name in _MODELS}
-    return {
-        **{
-            f"{model}/{name}": getattr(trees, name)
-            for model, trees in models.items()
-            if trees is not None
-            for name in _NODES
-        },
-        **{
-            f"{scatter}/{name}": getattr(getattr(one, scatter), name)
-            for scatter in _SCATTERS
-            for name in _CURVE
-        },
-        "cover/vectors": one.cover.vectors,
-        "cover/weights": one.cover.weights,
-    }
-
-
-def from_parts(row: Mapping[str, Any], arrays: Mapping[str, Array]) -> Surrogate:
-    """A surrogate of a file; whatever makes no sense raises a ValueError, LookupError or TypeError."""
-    try:
-        space = Space.from_json(row["space"])
-        start = space.check(row["start"])
-    except SpaceError as error:
-        raise ValueError(str(error)) from None
-    if not len(space) or row["metric"] not in METRICS:
-        raise ValueError("a surrogate has no hyperparameters, or a metric that nobody knows")
-    numbers = {name: _finite(row[name]) for name in _NUMBERS}
-    counts = {name: count(row[name]) for name in _COUNTS}
-    _check_ranges(numbers, counts)
-    scatters = {name: _scatter(arrays, name) for name in _SCATTERS}
-    cover = Cover(arrays["cover/vectors"], arrays["cover/weights"], _finite(row["radius"]))
-    found = Surrogate(
-        learner=words(row["learner"]),
-        task=words(row["task"]),
-        space=space,
-        start=start,
-        cost_related=tuple(map(words, row["cost_related"])),
-        learner_options=dict(row["learner_options"]),
-        problem=Problem(row["problem"]),
-        metric=row["metric"],
-        data_sha256=words(row["data_sha256"]),
-        trains_on_parts=bool(row["trains_on_parts"]),
-        offsets={(count(seed), count(fold)): _finite(offset) for seed, fold, offset in row["offsets"]},
-        cover=cover,
-        quality=dict(row["quality"]),
-        **{name: _trees(row["models"][name], name, arrays) for name in _MODELS},  # type: ignore[arg-type]
-        **scatters,  # type: ignore[arg-type]
-        **counts,  # type: ignore[arg-type]
-        **numbers,  # type: ignore[arg-type]
-    )
-    n_features = len(found.encoding)
-    if found.loss is None or found.log_seconds is None:
-        raise ValueError("a surrogate has no model of loss or of seconds")
-    for trees in (found.loss, found.log_seconds, found.failure):
-        if trees is not None and (why := problem_with(trees, n_features)):
-            raise ValueError(why)
-    if cover.vectors.ndim != 2 or cover.vectors.shape[1:] != (n_features,) or not len(cover.vectors):
-        raise ValueError("the recorded configurations have another length than the space")
-    if cover.weights.shape != (n_features,) or not np.all(cover.weights >= 0):
-        raise ValueError("the weights of the hyperparameters are out of range")
-    return found
-
-
-def _check_ranges(numbers: Mapping[str, float], counts: Mapping[str, int]) -> None:
-    if not numbers["scale"] > 0 or not -700 < numbers["least_y"] <= numbers["most_y"] < 700:
-        raise ValueError("the range of losses makes no sense")
-    if not 0 < numbers["least_seconds"] <= numbers["longest_seconds"]:
-        raise ValueError("the range of seconds makes no sense")
-    if not 0 <= numbers["validate_share"] < 1 or not 0 < numbers["failed_share"] <= 1:
-        raise ValueError("a share of the seconds is out of range")
-    if numbers["offset_spread"] < 0 or not counts["train_rows"] or not 0 < counts["n_folds"] <= MOST_FOLDS:
-        raise ValueError("rows or folds are out of range")
-
-
-def _trees(row: Mapping[str, Any] | None, model: str, arrays: Mapping[str, Array]) -> Trees | None:
-    if row is None:
-        return None
-    parts = {name: arrays[f"{model}/{name}"] for name in _NODES}
-    whole = ("roots", "feature", "child")
-    if any(part.ndim != 1 or (name in whole) != (part.dtype.kind == "i") for name, part in parts.items()):
-        raise ValueError("an array of a tree has the wrong type")
-    return Trees(_finite(row["intercept"]), count(row["depth"]), **parts)
-
-
-def _scatter(arrays: Mapping[str, Array], model: str) -> Scatter:
-    found = Scatter(*(arrays[f"{model}/{name}"] for name in _CURVE))
-    if not all(part.ndim == 1 and np.all(np.isfinite(part)) for part in (found.at, found.spread)):
-        raise ValueError("a scatter has a value that is no number")
-    if not len(found.at) or len(found.at) != len(found.spread) or np.any(found.spread < 0):
-        raise ValueError("a scatter has no spread")
-    if np.any(np.diff(found.at) <= 0) or len(found.quantiles) < 2 or np.any(np.diff(found.quantiles) < 0):
-        raise ValueError("a scatter is not in order")
-    if found.quantiles.ndim != 1 or not np.all(np.isfinite(found.quantiles)):
-        raise ValueError("a scatter has a quantile that is no number")
-    return found
-
-
-def _finite(value: object) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise ValueError(f"{value!r} is no finite number")
-    return float(value)  # type: ignore[arg-type]
-
-
-def count(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError(f"{value!r} is no whole number from 0 on")
-    return value
-
-
-def words(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
-        raise ValueError("a name is no text")
-    return value
-
-
-# --- surrogate file --------------------------------------------------------------------------------
-
-
 FORMAT, VERSION = "cfo-bench surrogate", 1
-# A file past these was not made by `surrogate fit`.
+# `surrogate fit` makes no larger file than these.
 MOST_BYTES = 1 << 30
 MOST_MEMBERS = 200_000
 MOST_TEXT_BYTES = 64 << 20
 
-_TEXT = "surrogate.json"
+_JSON_MEMBER = "surrogate.json"
 _DTYPES = ("<i4", "<f4", "<f8")
 
 
@@ -216,26 +51,23 @@ class SurrogateFile:
 
     @property
     def learners(self) -> list[str]:
-        return sorted({one.learner for one in self.surrogates})
+        return sorted({surrogate.learner for surrogate in self.surrogates})
 
     def tasks(self, learner: str) -> list[str]:
-        return [one.task for one in self.surrogates if one.learner == learner]
+        return [surrogate.task for surrogate in self.surrogates if surrogate.learner == learner]
 
     def of(self, learner: str, task: str) -> Surrogate:
-        """The surrogate of a learner on a task; an UnknownNameError names those that there are."""
+        """The surrogate of a learner on a task; an UnknownNameError lists the available ones."""
         if learner not in self.learners:
             raise UnknownNameError(f"learner of the surrogate {self.path}", learner, self.learners)
-        for one in self.surrogates:
-            if one.learner == learner and one.task == task:
-                return one
+        for surrogate in self.surrogates:
+            if surrogate.learner == learner and surrogate.task == task:
+                return surrogate
         raise UnknownNameError(f"task of the surrogate {self.path}", task, self.tasks(learner))
 
 
-# --- writing --------------------------------------------------------------------------------------
-
-
 def write(path: Path, content: SurrogateFile) -> str:
-    """Writes the file as a whole; returns its SHA-256."""
+    """Write the file; returns its SHA-256."""
     data = to_bytes(content)
     try:
         write_whole(path, data, sync=True)
@@ -251,13 +83,13 @@ def to_bytes(content: SurrogateFile) -> bytes:
         "cfo_bench": content.made_by,
         "traces": content.traces,
         "traces_sha256": content.traces_sha256,
-        "surrogates": [to_row(one) for one in content.surrogates],
+        "surrogates": [to_row(surrogate) for surrogate in content.surrogates],
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_member(_TEXT), orjson.dumps(text))
-        for number, one in enumerate(content.surrogates):
-            for name, array in to_arrays(one).items():
+        archive.writestr(_member(_JSON_MEMBER), orjson.dumps(text))
+        for number, surrogate in enumerate(content.surrogates):
+            for name, array in to_arrays(surrogate).items():
                 member = io.BytesIO()
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
                 archive.writestr(_member(f"{number}/{name}.npy"), member.getvalue())
@@ -265,14 +97,11 @@ def to_bytes(content: SurrogateFile) -> bytes:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))  # no time of day: the same bytes again
-
-
-# --- reading --------------------------------------------------------------------------------------
+    return zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))  # a fixed time: the same bytes again
 
 
 def read(path: str | Path) -> SurrogateFile:
-    """The surrogates in a file; a UserError says in one line why it can't be used."""
+    """The surrogates in a file; a UserError reports in one line why it can't be used."""
     try:
         with open_regular(path) as file:
             facts = os.fstat(file.fileno())
@@ -311,9 +140,9 @@ def _read(path: str, _stamp: tuple[int, int, int]) -> SurrogateFile:
 
 
 def from_bytes(data: bytes, path: str = "the file") -> SurrogateFile:
-    """The surrogates; what is not a surrogate file raises one of the errors that `read` turns into words."""
+    """The surrogates. A damaged file raises one of the errors that `read` turns into a UserError."""
     members = _members(data, path)
-    text = orjson.loads(members.pop(_TEXT))
+    text = orjson.loads(members.pop(_JSON_MEMBER))
     if text["format"] != FORMAT:
         _refuse(path, "it has another format")
     if text["version"] != VERSION:
@@ -323,13 +152,13 @@ def from_bytes(data: bytes, path: str = "the file") -> SurrogateFile:
         )
     arrays: dict[str, dict[str, Array]] = {}
     for name, content in members.items():
-        number, _, own = name.removesuffix(".npy").partition("/")
-        arrays.setdefault(number, {})[own] = _array(content)
+        number, _, array = name.removesuffix(".npy").partition("/")
+        arrays.setdefault(number, {})[array] = _array(content)
     return SurrogateFile(
         surrogates=[from_parts(row, arrays[str(i)]) for i, row in enumerate(text["surrogates"])],
-        traces=count(text["traces"]),
-        traces_sha256=words(text["traces_sha256"]),
-        made_by=words(text["cfo_bench"]),
+        traces=_count(text["traces"]),
+        traces_sha256=_text(text["traces_sha256"]),
+        made_by=_text(text["cfo_bench"]),
         sha256=hashlib.sha256(data).hexdigest(),
         path=path,
     )
@@ -352,20 +181,180 @@ def _members(data: bytes, path: object) -> dict[str, bytes]:
             _refuse(path, "a part of it is compressed")
         if sum(info.file_size for info in infos) > len(data):
             _refuse(path, "its parts overlap")
-        if archive.getinfo(_TEXT).file_size > MOST_TEXT_BYTES:
+        if archive.getinfo(_JSON_MEMBER).file_size > MOST_TEXT_BYTES:
             _refuse(path, "its text is too long")
         return {info.filename: archive.read(info) for info in infos}
 
 
 def _array(content: bytes) -> Array:
-    """An array of numpy's format; its header may not promise more than there is."""
+    """An array in numpy's format. Its header must match the length of the content."""
     file = io.BytesIO(content)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("an array has another version of numpy's format")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
     rest = content[file.tell() :]
     if dtype.str not in _DTYPES or len(shape) > 2 or (fortran and len(shape) > 1):
-        raise ValueError("an array has a type that no surrogate has")
+        raise ValueError("an array has a type that surrogates don't use")
     if math.prod(shape) * dtype.itemsize != len(rest):
-        raise ValueError("an array is not as long as it says")
+        raise ValueError("the length of an array does not match its header")
     return np.frombuffer(rest, dtype=dtype).reshape(shape)
+
+
+# --- one surrogate ---------------------------------------------------------------------------------
+# A surrogate as a row of JSON and named arrays, and back. Every value of a file is checked: the file may be
+# damaged, or made by somebody else.
+
+MOST_FOLDS = 10_000
+
+_MODELS = ("loss", "log_seconds", "failure")
+_NODES = ("roots", "feature", "threshold", "child", "value")
+_SCATTERS = ("loss_scatter", "seconds_scatter")
+_CURVE = ("at", "spread", "quantiles")
+_NUMBERS = (
+    *("constant_loss", "best", "scale", "least_y", "most_y", "least_seconds", "longest_seconds"),
+    *("offset_spread", "validate_share", "failed_share"),
+)
+_COUNTS = ("n_rows", "n_features", "n_classes", "n_folds", "train_rows")
+
+
+def to_row(surrogate: Surrogate) -> dict[str, Any]:
+    """The part of a surrogate that is JSON."""
+    models = {name: getattr(surrogate, name) for name in _MODELS}
+    return {
+        "learner": surrogate.learner,
+        "task": surrogate.task,
+        "space": surrogate.space.to_json(),
+        "start": surrogate.start,
+        "cost_related": list(surrogate.cost_related),
+        "learner_options": dict(surrogate.learner_options),
+        "problem": surrogate.problem,
+        "metric": surrogate.metric,
+        "data_sha256": surrogate.data_sha256,
+        "trains_on_parts": surrogate.trains_on_parts,
+        **{name: getattr(surrogate, name) for name in (*_COUNTS, *_NUMBERS)},
+        "offsets": [[seed, fold, offset] for (seed, fold), offset in sorted(surrogate.offsets.items())],
+        "models": {
+            name: None if trees is None else {"intercept": trees.intercept, "depth": trees.depth}
+            for name, trees in models.items()
+        },
+        "radius": surrogate.cover.radius,
+        "quality": surrogate.quality,
+    }
+
+
+def to_arrays(surrogate: Surrogate) -> dict[str, Array]:
+    """The models, scatters and recorded configurations, by names such as `loss/feature`."""
+    models = {name: getattr(surrogate, name) for name in _MODELS}
+    return {
+        **{
+            f"{model}/{name}": getattr(trees, name)
+            for model, trees in models.items()
+            if trees is not None
+            for name in _NODES
+        },
+        **{
+            f"{scatter}/{name}": getattr(getattr(surrogate, scatter), name)
+            for scatter in _SCATTERS
+            for name in _CURVE
+        },
+        "cover/vectors": surrogate.cover.vectors,
+        "cover/weights": surrogate.cover.weights,
+    }
+
+
+def from_parts(row: Mapping[str, Any], arrays: Mapping[str, Array]) -> Surrogate:
+    """The inverse of both; a wrong value raises a ValueError, LookupError or TypeError."""
+    try:
+        space = Space.from_json(row["space"])
+        start = space.check(row["start"])
+    except SpaceError as error:
+        raise ValueError(str(error)) from None
+    if not len(space) or row["metric"] not in METRICS:
+        raise ValueError("a surrogate has no hyperparameters, or an unknown metric")
+    numbers = {name: _finite(row[name]) for name in _NUMBERS}
+    counts = {name: _count(row[name]) for name in _COUNTS}
+    _check_ranges(numbers, counts)
+    scatters = {name: _scatter(arrays, name) for name in _SCATTERS}
+    cover = Cover(arrays["cover/vectors"], arrays["cover/weights"], _finite(row["radius"]))
+    surrogate = Surrogate(
+        learner=_text(row["learner"]),
+        task=_text(row["task"]),
+        space=space,
+        start=start,
+        cost_related=tuple(map(_text, row["cost_related"])),
+        learner_options=dict(row["learner_options"]),
+        problem=Problem(row["problem"]),
+        metric=row["metric"],
+        data_sha256=_text(row["data_sha256"]),
+        trains_on_parts=bool(row["trains_on_parts"]),
+        offsets={(_count(seed), _count(fold)): _finite(offset) for seed, fold, offset in row["offsets"]},
+        cover=cover,
+        quality=dict(row["quality"]),
+        **{name: _trees(row["models"][name], name, arrays) for name in _MODELS},  # type: ignore[arg-type]
+        **scatters,  # type: ignore[arg-type]
+        **counts,  # type: ignore[arg-type]
+        **numbers,  # type: ignore[arg-type]
+    )
+    n_features = len(surrogate.encoding)
+    if surrogate.loss is None or surrogate.log_seconds is None:
+        raise ValueError("a surrogate has no model of loss or of seconds")
+    for trees in (surrogate.loss, surrogate.log_seconds, surrogate.failure):
+        if trees is not None and (why := problem_with(trees, n_features)):
+            raise ValueError(why)
+    if cover.vectors.ndim != 2 or cover.vectors.shape[1:] != (n_features,) or not len(cover.vectors):
+        raise ValueError("the recorded configurations have another length than the space")
+    if cover.weights.shape != (n_features,) or not np.all(cover.weights >= 0):
+        raise ValueError("the weights of the hyperparameters are out of range")
+    return surrogate
+
+
+def _check_ranges(numbers: Mapping[str, float], counts: Mapping[str, int]) -> None:
+    if not numbers["scale"] > 0 or not -700 < numbers["least_y"] <= numbers["most_y"] < 700:
+        raise ValueError("the range of losses makes no sense")
+    if not 0 < numbers["least_seconds"] <= numbers["longest_seconds"]:
+        raise ValueError("the range of seconds makes no sense")
+    if not 0 <= numbers["validate_share"] < 1 or not 0 < numbers["failed_share"] <= 1:
+        raise ValueError("a share of the seconds is out of range")
+    if numbers["offset_spread"] < 0 or not counts["train_rows"] or not 0 < counts["n_folds"] <= MOST_FOLDS:
+        raise ValueError("rows or folds are out of range")
+
+
+def _trees(row: Mapping[str, Any] | None, model: str, arrays: Mapping[str, Array]) -> Trees | None:
+    if row is None:
+        return None
+    parts = {name: arrays[f"{model}/{name}"] for name in _NODES}
+    whole = ("roots", "feature", "child")
+    if any(part.ndim != 1 or (name in whole) != (part.dtype.kind == "i") for name, part in parts.items()):
+        raise ValueError("an array of a tree has the wrong type")
+    return Trees(_finite(row["intercept"]), _count(row["depth"]), **parts)
+
+
+def _scatter(arrays: Mapping[str, Array], model: str) -> Scatter:
+    at, spread, quantiles = (arrays[f"{model}/{name}"] for name in _CURVE)
+    if not all(part.ndim == 1 and np.all(np.isfinite(part)) for part in (at, spread)):
+        raise ValueError("a scatter has a value that is no number")
+    if not len(at) or len(at) != len(spread) or np.any(spread < 0):
+        raise ValueError("a scatter has no spread")
+    if np.any(np.diff(at) <= 0) or len(quantiles) < 2 or np.any(np.diff(quantiles) < 0):
+        raise ValueError("a scatter is not in order")
+    if quantiles.ndim != 1 or not np.all(np.isfinite(quantiles)):
+        raise ValueError("a scatter has a quantile that is no number")
+    return Scatter(at, spread, quantiles)
+
+
+def _finite(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise ValueError(f"{value!r} is no finite number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError(f"{value!r} is no whole number from 0 on")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
+        raise ValueError("a name is no text")
+    return value

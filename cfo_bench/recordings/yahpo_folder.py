@@ -1,7 +1,7 @@
-"""Where the user's copy of YAHPO Gym's data is, and which scenarios and instances it has; nothing heavy.
+"""The user's copy of YAHPO Gym's data: where it is, and which scenarios and instances it has.
 
 The copy is a clone of slds-lmu/yahpo_data: a folder for each scenario with `config_space.json`,
-`encoding.json` and `model.onnx`.
+`encoding.json` and `model.onnx`. No model is loaded here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,144 @@ from cfo_bench.errors import UserError
 from cfo_bench.recordings.yahpo_scenarios import LossFacts, ScenarioFacts, facts_of, read_json
 from cfo_bench.records import DataRef, Problem
 
-# --- yahpo data sets -------------------------------------------------------------------------------
-# What is known of the data sets behind YAHPO Gym's instances: classes, rows, and which the paper has.
+ENVIRONMENT = "CFO_BENCH_YAHPO"
+SETTINGS_FILE = Path("~/.config/yahpo_gym")  # YAHPO's own, with the key data_path
+HOW_TO_GET = (
+    "git clone https://github.com/slds-lmu/yahpo_data, and name the folder by --yahpo DIR "
+    f"or {ENVIRONMENT}=DIR"
+)
+SPACE, ENCODING, MODEL = "config_space.json", "encoding.json", "model.onnx"
+CLONE_AGAIN = "clone yahpo_data again"
+ABSENT = "#na#"  # the code of a category that is not active
+# A surrogate predicts the mean over YAHPO's own folds. These ten folds are the same: only the method's seed
+# differs, so that there are ten runs to average.
+N_FOLDS = 10
+
+
+def use(folder: Path | None) -> None:
+    """Make the folder that `--yahpo` names the one of this process and of all that it starts."""
+    if folder is not None:
+        os.environ[ENVIRONMENT] = str(_checked(folder, "--yahpo"))
+
+
+def find(folder: Path | None = None) -> Path | None:
+    """The user's copy: the given folder, the environment's, or that of YAHPO's settings; None without one."""
+    if folder is not None:
+        return _checked(folder, "--yahpo")
+    named = os.environ.get(ENVIRONMENT, "")
+    if named:
+        return _checked(Path(named), ENVIRONMENT)
+    return _in_settings()
+
+
+def existing(what: str, folder: Path | None = None) -> Path:
+    """The user's copy, as `find` does; a UserError if there is none."""
+    copy = find(folder)
+    if copy is None:
+        raise UserError(f"{what} needs a copy of YAHPO Gym's data, and there is none: {HOW_TO_GET}")
+    return copy
+
+
+def _checked(folder: Path, flag: str) -> Path:
+    folder = Path(os.path.expanduser(folder)).resolve()
+    if not folder.is_dir():
+        raise UserError(f"no folder {str(folder)!r}: {flag} names a copy of YAHPO Gym's data; {HOW_TO_GET}")
+    if not scenarios(folder):
+        raise UserError(f"{str(folder)!r} has no scenario of YAHPO Gym's ({flag}): {HOW_TO_GET}")
+    return folder
+
+
+def _in_settings() -> Path | None:
+    try:
+        text = SETTINGS_FILE.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, RuntimeError):
+        return None
+    import yaml
+
+    try:
+        settings = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+    named = settings.get("data_path") if isinstance(settings, dict) else None
+    if not isinstance(named, str) or not named:
+        return None
+    folder = Path(os.path.expanduser(named))
+    # A stale entry in the settings of another program is not an error here.
+    return folder.resolve() if folder.is_dir() and scenarios(folder) else None
+
+
+def scenarios(folder: Path) -> list[str]:
+    """The scenarios of a copy that have all their files."""
+    return sorted(
+        scenario.name
+        for scenario in folder.iterdir()
+        if all((scenario / name).is_file() for name in (SPACE, ENCODING, MODEL))
+    )
+
+
+def unknown_scenarios(folder: Path) -> list[str]:
+    """The scenarios that cfo-bench does not know and the user has not stated."""
+    return [name for name in scenarios(folder) if facts_of(folder / name) is None]
+
+
+def instances_of(facts: ScenarioFacts, codes: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
+    """The instances of a scenario, whose `encoding.json` has these codes."""
+    if facts.instance is None:
+        return facts.instances
+    return tuple(instance for instance in codes.get(facts.instance, ()) if instance != ABSENT)
+
+
+@lru_cache(maxsize=8)
+def instances(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Every instance of a copy, with the scenarios that have it."""
+    scenarios_of: dict[str, list[str]] = {}
+    for scenario in scenarios(folder):
+        facts = facts_of(folder / scenario)
+        codes = read_json(folder / scenario / ENCODING, CLONE_AGAIN)
+        for instance in instances_of(facts, codes) if facts is not None else ():
+            scenarios_of.setdefault(instance, []).append(scenario)
+    return {instance: tuple(scenarios_of[instance]) for instance in sorted(scenarios_of, key=_by_number)}
+
+
+def measured(facts: ScenarioFacts, instance: str) -> tuple[DataSetFacts, LossFacts]:
+    """What is known of an instance's data set, and which output of the scenario is its loss."""
+    about = data_set(instance) if facts.names_data_sets else DataSetFacts()
+    return about, facts.multiclass if facts.multiclass and about.classes > 2 else facts.loss
+
+
+def metrics(folder: Path, instance: str) -> dict[str, str]:
+    """The metric of an instance in each scenario that has it."""
+    known = {name: facts_of(folder / name) for name in instances(folder)[instance]}
+    return {name: measured(facts, instance)[1].metric for name, facts in known.items() if facts is not None}
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    return (int(name), name) if name.isdecimal() else (10**12, name)
+
+
+def refs(folder: Path | None) -> dict[str, DataRef]:
+    """The tasks of the user's copy by name; empty if there is no copy."""
+    copy = find(folder)
+    if copy is None:
+        return {}
+    return {
+        f"yahpo:{name}": DataRef(
+            f"yahpo:{name}",
+            "yahpo",
+            path=str(copy),
+            problem=data_set(name).problem,
+            recorded_folds=N_FOLDS,
+        )
+        for name in instances(copy)
+    }
+
+
+# --- the data sets behind the instances ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DataSetFacts:
-    """A data set; 0 is what is not known."""
+    """A data set; 0 stands for an unknown number."""
 
     classes: int = 0
     rows: int = 0
@@ -31,16 +162,16 @@ class DataSetFacts:
 
     @property
     def problem(self) -> Problem:
-        """Where the number of classes is not known, the loss is 1 − AUC, as for two."""
+        """If the number of classes is not known, the loss is 1 − AUC, as for two."""
         return Problem.MULTICLASS if self.classes > 2 else Problem.BINARY
 
     @property
     def constant_log_loss(self) -> float | None:
-        """Of equal probabilities for all classes; None: their number is not known."""
+        """The loss of equal probabilities for all classes; None if their number is not known."""
         return math.log(self.classes) if self.classes else None
 
 
-# The paper's classification tasks by OpenML's number of the data set. Rows where they were checked.
+# The paper's classification tasks, by OpenML's number of the data set.
 PAPER = {
     "3": DataSetFacts(2, 3196, "kr-vs-kp"),
     "12": DataSetFacts(10, 2000, "mfeat-factors"),
@@ -75,7 +206,7 @@ PAPER = {
     "41168": DataSetFacts(4, 83733, "Jannis"),
     "41169": DataSetFacts(100, 65196, "Helena"),
 }
-# Other data sets of the scenarios: how many have more than two classes.
+# Other data sets of the scenarios with more than two classes, by the number of classes.
 _CLASSES = {
     3: "11 23 46 60 4541 40670 41278",
     4: "458 1497",
@@ -99,137 +230,3 @@ _OF_NAME = {name: classes for classes, names in _CLASSES.items() for name in nam
 def data_set(name: str) -> DataSetFacts:
     """What is known of a data set, by OpenML's number of it or by its name."""
     return PAPER.get(name) or DataSetFacts(_OF_NAME.get(name, 0))
-
-
-# --- yahpo folder ----------------------------------------------------------------------------------
-
-
-ENVIRONMENT = "CFO_BENCH_YAHPO"
-SETTINGS_FILE = Path("~/.config/yahpo_gym")  # YAHPO's own, with the key data_path
-HOW_TO_GET = (
-    "git clone https://github.com/slds-lmu/yahpo_data, and name the folder by --yahpo DIR "
-    f"or {ENVIRONMENT}=DIR"
-)
-SPACE, ENCODING, MODEL = "config_space.json", "encoding.json", "model.onnx"
-CLONE_AGAIN = "clone yahpo_data again"
-ABSENT = "#na#"  # the code of a category that is not used
-# The surrogate is of the mean over YAHPO's own folds. Ten folds that are alike: only the method's seed
-# differs, so that there are ten runs to take means over.
-N_FOLDS = 10
-
-
-def use(folder: Path | None) -> None:
-    """The folder that `--yahpo` names is that of this process and of all that it starts."""
-    if folder is not None:
-        os.environ[ENVIRONMENT] = str(_checked(folder, "--yahpo"))
-
-
-def find(folder: Path | None = None) -> Path | None:
-    """The user's copy: the folder given, the environment's, or that of YAHPO's settings; None: no copy."""
-    if folder is not None:
-        return _checked(folder, "--yahpo")
-    named = os.environ.get(ENVIRONMENT, "")
-    if named:
-        return _checked(Path(named), ENVIRONMENT)
-    return _in_settings()
-
-
-def existing(what: str, folder: Path | None = None) -> Path:
-    found = find(folder)
-    if found is None:
-        raise UserError(f"{what} needs a copy of YAHPO Gym's data, and there is none: {HOW_TO_GET}")
-    return found
-
-
-def _checked(folder: Path, flag: str) -> Path:
-    folder = Path(os.path.expanduser(folder)).resolve()
-    if not folder.is_dir():
-        raise UserError(f"no folder {str(folder)!r}: {flag} names a copy of YAHPO Gym's data; {HOW_TO_GET}")
-    if not scenarios(folder):
-        raise UserError(f"{str(folder)!r} has no scenario of YAHPO Gym's ({flag}): {HOW_TO_GET}")
-    return folder
-
-
-def _in_settings() -> Path | None:
-    try:
-        text = SETTINGS_FILE.expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError, RuntimeError):
-        return None
-    import yaml
-
-    try:
-        settings = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None
-    named = settings.get("data_path") if isinstance(settings, dict) else None
-    if not isinstance(named, str) or not named:
-        return None
-    folder = Path(os.path.expanduser(named))
-    # A stale entry of another program's settings is no mistake of this command.
-    return folder.resolve() if folder.is_dir() and scenarios(folder) else None
-
-
-def scenarios(folder: Path) -> list[str]:
-    """The scenarios of a copy that have all their files."""
-    return sorted(
-        one.name
-        for one in folder.iterdir()
-        if all((one / name).is_file() for name in (SPACE, ENCODING, MODEL))
-    )
-
-
-def unknown_scenarios(folder: Path) -> list[str]:
-    """Those that cfo-bench does not know, and that the user has not stated."""
-    return [name for name in scenarios(folder) if facts_of(folder / name) is None]
-
-
-def instances_of(facts: ScenarioFacts, codes: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
-    """The instances of a scenario, whose `encoding.json` has these codes."""
-    if facts.instance is None:
-        return facts.instances
-    return tuple(one for one in codes.get(facts.instance, ()) if one != ABSENT)
-
-
-@lru_cache(maxsize=8)
-def instances(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Every instance of a copy, with the scenarios that have it."""
-    found: dict[str, list[str]] = {}
-    for scenario in scenarios(folder):
-        facts = facts_of(folder / scenario)
-        codes = read_json(folder / scenario / ENCODING, CLONE_AGAIN)
-        for instance in instances_of(facts, codes) if facts is not None else ():
-            found.setdefault(instance, []).append(scenario)
-    return {name: tuple(own) for name, own in sorted(found.items(), key=lambda item: _by_number(item[0]))}
-
-
-def measured(facts: ScenarioFacts, instance: str) -> tuple[DataSetFacts, LossFacts]:
-    """What is known of an instance's data set, and which output of the scenario is its loss."""
-    about = data_set(instance) if facts.names_data_sets else DataSetFacts()
-    return about, facts.multiclass if facts.multiclass and about.classes > 2 else facts.loss
-
-
-def metrics(folder: Path, instance: str) -> dict[str, str]:
-    """The metric of an instance in each scenario that has it."""
-    known = {name: facts_of(folder / name) for name in instances(folder)[instance]}
-    return {name: measured(facts, instance)[1].metric for name, facts in known.items() if facts is not None}
-
-
-def _by_number(name: str) -> tuple[int, str]:
-    return (int(name), name) if name.isdecimal() else (10**12, name)
-
-
-def refs(folder: Path | None) -> dict[str, DataRef]:
-    """The tasks of the user's copy by their names; none where there is no copy."""
-    found = find(folder)
-    if found is None:
-        return {}
-    return {
-        f"yahpo:{name}": DataRef(
-            f"yahpo:{name}",
-            "yahpo",
-            path=str(found),
-            problem=data_set(name).problem,
-            recorded_folds=N_FOLDS,
-        )
-        for name in instances(found)
-    }

@@ -1,7 +1,7 @@
-"""What no file of YAHPO Gym's data says: the order of a surrogate's inputs and outputs, and what they mean.
+"""The order of a surrogate's inputs and outputs, and their meaning: no file of YAHPO Gym's data has these.
 
-Facts of the scenarios of its releases, and of `fair_*`, which only a branch of its repository has. Of another
-scenario the user states them in a file: see yahpo_statement.
+SCENARIOS has the facts of the released scenarios, and of `fair_*`, which only a branch of its repository has.
+The user states those of any other scenario in a file beside its data.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from typing import Any
 
 from cfo_bench.errors import UserError
 
-# --- yahpo scenarios -------------------------------------------------------------------------------
-
-
-# The cheap end of a number that drives the cost. Of a category, the cheap choice stands there itself.
+# The cheap end of a number that drives the cost. For a category, the cheap choice itself is given.
 LOW, HIGH = "low", "high"
 
 
 class Reading(StrEnum):
     """How an output becomes a loss."""
 
-    LOSS = "loss"  # it is one
+    LOSS = "loss"  # it is the loss
     GAIN = "gain"  # 1 − the output
     PERCENT = "percent"  # 1 − the output / 100
 
@@ -53,14 +50,14 @@ class ScenarioFacts:
     categories: tuple[str, ...]
     numbers: tuple[str, ...]
     outputs: tuple[str, ...]
-    seconds: tuple[str, ...]  # outputs whose sum is the cost of a trial: of the fit, and of the validation
+    seconds: tuple[str, ...]  # outputs whose sum is the cost of a trial: of training, and of validation
     fidelity: str  # the hyperparameter that is the resource
     loss: LossFacts
-    multiclass: LossFacts | None = None  # where the data set is known to have more than two classes
+    multiclass: LossFacts | None = None  # for data sets that are known to have more than two classes
     cheap: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # LOW, HIGH or a choice
     fixed: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))  # other fidelities
     instance: str | None = "task_id"  # the category that names the instance
-    instances: tuple[str, ...] = ()  # their names, where no category does
+    instances: tuple[str, ...] = ()  # their names, if no category has them
     names_data_sets: bool = True  # an instance is OpenML's number of a data set, or the name of one
 
 
@@ -138,7 +135,7 @@ _DEBIASING = ("reweighing_os_alpha", "EoD_alpha")
 
 
 def _nb301() -> ScenarioFacts:
-    """A network's cells: what each of 14 edges does, and which nodes the inner nodes read."""
+    """The cells of a network: the operation of each of 14 edges, and the nodes that inner nodes read."""
     cells, prefix = ("normal", "reduce"), "NetworkSelectorDatasetInfo_COLON_darts_COLON"
     edges = [f"{prefix}_edge_{cell}_{number}" for cell in cells for number in range(14)]
     inputs = [f"{prefix}_inputs_node_{cell}_{number}" for cell in cells for number in (3, 4, 5)]
@@ -237,8 +234,8 @@ SCENARIOS: Mapping[str, ScenarioFacts] = {
 }
 
 
-# --- yahpo statement -------------------------------------------------------------------------------
-# The user's statement of a scenario that cfo-bench does not know: `cfo_bench.json` beside its other files.
+# --- scenarios that the user states ----------------------------------------------------------------
+# The user's statement of a scenario that cfo-bench does not know is `cfo_bench.json` beside its other files:
 #
 #     {"categories": ["task", "optimizer"], "numbers": ["epoch", "rate"], "outputs": ["error", "runtime"],
 #      "instance": "task", "fidelity": "epoch", "seconds": ["runtime"],
@@ -253,7 +250,7 @@ _KEYS = {*_NAMES, "instance", "instances", "fidelity", "loss", "cheap", "fixed"}
 
 
 def facts_of(scenario: Path) -> ScenarioFacts | None:
-    """What is known of the scenario in a folder: as its statement says, or as cfo-bench knows it."""
+    """The facts of the scenario in a folder: from its statement, or known to cfo-bench; else None."""
     path = scenario / STATEMENT
     if not path.is_file():
         return SCENARIOS.get(scenario.name)
@@ -308,7 +305,7 @@ def _parsed(stated: Any) -> ScenarioFacts:
 
 
 def _loss(stated: Any, outputs: tuple[str, ...]) -> LossFacts:
-    from cfo_bench.metrics import METRICS  # numpy: only where there is a statement
+    from cfo_bench.metrics import METRICS  # loads numpy
 
     if not isinstance(stated, dict) or stated.keys() != {"output", "metric", "reading"}:
         raise ValueError("'loss' has the keys output, metric and reading")
@@ -319,13 +316,13 @@ def _loss(stated: Any, outputs: tuple[str, ...]) -> LossFacts:
     )
 
 
-def _names(stated: Mapping[str, Any], key: str, otherwise: tuple[str, ...] | None = None) -> tuple[str, ...]:
-    found = stated.get(key, otherwise)
-    if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
-        raise ValueError(f"{key!r} is {found!r}: give a list of names")
-    if len(set(found)) != len(found):
+def _names(stated: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    names = stated.get(key, default)
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{key!r} is {names!r}: give a list of names")
+    if len(set(names)) != len(names):
         raise ValueError(f"{key!r} has a name twice")
-    return tuple(found)
+    return tuple(names)
 
 
 def _one_of(name: Any, known: tuple[str, ...], what: str) -> str:
@@ -335,10 +332,10 @@ def _one_of(name: Any, known: tuple[str, ...], what: str) -> str:
 
 
 def _mapping(stated: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = stated.get(key, {})
-    if not isinstance(found, dict):
-        raise ValueError(f"{key!r} is {found!r}: give a JSON object")
-    return found
+    value = stated.get(key, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"{key!r} is {value!r}: give a JSON object")
+    return value
 
 
 def _number(key: str, value: Any) -> float:

@@ -1,4 +1,4 @@
-"""Makes a report from a results folder: tables, figures, and the page that shows them."""
+"""Builds a report from a results folder: tables, figures, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.files.writing import refuse_linked_folders
 from cfo_bench.registry import label
 from cfo_bench.report.contents import Section, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.method_styles import in_order, style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
@@ -22,10 +22,10 @@ from cfo_bench.report.reading.imported import as_if_ended, completed, origin
 from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
 from cfo_bench.report.reading.references import Reference
 from cfo_bench.report.rendering import assets, layout
-from cfo_bench.report.rendering.explorer import curves_script
-from cfo_bench.report.rendering.page import LearnerPart, Page
+from cfo_bench.report.rendering.html_page import LearnerPart, Page
+from cfo_bench.report.rendering.html_plots import curves_script
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
-from cfo_bench.report.sections import each_section, learners
+from cfo_bench.report.sections import each_section, learner_pairs
 from cfo_bench.report.sections.performance import curves_name
 from cfo_bench.results.run import Run
 
@@ -37,7 +37,7 @@ _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
 
 DEFAULT_BASELINE = "cfo"
 
-# Of so many files that can't be read, it is said why.
+# At most this number of files that can't be read are reported with the reason.
 _MOST_UNREADABLE = 3
 
 OnProgress = Callable[[str, int, int], None]
@@ -45,7 +45,7 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a report is made of, and where it goes."""
+    """The content of a report, and its folder."""
 
     results: Path | Sequence[Path]  # one folder of traces, or several
     out: Path
@@ -60,7 +60,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What was made: overviews, warnings, files; the number of figures drawn, and of those kept."""
+    """A report that was written: overviews, warnings, files, and the numbers of figures drawn and kept."""
 
     out: Path
     overviews: list[Overview]
@@ -72,7 +72,7 @@ class Built:
 
 def build(request: Request, progress: OnProgress = lambda stage, done, total: None) -> Built:
     """Writes the report. Figures are drawn while the numbers of the next ones are computed."""
-    with no_garbage_collection():  # until all that was read is gone, and there is little to look through
+    with no_garbage_collection():
         return _build(request, progress)
 
 
@@ -95,7 +95,12 @@ def _build(request: Request, progress: OnProgress) -> Built:
         request.out,
         [part.overview for part in parts],
         warnings
-        + [f"{part.learner}: {line}" for part in parts for one in part.sections for line in one.warnings],
+        + [
+            f"{part.learner}: {line}"
+            for part in parts
+            for section in part.sections
+            for line in section.warnings
+        ],
         [request.out / file for file in folder.written],
         drawing.drawn,
         drawing.kept,
@@ -107,67 +112,72 @@ def _read(request: Request, progress: OnProgress) -> tuple[list[Run], list[str]]
     loaded = load(
         request.results, request.selection, lambda done, total: progress("reading traces", done, total)
     )
-    read, unreadable, of_budget = loaded.runs, loaded.unreadable, []
+    runs, unreadable, about_budget = loaded.runs, loaded.unreadable, []
     if request.budget_seconds is not None:
-        shorter = as_if_ended(read, request.budget_seconds)
-        read, of_budget = shorter.runs, shorter.notices
-        unreadable = [*unreadable, *shorter.unreadable]
-    read, about_imported = completed(read)
-    found = comparable(read, request.budget_seconds)
-    if not found.runs:
-        why = [*found.warnings, *unreadable, *of_budget, "their traces have changed meanwhile"]
-        raise UserError(f"no finished runs to report: {why[0]}")
-    return found.runs, [
-        *of_budget,
-        *_unreadable(unreadable),
+        shortened = as_if_ended(runs, request.budget_seconds)
+        runs, about_budget = shortened.runs, shortened.notices
+        unreadable = [*unreadable, *shortened.unreadable]
+    runs, about_imported = completed(runs)
+    kept = comparable(runs, request.budget_seconds)
+    if not kept.runs:
+        reasons = [*kept.warnings, *unreadable, *about_budget, "their traces have changed meanwhile"]
+        raise UserError(f"no finished runs to report: {reasons[0]}")
+    return kept.runs, [
+        *about_budget,
+        *_about_unreadable(unreadable),
         *about_imported,
-        *found.warnings,
-        *unequal_conditions(found.runs),
-        *_without_baseline(found.runs, request.baseline),
+        *kept.warnings,
+        *unequal_conditions(kept.runs),
+        *_about_baseline(kept.runs, request.baseline),
     ]
 
 
 def _parts(
     request: Request, runs: Sequence[Run], drawing: Drawing, folder: Folder, progress: OnProgress
 ) -> list[LearnerPart]:
-    """What is reported on each learner. Its figures start to be drawn as soon as they have their numbers."""
+    """The part of each learner. A figure is drawn as soon as its numbers are computed."""
     by_learner: dict[str, list[Run]] = {}
-    for one in runs:
-        by_learner.setdefault(one.learner, []).append(one)
+    for run in runs:
+        by_learner.setdefault(run.learner, []).append(run)
     everyone = [
         LearnerResults(
-            learner, own, request.baseline, request.full_rows_only, request.references, request.importance
+            learner,
+            of_learner,
+            request.baseline,
+            request.full_rows_only,
+            request.references,
+            request.importance,
         )
-        for learner, own in by_learner.items()
+        for learner, of_learner in by_learner.items()
     ]
-    across = learners.section(everyone)
+    across = learner_pairs.section(everyone)
     parts = []
     for done, results in enumerate(everyone):
         progress("computing", done, len(everyone))
-        found = []
+        sections = []
         for section in chain(each_section(results), () if across is None else (across,)):
             drawing.add(folder, results.learner, section.figures)
-            found.append(section)
-        parts.append(_part(results, found))
+            sections.append(section)
+        parts.append(_part(results, sections))
     progress("computing", len(everyone), len(everyone))
     return parts
 
 
-def _part(results: LearnerResults, found: Sequence[Section]) -> LearnerPart:
+def _part(results: LearnerResults, sections: Sequence[Section]) -> LearnerPart:
     return LearnerPart(
         learner=results.learner,
         overview=results.overview,
         facts=_facts(results.runs, results.scores),
         scores=results.scores,
-        sections=found,
-        looks={one.method: look(one.method) for one in results.overview.standings},
+        sections=sections,
+        styles={standing.method: style_of(standing.method) for standing in results.overview.standings},
         leaders=results.leaders,
-        curve_tables=[_curve_table(found, task.task) for task in results.scores],
+        curve_tables=[_curve_table(sections, task.task) for task in results.scores],
         notices=results.notices,
     )
 
 
-def _unreadable(lines: Sequence[str]) -> list[str]:
+def _about_unreadable(lines: Sequence[str]) -> list[str]:
     """One line, however many files can't be read."""
     if len(lines) < 2:
         return list(lines)
@@ -176,8 +186,8 @@ def _unreadable(lines: Sequence[str]) -> list[str]:
     return [f"{len(lines)} files can't be read, and are left out (cfo-bench status names all): {first}{more}"]
 
 
-def _without_baseline(runs: Sequence[Run], baseline: str) -> list[str]:
-    methods = {one.method for one in runs}
+def _about_baseline(runs: Sequence[Run], baseline: str) -> list[str]:
+    methods = {run.method for run in runs}
     if baseline in methods:
         return []
     if baseline != DEFAULT_BASELINE:
@@ -186,37 +196,37 @@ def _without_baseline(runs: Sequence[Run], baseline: str) -> list[str]:
 
 
 def _facts(runs: Sequence[Run], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:
-    compared = [one for one in runs if not one.is_reference] or runs
-    budgets = sorted({one.budget_seconds for one in compared})
+    compared = [run for run in runs if not run.is_reference] or runs
+    budgets = sorted({run.budget_seconds for run in compared})
     budget = " to ".join(dict.fromkeys(f"{seconds:g} s" for seconds in (budgets[0], budgets[-1])))
     kind = " (virtual)" if scores[0].clock == "virtual" else ""  # all tasks of a learner have one clock
     return [
         ("tasks", f"{len(scores)}"),
         ("methods", f"{len({method for task in scores for method in task.methods})}"),
         ("runs", f"{len(runs):,}"),
-        ("trials", f"{sum(one.n_trials for one in runs):,}"),
+        ("trials", f"{sum(run.n_trials for run in runs):,}"),
         ("budget of a run", f"{budget}{kind}"),
-        ("time in all", f"{_time(sum(one.measured_seconds for one in runs))}{kind}"),
+        ("time in all", f"{_time(sum(run.measured_seconds for run in runs))}{kind}"),
         *_changed_methods(runs),
     ]
 
 
 def _changed_methods(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Each method that is not as it comes: its source, or what it is a variant of and how it differs."""
-    found: dict[str, str] = {}
-    for one in runs:
-        spec, changed = one.spec, one.header.changed_options or {}
-        if one.header.imported is not None:
-            found.setdefault(one.method, origin(one.header.imported))
-        if one.method not in found and (changed or spec.variant):
+    """Methods that are imported, variants, or have other options than their defaults, each described."""
+    descriptions: dict[str, str] = {}
+    for run in runs:
+        changed = run.header.changed_options or {}
+        if run.header.imported is not None:
+            descriptions.setdefault(run.method, origin(run.header.imported))
+        if run.method not in descriptions and (changed or run.spec.variant):
             options = ", ".join(f"{key}={value}" for key, value in changed.items()) or "its defaults"
-            of = f"{label(spec.method)} " if spec.variant else ""
-            found[one.method] = f"{of}with {options}"
-    return [(method, found[method]) for method in in_order(found)]
+            variant_of = f"{label(run.spec.method)} " if run.spec.variant else ""
+            descriptions[run.method] = f"{variant_of}with {options}"
+    return [(method, descriptions[method]) for method in in_order(descriptions)]
 
 
 def _time(seconds: float) -> str:
-    """In seconds, minutes or hours, whichever suits."""
+    """In seconds, minutes or hours."""
     if seconds < 100:
         return f"{seconds:.3g} s"
     value, unit = (seconds / 60, "min") if seconds < 6000 else (seconds / 3600, "h")
@@ -224,12 +234,11 @@ def _time(seconds: float) -> str:
 
 
 def _write_tables(folder: Folder, part: LearnerPart, formats: Collection[str]) -> None:
-    tables = [part.overview.table()]
-    for section in part.sections:
-        tables += section.tables
-    shown = {table.name for table in tables}
+    tables = [part.overview.table(), *(table for section in part.sections for table in section.tables)]
+    printed = {table.name for table in tables}
     # The numbers behind a figure are written as CSV only: they are too long to print.
-    behind = {table.name: table for one in part.sections for figure in one.figures for table in figure.tables}
+    figures = [figure for section in part.sections for figure in section.figures]
+    behind = {table.name: table for figure in figures for table in figure.tables}
     files = {
         layout.table_file(part.learner, table.name, kind): (table, _WRITE_TABLE[kind])
         for kind in layout.TABLE_FORMATS
@@ -238,7 +247,7 @@ def _write_tables(folder: Folder, part: LearnerPart, formats: Collection[str]) -
     }
     if "csv" in formats:
         for name, table in behind.items():
-            if name not in shown:
+            if name not in printed:
                 files[layout.table_file(part.learner, name, "csv")] = table, to_csv
     folder.write_tables(files)
 
@@ -246,7 +255,7 @@ def _write_tables(folder: Folder, part: LearnerPart, formats: Collection[str]) -
 def _write_curves(folder: Folder, part: LearnerPart) -> None:
     """The scripts from which the page draws the curves of the tasks."""
     for index, task in enumerate(part.scores):
-        script = curves_script(part.learner, index, part.looks, part.leaders, task)
+        script = curves_script(part.learner, index, part.styles, part.leaders, task)
         folder.write(layout.curves_file(part.learner, index), script)
 
 
@@ -273,8 +282,8 @@ def _png_size(path: Path) -> tuple[int, int] | None:
     return width, height
 
 
-def _curve_table(found: Sequence[Section], task: str) -> str | None:
-    """The name of the table with a task's curves, if there is one."""
+def _curve_table(sections: Sequence[Section], task: str) -> str | None:
+    """The name of the table with a task's curves, if one exists."""
     name = curves_name(task)
-    there = (table.name for section in found for figure in section.figures for table in figure.tables)
-    return name if name in there else None
+    figures = [figure for section in sections for figure in section.figures]
+    return name if any(table.name == name for figure in figures for table in figure.tables) else None

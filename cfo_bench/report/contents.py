@@ -1,4 +1,4 @@
-"""What a report is made of: sections with tables of numbers, and figures drawn from these tables alone."""
+"""The contents of a report: sections with tables of numbers, and figures that are drawn from these tables."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 CellValue = str | int | float | bool | None
 
-# So many names are spelt out; of the others, their number.
+# At most this many names are listed; of the others, their number.
 MOST_NAMES = 5
 
-# Headings of columns that words alone don't explain, and units that the end of a column's name tells.
+# Headings that differ from the name of the column, and units by the end of a column's name.
 _HEADINGS = {
     "ci_low": "95 % interval from",
     "ci_high": "to",
@@ -42,14 +42,14 @@ class Table:
 
     name: str  # the stem of its files
     title: str
-    note: str  # what a row is, and in which units
-    columns: tuple[str, ...]  # as in the CSV file; people see `heading` of them
+    note: str  # the meaning of a row and of its columns
+    columns: tuple[str, ...]  # as in the CSV file; the page shows their `heading`
     rows: Sequence[Sequence[CellValue]]
-    # Columns called after a method or a hyperparameter: their heading is their name.
+    # Columns named after a method or a hyperparameter: their heading is their name.
     verbatim: tuple[str, ...] = ()
 
     def heading(self, column: str) -> str:
-        """A column's name for people: words in place of underscores, and units in brackets."""
+        """A column's name with spaces for underscores, and units in brackets."""
         if column in self.verbatim:
             return column
         if column in _HEADINGS:
@@ -69,13 +69,13 @@ class Table:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes when the table does: a file or a figure of the same table need not be made again."""
+        """A hash of the table: if it is the same, its file and its figures need not be made again."""
         parts = self.name, self.title, self.note, self.columns, self.rows, self.verbatim
         return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
 
 class Place(StrEnum):
-    """Where a section stands on the page."""
+    """The part of the page that a section is in."""
 
     SUPPORT = "support"  # open, below the answer
     MORE = "more"  # folded, at the end: a click, a link or printing opens it
@@ -83,9 +83,9 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinePlot:
-    """How the page draws a figure as interactive lines, one for each method, from the first of its tables.
+    """An interactive plot of lines, one for each method, from the first table of a figure.
 
-    That table has one row for each method and point, in the order of x.
+    The table has one row for each method and point, in the order of x.
     """
 
     x: str  # the column of the horizontal axis
@@ -95,7 +95,7 @@ class LinePlot:
     log_x: bool = True
     log_y: bool = False
     low_is_best: bool = True
-    best_on_top: bool = False  # turns the vertical axis of numbers of which the lowest is best
+    best_on_top: bool = False  # whether the vertical axis is inverted, if the lowest is best
     steps: bool = True  # a value holds until the next point; else points are joined
     band: tuple[str, str] | None = None  # the columns of an interval's bounds, shaded for the leaders
     floor: float = -math.inf  # lower values are drawn at this height
@@ -103,39 +103,37 @@ class LinePlot:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture, and the tables with its numbers, which are written beside it as CSV."""
+    """A picture, and the tables with its numbers, which are written as CSV files."""
 
     name: str  # the stem of its files
     title: str
-    caption: str  # what the marks and lines are
+    caption: str  # the meaning of the marks and lines
     tables: tuple[Table, ...]
-    # Makes the picture from the tables: a partial of a module's function, which can go to another process.
+    # Draws the picture from the tables: a partial of a module's function, so that it can be pickled.
     draw: Callable[[], Canvas]
-    # For people who can't see it: the axes, and the finding or its numbers. If empty, it is made from the
-    # first table.
+    # The text alternative: the axes, and the finding or the numbers. If empty, made from the first table.
     alt: str = ""
     lines: LinePlot | None = None  # if given, the page shows this, and links to the picture
-    is_answer: bool = False  # shown at the top of the page, beside the answer, and not in its section
-    is_for_print: bool = False  # shown nowhere on the page: drawn only if PDF files are asked for
+    is_answer: bool = False  # shown at the top of the page, with the answer, and not in its section
+    is_for_print: bool = False  # not shown on the page, and drawn only if PDF files are requested
 
     def is_drawn(self, formats: Collection[str]) -> bool:
         return not self.is_for_print or "pdf" in formats
 
     def fingerprint(self) -> str:
-        """Changes when the picture changes: a figure with the same fingerprint need not be drawn again."""
+        """A hash of the figure: if it is the same, the figure need not be drawn again."""
         function = getattr(self.draw, "func", self.draw)
-        # What it is drawn with besides its tables.
-        others = [arg for arg in getattr(self.draw, "args", ()) if not self._is_own(arg)]
+        others = [arg for arg in getattr(self.draw, "args", ()) if not self._is_table(arg)]
         content = [
             *(self.name, self.title, self.caption, f"{function.__module__}.{function.__qualname__}"),
             *(table.fingerprint for table in self.tables),
             *(others, getattr(self.draw, "keywords", {})),
         ]
-        # Every number of an array counts: its repr leaves out the middle.
+        # Arrays are serialised: their repr leaves out numbers in the middle.
         how = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
         return hashlib.sha256(orjson.dumps(content, default=_sorted_or_repr, option=how)).hexdigest()
 
-    def _is_own(self, arg: object) -> bool:
+    def _is_table(self, arg: object) -> bool:
         return arg is self.tables or any(arg is table for table in self.tables)
 
 
@@ -145,14 +143,14 @@ def _sorted_or_repr(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question with its answer."""
+    """A part of the report that answers a question."""
 
     name: str  # its anchor on the page
     title: str
     intro: str
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
-    warnings: tuple[str, ...] = ()  # what is missing, imputed, or too little to decide
+    warnings: tuple[str, ...] = ()  # on missing or imputed results, and on too few for a test
     place: Place = Place.MORE
     # If true, the page shows the interactive curves of all tasks here, and links to the figures.
     has_curves: bool = False

@@ -1,4 +1,4 @@
-"""The report of a results folder from Python: what `cfo-bench report` does."""
+"""The report of a results folder from Python, as `cfo-bench report` writes it."""
 
 from __future__ import annotations
 
@@ -31,22 +31,46 @@ def write_report(
     formats: Collection[str] | None = None,
     on_progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> Built:
-    """Makes tables, figures and a page from the traces of a results folder.
+    """Write the report of a results folder: tables, figures and an HTML page.
 
-    results         one results folder, or several; a run that is the same in two of them is counted once
-    out             where the report goes. None: `report` in the results folder; for several folders it has
-                    to be given
-    learners        only these; empty: all
-    tasks           only these; empty: all
-    methods         only these; empty: all. `constant` and `tuned-rf`, which scale the scores, are always read
-    baseline        the method that the others are compared with
-    full_rows_only  count only trials on all training rows
-    budget          read longer runs as if they had ended then, such as 4 or "4s"; shorter ones are left out
-    references      CSV files with published scores of others, or "paper" for the paper's
-    importance      compute how much each hyperparameter matters: reads every trial
-    formats         some of html, png, pdf, csv, markdown and latex, or "all"; None: all but pdf
-    on_progress     is called with the stage, and how many of how many steps are done
-    returns         the standings, the warnings and the files
+    Parameters
+    ----------
+    results : str, Path or sequence of these, default "results"
+        One results folder, or several. A run that is the same in two of them is counted once.
+    out : str or Path, optional
+        The folder of the report. By default `report` in the results folder; required for several folders.
+    learners : sequence of str
+        Report only these learners. By default all.
+    tasks : sequence of str
+        Report only these tasks. By default all.
+    methods : sequence of str
+        Report only these methods. By default all. `constant` and `tuned-rf`, which scale the scores, are
+        always read.
+    baseline : str, default "cfo"
+        The method that the others are compared with.
+    full_rows_only : bool, default False
+        Count only trials on all training rows.
+    budget : str or float, optional
+        Read longer runs as if they had ended then, such as 4 or "4s"; runs with a shorter budget are left
+        out.
+    references : sequence of str or Path
+        CSV files with published scores of others, or "paper" for the paper's.
+    importance : bool, default False
+        Compute the importance of each hyperparameter; this reads every trial.
+    formats : collection of str, optional
+        Some of html, png, pdf, csv, markdown and latex, or "all". By default all but pdf.
+    on_progress : callable, optional
+        Called with the stage, the number of finished steps and the number of all steps.
+
+    Returns
+    -------
+    Built
+        The standings, the warnings and the files.
+
+    Raises
+    ------
+    UserError
+        If an argument is not valid, or no finished run can be reported.
     """
     from cfo_bench.report.build import Request, build
     from cfo_bench.report.numbers.hyperparameters import require_optuna
@@ -61,15 +85,17 @@ def write_report(
         raise UserError(f"no format for the report: give some of {', '.join(FORMATS)}")
     if importance:
         require_optuna()
-    folders = [Path(results)] if isinstance(results, str | Path) else [Path(one) for one in results]
+    folders = [Path(results)] if isinstance(results, str | Path) else [Path(folder) for folder in results]
     if out is None:
         if len(folders) != 1:
-            raise UserError(f"{len(folders)} results folders: say where their report goes, as in -o report")
+            raise UserError(
+                f"{len(folders)} results folders: name the folder of their report, as in -o report"
+            )
         out = folders[0] / "report"
         if os.path.islink(out):  # only a link that is named is followed: this one may come with the results
             raise UserError(f"{out} is a link, and links are not followed: name the folder with -o")
     remarks: list[str] = []
-    published = [one for file in references for one in read_references(file, remarks.append)]
+    published = [reference for file in references for reference in read_references(file, remarks.append)]
     request = Request(
         results=folders,
         out=Path(out),
@@ -88,12 +114,13 @@ def write_report(
 
 
 def _unknown_learners(published: Sequence[Reference], built: Built) -> list[str]:
-    """A line for each learner of a published score that is none of ours: nothing is compared with it."""
+    """A line for each learner of a published score that is not registered: nothing is compared with it."""
     from cfo_bench.learners import LEARNERS
 
-    here = {"", *(one.learner for one in built.overviews)}
+    reported = {"", *(overview.learner for overview in built.overviews)}
+    learners = dict.fromkeys(reference.learner for reference in published)
     lines = []
-    for name in dict.fromkeys(one.learner for one in published if one.learner not in here):
+    for name in [learner for learner in learners if learner not in reported]:
         try:
             LEARNERS.row(name)
         except UserError as error:
@@ -102,7 +129,7 @@ def _unknown_learners(published: Sequence[Reference], built: Built) -> list[str]
 
 
 def _seconds(budget: str | float) -> float:
-    found = seconds(budget)
-    if found is None:
+    budget_seconds = seconds(budget)
+    if budget_seconds is None:
         raise UserError(f"--budget {budget!r} is no time: {DURATION_RULE}")
-    return found
+    return budget_seconds

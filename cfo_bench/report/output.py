@@ -5,7 +5,6 @@ Figures are drawn in processes of their own while the report computes its next n
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import threading
@@ -194,9 +193,8 @@ class Drawing:
             if self._pool is None:
                 _draw(figure, places)
             else:
-                with (
-                    ctrl_c_waits()
-                ):  # this may start a process, which the pool has to know before an interrupt
+                # This may start a process, which the pool has to know before an interrupt.
+                with ctrl_c_waits():
                     self._jobs.append(self._pool.submit(_draw, figure, places))
 
     def finish(self, progress: Callable[[int, int], None]) -> None:
@@ -228,9 +226,6 @@ def _start_to_draw() -> None:
         os._exit(1)
 
     threading.Thread(target=end_with_report, daemon=True).start()
-    # Modules stay loaded: garbage is collected among the figures only, which have thousands of objects each.
-    gc.freeze()
-    gc.set_threshold(20_000)
 
 
 def _draw(figure: Figure, places: Sequence[Path]) -> None:

@@ -160,7 +160,8 @@ class Run:
         """The trials that count, in the order in which the method was told their results."""
         if self.parsed is not None:
             return self.parsed
-        run = read_run(self.path, parse_trials=True)
+        part = read_finished_part(self.path) if self.is_being_extended else None
+        run = part or read_run(self.path, parse_trials=True)
         if run is None or run.parsed is None:
             raise TraceError(f"{self.path} no longer exists: run the same command again")
         return run.parsed

@@ -1,4 +1,7 @@
-"""Looking at tasks, learners and methods before the first run, in other processes: the driver stays light."""
+"""Checks before the first run: whether its task, learner, method and clock exist and fit together.
+
+They are loaded in processes of their own, so that the driver does not load them.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,19 @@ from cfo_bench.records import (
 from cfo_bench.space import Space
 from cfo_bench.tasks.folds import check_choice
 
-# --- checks ----------------------------------------------------------------------------------------
-# Whether a run's learner, method, clock and task fit together: checked before the run starts.
+# Methods allocate something for each trial at once.
+MAX_PARALLEL = 1_000
+# The rows of a data set that is not loaded yet. No check of an option depends on their number.
+_REHEARSED_ROWS = 10_000
+# The packages that read and split a task that has rows.
+_DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
 
-
-# Methods prepare something for each trial at once.
-MOST_PARALLEL = 1_000
+# --- whether the parts of a run fit together ------------------------------------------------------
 
 
 def check_parallel(spec: RunSpec) -> None:
-    if spec.parallel > MOST_PARALLEL:
-        raise UserError(f"--parallel {spec.parallel}: give a number of trials at once up to {MOST_PARALLEL}")
+    if spec.parallel > MAX_PARALLEL:
+        raise UserError(f"--parallel {spec.parallel}: give a number of trials at once up to {MAX_PARALLEL}")
 
 
 def learner_of(spec: RunSpec) -> Learner:
@@ -88,8 +93,7 @@ def check_problem(name: str, learner: Learner, facts: TaskFacts) -> None:
         )
 
 
-# --- data ------------------------------------------------------------------------------------------
-# Where a run gets its fold and the facts of its task: from data, or from the learner's recording.
+# --- the data of a run: loaded, or the learner's recording ----------------------------------------
 
 
 def facts_of(spec: RunSpec, ref: DataRef, learner: Learner) -> TaskFacts:
@@ -116,13 +120,7 @@ def _opened(spec: RunSpec, ref: DataRef, learner: RecordedLearner) -> RecordedTa
     return task
 
 
-# --- inspection ------------------------------------------------------------------------------------
-
-
-# The rows of a data set that is not loaded yet. No check of an option depends on their number.
-_REHEARSED_ROWS = 10_000
-# What a task that has rows is read and split with.
-_DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
+# --- before the first run -------------------------------------------------------------------------
 
 
 def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> TaskFacts:

@@ -15,22 +15,11 @@ from cfo_bench.clock import utc_now
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine import facts as contention
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import DataRef, EndReason, Fold, Learner, RunSpec, TaskFacts
+from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
 from cfo_bench.registry import Registry, default_options, is_users_code, label
 from cfo_bench.results.comparability import data_identity
-from cfo_bench.results.schema import (
-    SCHEMA_VERSION,
-    Build,
-    Data,
-    EndRecord,
-    Header,
-    Machine,
-    Pause,
-    Program,
-    TrialRecord,
-)
+from cfo_bench.results.schema import SCHEMA_VERSION, Build, Data, Header, Machine, Program
 from cfo_bench.run.job import Job
-from cfo_bench.run.page import MethodCall
 from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, settings_of
 from cfo_bench.space import Config, Space
 
@@ -184,37 +173,3 @@ def _changed(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[st
         for key, value in options.items()
         if key != "parallel" and not (key in defaults and defaults[key] == value)
     }
-
-
-# --- the last line --------------------------------------------------------------------------------
-
-
-def end_record(
-    reason: EndReason,
-    elapsed: float,
-    trials: int,
-    best: TrialRecord | None,
-    error: str | None = None,
-    cut_off: MethodCall | None = None,
-    began: contention.Ticks | None = None,
-    pauses: tuple[Pause, ...] = (),
-) -> EndRecord:
-    """`cut_off` is what the method was doing when the run ended.
-
-    `began` are the machine's ticks when the run started; without them the load is left out.
-    """
-    cut_ask_seconds, cut_tell_seconds = cut_off.cut_off_at(elapsed) if cut_off else (0.0, 0.0)
-    return EndRecord(
-        reason=reason,
-        elapsed=elapsed,
-        trials=trials,
-        best_loss=best.loss if best else None,
-        best_score=best.score if best else None,
-        best_number=best.number if best else None,
-        error=error,
-        cut_ask_seconds=cut_ask_seconds,
-        cut_tell_seconds=cut_tell_seconds,
-        load=contention.machine_load() if began else None,
-        steal_percent=contention.steal_percent(began),
-        pauses=pauses,
-    )

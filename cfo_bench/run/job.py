@@ -1,4 +1,4 @@
-"""What an engine hands out: one run to be done."""
+"""A job: one run to be done, with everything that its process needs to know."""
 
 from __future__ import annotations
 
@@ -13,19 +13,30 @@ from cfo_bench.results.schema import DataIdentity
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run to be done, with all that its process needs to know."""
+    """One run to be done, as an engine gets it.
 
-    # What the run does.
+    Parameters
+    ----------
+    spec
+        What the run does.
+    data
+        Where this machine loads the task's data from.
+    trace_path
+        The path of the trace; the run's other files are beside it.
+    provenance
+        The facts about the machine and the packages, for the header of the trace.
+    given
+        The data as the user named it, if `data` is a copy of it; None: `data` itself.
+    replays
+        False if the method can't be resumed, so that an interrupted run starts again.
+    data_identity
+        The facts that identify the data; None if they are not known.
+    """
+
     spec: RunSpec
-    # Where this machine loads the task's data from.
     data: DataRef
-    # The facts that identify the data; None: not known.
     data_identity: DataIdentity | None = field(default=None, kw_only=True)
-    # Where the trace is written; the run's other files lie beside it.
     trace_path: Path
-    # What the header says of the machine and the packages.
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    # The data as the user named it, where `data` is a copy of it; None: `data` itself.
     given: DataRef | None = None
-    # False: the method can't be resumed, so that an interrupted run starts again.
     replays: bool = True

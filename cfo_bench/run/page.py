@@ -28,10 +28,12 @@ import msgspec
 from cfo_bench.errors import RunError, TraceError, describe
 from cfo_bench.files.locks import open_locked
 from cfo_bench.files.writing import open_file, read_regular
-from cfo_bench.records import Result, StartedTrial, Status, Trial
+from cfo_bench.machine import facts
+from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import (
     DECODE_ERRORS,
     BadLineError,
+    EndRecord,
     Pause,
     TrialRecord,
     Value,
@@ -497,3 +499,38 @@ class LivePage:
     def drop_kept(self) -> None:
         """They are in the trace now."""
         self._waiting.length = 0
+
+
+# --- the last line of a trace ---------------------------------------------------------------------
+
+
+def end_record(
+    reason: EndReason,
+    elapsed: float,
+    trials: int,
+    best: TrialRecord | None,
+    error: str | None = None,
+    cut_off: MethodCall | None = None,
+    began: facts.Ticks | None = None,
+    pauses: tuple[Pause, ...] = (),
+) -> EndRecord:
+    """The end of a run, from what its page has.
+
+    `cut_off` is the method's call that had not returned when the run ended. `began` are the machine's ticks
+    when the run started; without them the load is left out.
+    """
+    cut_ask_seconds, cut_tell_seconds = cut_off.cut_off_at(elapsed) if cut_off else (0.0, 0.0)
+    return EndRecord(
+        reason=reason,
+        elapsed=elapsed,
+        trials=trials,
+        best_loss=best.loss if best else None,
+        best_score=best.score if best else None,
+        best_number=best.number if best else None,
+        error=error,
+        cut_ask_seconds=cut_ask_seconds,
+        cut_tell_seconds=cut_tell_seconds,
+        load=facts.machine_load() if began else None,
+        steal_percent=facts.steal_percent(began),
+        pauses=pauses,
+    )

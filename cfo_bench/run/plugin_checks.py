@@ -1,7 +1,7 @@
-"""Whether methods and learners keep to the rules: what they give back is checked before it is used.
+"""Checks of the values that methods and learners return, before they are used.
 
-numpy's numbers become Python's. Anything else that a trace could not hold is an error that says what was
-given and what to give. What is right, as nearly all is, is seen at a glance: the run's clock is running.
+numpy's numbers become Python's. Any other value that a trace can't hold is an error that names the value and
+the rule. A valid value, as nearly all are, is recognised at once: the run's clock is running.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cfo_bench.errors import RunError, brief_line
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Space, without_numpy
 
-# The greatest whole number that JSON is written with.
-MOST = 2**63 - 1
+# The largest whole number that a trace can hold.
+MAX_INT = 2**63 - 1
 # How much of a wrong value an error shows.
 SHOWN_CHARACTERS = 200
 
@@ -31,8 +31,8 @@ def checked_trial(trial: Any, number: int, space: Space) -> Trial:
             raise RunError(f"trial {trial.number} in place of {number}: count them from 0 on")
     elif (
         config is trial.config
-        and (rows is None or (type(rows) is int and 0 < rows <= MOST))
-        and (type(thread) is int and 0 <= thread <= MOST)
+        and (rows is None or (type(rows) is int and 0 < rows <= MAX_INT))
+        and (type(thread) is int and 0 <= thread <= MAX_INT)
     ):
         return trial
     rows = None if rows is None else _whole("number of rows", rows, 1)
@@ -90,7 +90,7 @@ def _seconds(what: str, value: Any) -> float:
 
 def _whole(what: str, value: Any, least: int) -> int:
     plain = without_numpy(value)
-    if type(plain) is int and least <= plain <= MOST:
+    if type(plain) is int and least <= plain <= MAX_INT:
         return plain
     raise RunError(f"the {what} is {_shown(value)}: give a whole number from {least} on")
 

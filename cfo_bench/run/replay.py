@@ -1,4 +1,7 @@
-"""Checks that a trace follows from its method and seed, and what it would have been with a shorter budget."""
+"""Replay: a fresh method is asked and told again, as a trace records it.
+
+So an interrupted run is resumed, and so a trace is checked: it must follow from its method and seed.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,55 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import CfoBenchError, RunError, TraceError, UserError, describe
+from cfo_bench.errors import CfoBenchError, Exhausted, RunError, TraceError, UserError, describe
 from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import RunSpec
+from cfo_bench.records import Optimizer, RunSpec, Trial
 from cfo_bench.results.limits import shortened
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.run.loop import Limits, Referee
-from cfo_bench.run.resume import replay
 from cfo_bench.space import Space
+
+
+def replay(optimizer: Optimizer, past: Run, spec: RunSpec, referee: Referee) -> list[tuple[Trial, float]]:
+    """Asks and tells the method as the run did; returns the trials that it asked for and was not told of.
+
+    Each comes with the second of the run's clock at which it was asked for. Before each tell, the method is
+    asked for as many trials as the trace records (`asked`) or, if it does not, for as many as could be
+    running at once. The method has to ask for the very trials of the trace.
+    """
+    untold: dict[int, tuple[Trial, float]] = {}
+    asked, now = 0, 0.0
+    for n_told, record in enumerate(past.trials):
+        most = min(n_told + spec.parallel, spec.max_trials or n_told + spec.parallel)
+        while asked < (record.asked or most):
+            try:
+                trial = referee.ask(optimizer, asked)
+            except Exhausted:
+                break
+            untold[trial.number] = (trial, now)
+            asked += 1
+        same, _ = untold.pop(record.number, (None, now))
+        if same is None or same.config != record.config or same.rows != record.rows:
+            raise TraceError(
+                f"trial {record.number} of the trace is not what method {spec.method!r} asks for now: "
+                "it was made by another version; use --force to run it again, or another --results"
+            )
+        optimizer.tell(same, record.result())
+        now = record.ended
+    return [untold[number] for number in sorted(untold)]
+
+
+# --- checking a trace -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AtBudget:
-    """What a run came to with a budget."""
+    """The result of a run with a budget."""
 
     budget_seconds: float
     trials: int
-    best_loss: float | None  # None: no trial ended well
+    best_loss: float | None  # None: no trial is `ok`
     best_score: float | None
     found_at: float | None  # seconds of the run's clock
 
@@ -34,14 +68,15 @@ class Replayed:
 
     spec: RunSpec
     metric: str
-    standings: list[AtBudget]  # with the run's own budget, and with those that were asked for
+    standings: list[AtBudget]  # with the run's own budget, and with the requested ones
 
 
 def replay_trace(path: Path, budgets: tuple[float, ...] = ()) -> Replayed:
-    """Asks and tells the method again as the run did; a RunError if it asks for other trials.
+    """Ask and tell the method again as the run did, and shorten the run to smaller budgets.
 
-    Nothing is trained and no data is loaded: the method is told what the trace says. The learner and the task
-    matter only by the space and the start, which the trace has.
+    Nothing is trained and no data is loaded: the method is told the results in the trace. The learner and the
+    task matter only by the space and the start, which the trace contains. A RunError if the method asks for
+    other trials.
     """
     run = read_run(path, parse_trials=True)
     if run is None:
@@ -85,7 +120,7 @@ def _check(run: Run) -> None:
         ) from None
     except CfoBenchError as error:
         raise RunError(f"{path} does not follow from its method and seed: {error}") from None
-    except Exception as error:  # whatever a package does with results that it never had
+    except Exception as error:  # anything that a package does with results that it never had
         raise RunError(f"{path} does not follow from its method and seed: {describe(error)}") from None
 
 

@@ -23,7 +23,7 @@ from cfo_bench.results.limits import limits_of
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import AnyLine, ResumeRecord
 from cfo_bench.run.checks import check_clock, check_problem, learner_of, load_fold
-from cfo_bench.run.header import end_record, header_of, method_seed
+from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
 from cfo_bench.run.loop import (
     Charged,
@@ -35,10 +35,10 @@ from cfo_bench.run.loop import (
     VirtualPool,
     search,
 )
-from cfo_bench.run.page import LivePage
+from cfo_bench.run.page import LivePage, end_record
 from cfo_bench.run.pauses import take_off_pauses
 from cfo_bench.run.plugin_checks import number_of
-from cfo_bench.run.resume import replay
+from cfo_bench.run.replay import replay
 
 
 def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[AnyLine, None, None]:

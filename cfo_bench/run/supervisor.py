@@ -1,7 +1,7 @@
 """Supervises one run: starts its process, kills it at the deadline, and completes its trace.
 
-If the process dies in the middle of the budget, the trial under way is logged, and a new process
-resumes the run: it is brought to the same state by replay, and the clock goes on from where it stood.
+If the process dies before the end of the budget, the running trial is written to the trace, and a new process
+resumes the run: it is brought to the same state by replay, and the clock continues from where it was.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -21,33 +20,15 @@ from cfo_bench.clock import monotonic
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.machine import facts
 from cfo_bench.machine.fork_server import end_orphans, is_gone, running_server
-from cfo_bench.machine.fork_server import fork_server as fork_server  # who starts runs finds all for it here
 from cfo_bench.machine.processes import ForkServerContext
-from cfo_bench.records import EndReason
+from cfo_bench.records import EndReason, RunStatus
 from cfo_bench.results.folder import log_path, page_path, stamp
 from cfo_bench.results.schema import EndRecord
 from cfo_bench.run import recovery
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import BusyError, LivePage
 from cfo_bench.run.pauses import LEAST_SECONDS, LOOK_SECONDS, STOPPED_LOOK_SECONDS, PauseWatch
-from cfo_bench.run.recovery import Death, Fate, KilledError
-
-# --- entry -----------------------------------------------------------------------------------------
-# Where a run's process starts.
-#
-# The supervisor names this function. It does not import the loop, the learners or the methods into the
-# process that supervises: they are imported here, in the run's process or the one it is forked from.
-
-
-def run_job(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
-    """See process.main."""
-    from cfo_bench.run import process
-
-    process.main(job, page_path, log_path, answer, fresh, why)
-
-
-# --- supervisor ------------------------------------------------------------------------------------
-
+from cfo_bench.run.recovery import ExitCause, KilledError, ProcessExit
 
 # How long past the deadline a process may take to end by itself, before it is killed.
 GRACE_SECONDS = 0.05
@@ -56,73 +37,74 @@ LOADING_TICK_SECONDS = 0.01
 # How often the trace is synced to disk. The run's own writes have to wait meanwhile.
 SYNC_SECONDS = 5.0
 
-# The exit code that multiprocessing makes up for a process whose fork server has died.
+# The exit code that multiprocessing reports for a process whose fork server has died.
 _UNKNOWN_EXIT_CODE = 255
 # In multiprocessing, starting a process also collects the exit codes of others, and a code that two
 # threads collect at once is lost.
 _collecting = threading.Lock()
 
 
-class Outcome(StrEnum):
-    """What came of a supervised run."""
-
-    DONE = "done"
-    ALREADY_DONE = "already done"  # an earlier command finished it
-    BUSY = "busy"  # another command works on it
-    INTERRUPTED = "interrupted"  # it was stopped, and can be resumed
-    FAILED = "failed"
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a supervised run, with all that an engine has to know of it."""
+    """The result of a supervised run, for its engine.
 
-    outcome: Outcome
-    exit_code: int = 0  # that the command should have because of this run
-    message: str | None = None  # for a person, where there is something to say
-    end: EndRecord | None = None  # the last line of the trace; None where the run has not ended
-    outside: bool = False  # it failed for a reason from outside, such as a kill: another attempt is worth it
-    has_begun: bool = False  # with `outside`: the trace has a first line, so that the next attempt resumes it
+    Parameters
+    ----------
+    outcome
+        The status of the run: done, already done, busy, interrupted or failed.
+    exit_code
+        The exit code that the command should have because of this run.
+    message
+        A message for the user, in one line; None if there is nothing to report.
+    end
+        The last line of the trace; None if the run has not ended.
+    outside
+        True if it failed for a reason from outside, such as a kill: another attempt is worthwhile.
+    has_begun
+        With `outside`: the trace has a first line, so that the next attempt resumes it.
+    """
+
+    outcome: RunStatus
+    exit_code: int = 0
+    message: str | None = None
+    end: EndRecord | None = None
+    outside: bool = False
+    has_begun: bool = False
 
 
 class Stop:
-    """Tells every supervisor to stop its run; it can't be taken back."""
+    """Asks every supervisor that has it to stop its run; this can't be undone."""
 
     def __init__(self) -> None:
         self.fd, self._write = os.pipe()
 
     def set(self) -> None:
+        """Stop all runs; may be called in a signal handler."""
         os.write(self._write, b"!")
 
     def close(self) -> None:
+        """Release the pipe, once no supervisor uses it."""
         os.close(self.fd)
         os.close(self._write)
 
 
 def already_done(job: Job) -> Verdict | None:
-    """The verdict on a run that is finished, by its trace; None if it is not, or if the trace is damaged."""
-    if os.path.exists(page_path(job.trace_path)):  # another command works on the run, or was killed at it
+    """Return the verdict on a run that an earlier command finished.
+
+    Parameters
+    ----------
+    job
+        The run.
+
+    Returns
+    -------
+    Verdict or None
+        None if the trace is missing, unfinished or damaged, and if another command works on the run.
+    """
+    if os.path.exists(page_path(job.trace_path)):  # another command works on the run, or was killed
         return None
     end = _end_on_disk(job)
-    return None if end is None else _ended(end, Outcome.ALREADY_DONE)
-
-
-def _end_on_disk(job: Job) -> EndRecord | None:
-    """The last line of the trace, if it is the end of just this run; None also for an interrupted run."""
-    try:
-        return recovery.end_by(job)
-    except CfoBenchError:  # whoever starts the run meets the same error, and reports it
-        return None
-
-
-def own_page(job: Job) -> LivePage | Verdict:
-    """The run's live page, locked for this process; the verdict if it can't be had."""
-    try:
-        return LivePage.own(page_path(job.trace_path))
-    except BusyError as error:
-        return Verdict(Outcome.BUSY, 0, str(error))
-    except CfoBenchError as error:
-        return Verdict(Outcome.FAILED, error.exit_code, str(error))
+    return None if end is None else _ended(end, RunStatus.ALREADY_DONE)
 
 
 def supervise(
@@ -133,25 +115,56 @@ def supervise(
     say: Callable[[str], None],
     show: Callable[[LivePage], None],
 ) -> Verdict:
-    """Does one run to its end, from the start or from where it was interrupted.
+    """Do one run until it finishes, from its start or from where it was interrupted.
 
-    `force` starts it again, whatever there is of it. `say` is called with what a person should know, and
-    `show` with the live page, once the run is about to start.
+    Parameters
+    ----------
+    job
+        The run.
+    context
+        Forks processes that have loaded the packages of the run; an engine gets it from its caller.
+    stop
+        Stops the run when it is set.
+    force
+        Start from the beginning, whatever the trace contains.
+    say
+        Called with messages for the user, one line each.
+    show
+        Called once with the live page of the run, before it starts: `page.snapshot()` is how far it is.
+
+    Returns
+    -------
+    Verdict
+        The result of the run.
     """
-    page = own_page(job)
-    if isinstance(page, Verdict):
-        return page
+    try:
+        page = LivePage.own(page_path(job.trace_path))
+    except BusyError as error:
+        return Verdict(RunStatus.BUSY, 0, str(error))
+    except CfoBenchError as error:
+        return Verdict(RunStatus.FAILED, error.exit_code, str(error))
     has_ended = False
     try:
         verdict = _Supervisor(job, context, stop, page, say, show).run(force)
         has_ended = verdict.end is not None
         return verdict
     except KilledError as error:
-        return Verdict(Outcome.FAILED, error.exit_code, str(error), outside=True, has_begun=error.has_begun)
+        return Verdict(RunStatus.FAILED, error.exit_code, str(error), outside=True, has_begun=error.has_begun)
     except CfoBenchError as error:
-        return Verdict(Outcome.FAILED, error.exit_code, str(error))
+        return Verdict(RunStatus.FAILED, error.exit_code, str(error))
     finally:
         page.close(remove=has_ended or not recovery.has_unwritten_trial(job, page))
+
+
+def run_job(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
+    """The start of a run's process: see `process.main`.
+
+    The loop, the learners and the methods are imported here, in the run's process or the one that it is
+    forked from, and not in the process that supervises.
+    """
+    from cfo_bench.run import process
+
+    process.main(job, page_path, log_path, answer, fresh, why)
 
 
 class _Supervisor:
@@ -171,10 +184,11 @@ class _Supervisor:
     def run(self, force: bool) -> Verdict:
         past = None if force else recovery.prepare_to_resume(self._job, self._page, self._say)
         if past is not None and past.end is not None and past.is_finished:
-            self._log_kept(past.end)  # an earlier command was killed before it could do so
-            return _ended(past.end, Outcome.ALREADY_DONE)
-        fresh, over = past is None, recovery.why_over(self._job.trace_path) if past else None
-        why = over or "it was interrupted"
+            self._log_if_failed(past.end)  # an earlier command was killed before it removed its log
+            return _ended(past.end, RunStatus.ALREADY_DONE)
+        fresh = past is None
+        why_finished = recovery.why_finished(self._job.trace_path) if past else None
+        why = why_finished or "it was interrupted"
         self._page.clear()
         if past is None or len(self._page.pauses()) < len(past.pauses):
             self._page.forget_pauses()
@@ -182,39 +196,35 @@ class _Supervisor:
                 self._page.add_pause(pause.at, pause.seconds)
         self._show(self._page)
         while True:
-            before = _stamp_if_there(self._job.trace_path)
-            death, answer = self._one_process(fresh, why)
+            before = _stamp_or_none(self._job.trace_path)
+            process, answer = self._run_process(fresh, why)
             if answer is not None:
                 exit_code, message = answer
-                return Verdict(Outcome.FAILED, exit_code, message)
-            # Until its process has written a first line, the trace that a fresh run will replace is there,
-            # or that of a run that is over and is to go on.
-            has_begun = not (fresh or over) or _stamp_if_there(self._job.trace_path) != before
+                return Verdict(RunStatus.FAILED, exit_code, message)
+            # Until its process has written a first line, the trace is an older one: a fresh run will replace
+            # it, or a finished run is resumed with other limits.
+            has_begun = not (fresh or why_finished) or _stamp_or_none(self._job.trace_path) != before
             end = _end_on_disk(self._job) if has_begun else None
             if end is None:
-                end = recovery.complete_trace(self._job, self._page, death, has_begun, self._say)
+                end = recovery.complete_trace(self._job, self._page, process, has_begun, self._say)
             if end is not None:
-                log_kept = self._log_kept(end)
+                log = self._log_if_failed(end)
                 if end.reason is EndReason.INTERRUPTED:
-                    return Verdict(Outcome.INTERRUPTED)
-                verdict = _ended(end, Outcome.DONE)
-                return (
-                    replace(verdict, message=f"{verdict.message}; more in {log_kept}")
-                    if log_kept
-                    else verdict
-                )
-            fresh, over, why = False, None, str(death)
+                    return Verdict(RunStatus.INTERRUPTED)
+                verdict = _ended(end, RunStatus.DONE)
+                return replace(verdict, message=f"{verdict.message}; more in {log}") if log else verdict
+            fresh, why_finished, why = False, None, str(process)
 
-    def _log_kept(self, end: EndRecord) -> Path | None:
-        """The log, if the run ended with an error and something was printed; else it is removed."""
+    def _log_if_failed(self, end: EndRecord) -> Path | None:
+        """The log, if the run ended with an error and something was printed; otherwise it is removed."""
         with suppress(OSError):
             if end.reason is EndReason.ERROR and self._log_path.stat().st_size:
                 return self._log_path
         self._log_path.unlink(missing_ok=True)
         return None
 
-    def _one_process(self, fresh: bool, why: str) -> tuple[Death, tuple[int, str] | None]:
-        """How the process died, and its (exit code, message) if it could not do the job."""
+    def _run_process(self, fresh: bool, why: str) -> tuple[ProcessExit, tuple[int, str] | None]:
+        """How the process ended, and its (exit code, message) if it could not do the job."""
         self._page.clear()
         began = facts.ticks() if self._job.spec.clock == "wall" else None
         ours, theirs = self._context.Pipe(duplex=False)
@@ -228,27 +238,27 @@ class _Supervisor:
                 child.start()
         except (OSError, EOFError):  # the server was killed while it was asked
             ours.close()
-            return Death(Fate.LOST, monotonic()), None
+            return ProcessExit(ExitCause.LOST, monotonic()), None
         finally:
             theirs.close()
-        fate = Fate.STOP  # if watching should fail
+        cause = ExitCause.STOP  # if watching fails
         try:
-            fate = self._watch(child)
+            cause = self._watch(child)
         finally:
-            if fate is not Fate.EXIT:
+            if cause is not ExitCause.EXIT:
                 child.kill()
             wait([child.sentinel])
             died_at = monotonic()
             with _collecting:
                 child.join()
                 end_orphans(server)
-        exit_code = child.exitcode or 0
-        if fate is Fate.EXIT and exit_code == _UNKNOWN_EXIT_CODE and is_gone(server):
-            fate = Fate.LOST
-        return Death(fate, died_at, exit_code, _tail(self._log_path), began), _answer(ours)
+        code = child.exitcode or 0
+        if cause is ExitCause.EXIT and code == _UNKNOWN_EXIT_CODE and is_gone(server):
+            cause = ExitCause.LOST
+        return ProcessExit(cause, died_at, code, _tail(self._log_path), began), _answer(ours)
 
-    def _watch(self, child: Any) -> Fate:
-        """Sleeps until the process ends, its time is over, or everything is to stop."""
+    def _watch(self, child: Any) -> ExitCause:
+        """Waits until the process ends, its time is over, or the command is stopped."""
         pauses = PauseWatch(child.pid, self._page, has_evaluators=self._job.spec.parallel > 1)
         is_paused = False
         synced_at = looked_at = monotonic()
@@ -259,9 +269,9 @@ class _Supervisor:
             tick = STOPPED_LOOK_SECONDS if is_paused else max(min(kill_at - monotonic(), tick), 0.0)
             ready = wait([child.sentinel, self._stop.fd], tick)
             if child.sentinel in ready:
-                return Fate.EXIT
+                return ExitCause.EXIT
             if self._stop.fd in ready:
-                return Fate.STOP
+                return ExitCause.STOP
             is_paused = pauses.is_paused()
             since, looked_at = looked_at, monotonic()
             if is_paused:
@@ -269,11 +279,11 @@ class _Supervisor:
             if not self._page.is_prepared:
                 preparing_seconds += min(looked_at - since, LEAST_SECONDS)  # a pause of ours does not count
                 if preparing_seconds >= self._job.spec.prepare_timeout_seconds:
-                    return Fate.PREPARE_TIMEOUT
-            kill_at, fate = self._kill_time()
+                    return ExitCause.PREPARE_TIMEOUT
+            kill_at, cause = self._kill_time()
             if monotonic() >= kill_at:
-                return fate
-            # A slow disk may take long for this: not when the process is about to be killed.
+                return cause
+            # A slow disk may take long for this: not if the process is about to be killed.
             if monotonic() - synced_at >= SYNC_SECONDS and kill_at - monotonic() > SYNC_SECONDS:
                 _sync(self._job.trace_path)
                 _sync(self._page.path)  # it may have the newest lines
@@ -283,26 +293,34 @@ class _Supervisor:
     def _is_loading(self) -> bool:
         return self._job.spec.clock == "wall" and self._page.snapshot().zero is None
 
-    def _kill_time(self) -> tuple[float, Fate]:
+    def _kill_time(self) -> tuple[float, ExitCause]:
         """When the process has to be killed, on the machine's monotonic clock, and for what."""
         spec, zero = self._job.spec, self._page.snapshot().zero
         if zero is None:
-            return math.inf, Fate.BUDGET
-        over = zero + spec.budget_seconds + GRACE_SECONDS, Fate.BUDGET
+            return math.inf, ExitCause.BUDGET
+        over = zero + spec.budget_seconds + GRACE_SECONDS, ExitCause.BUDGET
         if spec.trial_timeout_seconds is None or spec.parallel > 1:  # then the run's own process does that
             return over
-        under_way = self._page.trials().started
-        if not under_way:  # between two trials: look again before one could be over
-            return min(over, (monotonic() + spec.trial_timeout_seconds, Fate.TRIAL_TIMEOUT))
-        ends_at = zero + under_way[0].started + spec.trial_timeout_seconds
-        return min(over, (ends_at + GRACE_SECONDS, Fate.TRIAL_TIMEOUT))
+        running = self._page.trials().started
+        if not running:  # between two trials: look again before one could be over
+            return min(over, (monotonic() + spec.trial_timeout_seconds, ExitCause.TRIAL_TIMEOUT))
+        ends_at = zero + running[0].started + spec.trial_timeout_seconds
+        return min(over, (ends_at + GRACE_SECONDS, ExitCause.TRIAL_TIMEOUT))
 
 
-def _ended(end: EndRecord, outcome: Outcome) -> Verdict:
+def _end_on_disk(job: Job) -> EndRecord | None:
+    """The last line of the trace, if it is the end of this very run; None also for an interrupted run."""
+    try:
+        return recovery.end_by(job)
+    except CfoBenchError:  # whoever starts the run meets the same error, and reports it
+        return None
+
+
+def _ended(end: EndRecord, status: RunStatus) -> Verdict:
     if end.reason is EndReason.ERROR:
-        again = "" if outcome is Outcome.DONE else " (ended so before; --force runs it again)"
-        return Verdict(Outcome.FAILED, 1, f"{end.error}{again}", end)
-    return Verdict(outcome, end=end)
+        again = "" if status is RunStatus.DONE else " (ended so before; --force runs it again)"
+        return Verdict(RunStatus.FAILED, 1, f"{end.error}{again}", end)
+    return Verdict(status, end=end)
 
 
 def _answer(pipe: Connection) -> tuple[int, str] | None:
@@ -317,7 +335,7 @@ def _answer(pipe: Connection) -> tuple[int, str] | None:
     return None
 
 
-def _stamp_if_there(path: Path) -> tuple[int, int] | None:
+def _stamp_or_none(path: Path) -> tuple[int, int] | None:
     try:
         return stamp(path)
     except OSError:

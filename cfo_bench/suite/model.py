@@ -13,6 +13,7 @@ from cfo_bench.records import Problem
 from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, setting, settings_of
 from cfo_bench.suite.choices import Choice, Named, Options, Pick, Tasks
 from cfo_bench.values import (
+    MAX_SEED,
     Count,
     FilePath,
     Flag,
@@ -201,7 +202,7 @@ class Grid:
         in_file="Folds to run: all, 0, 0-4 or 0,3, or a list of numbers.",
     )
     seeds: tuple[int, ...] = setting(
-        (DEFAULT_SEED,), Several(UpTo("seed", 2**32 - 1)),
+        (DEFAULT_SEED,), Several(UpTo("seed", MAX_SEED)),
         "Seed of folds, methods and models; can be repeated.", flag="--seed",
         in_file="Seeds of folds, methods and models.",
     )

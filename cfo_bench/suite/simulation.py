@@ -13,7 +13,7 @@ from cfo_bench.errors import UnknownNameError, UserError, at_place
 from cfo_bench.optimizers import METHODS
 from cfo_bench.recordings.surrogate_file import SurrogateFile, read
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.registry import is_in_file, label
+from cfo_bench.registry import folded, is_in_file, label
 from cfo_bench.suite.choices import Choice, Pick
 from cfo_bench.suite.model import DEFAULTS, Suite
 
@@ -92,7 +92,7 @@ def _picked(
 def _named(pick: Pick, known: Sequence[str], suite: Suite, offline: bool) -> list[str]:
     """The tasks of the surrogate that a name, a pattern or a tag means."""
     if not pick.tags:
-        alike = [task for task in known if _folded(task) == _folded(pick.word)]
+        alike = [task for task in known if folded(task) == folded(pick.word)]
         if pick.word in known or len(alike) == 1:
             return [pick.word] if pick.word in known else alike
         if set("*?[") & set(pick.word):
@@ -106,10 +106,6 @@ def _named(pick: Pick, known: Sequence[str], suite: Suite, offline: bool) -> lis
     except UserError:
         return []
     return [ref.task for ref in refs if ref.task in known]
-
-
-def _folded(name: str) -> str:
-    return name.casefold().replace("_", "-")
 
 
 def _is_reference(choice: Choice) -> bool:

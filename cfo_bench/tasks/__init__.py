@@ -4,16 +4,15 @@ A name or a file becomes a `DataRef` (`resolve`, `select`, `file_ref`). Any proc
 the task's facts (`inspect`) or a fold's arrays (`load_fold`). Data of OpenML and PMLB is fetched first, once
 for this machine (`obtain`).
 
-catalogue, selection, task_tables   which tasks there are, by name, pattern, tag or YAML table
-sources/                            one source of data a file
-fetching, store, shipping           data from a source into this machine's store, or to another machine
-data_set, columns, folds, arrays    checked data, split and made into a learner's arrays
-dropping, column_remarks            what a user leaves out of a file; columns that look like a mistake
-loading, details                    the three together; what `tasks show` prints
-cache, known_facts                  arrays and facts kept on disk
+catalogue, task_tables       the available tasks, by name, pattern, tag or YAML table
+sources/                     one source of data a file
+fetching, store              data from a source or another machine into this machine's store
+columns, data_set, folds     checked data, split and made into a learner's arrays
+from_pandas                  from a data frame to columns
+loading, prepared, details   facts and folds of a task, kept in the cache; what `tasks show` prints
 
-Tasks import only the words; `suite/`, `run/`, `engines/` and the command line import tasks. Importing this
-package loads nothing heavy: pandas, pyarrow and scikit-learn are imported with the first data.
+Importing this package loads nothing heavy: numpy, pandas, pyarrow and scikit-learn are imported with the
+first data.
 """
 
 from __future__ import annotations

@@ -1,20 +1,14 @@
-"""The checked data of a task: typed columns, a target, and the problem (binary, multiclass, regression).
+"""The checked data of a task: its features, its target and its problem (binary, multiclass, regression).
 
-Labels of categories and classes are ordered by `label_order`: numbers by value, then texts. The order of
-two labels depends on these two alone, so that a new label never changes the order of the others.
+`encode` makes a learner's arrays of it and a split.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
-import math
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,46 +16,18 @@ import numpy as np
 from cfo_bench.errors import DataError
 from cfo_bench.metrics import METRIC_OF, Array, constant_loss
 from cfo_bench.records import Fold, Problem
+from cfo_bench.tasks.columns import (
+    Column,
+    ColumnKind,
+    are_numbers,
+    categories,
+    check_names,
+    named,
+    odd_example,
+)
 
 if TYPE_CHECKING:
     from cfo_bench.tasks.folds import Split
-
-
-# --- number texts ----------------------------------------------------------------------------------
-# Numbers written as text, such as "37,684.09": told from labels, so that their owner can be told.
-
-
-# 1,234.5 and 1.234,5 (with or without a currency or a percent sign), and numbers that float() reads.
-_GROUPED = re.compile(r"[-+]?\s*[$€£¥]?\s*\d{1,3}(([,' ]\d{3})*(\.\d+)?|(\.\d{3})*(,\d+)?)\s*[%$€£¥]?")
-# Of this many different texts in a column, such a share may be numbers: the others stand for "missing".
-_ENOUGH_TEXTS, _NEARLY_ALL = 10, 0.9
-
-
-def are_numbers(labels: Sequence[str]) -> bool:
-    """Whether the texts of a column are numbers in a form that is not read as such, or nearly all are."""
-    n_plain = sum(map(_is_plain, labels))
-    n_numbers = sum(_is_plain(label) or _GROUPED.fullmatch(label.strip()) is not None for label in labels)
-    if n_numbers == len(labels):
-        # Plain numbers alone are read as numbers, unless the file says that they are categories.
-        return n_plain < n_numbers
-    return n_numbers >= _ENOUGH_TEXTS and n_numbers >= _NEARLY_ALL * len(labels)
-
-
-def _is_plain(label: str) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True
-
-
-def odd_example(labels: Sequence[str]) -> str:
-    """One of them that is not read as a number."""
-    return next((label for label in labels if not _is_plain(label)), labels[0])
-
-
-# --- data set --------------------------------------------------------------------------------------
-
 
 # A target of whole numbers is taken as classes when there are two of them, or at most MAX_CLASSES
 # with at least ROWS_PER_CLASS rows each on average; otherwise as a quantity.
@@ -69,58 +35,6 @@ MAX_CLASSES = 20
 ROWS_PER_CLASS = 20
 
 HASHED_AT_ONCE = 2**16  # rows
-
-
-class ColumnKind(StrEnum):
-    NUMBER = "number"
-    CATEGORY = "category"
-    DATE = "date"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
-    """One column. Numbers and dates (days since 1970) are float64, NaN when missing. Categories are int32
-    codes of `labels`, -1 when missing; the labels are in order, and each is used.
-    """
-
-    name: str
-    kind: ColumnKind
-    values: Array
-    labels: tuple[str, ...] = ()
-
-    @property
-    def missing(self) -> Array:
-        """For each row whether it has no value."""
-        found: Array = self.values < 0 if self.kind is ColumnKind.CATEGORY else np.isnan(self.values)
-        return found
-
-
-def numbers(name: str, values: Array) -> Column:
-    return Column(name, ColumnKind.NUMBER, np.ascontiguousarray(values, dtype=np.float64))
-
-
-def dates(name: str, days: Array) -> Column:
-    return Column(name, ColumnKind.DATE, np.ascontiguousarray(days, dtype=np.float64))
-
-
-def categories(name: str, codes: Array, labels: Sequence[str]) -> Column:
-    """A category column from codes of labels in any order, some perhaps equal or unused."""
-    used = np.unique(codes[codes >= 0])
-    ordered = tuple(sorted({labels[code] for code in used}, key=label_order))
-    rank_of = {label: rank for rank, label in enumerate(ordered)}
-    # One more entry at the end: the code -1 of a missing value is its index.
-    recoded = np.full(len(labels) + 1, -1, dtype=np.int32)
-    for code in used:
-        recoded[code] = rank_of[labels[code]]
-    return Column(name, ColumnKind.CATEGORY, recoded[codes], ordered)
-
-
-def label_order(label: str) -> tuple[bool, float, str]:
-    try:
-        value = float(label)
-    except ValueError:
-        value = math.nan
-    return (False, value, label) if math.isfinite(value) else (True, 0.0, label)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +51,7 @@ class DataSet:
     classes: tuple[str, ...]
     problem: Problem
     where: str
-    dropped_rows: int = 0  # rows that the file has besides, without a target
+    dropped_rows: int = 0  # rows of the file without a target, which were left out
 
     @classmethod
     def of(cls, columns: Sequence[Column], target: str, problem: Problem | None, where: str) -> DataSet:
@@ -186,10 +100,10 @@ class DataSet:
         for name, kind, labels, values in [*columns, (self.target, self.problem.value, self.classes, self.y)]:
             digest.update(json.dumps([name, kind, labels], separators=(",", ":")).encode() + b"\n")
             for start in range(0, len(values), HASHED_AT_ONCE):
-                some = values[start : start + HASHED_AT_ONCE]
-                if some.dtype == np.float64:
-                    some = np.where(np.isnan(some), np.nan, some)
-                digest.update(some.astype("<f8" if some.dtype == np.float64 else "<i4").data)
+                part = values[start : start + HASHED_AT_ONCE]
+                if part.dtype == np.float64:
+                    part = np.where(np.isnan(part), np.nan, part)
+                digest.update(part.astype("<f8" if part.dtype == np.float64 else "<i4").data)
         return digest.hexdigest()
 
 
@@ -205,34 +119,6 @@ def infer_problem(target: Column) -> Problem:
         if not (whole and (n_classes == 2 or often)):
             return Problem.REGRESSION
     return Problem.BINARY if n_classes == 2 else Problem.MULTICLASS
-
-
-def check_names(names: Sequence[str], where: str) -> None:
-    """Refuse a column without a name, and two of the same name."""
-    for position, name in enumerate(names, start=1):
-        if not name.strip():
-            raise DataError(
-                f"{where}: column {position} has no name: name it, or leave it out if it numbers the rows"
-            )
-    counts = Counter(names)
-    twice = [name for name, count in counts.items() if count > 1]
-    if twice:
-        raise DataError(
-            f"{where}: column {twice[0]!r} is there {counts[twice[0]]} times: rename or drop the others"
-        )
-
-
-def named(columns: Sequence[Column], name: str, use: str, where: str) -> Column:
-    """The column of that name; `use` says what for, in the error where there is none."""
-    names = [column.name for column in columns]
-    if name not in names:
-        folded = {name.casefold(): name for name in names}
-        near = difflib.get_close_matches(name.casefold(), folded, n=3) or list(folded)[-3:]
-        nearest = ", ".join(repr(folded[name]) for name in near)
-        raise DataError(
-            f"{where} has no column {name!r} {use}: the nearest of its {len(names)} are {nearest}"
-        )
-    return columns[names.index(name)]
 
 
 def _pick(columns: Sequence[Column], target: str, where: str) -> Column:
@@ -270,18 +156,19 @@ def _number_label(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
-# --- arrays ----------------------------------------------------------------------------------------
-# Makes a learner's arrays from a data set and a split. Whatever is fitted is fitted on training rows only.
-#
-# A category becomes its rank among the categories of the training part, or NaN if it is missing or isn't one
-# of these. A number becomes float32: ±inf counts as missing, since XGBoost refuses it, and a number too large
-# for float32 becomes the largest that float32 has.
+# --- arrays -----------------------------------------------------------------------------------------
 
 
 LARGEST = float(np.finfo(np.float32).max)
 
 
 def encode(data: DataSet, split: Split) -> Fold:
+    """A learner's arrays; everything that is fitted is fitted on training rows only.
+
+    A category becomes its rank among the categories of the training part, or NaN if it is missing or isn't
+    one of these. A number becomes float32: ±inf counts as missing, since XGBoost refuses it, and a number too
+    large for float32 becomes the largest float32.
+    """
     parts = [split.train, split.valid] if split.test is None else [split.train, split.valid, split.test]
     matrices = [np.empty((len(rows), len(data.features)), dtype=np.float32) for rows in parts]
     for i, column in enumerate(data.features):

@@ -1,4 +1,4 @@
-"""All that is known of a task's data, for `cfo-bench tasks show`."""
+"""The details of a task's data, for `cfo-bench tasks show`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
-from cfo_bench.tasks.columns import remark, without_columns
-from cfo_bench.tasks.data_set import Column, ColumnKind
+from cfo_bench.settings import DEFAULT_N_FOLDS
+from cfo_bench.tasks.columns import Column, ColumnKind, remark, without_columns
 from cfo_bench.tasks.loading import inspect, load_data_set
 from cfo_bench.tasks.sources import built_in
 from cfo_bench.tasks.sources.files import read_columns
 
-COLUMNS = "columns"  # of a file of one's own: a row for each of its columns
+COLUMNS = "columns"  # of a user's own file: a row for each of its columns
 
 
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
-    """Facts by name, in the order to show them in; None if the source doesn't say."""
+    """Facts by name, in the order in which they are printed; None if the source has none."""
     if ref.source == "synthetic":
         facts = built_in.synthetic_facts(ref.task)
         return {"task": ref.task, "problem": facts.problem, "rows": facts.n_rows, "source": facts.source}
@@ -37,7 +37,7 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
             "note": built_in.recording_note(ref),
         }
     data, stored = load_data_set(ref)
-    n_folds = n_folds or (stored.n_folds if stored else None) or 10
+    n_folds = n_folds or (stored.n_folds if stored else None) or DEFAULT_N_FOLDS
     facts = inspect(ref, n_folds)
     by_class = None
     target_range = None
@@ -74,7 +74,7 @@ def details_of_file(path: Path, drop: Sequence[str]) -> dict[str, Any]:
     columns = without_columns(read_columns(path), drop, None, str(path))
     return {
         "file": str(path),
-        "target": "not named: say which column to predict with --target",
+        "target": "not given: name the column to predict with --target",
         "rows": len(columns[0].values) if columns else 0,
         **_kinds_and_missing(columns),
         COLUMNS: [_column(column) for column in columns],

@@ -1,4 +1,10 @@
-"""Fetches the data of OpenML and PMLB tasks into the store, unless it is there already."""
+"""Brings a task's data into this machine's store: fetched from OpenML or PMLB, or sent by another machine.
+
+If a machine that runs a task lacks its data, the files are sent to it. It may also see the same file on a
+shared disk, or have the task in its own store. Sent files go into the store: a folder of the store under the
+same name, a plain file into `files/`, under its checksum. One process at a time writes there, and the folder
+appears all at once.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +24,6 @@ from cfo_bench.tasks.sources.caches import look_up, openml_home
 from cfo_bench.tasks.sources.origins import Origin, Unavailable, as_origin
 from cfo_bench.tasks.store import Fetched, Stored
 
-# --- fetching --------------------------------------------------------------------------------------
-
-
 T = TypeVar("T")
 
 # Seconds to wait before the second and the third attempt, if the failure may be temporary.
@@ -28,30 +31,30 @@ RETRY_SECONDS: Sequence[float] = (2.0, 8.0)
 
 
 def obtain(ref: DataRef, say: Callable[[str], None] = lambda text: None) -> Stored:
-    """The task's folder in the store, fetched first if it isn't there. `say` gets a line for every retry."""
+    """The task's folder in the store, fetched first if it is missing. `say` gets a line for every retry."""
     stored = in_store(ref)
     if stored is not None:
         return stored
-    looked = [f"the store {store.root()}"]
+    searched = [f"the store {store.root()}"]
     for origin in map(as_origin, ref.origins):
         try:
             return _into_store(origin, ref.offline, say)
         except Unavailable as error:
-            looked.append(f"{_where(origin, ref.offline)} ({error})")
-    raise missing(f"task {ref.task!r}", looked, ref.table, ref.task)
+            searched.append(f"{_where(origin, ref.offline)} ({error})")
+    raise missing(f"task {ref.task!r}", searched, ref.table, ref.task)
 
 
 def in_store(ref: DataRef) -> Stored | None:
-    found = (store.find(as_origin(text)) for text in ref.origins)
-    return next((stored for stored in found if stored is not None), None)
+    folders = (store.find(as_origin(text)) for text in ref.origins)
+    return next((stored for stored in folders if stored is not None), None)
 
 
 def suite_tasks(origin: Origin, offline: bool) -> list[int]:
     """The numbers of a suite's tasks. The store keeps them, since OpenML's client does not."""
-    found = store.find_suite(origin)
-    if found is not None:
-        return found
-    looked = [f"the store {store.root()}"]
+    known = store.find_suite(origin)
+    if known is not None:
+        return known
+    searched = [f"the store {store.root()}"]
     if not offline:
         from cfo_bench.tasks.sources import openml
 
@@ -64,16 +67,16 @@ def suite_tasks(origin: Origin, offline: bool) -> list[int]:
             store.put_suite(origin, tasks)
             return tasks
         except Unavailable as error:
-            looked.append(f"{home.host} ({error})")
-    raise missing(f"suite {str(origin)!r}", looked, None, str(origin))
+            searched.append(f"{home.host} ({error})")
+    raise missing(f"suite {str(origin)!r}", searched, None, str(origin))
 
 
-def missing(what: str, looked: Sequence[str], table: str | None, name: str) -> DataError:
+def missing(what: str, searched: Sequence[str], table: str | None, name: str) -> DataError:
     """The error if there is neither a copy of the data nor a network."""
     with_table = f" --tasks {table}" if table else ""
     return DataError(
-        f"{what} is not on this machine: looked in {', '.join(looked)}; run "
-        f"`cfo-bench prepare --task {name}{with_table}` where there is a network, "
+        f"{what} is not on this machine: looked in {', '.join(searched)}; run "
+        f"`cfo-bench prepare --task {name}{with_table}` on a machine with a network, "
         f"and copy the folder of its store to {store.root()}"
     )
 
@@ -94,16 +97,16 @@ def where_here(ref: DataRef) -> str | None:
 
 def _where(origin: Origin, offline: bool) -> str:
     if origin.kind == "pmlb":
-        here, there = f"PMLB's cache {caches.pmlb_folder()}", "PMLB on GitHub"
+        cache, server = f"PMLB's cache {caches.pmlb_folder()}", "PMLB on GitHub"
     else:
         home = openml_home()
-        here, there = f"the OpenML cache {home.root}", home.host
-    return here if offline else f"{here} and {there}"
+        cache, server = f"the OpenML cache {home.root}", home.host
+    return cache if offline else f"{cache} and {server}"
 
 
 def _into_store(origin: Origin, offline: bool, say: Callable[[str], None]) -> Stored:
     with store.workplace(store.path_of(origin)) as work:
-        if (stored := store.find(origin)) is not None:  # another process made it while we waited
+        if (stored := store.find(origin)) is not None:  # another process fetched it while this one waited
             return stored
         return store.put(origin, _tries(lambda: _fetch(origin, offline, work), say), work, utc_now())
 
@@ -131,13 +134,7 @@ def _tries(attempt: Callable[[], T], say: Callable[[str], None]) -> T:
     return attempt()
 
 
-# --- shipping --------------------------------------------------------------------------------------
-# Sends a task's data to another machine: which files are sent, and where they go there.
-#
-# If the other machine has the data, nothing is sent: it may see the same file on a shared disk, or have the
-# task in its own store. Otherwise the files go into its store: a folder of the store under the same name, a
-# plain file into `files/`, under its checksum. One process at a time writes there, and the folder appears all
-# at once.
+# --- sending to another machine --------------------------------------------------------------------
 
 
 PIECE_BYTES = 2**24
@@ -160,10 +157,10 @@ class Item:
     def is_at(self, path: Path) -> bool:
         """Whether this machine sees the same file at `path`: on a shared disk."""
         try:
-            about = path.stat()
+            status = path.stat()
         except OSError:
             return False
-        return (about.st_size, about.st_mtime_ns) == (self.size, self.mtime_ns)
+        return (status.st_size, status.st_mtime_ns) == (self.size, self.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +198,8 @@ def at_hand(ref: DataRef, parcel: Parcel | None) -> DataRef | None:
         return ref if in_store(ref) else None
     [item] = parcel.items
     kept = parcel.folder / item.path.name
-    found = item.path if item.is_at(item.path) else kept if kept.is_file() else None
-    return None if found is None else replace(ref, path=str(found))
+    path = item.path if item.is_at(item.path) else kept if kept.is_file() else None
+    return None if path is None else replace(ref, path=str(path))
 
 
 def unpack(
@@ -213,8 +210,8 @@ def unpack(
 ) -> DataRef:
     """Writes the files that are received, unless another process just did; the ref to load them by."""
     with store.workplace(parcel.folder, pause) as work:
-        if (found := at_hand(ref, parcel)) is not None:
-            return found
+        if (local := at_hand(ref, parcel)) is not None:
+            return local
         new = work / "new"
         with store.writing():
             new.mkdir()
@@ -226,12 +223,12 @@ def unpack(
 
 
 def _write(item: Item, pieces: Iterable[bytes], path: Path) -> None:
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     with store.writing(), path.open("wb") as file:
         for piece in pieces:
-            found.update(piece)
+            checksum.update(piece)
             file.write(piece)
-    if found.hexdigest() != item.sha256:
+    if checksum.hexdigest() != item.sha256:
         raise DataError(
             f"{item.path} was changed while it was sent to this machine: run the same command again"
         )
@@ -239,8 +236,9 @@ def _write(item: Item, pieces: Iterable[bytes], path: Path) -> None:
 
 def _item(path: Path) -> Item:
     try:
-        about = path.stat()
-        return Item(path, about.st_size, about.st_mtime_ns, _sha256(path, about.st_size, about.st_mtime_ns))
+        status = path.stat()
+        size, mtime_ns = status.st_size, status.st_mtime_ns
+        return Item(path, size, mtime_ns, _sha256(path, size, mtime_ns))
     except OSError as error:
         raise DataError(f"can't read {path}: {error.strerror}") from None
 

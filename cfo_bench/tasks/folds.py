@@ -1,4 +1,4 @@
-"""Which rows train and which validate: k folds by a seed, and checks that the data has enough rows."""
+"""The rows that train and those that validate: k folds by a seed, and checks that there are enough rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from cfo_bench.errors import DataError, TooManyFoldsError, UserError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
 from cfo_bench.tasks.data_set import DataSet
-
-MAX_SEED = 2**32 - 1  # what scikit-learn takes
+from cfo_bench.values import MAX_SEED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """The row numbers of each part, ascending; `source` says who made the folds."""
+    """The row numbers of each part, ascending; `source` is where the folds come from."""
 
     train: Array
     valid: Array
@@ -78,7 +77,7 @@ def check_choice(fold: int, n_folds: int, seed: int) -> None:
 
 
 def check_number(n_folds: int, n_rows: int) -> None:
-    """Refuses folds of fewer than two rows: r2 and AUC mean nothing on one."""
+    """Refuses folds of fewer than two rows, on which r2 and AUC are undefined."""
     if n_folds < 2:
         raise UserError(f"{n_folds} folds: take 2 or more with --n-folds")
     if n_rows < 2 * n_folds:

@@ -1,4 +1,4 @@
-"""Turns a `DataRef` into what a run needs: the task's facts and a fold's arrays."""
+"""From a `DataRef` to what a run needs: the task's facts and a fold's arrays."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
-    """The facts of a task. Loads the data, fetching it if needed, and checks that it allows so many folds."""
+    """The facts of a task. Loads the data, fetching it if needed, and checks that it allows `n_folds`."""
     from cfo_bench.tasks import folds, prepared
     from cfo_bench.tasks.sources import built_in
 
     if ref.source == "synthetic":
         folds.check_number(n_folds, built_in.ROWS[ref.task])
         return built_in.synthetic_facts(ref.task)
-    found, stored = _located(ref)
+    located, stored = _located(ref)
 
     def look() -> TaskFacts:
-        data = _data_set(found, stored)
+        data = _data_set(located, stored)
         if _are_official(stored, n_folds):
-            return _facts(found, data, _official_source(stored), stored)
+            return _facts(located, data, _official_source(stored), stored)
         folds.check(data, n_folds)
-        return _facts(found, data, folds.describe(data.problem, n_folds), stored)
+        return _facts(located, data, folds.describe(data.problem, n_folds), stored)
 
     about = _about(stored)
-    before = prepared.state_key(found, n_folds, about)
-    facts = prepared.prepared_facts(prepared.content_key(found, n_folds=n_folds, about=about), look)
+    before = prepared.state_key(located, n_folds, about)
+    facts = prepared.prepared_facts(prepared.content_key(located, n_folds=n_folds, about=about), look)
     prepared.keep_facts(before, facts)
     return facts
 
@@ -46,11 +46,11 @@ def facts_if_known(ref: DataRef, n_folds: int) -> TaskFacts | None:
     if ref.source == "synthetic":
         return built_in.synthetic_facts(ref.task)
     if ref.recorded_folds:
-        return None  # its learner knows
+        return None  # its learner has them
     if ref.origins and not is_stored(ref):
         return None
-    found, stored = _located(ref)
-    return prepared.known_facts(prepared.state_key(found, n_folds, _about(stored)))
+    located, stored = _located(ref)
+    return prepared.known_facts(prepared.state_key(located, n_folds, _about(stored)))
 
 
 def load_fold(
@@ -71,26 +71,26 @@ def load_fold(
         if holdout_share is not None:
             raise UserError(f"task {ref.task!r} has no rows to hold out: leave --validation at fold")
         return built_in.load_synthetic(ref.task, n_folds), built_in.synthetic_facts(ref.task)
-    found, stored = _located(ref)
+    located, stored = _located(ref)
 
     def prepare() -> tuple[Fold, TaskFacts]:
-        data = _data_set(found, stored)
+        data = _data_set(located, stored)
         if _are_official(stored, n_folds):
             split = folds.official(stored.fold_of_row(), fold, _official_source(stored))
         else:
             split = folds.by_seed(data, fold, n_folds, seed)
         if holdout_share is not None:
             split = folds.hold_out(data, split, holdout_share, seed)
-        return encode(data, split), _facts(found, data, split.source, stored)
+        return encode(data, split), _facts(located, data, split.source, stored)
 
     choice = {"fold": fold, "n_folds": n_folds, "seed": seed, "holdout_share": holdout_share}
-    return prepared.prepared_fold(prepared.content_key(found, **choice, about=_about(stored)), prepare)
+    return prepared.prepared_fold(prepared.content_key(located, **choice, about=_about(stored)), prepare)
 
 
 def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
     """All the data of a task, and its folder in the store if it comes from there."""
-    found, stored = _located(ref)
-    return _data_set(found, stored), stored
+    located, stored = _located(ref)
+    return _data_set(located, stored), stored
 
 
 def official_folds(ref: DataRef) -> int | None:
@@ -123,10 +123,9 @@ def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
     stored = obtain(ref)
     target = ref.target or stored.about["target"]
     known = stored.problem if target == stored.about["target"] else None
-    # An OpenML task states its problem; what a table says of it may be wrong.
-    problem = (
-        (known or ref.problem) if stored.about["origin"].startswith("openml:") else (ref.problem or known)
-    )
+    # An OpenML task states its problem; a table may be wrong about it.
+    states_problem = stored.about["origin"].startswith("openml:")
+    problem = (known or ref.problem) if states_problem else (ref.problem or known)
     if target is None:
         raise UserError(
             f"task {ref.task!r}: {stored.about['source']} names no target: name it in a table of your own, "
@@ -144,7 +143,7 @@ def _official_source(stored: Stored) -> str:
 
 
 def _about(stored: Stored | None) -> list[object] | None:
-    """What decides the facts and the folds besides the bytes of the data."""
+    """What determines the facts and the folds besides the bytes of the data."""
     return [stored.about[key] for key in ("source", "obtained", "files")] if stored else None
 
 
@@ -154,9 +153,9 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
 
         return built_in.load_bundled(ref.task)
     if ref.source.startswith("plug-in "):
-        from cfo_bench.tasks.sources import plugins
+        from cfo_bench.tasks.sources import plugin_tasks
 
-        return plugins.load(ref)
+        return plugin_tasks.load(ref)
     from cfo_bench.tasks.columns import with_target, without_columns
     from cfo_bench.tasks.data_set import DataSet
     from cfo_bench.tasks.sources.files import read_columns
@@ -172,7 +171,7 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
 
 def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None) -> TaskFacts:
     from cfo_bench.metrics import METRIC_OF
-    from cfo_bench.tasks.columns import in_words
+    from cfo_bench.tasks.columns import remarks
 
     if stored is not None:
         source = f"{stored.about['source']}, prepared from {stored.about['obtained']}"
@@ -191,5 +190,5 @@ def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None
         target=data.target,
         dropped=ref.drop,
         dropped_rows=data.dropped_rows,
-        remarks=tuple(in_words(data)) if ref.source == "file" else (),
+        remarks=tuple(remarks(data.features)) if ref.source == "file" else (),
     )

@@ -27,7 +27,7 @@ from cfo_bench.tasks.sources.origins import SUITE, Origin
 
 if TYPE_CHECKING:
     from cfo_bench.metrics import Array
-    from cfo_bench.tasks.data_set import Column
+    from cfo_bench.tasks.columns import Column
 
 ENVIRONMENT = "CFO_BENCH_STORE"
 SCHEMA = 1
@@ -37,7 +37,7 @@ NAMES = {"openml": "task", "openml-data": "data", SUITE: "suite"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fetched:
-    """What a source delivered: the columns, and what `about.json` says of them."""
+    """What a source delivered: the columns, and the facts for `about.json`."""
 
     columns: Sequence[Column]
     target: str | None
@@ -83,12 +83,12 @@ class Stored:
     def _check(self, name: str) -> None:
         """Refuses a file that has changed since it was stored."""
         try:
-            found = sha256(self.folder / name)
+            actual = sha256(self.folder / name)
         except OSError as error:
-            found = f"unreadable ({error.strerror})"
-        if found != self.about["files"][name]:
+            actual = f"unreadable ({error.strerror})"
+        if actual != self.about["files"][name]:
             raise DataError(
-                f"{self.folder / name} is not what was stored ({found[:40]}): "
+                f"{self.folder / name} is not what was stored ({actual[:40]}): "
                 f"delete {self.folder} and run cfo-bench prepare --task {self.about['origin']}"
             )
 
@@ -125,9 +125,8 @@ def find(origin: Origin) -> Stored | None:
 
 def find_suite(origin: Origin) -> list[int] | None:
     try:
-        tasks: list[int] = json.loads(path_of(origin).with_suffix(".json").read_text(encoding="utf-8"))[
-            "tasks"
-        ]
+        about = json.loads(path_of(origin).with_suffix(".json").read_text(encoding="utf-8"))
+        tasks: list[int] = about["tasks"]
     except (FileNotFoundError, ValueError, KeyError):  # a damaged one is fetched again
         return None
     return tasks
@@ -148,7 +147,7 @@ def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> I
         target.parent.mkdir(parents=True, exist_ok=True)
         path = target.parent / f".{target.name}.lock"
         lock_fd = open_file(path, os.O_WRONLY | os.O_CREAT)
-    with open(lock_fd, "wb") as file:  # let go when the process ends, however it ends
+    with open(lock_fd, "wb") as file:  # the lock ends with the process, however it ends
         while not lock(file.fileno(), path):
             pause()
         with writing():
@@ -219,7 +218,7 @@ def _write_table(columns: Sequence[Column], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cfo_bench.tasks.data_set import ColumnKind
+    from cfo_bench.tasks.columns import ColumnKind
 
     arrays = []
     for column in columns:

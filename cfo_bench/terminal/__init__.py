@@ -1,1 +1,1 @@
-"""What a person sees and types on a terminal: progress, tables, tab completion."""
+"""What a user sees and types on a terminal: options, progress, tables, and the summary of runs."""

@@ -1,80 +1,34 @@
-"""The options of `cfo-bench run` that say what to run.
+"""The options of the commands, and the suite that they describe.
 
-Most of them are made from the settings of `Suite`: such an option is called like the field that it fills,
-and is None or () where it is not given.
+Most options of `cfo-bench run` are made from the settings of `Suite`: such an option has the name of the
+field that it sets, and is None or () if it is not given. `suite_of` puts them in place of the keys of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from cfo_bench.errors import UserError
 from cfo_bench.settings import Setting, settings_of
-from cfo_bench.suite.model import BATCH_SYSTEMS, OF_OWN_DATA, Suite
+from cfo_bench.suite.choices import Choice, Pick, checked_name, method_of_word, parse_options, parse_values
+from cfo_bench.suite.model import BATCH_SYSTEMS, DEFAULTS, OF_OWN_DATA, Cluster, Suite
 from cfo_bench.values import Count, FilePath, Flag, Kind, OneOf, Parsed, Several, Share, UpTo
 
 if TYPE_CHECKING:
     from cfo_bench.registry import Registry
 
-
-# --- completion ------------------------------------------------------------------------------------
-# What the shell offers when a user presses tab.
-
-
-def method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from cfo_bench.optimizers import METHODS
-
-    return _offer(_summaries(METHODS), incomplete)
-
-
-def learner_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from cfo_bench.learners import LEARNERS
-
-    return _offer(_summaries(LEARNERS), incomplete)
-
-
-def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from cfo_bench.errors import UserError
-    from cfo_bench.tasks import listing
-
-    given = ctx.params.get("data_dir")
-    try:
-        rows = listing(Path(given) if given else None)
-    except UserError:  # a wrong --data-dir: the command itself will say so
-        return []
-    return _offer({row.name: row.note or row.source for row in rows}, incomplete)
-
-
-def suites(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Those that come with the package, and any file."""
-    from cfo_bench.suite.file import shipped
-
-    names = dict.fromkeys(shipped(), "comes with cfo-bench")
-    return [*_offer(names, incomplete), CompletionItem(incomplete, type="file")]
-
-
-def _summaries(registry: Registry) -> dict[str, str]:
-    """Every name, and of a family what stands before the name of one of it, such as `optuna:`."""
-    families = {f"{name}:": row for name, row in registry.families.items()}
-    return {name: row.summary for name, row in {**registry.rows(), **families}.items()}
-
-
-def _offer(known: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
-    return [
-        CompletionItem(name, help=text) for name, text in sorted(known.items()) if name.startswith(incomplete)
-    ]
-
-
-# --- run options -----------------------------------------------------------------------------------
-
-
 Command = Callable[..., Any]
 
-# The options of `run --help` in groups; one that is in none comes last.
+PATH = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+
+# The options of `run --help` in groups; an option in no group comes last.
 GROUPS = {
     "What is compared": (
         "--task", "--method", "--name", "--option", "--learner", "--learner-option", "--folds", "--n-folds",
@@ -100,9 +54,14 @@ GROUPS = {
 class GroupedCommand(click.Command):
     """A command whose `--help` shows the options in GROUPS."""
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """In the order of the groups, which is that of the documentation, too."""
+        order = {name: at for at, name in enumerate(name for names in GROUPS.values() for name in names)}
+        return sorted(super().get_params(ctx), key=lambda param: order.get(param.opts[-1], len(order)))
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        records = {one.opts[-1]: found for one in options if (found := one.get_help_record(ctx))}
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {option.opts[-1]: record for option in options if (record := option.get_help_record(ctx))}
         width = max(len(names) for names, _ in records.values())
         for title, names in {**GROUPS, "Other": tuple(records)}.items():
             rows = [records.pop(name) for name in names if name in records]
@@ -112,14 +71,56 @@ class GroupedCommand(click.Command):
                     formatter.write_dl([(names.ljust(width), text) for names, text in rows])
 
 
-COMPLETIONS = {
-    "tasks": task_names,
-    "methods": method_names,
-    "learners": learner_names,
-}
+# --- completion: what the shell offers when a user presses tab ------------------------------------
 
-PATH = click.Path(path_type=Path)
-COUNT = click.IntRange(min=1)
+
+def method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from cfo_bench.optimizers import METHODS
+
+    return _offer(_summaries(METHODS), incomplete)
+
+
+def learner_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from cfo_bench.learners import LEARNERS
+
+    return _offer(_summaries(LEARNERS), incomplete)
+
+
+def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from cfo_bench.tasks import listing
+
+    data_dir = ctx.params.get("data_dir")
+    try:
+        rows = listing(Path(data_dir) if data_dir else None)
+    except UserError:  # a wrong --data-dir: the command itself reports it
+        return []
+    return _offer({row.name: row.note or row.source for row in rows}, incomplete)
+
+
+def suite_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The suites that come with the package, and any file."""
+    from cfo_bench.suite.file import shipped
+
+    names = dict.fromkeys(shipped(), "comes with cfo-bench")
+    return [*_offer(names, incomplete), CompletionItem(incomplete, type="file")]
+
+
+def _summaries(registry: Registry) -> dict[str, str]:
+    """Every name with its summary; a family by its prefix, such as `optuna:`."""
+    families = {f"{name}:": row for name, row in registry.families.items()}
+    return {name: row.summary for name, row in {**registry.rows(), **families}.items()}
+
+
+def _offer(known: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
+    return [
+        CompletionItem(name, help=text) for name, text in sorted(known.items()) if name.startswith(incomplete)
+    ]
+
+
+COMPLETIONS = {"tasks": task_names, "methods": method_names, "learners": learner_names}
+
+
+# --- options that are made from settings ----------------------------------------------------------
 
 
 class AsInSuite(click.ParamType[Any]):
@@ -129,17 +130,17 @@ class AsInSuite(click.ParamType[Any]):
         self.name, self._kind = kind.name or "text", kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        found = self._kind.parse(value)
-        if found is None:
+        parsed = self._kind.parse(value)
+        if parsed is None:
             self.fail(f"{value!r}: {self._kind.rule}", param, ctx)
-        return found
+        return parsed
 
 
-def type_of(kind: Kind) -> click.ParamType[Any] | None:
+def _type_of(kind: Kind) -> click.ParamType[Any] | None:
     """The click type for a kind of value; None: any text, which is checked later."""
     match kind:
         case Several():
-            return type_of(kind.one)
+            return _type_of(kind.item)
         case OneOf():
             return click.Choice(kind.known)
         case Count():
@@ -150,36 +151,53 @@ def type_of(kind: Kind) -> click.ParamType[Any] | None:
             return click.FloatRange(0, 1, min_open=True, max_open=True)
         case FilePath():
             return PATH
-        case Flag():
-            return None
-        case Parsed():
+        case Parsed() if not isinstance(kind, Flag):
             return AsInSuite(kind)
         case _:
             return None
 
 
-def option_of(one: Setting) -> Callable[[Command], Command]:
-    default = one.default_in_words()
-    of_flag: dict[str, Any] = {"is_flag": True, "default": None} if isinstance(one.kind, Flag) else {}
+def _option_of(setting: Setting) -> Callable[[Command], Command]:
+    default = setting.default_in_words()
+    of_flag: dict[str, Any] = {"is_flag": True, "default": None} if isinstance(setting.kind, Flag) else {}
     return click.option(
-        *one.flags,
-        one.name,
-        type=type_of(one.kind),
-        multiple=isinstance(one.kind, Several),
+        *setting.flags,
+        setting.name,
+        type=_type_of(setting.kind),
+        multiple=isinstance(setting.kind, Several),
         **of_flag,
-        metavar=one.kind.metavar,
-        help=f"{one.help}  [default: {default}]" if default else one.help,
-        shell_complete=COMPLETIONS.get(one.name),
+        metavar=setting.kind.metavar,
+        help=f"{setting.help}  [default: {default}]" if default else setting.help,
+        shell_complete=COMPLETIONS.get(setting.name),
     )
 
 
-OPTIONS = (
+def own_data(command: Command) -> Command:
+    """Add the options that describe a user's own file, above those that the command has."""
+    options = [_option_of(setting) for setting in settings_of(Suite) if setting.name in OF_OWN_DATA]
+    return _with(command, options)
+
+
+def what_to_run(command: Command) -> Command:
+    """Add all options of a suite to a GroupedCommand, which has its own order for them."""
+    settings = [_option_of(setting) for setting in settings_of(Suite) if setting.flags]
+    return _with(command, [*settings, *_NO_SETTINGS])
+
+
+def _with(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    for option in reversed(options):  # the option that is added last is listed first
+        command = option(command)
+    return command
+
+
+# Options of `run` that are no settings of a suite.
+_NO_SETTINGS = (
     click.option(
         "--name",
         "variants",
         multiple=True,
         metavar="NAME",
-        help="What a --method is called in folders, tables and figures; several in the order of the methods.",
+        help="The name of a --method in folders, tables and figures; several in the order of the methods.",
     ),
     click.option(
         "--option",
@@ -195,9 +213,6 @@ OPTIONS = (
         metavar="KEY=VALUE",
         help="An option of the learners, or LEARNER.KEY=VALUE for one (see `cfo-bench learners NAME`).",
     ),
-)
-
-CLUSTER = (
     click.option(
         "--cluster",
         "cluster_kind",
@@ -215,7 +230,7 @@ CLUSTER = (
         "engine_option",
         multiple=True,
         metavar="KEY=VALUE",
-        help="An option of an engine that a package brings.",
+        help="An option of an engine that a package provides.",
     ),
     click.option("--workers", type=COUNT, metavar="N", help="Dask workers to start."),
     click.option(
@@ -228,17 +243,149 @@ CLUSTER = (
 )
 
 
-def own_data(command: Command) -> Command:
-    """Adds the options that say what a file of one's own is, above those that the command has."""
-    for one in reversed(settings_of(Suite)):  # the option that is added last is listed first
-        if one.name in OF_OWN_DATA:
-            command = option_of(one)(command)
-    return command
+# --- options that several commands share ----------------------------------------------------------
 
 
-def what_to_run(command: Command) -> Command:
-    """Adds the options to a GroupedCommand, which has an order of its own for them."""
-    settings = (option_of(one) for one in settings_of(Suite) if one.flags)
-    for option in (*settings, *OPTIONS, *CLUSTER):
-        command = option(command)
-    return command
+def chosen_runs(command: Command) -> Command:
+    """Add `--learner`, `--task` and `--method`, which select runs of results folders."""
+    return _with(
+        command,
+        [
+            click.option(
+                f"--{name}",
+                f"{name}s",
+                multiple=True,
+                metavar="NAME",
+                shell_complete=COMPLETIONS[f"{name}s"],
+                help=f"Only this {name}; can be repeated.",
+            )
+            for name in ("learner", "task", "method")
+        ],
+    )
+
+
+def task_places(command: Command) -> Command:
+    """Add the options that name places of tasks."""
+    return _with(
+        command,
+        [
+            click.option(
+                "--data-dir",
+                type=PATH,
+                metavar="DIR",
+                help="A folder of data sets with an index.csv.  [default: $CFO_BENCH_DATA]",
+            ),
+            click.option(
+                "--tasks",
+                "tables",
+                type=PATH,
+                multiple=True,
+                metavar="FILE",
+                help="A YAML table of your own tasks.  [default: $CFO_BENCH_TASKS]",
+            ),
+        ],
+    )
+
+
+# --- the suite that the options of `run` describe -------------------------------------------------
+
+
+def suite_of(file: str | None, given: Mapping[str, Any]) -> Suite:
+    """The suite of a file, or the defaults; options given on the command line replace its keys."""
+    from cfo_bench.suite.file import find, read
+
+    suite = read(find(file)) if file is not None else DEFAULTS
+    names = [field.name for field in fields(Suite)]
+    values: dict[str, Any] = {name: given[name] for name in names if given.get(name) not in (None, ())}
+    if "methods" in values:
+        methods = _with_options_of_file(map(method_of_word, values["methods"]), suite.methods)
+        values["methods"] = _renamed(methods, given.get("variants") or ())
+    elif given.get("variants"):
+        raise UserError(f"--name {given['variants'][0]} names a --method: give that too")
+    if "learners" in values:
+        values["learners"] = _with_options_of_file(map(Choice, values["learners"]), suite.learners)
+    if "seeds" in values:
+        values["seeds"] = tuple(dict.fromkeys(values["seeds"]))
+    if "tasks" in values or "data_file" in values:
+        values["tasks"] = tuple(Pick(word) for word in values.get("tasks", ()))
+        values["exclude"] = ()
+        if "data_file" not in values:  # the tasks replace the file's own data, too
+            values |= {name: getattr(DEFAULTS, name) for name in OF_OWN_DATA if name not in values}
+    places = {name: place for name, place in suite.places.items() if name not in values}
+    suite = _on_engine(replace(suite, **values, places=places), given)
+    for name, flag in (("methods", "--method"), ("budget_seconds", "--budget")):
+        if not getattr(suite, name):
+            remedy = f" (or {name.partition('_')[0]}: in {file})" if file is not None else ""
+            raise click.UsageError(f"missing option '{flag}'{remedy}", click.get_current_context(silent=True))
+    return suite
+
+
+def _with_options_of_file(choices: Iterable[Choice], known: Sequence[Choice]) -> tuple[Choice, ...]:
+    """The choices with the options that the file has for them. A variant of the file is known by its name."""
+    of_file = {choice.variant or choice.name: choice for choice in known}
+    return tuple(choice if choice.options else of_file.get(choice.name, choice) for choice in choices)
+
+
+def _renamed(methods: Sequence[Choice], names: Sequence[str]) -> tuple[Choice, ...]:
+    """The methods with these names in order: one for each method, or one for each method with options."""
+    with_options = [at for at, method in enumerate(methods) if method.options]
+    places = range(len(methods)) if len(names) == len(methods) else with_options
+    if names and len(names) != len(places):
+        raise UserError(
+            f"{len(names)} --name for {len(methods)} --method, {len(with_options)} of them with options: "
+            "give as many names as methods, or as methods with options, in the same order"
+        )
+    name_at = dict(zip(places, map(checked_name, names), strict=False))
+    return tuple(
+        replace(method, variant=name_at.get(at, method.variant)) for at, method in enumerate(methods)
+    )
+
+
+_FOR_DASK = "is for a Dask cluster: leave it out, or give --engine dask"
+# Options that only some engines have: the flag, the engine's option, and the error with another engine.
+_OF_ENGINES = {
+    "jobs": ("--jobs {}", "jobs", "counts runs side by side on this machine: on a cluster give --workers"),
+    "oversubscribe": (
+        "--oversubscribe",
+        "oversubscribe",
+        "is for this machine: a Dask worker never takes more than it has",
+    ),
+    "workers": (
+        "--workers {}",
+        "workers",
+        "counts the workers of a cluster: give --jobs for runs side by side on this machine, --parallel for "
+        "trials at once in a run, or --engine dask",
+    ),
+    "cluster_kind": ("--cluster {}", "kind", _FOR_DASK),
+    "scheduler": ("--scheduler {}", "scheduler", _FOR_DASK),
+    "cluster_options": ("--cluster-option", "options", _FOR_DASK),
+}
+
+
+def _on_engine(suite: Suite, given: Mapping[str, Any]) -> Suite:
+    """The suite with the options of its engine; `--scheduler` and `--cluster` imply the engine `dask`."""
+    from cfo_bench.engines import ENGINES
+
+    kind, scheduler, workers = (given.get(name) for name in ("cluster_kind", "scheduler", "workers"))
+    if given.get("engine") is None and (kind or scheduler):
+        suite = replace(suite, engine="dask")
+    for name, (flag, option, fault) in _OF_ENGINES.items():
+        # The engine is loaded only if its options are needed: it may be in a file that is not to be imported.
+        if given.get(name) not in (None, ()) and option not in ENGINES.options(suite.engine, {}):
+            raise UserError(f"{flag.format(given[name])} {fault}")
+    cluster = suite.cluster
+    if scheduler is not None:
+        if kind is not None:
+            raise UserError(f"--scheduler joins a cluster, --cluster {kind} starts one: leave one out")
+        cluster = Cluster("join", scheduler)
+    elif kind is not None and kind != cluster.kind:
+        cluster = Cluster(kind)
+    cluster = replace(
+        cluster,
+        workers=workers if workers is not None else cluster.workers,
+        options={**cluster.options, **parse_values(given.get("cluster_options") or ())},
+    )
+    options = {**suite.engine_options, **parse_options(given.get("engine_option") or ())}
+    if given.get("oversubscribe"):
+        options["oversubscribe"] = True
+    return replace(suite, cluster=cluster, engine_options=options)

@@ -19,78 +19,30 @@ from cfo_bench.engines.suite_runs import (
     RunsUnderWay,
 )
 from cfo_bench.metrics import METRIC_NAMES, METRICS
-from cfo_bench.records import RunSpec, method_label, run_id
+from cfo_bench.records import RunSpec, RunStatus, method_label, run_id
 from cfo_bench.registry import label
 from cfo_bench.run.job import Job
-from cfo_bench.run.supervisor import Outcome, Verdict
-from cfo_bench.terminal.tables import one_line, say
+from cfo_bench.run.supervisor import Verdict
+from cfo_bench.terminal.tables import counted, one_line, print_text
 from cfo_bench.values import duration
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-
-# --- forecast --------------------------------------------------------------------------------------
-# How long the rest of the runs will take.
-
-
-class Forecast:
-    """Budgets that are left over runs at once; on the virtual clock, which says nothing, the pace so far.
-
-    `spent_seconds` are those that runs had spent before, by their ids: a run that is resumed, or has a longer
-    budget now, does not spend them again.
-    """
-
-    def __init__(
-        self,
-        specs: Sequence[RunSpec],
-        side_by_side: int,
-        now: float,
-        spent_seconds: Mapping[str, float] | None = None,
-    ) -> None:
-        self._is_virtual = specs[0].clock == "virtual"
-        self._side_by_side, self._most_at_once = side_by_side, 0
-        self._spent = spent_seconds or {}
-        self._runs_left = len(specs)
-        self._budget_left = sum(map(self._left_at_first, specs))
-        self._began_at, self._ran = now, 0
-
-    def ended(self, spec: RunSpec, ran: bool) -> None:
-        """`ran`: it is not one that was done before."""
-        self._runs_left -= 1
-        self._budget_left -= self._left_at_first(spec)
-        self._ran += ran
-
-    def saw(self, at_once: int) -> None:
-        """So many are under way: it may be fewer than was asked for that fit, or that come."""
-        self._most_at_once = max(self._most_at_once, at_once)
-
-    def seconds_left(self, active: Sequence[Active], now: float) -> float:
-        at_once = min(self._most_at_once or self._side_by_side, self._runs_left) or 1
-        if self._is_virtual:
-            return (now - self._began_at) / max(self._ran, 1) * self._runs_left
-        at_first = [self._left_at_first(one.job.spec) for one in active]
-        left = [
-            min(before, max(one.job.spec.budget_seconds - one.elapsed(), 0.0))
-            for one, before in zip(active, at_first, strict=True)
-        ]
-        return max((self._budget_left - sum(at_first) + sum(left)) / at_once, max(left, default=0.0))
-
-    def _left_at_first(self, spec: RunSpec) -> float:
-        return spec.budget_seconds - self._spent.get(run_id(spec), 0.0)
-
-
-# --- progress --------------------------------------------------------------------------------------
-
-
-# Plain lines say now and then that long runs are still at it.
+# Seconds between two plain lines about runs that are still running.
 STILL_RUNNING_SECONDS = 60.0
-# A redraw takes some milliseconds of a core that the runs may need.
+# Seconds between two redraws, which take some milliseconds of a core that the runs may need.
 REDRAW_SECONDS = 0.5
 
 
+def progress(quiet: bool) -> Quiet:
+    """The display that suits stderr."""
+    kind = Quiet if quiet else Terminal if sys.stderr.isatty() else Plain
+    return kind()
+
+
 class Quiet:
-    """Shows what happens to the runs of a suite: here only what went wrong."""
+    """Displays the events of a suite's runs: here only warnings and failures."""
 
     def __init__(self) -> None:
         self._total, self._done = 0, 0
@@ -118,11 +70,11 @@ class Quiet:
             case Note(text, is_warning=True):
                 self._print(f"cfo-bench: {text}")
             case Note(text):
-                self.said(text)
+                self.noted(text)
             case RunFinished(job, verdict):
                 self.finished(job, verdict)
 
-    def preparing(self, is_under_way: bool) -> None:
+    def preparing(self, is_running: bool) -> None:
         pass
 
     def started(self, event: RunsStarted) -> None:
@@ -133,29 +85,29 @@ class Quiet:
 
     def tick(self, active: Sequence[Active]) -> None:
         self._active = active
-        self._forecast.saw(len(active))
+        self._forecast.running(len(active))
 
-    def said(self, text: str) -> None:
+    def noted(self, text: str) -> None:
         pass
 
     def finished(self, job: Job, verdict: Verdict) -> None:
         self._done += 1
-        self._active = [one for one in self._active if one.job is not job]
-        self._forecast.ended(job.spec, ran=verdict.outcome is not Outcome.ALREADY_DONE)
-        if verdict.outcome in (Outcome.FAILED, Outcome.BUSY) and verdict.message not in self._failures:
+        self._active = [run for run in self._active if run.job is not job]
+        self._forecast.ended(job.spec, ran=verdict.outcome is not RunStatus.ALREADY_DONE)
+        if verdict.outcome in (RunStatus.FAILED, RunStatus.BUSY) and verdict.message not in self._failures:
             self._failures.add(verdict.message or "")
             self._print(f"cfo-bench: {self._name_of(job.spec)}: {verdict.message}")
 
     def _print(self, text: str) -> None:
-        say(one_line(text))
+        print_text(one_line(text))
 
-    def _to_go(self) -> str:
+    def _time_left(self) -> str:
         return f"{duration(self._forecast.seconds_left(self._active, monotonic()))} to go"
 
     def _ended(self, job: Job, verdict: Verdict) -> str:
-        """How a run ended."""
+        """The result of a run in a line."""
         end = verdict.end
-        result = f", {_trials(end.trials)}, {self._best(job, end.best_loss)}" if end else ""
+        result = f", {counted(end.trials, 'trial')}, {self._best(job, end.best_loss)}" if end else ""
         return f"{self._name_of(job.spec)}: {verdict.outcome}{result}"
 
     def _best(self, job: Job, loss: float | None) -> str:
@@ -169,59 +121,59 @@ class Quiet:
 
 
 class Plain(Quiet):
-    """One line when a run ends, and now and then one while runs go on."""
+    """One line when a run ends, and one every minute while runs are running."""
 
     def started(self, event: RunsStarted) -> None:
         super().started(event)
-        self._spoke_at = monotonic()
+        self._printed_at = monotonic()
 
     def tick(self, active: Sequence[Active]) -> None:
         super().tick(active)
-        if not active or monotonic() - self._spoke_at < STILL_RUNNING_SECONDS:
+        if not active or monotonic() - self._printed_at < STILL_RUNNING_SECONDS:
             return
-        self._spoke_at = monotonic()
+        self._printed_at = monotonic()
         if len(active) > 1:
             self._print(
-                f"  {len(active)} runs under way, {self._done} of {self._total} done, {self._to_go()}"
+                f"  {len(active)} runs running, {self._done} of {self._total} done, {self._time_left()}"
             )
             return
-        (one,) = active
-        best = self._best(one.job, one.snapshot.best_loss)
-        self._print(f"  {self._name_of(one.job.spec)}: {_spent(one)}, {_trials(one.snapshot.trials)}, {best}")
+        [run] = active
+        name, trials = self._name_of(run.job.spec), counted(run.snapshot.trials, "trial")
+        self._print(f"  {name}: {_spent(run)}, {trials}, {self._best(run.job, run.snapshot.best_loss)}")
 
-    def said(self, text: str) -> None:
+    def noted(self, text: str) -> None:
         self._print(f"  {text}")
 
     def finished(self, job: Job, verdict: Verdict) -> None:
         super().finished(job, verdict)
-        self._spoke_at = monotonic()
-        eta = f", {self._to_go()}" if self._done < self._total else ""
+        self._printed_at = monotonic()
+        eta = f", {self._time_left()}" if self._done < self._total else ""
         self._print(f"[{self._done}/{self._total}{eta}] {self._ended(job, verdict)}")
 
 
 class Terminal(Quiet):
-    """The runs under way, each with the share of its budget that is gone, redrawn in place."""
+    """The running runs, each with the used share of its budget, redrawn in place."""
 
     def __enter__(self) -> Self:
         from rich.console import Console
         from rich.live import Live
 
         self._console = Console(stderr=True)
-        self._looking = self._console.status("looking at the data")
+        self._spinner = self._console.status("reading the data")
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._drawn_at = -math.inf
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._looking.stop()
+        self._spinner.stop()
         self._live.stop()
 
-    def preparing(self, is_under_way: bool) -> None:
-        """Seconds, where data is large. The spinner has a thread, which must be gone before we fork."""
-        if is_under_way:
-            self._looking.start()
+    def preparing(self, is_running: bool) -> None:
+        """Large data takes seconds. The spinner has a thread, which must have ended before a fork."""
+        if is_running:
+            self._spinner.start()
         else:
-            self._looking.stop()
+            self._spinner.stop()
 
     def started(self, event: RunsStarted) -> None:
         super().started(event)
@@ -233,13 +185,13 @@ class Terminal(Quiet):
             self._drawn_at = monotonic()
             self._live.update(self._view(), refresh=True)
 
-    def said(self, text: str) -> None:
+    def noted(self, text: str) -> None:
         self._print(text)
 
     def finished(self, job: Job, verdict: Verdict) -> None:
-        """A line that stays, above the runs under way. What was done before is only counted."""
+        """Print a line above the running runs. Runs that were done before are only counted."""
         super().finished(job, verdict)
-        if verdict.outcome is not Outcome.ALREADY_DONE:
+        if verdict.outcome is not RunStatus.ALREADY_DONE:
             self._print(f"[{self._done}/{self._total}] {self._ended(job, verdict)}")
 
     def _print(self, text: str) -> None:
@@ -250,17 +202,17 @@ class Terminal(Quiet):
         from rich.table import Table
 
         bar = 20 if self._console.width >= 100 else 10
-        # Two lines stay free: for the cursor, and for how many more there are.
+        # Two lines stay free: for the cursor, and for the number of the other runs.
         fitting = max(self._console.height - 3, 1)
-        rows = [(f"{self._done} of {self._total}", self._to_go(), "")]
+        rows = [(f"{self._done} of {self._total}", self._time_left(), "")]
         bars, names = [ProgressBar(self._total, self._done)], ["runs"]
-        for one in self._active[:fitting]:
-            budget, loss = one.job.spec.budget_seconds, one.snapshot.best_loss
-            names.append(self._name_of(one.job.spec))
-            bars.append(ProgressBar(budget, min(one.elapsed(), budget)))
+        for run in self._active[:fitting]:
+            budget, loss = run.job.spec.budget_seconds, run.snapshot.best_loss
+            names.append(self._name_of(run.job.spec))
+            bars.append(ProgressBar(budget, min(run.elapsed(), budget)))
             best = "" if loss is None else f"best loss {loss:.5f}"
-            rows.append((_spent(one), _trials(one.snapshot.trials), best))
-        # Of a terminal that is too narrow, the names get what the numbers leave.
+            rows.append((_spent(run), counted(run.snapshot.trials, "trial"), best))
+        # On a narrow terminal the names are shortened, and not the numbers.
         taken = sum(max(map(len, column)) for column in zip(*rows, strict=True))
         room = self._console.width - bar - 4 - taken
         table = Table.grid(padding=(0, 1), pad_edge=False)
@@ -275,14 +227,8 @@ class Terminal(Quiet):
         return table
 
 
-def progress(quiet: bool) -> Quiet:
-    """The way of showing progress that suits where stderr goes."""
-    kind = Quiet if quiet else Terminal if sys.stderr.isatty() else Plain
-    return kind()
-
-
 def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
-    """What a run is called among these: the learner and the seed only where there are several."""
+    """The names of runs among these: with the learner and the seed only if there are several."""
     has_learners = len({spec.learner for spec in specs}) > 1
     has_seeds = len({spec.seed for spec in specs}) > 1
 
@@ -295,19 +241,62 @@ def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
 
 
 def _shortened(name: str, room: int) -> str:
-    """The beginning and the end of a name, which tells the fold."""
+    """The beginning and the end of a name; the end has the fold."""
     if len(name) <= max(room, 3):
         return name
     end = min(12, max(room - 1, 2) // 2)
     return f"{name[: max(room - 1, 2) - end]}…{name[-end:]}"
 
 
-def _trials(number: int) -> str:
-    return f"{number} trial{'s' * (number != 1)}"
+def _spent(run: Active) -> str:
+    if run.snapshot.zero is None:
+        return "loading" if run.job.spec.clock == "wall" else "running"
+    budget = run.job.spec.budget_seconds
+    return f"{min(run.elapsed(), budget):.0f} of {budget:g} s"
 
 
-def _spent(one: Active) -> str:
-    if one.snapshot.zero is None:
-        return "loading" if one.job.spec.clock == "wall" else "running"
-    budget = one.job.spec.budget_seconds
-    return f"{min(one.elapsed(), budget):.0f} of {budget:g} s"
+class Forecast:
+    """The time until all runs are done.
+
+    It is the sum of the budgets left, divided by the number of runs at once; on the virtual clock, the mean
+    time of the runs so far. `spent_seconds` has the budget that resumed and extended runs had spent before,
+    by their ids.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[RunSpec],
+        side_by_side: int,
+        now: float,
+        spent_seconds: Mapping[str, float] | None = None,
+    ) -> None:
+        self._is_virtual = specs[0].clock == "virtual"
+        self._side_by_side, self._most_at_once = side_by_side, 0
+        self._spent = spent_seconds or {}
+        self._runs_left = len(specs)
+        self._budget_left = sum(map(self._left_at_first, specs))
+        self._began_at, self._ran = now, 0
+
+    def ended(self, spec: RunSpec, ran: bool) -> None:
+        """A run has ended; `ran` is false if it was done before."""
+        self._runs_left -= 1
+        self._budget_left -= self._left_at_first(spec)
+        self._ran += ran
+
+    def running(self, at_once: int) -> None:
+        """This many runs are running: fewer than asked for, if no more fit or no more workers come."""
+        self._most_at_once = max(self._most_at_once, at_once)
+
+    def seconds_left(self, active: Sequence[Active], now: float) -> float:
+        at_once = min(self._most_at_once or self._side_by_side, self._runs_left) or 1
+        if self._is_virtual:
+            return (now - self._began_at) / max(self._ran, 1) * self._runs_left
+        at_first = [self._left_at_first(run.job.spec) for run in active]
+        left = [
+            min(before, max(run.job.spec.budget_seconds - run.elapsed(), 0.0))
+            for run, before in zip(active, at_first, strict=True)
+        ]
+        return max((self._budget_left - sum(at_first) + sum(left)) / at_once, max(left, default=0.0))
+
+    def _left_at_first(self, spec: RunSpec) -> float:
+        return spec.budget_seconds - self._spent.get(run_id(spec), 0.0)

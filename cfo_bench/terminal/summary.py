@@ -1,4 +1,4 @@
-"""The table at the end of a batch of runs."""
+"""The table that `cfo-bench run` prints at the end."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cfo_bench.terminal.tables import show_json, show_prose, show_table
 
 _NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
-# The time is that to the test score, so it stands beside it.
+# The time is the time to the test score, so that it comes next to it.
 _TESTED_COLUMNS = (*_COLUMNS[:6], "time to it", "validation score", *_COLUMNS[8:])
 
-# What stands above the rows that share it, where all columns have no room.
+# If the table is too wide, these become headings above the rows that share them.
 _GROUPS = ("learner", "task", "metric")
 
 
@@ -32,10 +32,10 @@ def print_summary(
     limits: RunLimits | None = None,
     earlier: Sequence[Path] = (),
 ) -> None:
-    """The table on stdout; or JSON there, and the table on stderr unless quiet.
+    """Print the table on stdout; or JSON there, and the table on stderr unless quiet.
 
-    Runs that went on for longer than the `limits` are shown as they were then. Those of `earlier` commands
-    are shown, too, with the others of their task.
+    Runs that are longer than the `limits` are shown as they were at the limits. Runs of `earlier` commands
+    are shown with the others of their task.
     """
     rows = summarise([*paths, *earlier], limits)
     order = list(dict.fromkeys((row.learner, row.task) for row in rows))
@@ -45,21 +45,23 @@ def print_summary(
     if rows and not (as_json and quiet):
         click.echo("" if quiet else "\n", nl=False, err=True)
         table = [{**_cells(row), **_scores(row, rows)} for row in rows]
-        # Which learner it is goes without saying where there is but one.
+        # The learner is a column only if there are several.
         names = [name for name in (_TESTED_COLUMNS if _has_tests(rows) else _COLUMNS) if name in table[0]]
         if len({row.learner for row in rows}) == 1:
             names.remove("learner")
         cells = [[row[name] for name in names] for row in table]
-        numbers, by = ([names.index(name) for name in some if name in names] for some in (_NUMBERS, _GROUPS))
+        numbers, by = (
+            [names.index(name) for name in group if name in names] for group in (_NUMBERS, _GROUPS)
+        )
         show_table(names, cells, numbers, err=as_json, by=by)
     if rows and not quiet:
         methods = ", ".join(dict.fromkeys(path.parts[-2] for path in earlier))
-        said = f"\nfrom earlier commands: {unquote(methods)}." if earlier else ""
-        show_prose(f"\n{_explained(rows)}{said}\n\ntraces in {results}", err=True)
+        origin = f"\nfrom earlier commands: {unquote(methods)}." if earlier else ""
+        show_prose(f"\n{_explanation(rows)}{origin}\n\ntraces in {results}", err=True)
 
 
 def _scores(row: SummaryRow, rows: Sequence[SummaryRow]) -> dict[str, str]:
-    """The validation score; with a test score in any row, that in a column before it."""
+    """The validation score, and the test score if any row has one."""
     validation = {"validation score": _score(row.score_mean, row.score_sd)}
     if not _has_tests(rows):
         return validation
@@ -97,22 +99,22 @@ def _score(mean: float | None, sd: float | None) -> str:
     return f"{mean:.4f}" if sd is None else f"{mean:.4f} ± {sd:.4f}"
 
 
-def _explained(rows: Sequence[SummaryRow]) -> str:
-    """What the columns mean, as far as these rows need it."""
+def _explanation(rows: Sequence[SummaryRow]) -> str:
+    """The meaning of the columns that these rows have."""
     lines = []
     has_tests = _has_tests(rows)
     if has_tests:
-        lines.append("test score: of the best trial, on rows that played no part in choosing it.")
-    lines.append("validation score: the best trial was chosen by it, so it is a little too good.")
+        lines.append("test score: of the best trial, on rows that were not used to select it.")
+    lines.append("validation score: the best trial was selected by it, so it is slightly optimistic.")
     if any(row.score_sd is not None for row in rows):
         lines.append("±: standard deviation over folds, after a mean over the seeds of each fold.")
     if any(row.without_result for row in rows):
         lines.append(
-            "without a result: counts as the constant predictor or the worst other method, if that is worse."
+            "without a result: counts as the worse of the constant predictor and the worst other method."
         )
     score = "mean test score" if has_tests else "mean score"
-    lines.append(f"time to it: when the {score} came within 0.05 % of it, and stayed there.")
-    lines.append("overhead: share of the time that went to the method itself, not to training.")
+    lines.append(f"time to it: when the {score} came within 0.05 % of it and stayed there.")
+    lines.append("overhead: share of the time that the method itself used, without training.")
     programs = {row.method: row for row in rows if row.round_trip_seconds is not None}
     lines += [
         RoundTrips("", row.round_trip_seconds or 0.0, row.round_trip_share).in_words(method)

@@ -1,4 +1,8 @@
-"""Tables on the terminal, and the same as JSON."""
+"""Text, tables and JSON on the terminal.
+
+A table fits the width of the terminal without breaking a word or a number. Names and errors come from files,
+so that every character that could move the cursor or change colours is printed as an escape.
+"""
 
 from __future__ import annotations
 
@@ -12,43 +16,54 @@ from typing import Any
 
 import click
 
-from cfo_bench.registry import Registry, Row
-
-# --- text ------------------------------------------------------------------------------------------
-# Text for a terminal: names and errors come from files, and must not move the cursor or change colours.
-
-
-# Control characters but line ends and tabs, half characters, and those that change the direction of writing.
+# Control characters except line ends and tabs, lone surrogates, and those that change the writing direction.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+# An address or a path may be broken into pieces of this many characters; no other word is broken.
+_ADDRESS_PIECE = 12
 
-def shown(text: str) -> str:
+# A space at which no line is broken.
+_GLUE = "\u00a0"
+
+
+def printable(text: str) -> str:
     """The text with every unsafe character as an escape, such as `\\x1b`; line ends and tabs stay."""
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:
     """The same in one line."""
-    return shown(text).replace("\n", "\\n")
+    return printable(text).replace("\n", "\\n")
 
 
-def say(text: str, err: bool = True) -> None:
-    """A line, or several, on stderr or stdout."""
-    click.echo(shown(text), err=err)
+def counted(number: int, noun: str) -> str:
+    """The number with its noun, such as `1 run` or `2 runs`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
-# --- tables ----------------------------------------------------------------------------------------
+def print_text(text: str, err: bool = True) -> None:
+    """Print a line, or several, on stderr or stdout."""
+    click.echo(printable(text), err=err)
 
 
-# Letters of an address or a path that stay together: it may be broken, as no other word.
-_ADDRESS_PIECE = 12
+def show_prose(text: str, err: bool = False) -> None:
+    """Print paragraphs; on a terminal, lines are broken between words."""
+    width = _width(err)
+    for line in printable(text).splitlines():
+        fits = len(line) <= width
+        click.echo(line if fits else textwrap.fill(line, int(width), break_on_hyphens=False), err=err)
 
-# A blank at which no line is broken.
-_GLUE = "\u00a0"
+
+def show_json(value: object) -> None:
+    import json
+
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # Unsafe characters, and those that no encoding can write, are written as JSON's own escapes.
+    click.echo(text if text == printable(text) else json.dumps(value, indent=2))
 
 
 def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] = ()) -> None:
-    """Rows as a table, columns in `right` as numbers, or as a JSON list of objects."""
+    """Print rows as a table, with the columns in `right` right-aligned, or as a JSON list of objects."""
     if as_json:
         show_json(rows)
         return
@@ -64,8 +79,11 @@ def show_table(
     err: bool = False,
     by: Sequence[int] = (),
 ) -> None:
-    """A table that fits the terminal; see `fitting_table`."""
+    """Print a table that fits the terminal; see `fitting_table`."""
     click.echo(fitting_table(columns, rows, right, err, by), err=err)
+
+
+# --- the layout of a table ------------------------------------------------------------------------
 
 
 def fitting_table(
@@ -75,10 +93,12 @@ def fitting_table(
     err: bool = False,
     by: Sequence[int] = (),
 ) -> str:
-    """If the terminal is too narrow: headings on several lines, then set closer, then cells on several.
+    """A table that fits the terminal.
 
-    With columns in `by`, before cells are broken: a table for each of their values, which stand above it. If
-    even the longest words have no room side by side: several tables, each with the first column.
+    If the terminal is too narrow, headings are put on several lines, then columns are set closer, then cells
+    are put on several lines. Before cells are broken, columns in `by` become headings: one table for each of
+    their values. If even the longest words do not fit side by side, the columns are divided among several
+    tables, each with the first column.
     """
     width = _width(err)
     text = text_table(columns, rows, right)
@@ -102,6 +122,36 @@ def fitting_table(
     return _wrapped_table(columns, rows, right, int(width))
 
 
+def text_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[int] = (),
+    gap: str = "  ",
+    broken: bool = False,
+) -> str:
+    """Aligned columns; those in `right` are right-aligned.
+
+    If `broken`, a heading that is wider than its column is broken between words.
+    """
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    heads = [[one_line(column)] for column in columns]
+    if broken:
+        most = [max((len(row[i]) for row in rows), default=1) for i in range(len(columns))]
+        heads = [_broken(head, width) for (head,), width in zip(heads, most, strict=True)]
+    depth = max(map(len, heads))
+    titles = list(zip(*([""] * (depth - len(head)) + head for head in heads), strict=True))
+    widths = [max(len(row[i]) for row in [*titles, *rows]) for i in range(len(columns))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return gap.join(padded).rstrip()
+
+    return "\n".join([*map(line, titles), line(["-" * width for width in widths]), *map(line, rows)])
+
+
 def _part(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -115,7 +165,7 @@ def _part(
 
 
 def _parts(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
-    """The columns of each table, if so many fit side by side as their longest words need."""
+    """The columns of each table: as many as fit side by side with their longest words."""
     least = _longest_words(columns, rows)
     parts = [[0]]
     for i in range(1, len(columns)):
@@ -130,7 +180,7 @@ def _parts(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
 def _wrapped_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], width: int
 ) -> str:
-    """The widest columns are made narrower: first to their longest word, then to what is left."""
+    """The widest columns are made narrower: first to their longest word, then as far as necessary."""
     rows = [[_bound(one_line(cell)) for cell in row] for row in rows]
     names = [one_line(column) for column in columns]
     widths = [
@@ -156,7 +206,7 @@ def _wrapped_table(
 
 
 def _longest_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """For each column the letters of its longest word; a number and its unit are one."""
+    """For each column the length of its longest word; a number and its unit are one."""
     return [
         max(
             min(len(word), _ADDRESS_PIECE) if re.search("[:/]", word) else len(word)
@@ -168,117 +218,8 @@ def _longest_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> lis
 
 
 def _bound(cell: str) -> str:
-    """With glue in place of the blanks where no line may end: in a number with its deviation or unit."""
+    """The cell with glue for the spaces inside a number with its deviation or unit."""
     return re.sub(r" (?=[±↑↓])|(?<=±) |(?<=\d) (?=(s|%|MB)\b|%)", _GLUE, cell)
-
-
-def show_prose(text: str, err: bool = False) -> None:
-    """A paragraph, or several; on a terminal broken between words."""
-    width = _width(err)
-    for line in shown(text).splitlines():
-        whole = len(line) <= width
-        click.echo(line if whole else textwrap.fill(line, int(width), break_on_hyphens=False), err=err)
-
-
-def _width(err: bool) -> float:
-    """The columns of the terminal; infinite where the output goes elsewhere."""
-    return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else math.inf
-
-
-def _breadth(text: str) -> int:
-    return max(map(len, text.splitlines()))
-
-
-def show_json(value: object) -> None:
-    import json
-
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # What a terminal must not see, and what no encoding can write, is written as JSON's own escapes.
-    click.echo(text if text == shown(text) else json.dumps(value, indent=2))
-
-
-def show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
-    """What a registry holds, with how to install what is absent; or the options of one `name`."""
-    if name is not None:
-        show_options(registry, name, as_json)
-        return
-    found = _in_groups(registry)
-    has_groups = any(row.group for _, row in found)
-    if as_json:
-        show_json(
-            [
-                {"name": name, "summary": row.summary, "available": row.missing is None, "extra": row.extra}
-                | ({"group": row.group, "source": row.source or None} if has_groups else {})
-                for name, row in found
-            ]
-        )
-        return
-    show(
-        [
-            {
-                registry.kind: name,
-                **({"group": row.group} if has_groups else {}),
-                "available": "yes" if row.missing is None else row.remedy,
-                "what it is": row.summary,
-                **({"from": row.source} if has_groups else {}),
-            }
-            for name, row in found
-        ],
-        as_json,
-    )
-
-
-def _in_groups(registry: Registry) -> list[tuple[str, Row]]:
-    """All names of a registry, families too, by group in the order in which the registry has the groups."""
-    found = registry.listed()
-    order = list(dict.fromkeys(row.group for row in [*registry.builtin.values(), *found.values()]))
-    return sorted(found.items(), key=lambda one: (order.index(one[1].group), one[0]))
-
-
-def show_options(registry: Registry, name: str, as_json: bool) -> None:
-    """The options of one method or learner: a line with default and type, below it what the option does."""
-    options = registry.described_options(name)
-    if as_json:
-        keys = ("default", "takes", "does")
-        show_json([{"option": one.name, **{key: getattr(one, key) for key in keys}} for one in options])
-        return
-    if not options:
-        click.echo(f"{registry.kind} {name!r} has no options")
-    width = min(shutil.get_terminal_size().columns, 100)
-    for one in options:
-        click.echo(one_line(f"{one.name}={_as_written(one.default)}  ({one.takes})"))
-        for line in textwrap.wrap(one_line(one.does), width, initial_indent="    ", subsequent_indent="    "):
-            click.echo(line)
-
-
-def text_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    right: Sequence[int] = (),
-    gap: str = "  ",
-    broken: bool = False,
-) -> str:
-    """Aligned columns; those in `right` are numbers and align right.
-
-    If `broken`, a heading that is wider than its column is broken between words.
-    """
-    rows = [[one_line(cell) for cell in row] for row in rows]
-    heads = [[one_line(column)] for column in columns]
-    if broken:
-        most = [max((len(row[i]) for row in rows), default=1) for i in range(len(columns))]
-        heads = [_broken(head, width) for (head,), width in zip(heads, most, strict=True)]
-    depth = max(map(len, heads))
-    titles = list(zip(*([""] * (depth - len(head)) + head for head in heads), strict=True))
-    widths = [max(len(row[i]) for row in [*titles, *rows]) for i in range(len(columns))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return gap.join(padded).rstrip()
-
-    return "\n".join([*map(line, titles), line(["-" * width for width in widths]), *map(line, rows)])
 
 
 def _broken(heading: str, width: int) -> list[str]:
@@ -287,6 +228,10 @@ def _broken(heading: str, width: int) -> list[str]:
     return textwrap.wrap(heading, max(width, longest), break_on_hyphens=False) or [heading]
 
 
-def _as_written(value: object) -> str:
-    """As it is given on the command line."""
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+def _width(err: bool) -> float:
+    """The columns of the terminal; infinite if the output is not a terminal."""
+    return shutil.get_terminal_size().columns if (sys.stderr if err else sys.stdout).isatty() else math.inf
+
+
+def _breadth(text: str) -> int:
+    return max(map(len, text.splitlines()))

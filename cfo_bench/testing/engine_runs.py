@@ -1,6 +1,6 @@
-"""Lets an engine do small runs, in a process of its own that can be told to stop.
+"""Small runs by an engine, in a process of its own that can be told to stop.
 
-That process gets one argument, a JSON object: the `engine`, its `options`, the folder of `results`, and
+That process takes one argument, a JSON object: the `engine`, its `options`, the folder of `results`, and
 whether the runs are `endless`. It prints a line of JSON.
 """
 
@@ -23,7 +23,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
 
 TASK = "synthetic-1k"
-# Fold by fold: a run that takes longer than those after it, one that fails, and two that are done soon.
+# The trials of each fold: a run that takes longer than those after it, one that fails, and two short ones.
 TRIALS = (3000, 0, 5, 7)
 FAILING_FOLD = 1
 
@@ -48,7 +48,7 @@ class RecordingListener:
 
 
 def small_specs() -> list[RunSpec]:
-    """A learner whose seconds are a formula trains at once on the virtual clock, and fails on the other."""
+    """A learner whose seconds are a formula needs the virtual clock: on the wall clock its run fails."""
     return [
         _spec(fold, max_trials=trials or None, clock="wall" if fold == FAILING_FOLD else "virtual")
         for fold, trials in enumerate(TRIALS)
@@ -70,7 +70,7 @@ def jobs(results: Path, specs: Sequence[RunSpec]) -> list[Job]:
 
 
 def do(engine: Engine, todo: Sequence[Job], force: bool) -> dict[str, Any]:
-    """What the engine answers, and what it reports meanwhile."""
+    """The verdicts of the engine, and what it reports meanwhile."""
     engine.check()
     listener = RecordingListener()
     verdicts = engine.run(todo, listener, force=force, context=fork_server([]))

@@ -1,4 +1,4 @@
-"""What every engine keeps to, whoever wrote it."""
+"""The contract of engines: what every engine has to do, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import pytest
 
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines import ENGINES, Engine
-from cfo_bench.records import EndReason
+from cfo_bench.records import EndReason, RunStatus
 from cfo_bench.results.run import read_run
-from cfo_bench.run.supervisor import Outcome
 from cfo_bench.testing.engine_runs import FAILING_FOLD, TRIALS, endless_specs, jobs, small_specs
 
 FOLDS = range(len(TRIALS))
@@ -25,9 +24,16 @@ _LOOK_SECONDS = 0.05
 
 
 class EngineContract:
-    """The checks of one engine, by runs on the virtual clock: subclass it and name the `engine`.
+    """The checks of one engine, by runs on the virtual clock: subclass it and set `engine`.
 
-    `options` are given to it. It has `patience_seconds` to do a few small runs, and to stop when asked to.
+    Attributes
+    ----------
+    engine : str
+        A registered name, or path/to/file.py:Class.
+    options : mapping of str to value, default {}
+        Options of the engine.
+    patience_seconds : float, default 90
+        The time that the engine may take for a few small runs, and to stop when it is asked to.
     """
 
     engine: ClassVar[str]
@@ -37,14 +43,14 @@ class EngineContract:
     @pytest.fixture(scope="class")
     @classmethod
     def answers(cls, tmp_path_factory: pytest.TempPathFactory) -> Any:
-        """What came of the small runs: for the first time, again, and again by force; and their folder."""
+        """The answers for the small runs: the first time, again, and again by force; and their folder."""
         results = tmp_path_factory.mktemp("results")
         process = cls._start(results, endless=False)
         output = cls._finish(process)
         assert process.returncode == 0, output
         return [*json.loads(output.splitlines()[-1]), results]
 
-    def test_it_says_before_it_starts_how_much_it_takes(self) -> None:
+    def test_it_reports_its_size_and_cost_before_it_starts(self) -> None:
         built: Engine = ENGINES.load(self.engine)(**ENGINES.options(self.engine, self.options))
 
         built.check()
@@ -56,7 +62,7 @@ class EngineContract:
         assert answers[0]["trials"] == list(TRIALS)
 
     def test_a_run_that_fails_stops_no_other(self, answers: Any) -> None:
-        expected = [Outcome.FAILED if fold == FAILING_FOLD else Outcome.DONE for fold in FOLDS]
+        expected = [RunStatus.FAILED if fold == FAILING_FOLD else RunStatus.DONE for fold in FOLDS]
 
         assert answers[0]["outcomes"] == expected
         assert [code != 0 for code in answers[0]["exit_codes"]] == [fold == FAILING_FOLD for fold in FOLDS]
@@ -77,9 +83,9 @@ class EngineContract:
         first, again, forced, _ = answers
         for fold in FOLDS:
             if fold != FAILING_FOLD:
-                assert again["outcomes"][fold] == Outcome.ALREADY_DONE
+                assert again["outcomes"][fold] == RunStatus.ALREADY_DONE
                 assert again["written"][fold] == first["written"][fold]
-                assert forced["outcomes"][fold] == Outcome.DONE
+                assert forced["outcomes"][fold] == RunStatus.DONE
                 assert forced["written"][fold] > first["written"][fold]
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

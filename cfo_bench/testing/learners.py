@@ -1,4 +1,4 @@
-"""What every learner keeps to, whoever wrote it."""
+"""The contracts of learners: what every learner has to do, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,26 @@ from cfo_bench.records import (
 )
 from cfo_bench.space import Config
 
-# --- learners --------------------------------------------------------------------------------------
-
-
 N_TRAIN, N_VALID, SEED = 60, 40, 2
-# The large fold of a model that is to give up: so many rows, and a deadline after so many seconds.
+# The fold of a training that has to stop at its deadline: its rows, the seconds until the deadline, and those
+# after which the training must have stopped.
 N_LARGE, SECONDS, MOST_SECONDS = 20_000, 0.1, 10.0
+# Of the trials of a recorded learner.
+RECORDED_SEED, N_TRIALS = 2, 40
 
 
 class LearnerContract:
-    """The checks of one learner, on folds of 60 rows and one of 16,000: subclass it and name the `learner`.
+    """The checks of one learner, on folds of 60 rows and one of 16,000: subclass it and set `learner`.
 
-    `fine` are changes to the learner's start with which a model of 40 rows depends on each of them. It is
-    needed where the start is so cheap that every model is the same.
+    Attributes
+    ----------
+    learner : str
+        A registered name, or path/to/file.py:Class.
+    options : mapping of str to value, default {}
+        Options of the learner.
+    fine : dict, default {}
+        Changes to the learner's start with which a model of 40 rows depends on each of them. It is needed if
+        the start is so cheap that every model is the same.
     """
 
     learner: ClassVar[str]
@@ -160,9 +167,9 @@ class LearnerContract:
         order = shuffled_order(fold, SEED)
         loss = loss_of(built, fold, trial)
 
-        assert loss_of(built, spoilt(fold, order[trial.rows :]), trial) == loss
+        assert loss_of(built, with_other_numbers(fold, order[trial.rows :]), trial) == loss
         if not built.virtual:  # a formula sees no data at all
-            assert loss_of(built, spoilt(fold, order[: trial.rows]), trial) != loss
+            assert loss_of(built, with_other_numbers(fold, order[: trial.rows]), trial) != loss
 
     @pytest.mark.parametrize("rows", [1, 2, 3])
     def test_a_handful_of_rows_trains_or_fails_cleanly(self, built: Learner, fold: Fold, rows: int) -> None:
@@ -184,7 +191,7 @@ class LearnerContract:
             assert (result.status, result.loss, result.validate_seconds) == (Status.TIMEOUT, None, 0.0)
             assert result.fit_seconds >= 0
 
-    def test_the_dearest_model_gives_up_soon_after_its_deadline(self, built: Learner) -> None:
+    def test_the_most_expensive_model_stops_soon_after_its_deadline(self, built: Learner) -> None:
         if built.virtual:
             pytest.skip("a formula takes no time")
         fold = large_fold(built.problems[-1])
@@ -194,7 +201,7 @@ class LearnerContract:
 
         result = objective.evaluate(Trial(0, config), deadline)
 
-        # What is left after the deadline is one round, batch or chunk, on a busy machine.
+        # After the deadline it may finish one round, batch or chunk, on a busy machine.
         assert clock.now() < MOST_SECONDS
         if deadline.passed():
             assert (result.status, result.loss) == (Status.TIMEOUT, None)
@@ -204,82 +211,23 @@ class LearnerContract:
         return replace(start, config=start.config | self.fine)
 
 
-def prepare(learner: Learner, fold: Fold) -> Objective:
-    return learner.prepare(fold, threads=1, seed=SEED)
-
-
-def evaluate(learner: Learner, objective: Objective, trial: Trial) -> Result:
-    """The result of a trial that has all the time it wants."""
-    return objective.evaluate(trial, Deadline(VirtualClock() if learner.virtual else WallClock()))
-
-
-def loss_of(learner: Learner, fold: Fold, trial: Trial) -> float | None:
-    """The loss of a trial that is the first of its objective."""
-    return evaluate(learner, prepare(learner, fold), trial).loss
-
-
-def start_trial(learner: Learner, rows: int | None = None) -> Trial:
-    return Trial(0, learner.start(learner.space(N_TRAIN)), rows)
-
-
-def small_fold(problem: Problem) -> Fold:
-    """Numbers, codes of categories, a constant column and a column without values; some values missing."""
-    rng = np.random.default_rng(1)
-    n = N_TRAIN + N_VALID
-    x = rng.normal(size=(n, 6)).astype(np.float32)
-    x[:, 3] = rng.integers(0, 5, n)
-    signal = x[:, 0] - x[:, 1] + (x[:, 3] == 2) + rng.normal(size=n)
-    x[rng.random(x.shape) < 0.2] = np.nan
-    x[:, 4] = 7.0
-    x[:, 5] = np.nan
-    return _fold(problem, (False, False, False, True, False, False), x, signal, N_TRAIN)
-
-
-def large_fold(problem: Problem) -> Fold:
-    """Noise of which four fifths are training rows."""
-    rng = np.random.default_rng(4)
-    x, signal = rng.normal(size=(N_LARGE, 10)).astype(np.float32), rng.normal(size=N_LARGE)
-    return _fold(problem, (False,) * 10, x, signal, N_LARGE * 4 // 5)
-
-
-def _fold(problem: Problem, categorical: tuple[bool, ...], x: Array, signal: Array, n_train: int) -> Fold:
-    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 3, Problem.REGRESSION: 0}[problem]
-    y = np.digitize(signal, [-0.5, 1.0][: n_classes - 1]) if n_classes else signal
-    return Fold(
-        problem=problem,
-        metric=METRIC_OF[problem],
-        n_classes=n_classes,
-        categorical=categorical,
-        train_x=x[:n_train],
-        train_y=y[:n_train],
-        valid_x=x[n_train:],
-        valid_y=y[n_train:],
-        constant_loss=1.0,
-    )
-
-
-def spoilt(fold: Fold, rows: Array) -> Fold:
-    """The fold with other numbers in these training rows."""
-    train_x = fold.train_x.copy()
-    train_x[rows, :3] = 1e6
-    return replace(fold, train_x=train_x)
-
-
-# --- recorded learners -----------------------------------------------------------------------------
-# What every learner that answers from a recording keeps to.
-
-
-RECORDED_SEED, N_TRIALS = 2, 40
-
-
 class RecordedLearnerContract:
-    """The checks of one recorded learner: subclass it, name the `learner`, and give a task's ref by `ref`."""
+    """The checks of one recorded learner: subclass it, set `learner`, and override the fixture `ref`.
+
+    Attributes
+    ----------
+    learner : str
+        A registered name, or path/to/file.py:Class.
+    options : mapping of str to value, default {}
+        Options of the learner.
+    """
 
     learner: ClassVar[str]
     options: ClassVar[Mapping[str, Any]] = {}
 
     @pytest.fixture
     def ref(self) -> DataRef:
+        """The reference of one of the learner's tasks."""
         raise NotImplementedError("give the ref of one of the learner's tasks")
 
     @pytest.fixture
@@ -301,7 +249,7 @@ class RecordedLearnerContract:
         start = Trial(0, built.start(space))
         return [start, *(Trial(i, space.sample(rng)) for i in range(1, N_TRIALS))]
 
-    def test_it_is_virtual_and_says_what_it_answers_for(
+    def test_it_is_virtual_and_describes_its_task(
         self, built: RecordedLearner, ref: DataRef, task: RecordedTask
     ) -> None:
         assert built.virtual
@@ -386,7 +334,71 @@ class RecordedLearnerContract:
         assert evaluate_all(built, fold, [Trial(0, config, 1)])[0].status is Status.OK
 
 
+# --- trials and folds ------------------------------------------------------------------------------
+
+
+def prepare(learner: Learner, fold: Fold) -> Objective:
+    return learner.prepare(fold, threads=1, seed=SEED)
+
+
+def evaluate(learner: Learner, objective: Objective, trial: Trial) -> Result:
+    """The result of a trial without a deadline."""
+    return objective.evaluate(trial, Deadline(VirtualClock() if learner.virtual else WallClock()))
+
+
+def loss_of(learner: Learner, fold: Fold, trial: Trial) -> float | None:
+    """The loss of a trial that is the first of a new objective."""
+    return evaluate(learner, prepare(learner, fold), trial).loss
+
+
+def start_trial(learner: Learner, rows: int | None = None) -> Trial:
+    return Trial(0, learner.start(learner.space(N_TRAIN)), rows)
+
+
+def small_fold(problem: Problem) -> Fold:
+    """Numbers, codes of categories, a constant column and a column without values; some values missing."""
+    rng = np.random.default_rng(1)
+    n = N_TRAIN + N_VALID
+    x = rng.normal(size=(n, 6)).astype(np.float32)
+    x[:, 3] = rng.integers(0, 5, n)
+    signal = x[:, 0] - x[:, 1] + (x[:, 3] == 2) + rng.normal(size=n)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    x[:, 4] = 7.0
+    x[:, 5] = np.nan
+    return _fold(problem, (False, False, False, True, False, False), x, signal, N_TRAIN)
+
+
+def large_fold(problem: Problem) -> Fold:
+    """A fold of noise, four fifths of it training rows."""
+    rng = np.random.default_rng(4)
+    x, signal = rng.normal(size=(N_LARGE, 10)).astype(np.float32), rng.normal(size=N_LARGE)
+    return _fold(problem, (False,) * 10, x, signal, N_LARGE * 4 // 5)
+
+
+def _fold(problem: Problem, categorical: tuple[bool, ...], x: Array, signal: Array, n_train: int) -> Fold:
+    n_classes = {Problem.BINARY: 2, Problem.MULTICLASS: 3, Problem.REGRESSION: 0}[problem]
+    y = np.digitize(signal, [-0.5, 1.0][: n_classes - 1]) if n_classes else signal
+    return Fold(
+        problem=problem,
+        metric=METRIC_OF[problem],
+        n_classes=n_classes,
+        categorical=categorical,
+        train_x=x[:n_train],
+        train_y=y[:n_train],
+        valid_x=x[n_train:],
+        valid_y=y[n_train:],
+        constant_loss=1.0,
+    )
+
+
+def with_other_numbers(fold: Fold, rows: Array) -> Fold:
+    """The fold with other numbers in these training rows."""
+    train_x = fold.train_x.copy()
+    train_x[rows, :3] = 1e6
+    return replace(fold, train_x=train_x)
+
+
 def evaluate_all(learner: RecordedLearner, fold: Fold, trials: list[Trial]) -> list[Result]:
-    """The results of trials that have all the time they want."""
+    """The results of trials without a deadline."""
     objective = learner.prepare(fold, threads=1, seed=RECORDED_SEED)
     return [objective.evaluate(trial, Deadline(VirtualClock())) for trial in trials]

@@ -1,4 +1,4 @@
-"""What every method keeps to, whoever wrote it."""
+"""The contract of methods: what every method has to do, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cfo_bench.testing.searches import SPACES, build, loss, search
 # Spaces in which there is something to search.
 KINDS = [kind for kind in SPACES if kind != "single values"]
 
-# What a method may be told, again and again in this order.
+# Results that a method has to cope with: each list is told again and again, in this order.
 TROUBLE: dict[str, list[Result]] = {
     "failures": [Result(Status.FAILED, error="boom"), Result(Status.TIMEOUT), Result(Status.MEMORY)],
     "a failed start": [Result(Status.FAILED), *[Result.ok(0.1 * i) for i in range(30)]],
@@ -48,37 +48,49 @@ TROUBLE: dict[str, list[Result]] = {
 }
 
 _PLAIN = {Int: (int,), Float: (float,), Categorical: (str, int, float, bool, type(None))}
-# FLOW² in one dimension tries the start and its two sides, and no more.
+# FLOW² in one dimension tries only the start and its two sides.
 _FEWEST_TRIALS = 3
 
 
 class MethodContract:
-    """The checks of one method, without any model: subclass it and name the `method`.
+    """The checks of one method: subclass it and set `method`. No model is trained.
 
-    `options` make the method quick. Choose them so that what it does after its first steps, such as fitting a
-    model, begins well before the last trial. `repeats` says that the method may ask for a configuration
-    again, as random search does; every other method raises Exhausted when it has tried everything. A slow
-    method may be told of failures in fewer `troubled_spaces`.
+    Attributes
+    ----------
+    method : str
+        A registered name, or path/to/file.py:Class.
+    options : mapping of str to value, default {}
+        Options that make the method quick. Choose them so that what it does after its first steps, such as
+        fitting a model, begins well before the last trial.
+    trials : int, default 30
+        The number of trials of each search.
+    repeats : bool, default False
+        Whether the method may ask for a configuration again, as random search does. Any other method raises
+        Exhausted when it has tried everything.
+    troubled_spaces : sequence of str
+        The spaces in which trials fail. A slow method may name fewer.
     """
 
     method: ClassVar[str]
     options: ClassVar[Mapping[str, Any]] = {}
-    trials: ClassVar[int] = 30  # in each search
+    trials: ClassVar[int] = 30
     repeats: ClassVar[bool] = False
     troubled_spaces: ClassVar[Sequence[str]] = ("mixed", "integers", "one dimension")
 
     def build(self, kind: str = "mixed", seed: int = 0, **options: Any) -> Optimizer:
+        """The method in a space of this kind."""
         return build(self.method, {**self.options, **options}, kind, seed)
 
     def search(self, optimizer: Optimizer, results: Sequence[Result] = ()) -> list[tuple[Trial, Result]]:
+        """The trials of a short search, with their results."""
         return search(optimizer, self.trials, results)
 
     @pytest.fixture
     def replays(self) -> None:
         if not getattr(METHODS.load(self.method), "replays", True):
-            pytest.skip(f"{self.method} says `replays = False`: it need not do the same twice")
+            pytest.skip(f"{self.method} has `replays = False`: it need not do the same twice")
 
-    # --- what it asks for ---------------------------------------------------------------------
+    # --- its configurations -------------------------------------------------------------------
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_first_trial_is_the_start(self, kind: str) -> None:
@@ -95,7 +107,7 @@ class MethodContract:
             config = trial.config
             assert list(config.items()) == list(space.check(config).items())
             for param in space:
-                # A run would take np.float64 and np.int64 too, but has to copy each configuration for it.
+                # A run accepts np.float64 and np.int64 too, but has to copy each configuration for it.
                 assert type(config[param.name]) in _PLAIN[type(param)]
             assert orjson.loads(orjson.dumps(config)) == json.loads(json.dumps(config)) == config
 
@@ -103,7 +115,7 @@ class MethodContract:
         assert [trial.number for trial, _ in self.search(self.build())] == list(range(self.trials))
 
     def test_a_space_of_single_values_is_exhausted_by_the_start(self) -> None:
-        """Or asked for again and again, by a method that `repeats`."""
+        """A method that `repeats` asks for the start again."""
         method, (_, start) = self.build("single values"), SPACES["single values"]
 
         first = method.ask()
@@ -131,7 +143,7 @@ class MethodContract:
                 space.check(trial.config)
                 method.tell(trial, Result.ok(loss(trial.config)))
 
-    # --- the same again -----------------------------------------------------------------------
+    # --- reproducibility ----------------------------------------------------------------------
 
     @pytest.mark.usefixtures("replays")
     def test_the_same_seed_asks_the_same(self) -> None:
@@ -142,17 +154,17 @@ class MethodContract:
 
     @pytest.mark.usefixtures("replays")
     def test_a_replay_asks_the_same(self) -> None:
-        """An interrupted run is resumed in this way: with copies of the trials that were asked for."""
-        told = copy.deepcopy(self.search(self.build()))
+        """An interrupted run is resumed in this way, with copies of the trials that were asked for."""
+        results = copy.deepcopy(self.search(self.build()))
         replayed = self.build()
 
-        for trial, result in told:
+        for trial, result in results:
             assert replayed.ask() == trial
             replayed.tell(trial, result)
 
     @pytest.mark.usefixtures("replays")
     def test_another_process_asks_the_same(self) -> None:
-        """Python's hashes of texts differ between the two."""
+        """Python's hashes of strings differ between the two."""
         code = (
             "from cfo_bench.testing.searches import build, search; "
             f"print(search(build({self.method!r}, {dict(self.options)!r}, 'mixed', 0), {self.trials}))"
@@ -169,17 +181,17 @@ class MethodContract:
         assert answer.returncode == 0, answer.stderr
         assert answer.stdout.rstrip() == repr(self.search(self.build()))
 
-    # --- what it must bear --------------------------------------------------------------------
+    # --- failures and wrong arguments ---------------------------------------------------------
 
     @pytest.mark.parametrize("trouble", TROUBLE)
-    def test_it_goes_on_whatever_comes_of_its_trials(self, trouble: str) -> None:
+    def test_it_continues_whatever_the_results_of_its_trials(self, trouble: str) -> None:
         for kind in self.troubled_spaces:
             space, _ = SPACES[kind]
 
-            told = self.search(self.build(kind), TROUBLE[trouble])
+            results = self.search(self.build(kind), TROUBLE[trouble])
 
-            assert len(told) >= _FEWEST_TRIALS, kind
-            for trial, _ in told:
+            assert len(results) >= _FEWEST_TRIALS, kind
+            for trial, _ in results:
                 space.check(trial.config)
 
     def test_a_start_outside_the_space_is_refused(self) -> None:
@@ -189,7 +201,7 @@ class MethodContract:
             METHODS.load(self.method)(space, {**start, "x": 700.0}, 0, **METHODS.options(self.method, {}))
 
     def test_an_unknown_option_is_refused(self) -> None:
-        """By its name on the command line, and by the class itself, which swallows nothing unknown."""
+        """On the command line, and by the class itself, which must not ignore unknown arguments."""
         with pytest.raises(OptionError, match=r"has no option 'wings': its options are ") as refused:
             METHODS.options(self.method, {"wings": 2})
         assert "\n" not in str(refused.value)
@@ -197,17 +209,17 @@ class MethodContract:
             METHODS.load(self.method)(*SPACES["mixed"], 0, wings=2)
 
     def test_every_option_has_a_type_that_its_default_fits(self) -> None:
-        """The type is what the command line checks a value against."""
+        """The command line checks a value by the type."""
         cls = METHODS.load(self.method)
         defaults = default_options(cls)
 
         assert set(defaults) <= set(parameter_types(cls))
         assert METHODS.options(self.method, defaults) == defaults
 
-    # --- what it must leave alone -------------------------------------------------------------
+    # --- side effects -------------------------------------------------------------------------
 
     def test_trials_and_the_start_stay_as_they_were(self) -> None:
-        """What was asked for is recorded after the method was told of it."""
+        """A run records a trial after the method was told its result."""
         space, start = SPACES["mixed"]
         given, method = dict(start), METHODS.load(self.method)
         optimizer: Optimizer = method(space, given, 0, **METHODS.options(self.method, self.options))
@@ -230,7 +242,7 @@ class MethodContract:
     def test_it_leaves_no_files_threads_or_processes_behind(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        self.build()  # what its package starts when it is imported is not the method's
+        self.build()  # what its package starts at import is not the method's
         method = METHODS.load(self.method)
         options = METHODS.options(self.method, self.options)
         monkeypatch.chdir(tmp_path)

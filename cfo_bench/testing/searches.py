@@ -1,4 +1,4 @@
-"""Short searches of a method, on spaces of every kind and without any model: pytest is not needed here."""
+"""Short searches of a method, in spaces of every kind and without any model. They don't need pytest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Optimizer, Result, Trial
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 
-# Each kind of space, with the configuration that a search starts from.
+# The kinds of spaces, each with the start of a search.
 SPACES: dict[str, tuple[Space, Config]] = {
     "integers": (Space([Int("i", 1, 50), Int("j", -5, 5), Int("k", 0, 9)]), {"i": 1, "j": 0, "k": 9}),
     "floats": (Space([Float("x", -1.0, 1.0), Float("y", 0.5, 2.0)]), {"x": 0.25, "y": 1.0}),
@@ -44,12 +44,12 @@ SPACES: dict[str, tuple[Space, Config]] = {
     "single values": (Space([Float("x", 1.0, 1.0), Categorical("c", ["a"])]), {"x": 1.0, "c": "a"}),
 }
 
-# What a category adds to the loss; True and None are categories too.
+# The part of the loss of each category; True and None are categories too.
 _SCORES = {"a": 0.3, "b": 0.1, "c": 0.2, None: 0.5, True: 0.0}
 
 
 def loss(config: Config) -> float:
-    """There is something to find in each of the spaces."""
+    """A loss for a configuration of any of the spaces."""
     return sum(
         abs(_SCORES[value] if value in _SCORES and type(value) is not int else math.atan(value - 3))
         for value in config.values()
@@ -57,18 +57,18 @@ def loss(config: Config) -> float:
 
 
 def build(method: str, options: Mapping[str, Any], kind: str, seed: int) -> Optimizer:
-    """A registered method, or a class of a file, about to search a space of that kind."""
+    """A registered method, or a class of a file, in a space of that kind."""
     space, start = SPACES[kind]
     built: Optimizer = METHODS.load(method)(space, dict(start), seed, **METHODS.options(method, options))
     return built
 
 
 def search(optimizer: Optimizer, trials: int, results: Sequence[Result] = ()) -> list[tuple[Trial, Result]]:
-    """So many trials, or fewer of an exhausted method, each with what the method was told about it.
+    """The trials of a search, fewer if the method is exhausted, each with the result that it was told.
 
-    The method is told the given results in turn, or the loss of each configuration where there are none.
+    The results are the given ones in turn, or the loss of each configuration if none are given.
     """
-    told = []
+    trials_with_results = []
     answers = itertools.cycle(results)
     for _ in range(trials):
         try:
@@ -77,5 +77,5 @@ def search(optimizer: Optimizer, trials: int, results: Sequence[Result] = ()) ->
             break
         result = next(answers) if results else Result.ok(loss(trial.config), 0.01, 0.001)
         optimizer.tell(trial, result)
-        told.append((trial, result))
-    return told
+        trials_with_results.append((trial, result))
+    return trials_with_results

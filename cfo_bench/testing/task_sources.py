@@ -1,4 +1,4 @@
-"""What every task source keeps to, whoever wrote it."""
+"""The contract of task sources: what every source has to do, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from cfo_bench.registry import Registry
 from cfo_bench.tasks import folds
 from cfo_bench.tasks.data_set import encode
-from cfo_bench.tasks.sources.plugins import GROUP, TaskSource, read
+from cfo_bench.tasks.sources.plugin_tasks import GROUP, TaskSource, read
 
 SOURCES = Registry("task source", GROUP, {})
 N_FOLDS = 10
@@ -22,9 +22,14 @@ HEAVY = ("pandas", "polars", "pyarrow", "scipy", "sklearn", "torch")
 
 
 class TaskSourceContract:
-    """The checks of one task source: subclass it and name the `source`, a registered one or file.py:Class.
+    """The checks of one task source: subclass it and set `source`.
 
-    `most_tasks` of its tasks are loaded, evenly spread over all of them.
+    Attributes
+    ----------
+    source : str
+        A registered name, or path/to/file.py:Class.
+    most_tasks : int, default 5
+        The number of tasks that are loaded, evenly spread over all of them.
     """
 
     source: ClassVar[str]
@@ -48,8 +53,8 @@ class TaskSourceContract:
             assert type(name) is str
             assert re.fullmatch(r"[\w.+-]+", name) and name.strip(".")
 
-    def test_its_names_are_told_without_loading_anything_heavy(self) -> None:
-        """Every listing asks for them."""
+    def test_its_names_are_listed_without_loading_anything_heavy(self) -> None:
+        """Every listing of tasks needs them."""
         code = (
             "import sys; from cfo_bench.registry import Registry\n"
             f"Registry('task source', {GROUP!r}, {{}}).load({self.source!r})().names()\n"

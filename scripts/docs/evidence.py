@@ -1,10 +1,9 @@
-"""Takes the tables and figures that docs/evidence.md quotes out of the reports of the study.
+"""Copies the tables and figures that docs/evidence.md quotes from the reports of the study.
 
     cfo-bench report study/real -o study/report-real       (and so on)
     python -m scripts.docs.evidence real=study/report-real tables=study/report-tables
 
-Writes docs/evidence/NAME/, with what was there before removed. A report that has several learners, or none,
-is refused.
+Writes docs/evidence/NAME/ anew. A report with several learners, or none, is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ TABLES = (
 
 
 def collect(name: str, report: Path) -> None:
-    learners = [found.parent for found in sorted(report.glob("*/tables"))]
+    learners = [tables.parent for tables in sorted(report.glob("*/tables"))]
     if len(learners) != 1:
         sys.exit(f"{report}: it has {len(learners)} learners; give a report of one")
     out = DOCS / name
@@ -31,10 +30,10 @@ def collect(name: str, report: Path) -> None:
     out.mkdir(parents=True)
     wanted = [learners[0] / "tables" / f"{table}.csv" for table in TABLES]
     wanted += [learners[0] / "figures" / f"{figure}.png" for figure in FIGURES]
-    found = [path for path in wanted if path.is_file()]
-    for path in found:
+    existing = [path for path in wanted if path.is_file()]
+    for path in existing:
         shutil.copyfile(path, out / path.name)
-    print(f"{out.relative_to(DOCS.parents[1])}: {len(found)} of {len(wanted)} files")
+    print(f"{out.relative_to(DOCS.parents[1])}: {len(existing)} of {len(wanted)} files")
 
 
 if __name__ == "__main__":

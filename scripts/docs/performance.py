@@ -3,7 +3,7 @@
     make bench
     python -m scripts.docs.performance
 
-What people wrote on the page stays: only what stands below the mark is written anew.
+Only the part below the mark is written anew; the text above it stays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MARK = "<!-- Below: written by python -m scripts.docs.performance -->\n"
 
 @dataclass
 class Benchmark:
-    """What one script printed."""
+    """The output of a benchmark script."""
 
     name: str
     rows: list[list[str]] = field(default_factory=list)  # figure, value, limit, verdict
@@ -32,19 +32,19 @@ class Benchmark:
 
 
 def read(output: str) -> tuple[dict[str, Any], list[Benchmark]]:
-    """The facts of the machine, and what each benchmark said."""
+    """The facts of the machine, and the output of each benchmark."""
     first, *lines = output.splitlines()
-    found: list[Benchmark] = []
+    benchmarks: list[Benchmark] = []
     for line in lines:
         if line.startswith("figure |"):
-            found[-1].rows.append([cell.strip() for cell in line.split("|")[1:]])
+            benchmarks[-1].rows.append([cell.strip() for cell in line.split("|")[1:]])
         elif script := re.fullmatch(r"== benchmarks/(\w+)\.py", line):
-            found.append(Benchmark(script[1]))
+            benchmarks.append(Benchmark(script[1]))
         elif took := re.fullmatch(r"took (\d+) s", line):
-            found[-1].seconds = int(took[1])
+            benchmarks[-1].seconds = int(took[1])
         elif line.startswith("ended with exit code"):
-            found[-1].has_failed = True
-    return json.loads(first), found
+            benchmarks[-1].has_failed = True
+    return json.loads(first), benchmarks
 
 
 def question(name: str) -> str:
@@ -54,30 +54,31 @@ def question(name: str) -> str:
 
 
 def figures(output: str) -> str:
-    facts, found = read(output)
-    return "\n".join([*_summary(facts, found), *(line for one in found for line in _section(one))])
+    facts, benchmarks = read(output)
+    sections = (line for benchmark in benchmarks for line in _section(benchmark))
+    return "\n".join([*_summary(facts, benchmarks), *sections])
 
 
-def _summary(facts: dict[str, Any], found: list[Benchmark]) -> Iterator[str]:
-    limited = [row for one in found for row in one.rows if row[2]]
+def _summary(facts: dict[str, Any], benchmarks: list[Benchmark]) -> Iterator[str]:
+    limited = [row for benchmark in benchmarks for row in benchmark.rows if row[2]]
     kept = sum(row[3] == "kept" for row in limited)
     machine = facts["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
-    minutes = sum(one.seconds for one in found) / 60
+    minutes = sum(benchmark.seconds for benchmark in benchmarks) / 60
     yield f"Measured on {facts['date']}, in {minutes:.0f} minutes: {kept} of {len(limited)} limits kept.\n"
     yield f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_mb'] / 1024:.0f} GB"
     yield f"- Commit: `{facts['checkout']}`, cfo-bench {facts['cfo_bench']['version']}"
     yield f"- Versions: Python {facts['python']}, {packages}"
 
 
-def _section(one: Benchmark) -> Iterator[str]:
-    yield f"\n## {one.name.replace('_', ' ').capitalize()}\n"
-    yield f"{question(one.name)} (`benchmarks/{one.name}.py`, {one.seconds} s)\n"
-    if one.has_failed:
+def _section(benchmark: Benchmark) -> Iterator[str]:
+    yield f"\n## {benchmark.name.replace('_', ' ').capitalize()}\n"
+    yield f"{question(benchmark.name)} (`benchmarks/{benchmark.name}.py`, {benchmark.seconds} s)\n"
+    if benchmark.has_failed:
         yield "**A limit was missed, or the benchmark failed.**\n"
-    if one.rows:
+    if benchmark.rows:
         yield "| figure | measured | limit | |\n| --- | ---: | --- | --- |"
-        yield from (f"| {' | '.join(row)} |".replace("MISSED", "**missed**") for row in one.rows)
+        yield from (f"| {' | '.join(row)} |".replace("MISSED", "**missed**") for row in benchmark.rows)
 
 
 def main() -> None:

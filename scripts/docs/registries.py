@@ -20,8 +20,9 @@ WITHOUT_SPACE = ("hpobench-mlp", "hpolib")
 def methods_page() -> str:
     intro = (
         "Every method with its options, their defaults and what they take, as `cfo-bench methods NAME` "
-        "prints them. Set one with `--option KEY=VALUE`. [Methods](../methods.md) says what each is given "
-        "and how we use its package; [How we read the paper](../readings.md) explains the options of `cfo`."
+        "prints them. Set one with `--option KEY=VALUE`. [Methods](../methods.md) describes what each is "
+        "given and how we use its package; [How we read the paper](../readings.md) explains the options "
+        "of `cfo`."
     )
     return markdown.page("Options of the methods", intro, _methods())
 
@@ -54,8 +55,8 @@ def _entry(registry: Registry, name: str, row: Row) -> str:
         lines.append(f"Needs {markdown.code(row.remedy)}.")
     if name in registry.builtin and row.missing is None:
         options = [
-            (markdown.code(one.name), markdown.code(json.dumps(one.default)), one.takes, one.does)
-            for one in registry.described_options(name)
+            (markdown.code(option.name), markdown.code(json.dumps(option.default)), option.takes, option.does)
+            for option in registry.described_options(name)
         ]
         headings = ["option", "default", "takes", "what it does"]
         lines.append(markdown.table(headings, options) if options else "No options.")

@@ -14,17 +14,17 @@ INTRO = (
 
 
 def page() -> str:
-    rows = [_row(one) for one in settings_of(Suite)]
+    rows = [_row(setting) for setting in settings_of(Suite)]
     headings = ["key", "option", "in Python", "default", "what it does"]
     return markdown.page("Suite keys", INTRO, [markdown.table(headings, rows)])
 
 
-def _row(one: Setting) -> tuple[str, ...]:
-    default = one.default_in_words()
+def _row(setting: Setting) -> tuple[str, ...]:
+    default = setting.default_in_words()
     return (
-        markdown.code(one.key),
-        ", ".join(map(markdown.code, one.flags)),
-        markdown.code(one.name),
+        markdown.code(setting.key),
+        ", ".join(map(markdown.code, setting.flags)),
+        markdown.code(setting.name),
         default if " " in default else markdown.code(default),
-        markdown.linked(one.in_file or one.help),
+        markdown.linked(setting.in_file or setting.help),
     )

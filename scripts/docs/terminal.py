@@ -1,9 +1,9 @@
-"""Draws docs/images/terminal.svg: what commands print on a terminal, as a picture.
+"""Draws docs/images/terminal.svg: the output of commands on a terminal.
 
     python -m scripts.docs.terminal
 
 The commands run on recorded results and the virtual clock, so that the picture is the same on every machine.
-The font is whatever the reader has: no picture loads one.
+The font is the reader's own: the picture loads none.
 """
 
 from __future__ import annotations
@@ -79,5 +79,7 @@ def draw(text: str) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        FILE.write_text(draw("\n".join(printed(one, Path(folder)) for one in COMMANDS)), encoding="utf-8")
+        FILE.write_text(
+            draw("\n".join(printed(command, Path(folder)) for command in COMMANDS)), encoding="utf-8"
+        )
     print(FILE)

@@ -152,7 +152,7 @@ def test_more_trials_at_once_than_the_program_takes_are_refused(program: Program
     answer = program(VIRTUAL, *line([sys.executable, CLIENT], "--parallel 65"))
 
     assert answer.returncode == 2
-    assert "parallel 65: the program takes 64 trials at once at the most" in answer.stderr
+    assert "parallel 65: the program takes at most 64 trials at once" in answer.stderr
 
 
 def test_its_options_are_listed(program: Program) -> None:

@@ -15,7 +15,7 @@ from cfo_bench.cli.main import cli
 from cfo_bench.engines.suite_runs import Event, Note
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.suite.file import read
-from cfo_bench.terminal.overrides import suite_of
+from cfo_bench.terminal.options import suite_of
 
 N = 40
 
@@ -37,7 +37,7 @@ def shown(*words: object) -> str:
 
 def test_a_file_is_shown_column_by_column_before_its_target_is_known(path: Path) -> None:
     lines = shown("--data", path).splitlines()
-    assert lines[1].endswith("say which column to predict with --target")
+    assert lines[1].endswith("name the column to predict with --target")
     rows = {line.split()[0]: line for line in lines if line}
     assert rows["id"].endswith("different in every row") and rows["flat"].endswith("constant")
     columns = json.loads(shown("--data", path, "--json"))["columns"]

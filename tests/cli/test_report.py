@@ -49,7 +49,9 @@ def test_on_a_terminal_a_report_keeps_to_the_width_and_has_no_empty_column(
     lines = [line.rsplit("\x1b[K", 1)[-1] for line in lines]  # without what stood there before
     assert max(map(len, lines[:-1])) <= 60  # the last is where the report is
     said = " ".join(" ".join(lines).split())
-    assert "cfo-bench: xgboost: no statistics: 3 tasks with every method, and it takes two methods" in said
+    assert (
+        "cfo-bench: xgboost: no statistics: 3 tasks with every method, and a test needs two methods" in said
+    )
     # Nobody reaches the best score on half of the tasks: then nobody is slower by a factor.
     assert ("slower" in said) == ("Slower:" in said) == is_told
 
@@ -110,7 +112,7 @@ def test_scores_of_others_stand_beside_ours(program: Any, results: Path, tmp_pat
     assert answer.returncode == 0, answer.stderr
     (table,) = (results / "report").rglob("final-scores.csv")
     assert "0.5,a blog" in table.read_text()
-    assert "selected on" in answer.stderr
+    assert "published test scores" in answer.stderr
 
 
 def test_a_mistake_in_the_references_names_file_line_and_value(

@@ -17,11 +17,11 @@ from cfo_bench.cli.main import cli
 from cfo_bench.engines import engine_of
 from cfo_bench.errors import CfoBenchError, UserError
 from cfo_bench.report.numbers.paper_tables import BUDGETS, key, printed
+from cfo_bench.suite.chosen_options import learner_options, method_options
 from cfo_bench.suite.expansion import data_of, specs_of
 from cfo_bench.suite.file import shipped
 from cfo_bench.suite.model import DEFAULTS, Cluster, Suite
-from cfo_bench.suite.options import learner_options, method_options
-from cfo_bench.terminal.overrides import suite_of
+from cfo_bench.terminal.options import suite_of
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from cfo_bench.engines import capacity, local, loop
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.run.job import Job
-from cfo_bench.run.supervisor import fork_server
+from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.results.trace import path_of
 
 heard = []

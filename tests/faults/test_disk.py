@@ -184,7 +184,7 @@ def test_force_runs_a_finished_run_again_and_keeps_nothing_of_it(bench, faulty):
     bench.run(*faulty(budget=60), "--max-trials", "9")
     assert bench.run(*faulty(budget=60), *SHORT, "--force").returncode == 0
     trace = bench.trace()
-    assert len(trace.trials) == 5 and trace.header["spec"]["max_trials"] == 5
+    assert len(trace.trials) == 5 and trace.spec.max_trials == 5
     assert sum(b'"kind":"run"' in line for line in bench.lines()) == 1
     assert trace.end is not None and trace.end.reason is EndReason.MAX_TRIALS
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from cfo_bench.records import EndReason, Status
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 
 VIRTUAL = ["--task", "synthetic-30k", "--learner", "synthetic", "--clock", "virtual", "--folds", "0", "-q"]
 
@@ -72,10 +72,10 @@ def test_a_killed_extension_on_the_virtual_clock_is_the_run_that_was_never_stopp
     kill(bench, running)
     assert bench.run(*more).returncode == 0
     (path,) = bench.traces()
-    grown = trace.read(path)
+    grown = read_run(path, parse_trials=True)
 
     assert bench.run(*more, "--force").returncode == 0
-    whole = trace.read(path)
+    whole = read_run(path)
 
     assert grown is not None and whole is not None
     assert grown.trials == whole.trials

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from cfo_bench.records import EndReason, Status
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 
 PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
 
@@ -159,9 +159,9 @@ def test_a_fork_server_that_is_killed_in_the_middle_of_a_suite_is_replaced(bench
     paths = bench.traces()
     assert len(paths) == 5
     for path in paths:
-        found = trace.read(path)
-        assert [(one.number, one.status) for one in found.trials] == [(n, Status.OK) for n in range(20)]
-        assert found.end.reason is EndReason.MAX_TRIALS
+        run = read_run(path)
+        assert [(trial.number, trial.status) for trial in run.trials] == [(n, Status.OK) for n in range(20)]
+        assert run.end.reason is EndReason.MAX_TRIALS
     bench.assert_nothing_is_left()
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from cfo_bench.records import EndReason, Status
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 
 RUNS, TRIALS = 24, 6
 
@@ -35,9 +35,11 @@ def assert_every_run_is_there_once(bench, resumed: int = 0) -> None:
     paths = bench.traces()
     assert len(paths) == RUNS
     for path in paths:
-        found = trace.read(path)
-        assert [(one.number, one.status) for one in found.trials] == [(n, Status.OK) for n in range(TRIALS)]
-        assert found.end is not None and found.end.reason is EndReason.MAX_TRIALS
+        run = read_run(path)
+        assert [(trial.number, trial.status) for trial in run.trials] == [
+            (n, Status.OK) for n in range(TRIALS)
+        ]
+        assert run.end is not None and run.end.reason is EndReason.MAX_TRIALS
     kinds = Counter(line[: len(b'{"kind":"tri')] for line in bench.lines())
     assert kinds[b'{"kind":"run'] == kinds[b'{"kind":"end'] == RUNS
     assert kinds[b'{"kind":"res'] <= resumed

@@ -167,7 +167,7 @@ def test_a_method_that_can_not_be_resumed_starts_again_and_its_trace_is_kept(ben
 
     assert again.returncode == 0
     assert (
-        "can't be resumed: it starts again, and what it had is kept as fold-0_seed-0-2.interrupted"
+        "can't be resumed: it starts again, and the old trace is kept as fold-0_seed-0-2.interrupted"
         in again.stderr
     )
     aside = bench.trace_path().with_name("fold-0_seed-0-2.interrupted").read_bytes().splitlines()

@@ -253,12 +253,12 @@ class Case:
 @contextmanager
 def every_refusal_named() -> Iterator[None]:
     """`merge` and `report` name every file that they refuse, so that they can be compared with `status`."""
-    before = cli_merge._AT_MOST, build._MOST_UNREADABLE
-    cli_merge._AT_MOST = build._MOST_UNREADABLE = sys.maxsize
+    before = cli_merge._MAX_CONFLICTS, build._MOST_UNREADABLE
+    cli_merge._MAX_CONFLICTS = build._MOST_UNREADABLE = sys.maxsize
     try:
         yield
     finally:
-        cli_merge._AT_MOST, build._MOST_UNREADABLE = before
+        cli_merge._MAX_CONFLICTS, build._MOST_UNREADABLE = before
 
 
 # --- the kinds ------------------------------------------------------------------------------------

@@ -93,16 +93,16 @@ def test_the_cost_is_a_product_of_powers_of_the_cost_related_hyperparameters() -
 
 
 @BOTH
-def test_the_start_takes_milliseconds_and_the_dearest_configuration_hours(
+def test_the_start_takes_milliseconds_and_the_most_expensive_configuration_hours(
     learner: Synthetic9 | Synthetic5,
 ) -> None:
     objective, space = prepare(learner), learner.space(30_000)
-    dearest = start_of(learner) | {
+    most_expensive = start_of(learner) | {
         name: space[name].low if name in ("min_child_weight", "batch_size") else space[name].high
         for name in learner.cost_related
     }
     assert objective.cost(start_of(learner), 30_000) < 0.02
-    assert 2 < objective.cost(dearest, 30_000) / 3600 < 4
+    assert 2 < objective.cost(most_expensive, 30_000) / 3600 < 4
 
 
 @BOTH

@@ -15,8 +15,9 @@ from cfo_bench.errors import Exhausted, OptionError, TraceError
 from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
 from cfo_bench.learners.xgboost import XGBoost, boosting_space, boosting_start
 from cfo_bench.optimizers.cfo import CFO
-from cfo_bench.optimizers.cfo_tuned import MOST_RESULTS, CFOTuned, History, price_seconds
+from cfo_bench.optimizers.cfo_tuned import CFOTuned, model_seconds
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
+from cfo_bench.optimizers.tuned_model import MOST_RESULTS, History
 from cfo_bench.records import Optimizer, Result, Status
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 
@@ -204,7 +205,7 @@ def test_the_model_takes_no_more_than_its_share_of_the_trials_seconds() -> None:
 
     found = asked(method, bowl, 300, seconds=5e-3)
 
-    price = sum(price_seconds(n, 2) for n, what in enumerate(found) if what == "RANKED")
+    price = sum(model_seconds(n, 2) for n, what in enumerate(found) if what == "RANKED")
     assert 0.05 * 300 * 5e-3 < price <= 0.1 * 300 * 5e-3
 
 
@@ -216,20 +217,20 @@ def test_without_a_limit_the_model_speaks_though_no_seconds_are_told() -> None:
 
 
 def synthetic(method: type[CFO] | type[CFOTuned], seed: int, budget: float = 300.0) -> tuple[float, float]:
-    """The regret on the nine-dimensional formula, and the seconds of the dearest trial."""
+    """The regret on the nine-dimensional formula, and the seconds of the most expensive trial."""
     space, start, clock = boosting_space(30_000), boosting_start(), VirtualClock()
     objective = SyntheticObjective(BOOSTING, space, start, 30_000, seed)
     related = {"cost_related": list(XGBoost.cost_related)} if method is CFOTuned else {}
     search: Optimizer = method(space, start, seed, **related)
-    losses, dearest = [], 0.0
+    losses, most_expensive = [], 0.0
     while clock.now() < budget:
         trial = search.ask()
         result = objective.evaluate(trial, Deadline(clock, budget))
         clock.account(result.fit_seconds + result.validate_seconds)
-        dearest = max(dearest, result.fit_seconds + result.validate_seconds)
+        most_expensive = max(most_expensive, result.fit_seconds + result.validate_seconds)
         losses.append(result.value)
         search.tell(trial, result)
-    return min(losses) - objective.best_loss, dearest
+    return min(losses) - objective.best_loss, most_expensive
 
 
 def test_it_ends_nearer_to_the_optimum_than_cfo() -> None:

@@ -130,8 +130,8 @@ def test_numbers_may_be_written_as_other_languages_do(program: Write) -> None:
         ("""'{"config": [1]}'""", "answered {'config': [1]}"),
         ("'{}'", "give a config, or say exhausted"),
         ("""'{"config": {"n": 3, "x": NaN, "c": 2}}'""", "NaN"),
-        ("'loading the model'", "said 'loading the model' in place of a JSON object"),
-        ("'[1]'", "said '[1]' in place of a JSON object"),
+        ("'loading the model'", "printed 'loading the model' in place of a JSON object"),
+        ("'[1]'", "printed '[1]' in place of a JSON object"),
         ("'{}' + chr(10) + '{}'", "give a config"),
         ("lambda m: (log('no such file'), sys.exit(3))", "ended with exit code 3"),
         ("lambda m: os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL"),
@@ -154,7 +154,7 @@ def test_a_line_that_nobody_asked_for_is_refused(program: Write) -> None:
     method = build(program("answers['tell'] = '{}' + chr(10) + 'best so far: 3'"))
     method.tell(method.ask(), Result.ok(0.5))
 
-    with pytest.raises(RunError, match="said 'best so far: 3' without being asked"):
+    with pytest.raises(RunError, match="printed 'best so far: 3' without being asked"):
         wait_until(lambda: method.ask() and False, "an error")
 
 
@@ -208,14 +208,14 @@ def test_an_endless_line_is_cut_off(program: Write) -> None:
         program("def endless(m):\n  while True: sys.stdout.write('x' * 65536)\nanswers['ask'] = endless")
     )
 
-    with pytest.raises(RunError, match="goes on: end each answer with a line break"):
+    with pytest.raises(RunError, match="continues: end each answer with a line break"):
         method.ask()
 
 
 @pytest.mark.parametrize(
     ("hello", "words"),
     [
-        ('"Python 3.9"', "said 'Python 3.9' in place of a JSON object"),
+        ('"Python 3.9"', "printed 'Python 3.9' in place of a JSON object"),
         ("{}", "has to speak protocol 1"),
         ('{"protocol": 2}', "has to speak protocol 1"),
         ('{"protocol": 1, "parallel": 0}', "parallel = 0"),
@@ -267,7 +267,7 @@ def test_it_says_how_many_trials_it_takes_at_once(program: Write) -> None:
     two = program('answers["hello"] = {"protocol": 1, "parallel": 2}')
     assert METHODS.options(two, {})["parallel"] == 1
     build(two, parallel=2)
-    with pytest.raises(OptionError, match="parallel 3: the program takes 2 trials"):
+    with pytest.raises(OptionError, match="parallel 3: the program takes at most 2 trials"):
         build(two, parallel=3)
 
 

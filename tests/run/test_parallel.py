@@ -16,7 +16,7 @@ from cfo_bench.errors import Exhausted, RunError
 from cfo_bench.records import EndReason, Result, RunSpec, Status, Trial
 from cfo_bench.results.schema import TrialRecord
 from cfo_bench.run.loop import Limits, ProcessPool, Referee, VirtualPool, search
-from cfo_bench.run.resume import replay
+from cfo_bench.run.replay import replay
 from cfo_bench.space import Int, Space
 from tests.helpers.loop import drain
 from tests.helpers.runs import cut_off

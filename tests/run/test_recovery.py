@@ -1,4 +1,4 @@
-"""After a death: every trial that was evaluated is in the trace, and one that was cut off says how."""
+"""After a process_exit: every trial that was evaluated is in the trace, and one that was cut off says how."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from cfo_bench.errors import RunError, TraceError
 from cfo_bench.records import DataRef, EndReason, Result, RunSpec, StartedTrial, Status, Trial
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import TrialRecord, encode, trial_record
-from cfo_bench.run.header import end_record
 from cfo_bench.run.job import Job
-from cfo_bench.run.page import LivePage
+from cfo_bench.run.page import LivePage, end_record
 from cfo_bench.run.recovery import (
-    Death,
-    Fate,
+    ExitCause,
     KilledError,
+    ProcessExit,
     complete_trace,
     has_unwritten_trial,
     prepare_to_resume,
@@ -64,9 +63,9 @@ def evaluate(page: LivePage, number: int) -> None:
     page.evaluated(started(number), OK, 0.75, number + 0.5)
 
 
-def completed(job: Job, page: LivePage, death: Death) -> Run:
+def completed(job: Job, page: LivePage, process_exit: ProcessExit) -> Run:
     """The run after its process died."""
-    end = complete_trace(job, page, death, has_begun=True)
+    end = complete_trace(job, page, process_exit, has_begun=True)
     run = read_run(job.trace_path, parse_trials=True)
     assert run is not None and run.end == end
     return run
@@ -78,9 +77,9 @@ def trials(job: Job) -> Sequence[TrialRecord]:
     return run.trials
 
 
-SEGFAULT = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGSEGV, "some words\nthe last line\n")
-OVER = Death(Fate.BUDGET, ZERO + 100.0)
-KILLED = Death(Fate.EXIT, ZERO + 9.0, -signal.SIGKILL)
+SEGFAULT = ProcessExit(ExitCause.EXIT, ZERO + 9.0, -signal.SIGSEGV, "some words\nthe last line\n")
+OVER = ProcessExit(ExitCause.BUDGET, ZERO + 100.0)
+KILLED = ProcessExit(ExitCause.EXIT, ZERO + 9.0, -signal.SIGKILL)
 
 
 def test_a_trial_that_was_evaluated_counts_as_it_is(job: Callable[..., Job], page: LivePage) -> None:
@@ -149,29 +148,29 @@ def test_an_interrupted_run_s_clock_does_not_count_what_was_cut_off(
     job: Callable[..., Job], page: LivePage
 ) -> None:
     page.asks(1.5)
-    end = completed(job(), page, replace(OVER, by=Fate.STOP)).end
+    end = completed(job(), page, replace(OVER, cause=ExitCause.STOP)).end
     assert end is not None and (end.elapsed, end.cut_ask_seconds) == (1.5, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("death", "status", "error"),
+    ("process_exit", "status", "error"),
     [
         (SEGFAULT, Status.FAILED, "killed by SIGSEGV: the last line"),
         (KILLED, Status.FAILED, "killed by SIGKILL"),
-        (replace(SEGFAULT, exit_code=3), Status.FAILED, "exit code 3: the last line"),
+        (replace(SEGFAULT, code=3), Status.FAILED, "exit code 3: the last line"),
         (
-            Death(Fate.EXIT, ZERO + 9.0, -signal.SIGABRT, "what(): std::bad_alloc"),
+            ProcessExit(ExitCause.EXIT, ZERO + 9.0, -signal.SIGABRT, "what(): std::bad_alloc"),
             Status.MEMORY,
             "killed by SIGABRT: what(): std::bad_alloc",
         ),
-        (Death(Fate.TRIAL_TIMEOUT, ZERO + 9.0), Status.TIMEOUT, None),
+        (ProcessExit(ExitCause.TRIAL_TIMEOUT, ZERO + 9.0), Status.TIMEOUT, None),
     ],
 )
 def test_a_trial_that_was_cut_off_is_logged_with_what_ended_it(
-    job: Callable[..., Job], page: LivePage, death: Death, status: Status, error: str | None
+    job: Callable[..., Job], page: LivePage, process_exit: ProcessExit, status: Status, error: str | None
 ) -> None:
     page.began(started(2))
-    last = completed(job(), page, death).trials[-1]
+    last = completed(job(), page, process_exit).trials[-1]
     assert (last.number, last.status, last.error, last.loss) == (2, status, error, None)
     assert (last.started, last.ended, last.fit_seconds, last.tell_seconds) == (2.0, 9.0, 7.0, None)
 
@@ -192,7 +191,7 @@ def test_a_stopped_run_is_interrupted_and_its_trial_will_be_asked_for_again(
     job: Callable[..., Job], page: LivePage
 ) -> None:
     page.began(started(2))
-    after = completed(job(), page, Death(Fate.STOP, ZERO + 9.0))
+    after = completed(job(), page, ProcessExit(ExitCause.STOP, ZERO + 9.0))
     assert len(after.trials) == 2 and after.end is not None
     assert (after.end.reason, after.end.elapsed) == (EndReason.INTERRUPTED, 1.5)
 
@@ -225,14 +224,14 @@ def test_the_last_trial_that_is_allowed_ends_the_run(job: Callable[..., Job], pa
     assert end is not None and (end.reason, end.trials) == (EndReason.MAX_TRIALS, 3)
 
 
-@pytest.mark.parametrize(("death", "kind"), [(KILLED, KilledError), (SEGFAULT, RunError)])
+@pytest.mark.parametrize(("process_exit", "kind"), [(KILLED, KilledError), (SEGFAULT, RunError)])
 def test_a_run_that_has_not_begun_leaves_the_older_trace_as_it_is(
-    job: Callable[..., Job], page: LivePage, death: Death, kind: type[RunError]
+    job: Callable[..., Job], page: LivePage, process_exit: ProcessExit, kind: type[RunError]
 ) -> None:
     todo = job()
     before = todo.trace_path.read_bytes()
     with pytest.raises(RunError, match="died before its first line") as caught:
-        complete_trace(todo, page, death, has_begun=False)
+        complete_trace(todo, page, process_exit, has_begun=False)
     assert caught.type is kind and todo.trace_path.read_bytes() == before
 
 
@@ -293,7 +292,7 @@ def test_an_interrupted_run_that_can_not_be_resumed_is_set_aside(
     assert prepare_to_resume(todo, page, said.append) is None
     assert not todo.trace_path.exists()
     assert todo.trace_path.with_suffix(".interrupted").read_bytes() == before
-    assert "can't be resumed: it starts again, and what it had is kept as t.interrupted" in said[0]
+    assert "can't be resumed: it starts again, and the old trace is kept as t.interrupted" in said[0]
 
 
 def test_a_finished_run_is_left_as_it_is_and_another_run_refused(

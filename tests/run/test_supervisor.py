@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.records import DataRef, EndReason, RunSpec
+from cfo_bench.records import DataRef, EndReason, RunSpec, RunStatus
 from cfo_bench.results.schema import encode
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import end_record
-from cfo_bench.run.supervisor import Outcome, already_done
+from cfo_bench.run.supervisor import already_done
 from tests.helpers.traces import header_of
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0)
@@ -39,13 +39,13 @@ def job(folder: Path, reason: EndReason | None, spec: RunSpec = SPEC) -> Job:
 
 def test_a_finished_run_is_already_done(tmp_path: Path) -> None:
     found = already_done(job(tmp_path, EndReason.BUDGET))
-    assert found is not None and found.outcome is Outcome.ALREADY_DONE and found.exit_code == 0
+    assert found is not None and found.outcome is RunStatus.ALREADY_DONE and found.exit_code == 0
     assert found.end is not None and found.end.reason is EndReason.BUDGET
 
 
 def test_a_run_that_ended_with_an_error_has_failed_and_the_remedy_is_named(tmp_path: Path) -> None:
     found = already_done(job(tmp_path, EndReason.ERROR))
-    assert found is not None and (found.outcome, found.exit_code) == (Outcome.FAILED, 1)
+    assert found is not None and (found.outcome, found.exit_code) == (RunStatus.FAILED, 1)
     assert found.message == "it broke (ended so before; --force runs it again)"
 
 

@@ -11,10 +11,10 @@ from cfo_bench.optimizers import METHODS
 from cfo_bench.records import RunSpec, method_label, run_id
 from cfo_bench.registry import Registry, Row
 from cfo_bench.suite.choices import Choice, parse_options
+from cfo_bench.suite.chosen_options import method_options
 from cfo_bench.suite.file import read
 from cfo_bench.suite.model import Suite
-from cfo_bench.suite.options import method_options
-from cfo_bench.terminal.overrides import suite_of
+from cfo_bench.terminal.options import suite_of
 
 
 def of_file(tmp_path: Path, methods: str) -> Suite:
@@ -82,9 +82,9 @@ def test_an_option_addresses_a_variant_by_its_name() -> None:
 
 
 def test_a_variant_that_is_called_like_its_method_is_none() -> None:
-    (found,) = method_options([Choice("cfo", {"delta_init": 1}, "cfo")], {}, 1)
+    (choice,) = method_options([Choice("cfo", {"delta_init": 1}, "cfo")], {}, 1)
 
-    assert found.variant == ""
+    assert choice.variant == ""
 
 
 FAMILIES = Registry(
@@ -163,9 +163,9 @@ def test_the_name_is_in_the_id_of_a_run_and_an_old_header_has_none() -> None:
 
 
 def test_no_builtin_method_has_an_option_that_a_suite_takes_for_a_name() -> None:
-    there = [name for name, row in METHODS.builtin.items() if row.missing is None]
+    installed = [name for name, row in METHODS.builtin.items() if row.missing is None]
 
-    assert not {"name", "method"} & {key for name in there for key in METHODS.options(name, {})}
+    assert not {"name", "method"} & {key for name in installed for key in METHODS.options(name, {})}
 
 
 # --- key=value --------------------------------------------------------------------------------------

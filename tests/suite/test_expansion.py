@@ -48,14 +48,14 @@ def test_the_clock_is_virtual_where_the_learner_does_not_train() -> None:
     data = {**DATA, "hpobench:car": DataRef("hpobench:car", "hpobench", recorded_folds=5)}
     tasks = {"synthetic": "iris", "hpobench-mlp": "hpobench:car", "xgboost": "wine"}
 
-    found = {
+    clocks = {
         name: specs_of(
             Suite(folds="0", budget_seconds=5), [Choice(name)], [Choice("rs")], {task: data[task]}
         )[0].clock
         for name, task in tasks.items()
     }
 
-    assert found == {"synthetic": "virtual", "hpobench-mlp": "virtual", "xgboost": "wall"}
+    assert clocks == {"synthetic": "virtual", "hpobench-mlp": "virtual", "xgboost": "wall"}
 
 
 def test_the_folds_of_a_recording_are_those_that_were_recorded() -> None:
@@ -97,9 +97,9 @@ def test_excluding_every_task_is_a_mistake_without_a_file_too() -> None:
 def test_the_runs_of_some_ids_are_in_the_order_of_the_ids() -> None:
     specs = [RunSpec("l", "t", "m", fold) for fold in range(4)]
 
-    found = narrowed(specs, [run_id(specs[3]), run_id(specs[1]), run_id(specs[3])], None)
+    kept = narrowed(specs, [run_id(specs[3]), run_id(specs[1]), run_id(specs[3])], None)
 
-    assert [spec.fold for spec in found] == [3, 1]
+    assert [spec.fold for spec in kept] == [3, 1]
     with pytest.raises(UnknownNameError, match="unknown run 'l/t/m/fold-4_seed-0'"):
         narrowed(specs, ["l/t/m/fold-4_seed-0"], None)
 

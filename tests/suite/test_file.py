@@ -21,7 +21,7 @@ from cfo_bench.suite.choices import Choice, Pick
 from cfo_bench.suite.file import find, read, read_tasks, shipped, suite_schema
 from cfo_bench.suite.model import DEFAULTS, Cluster, Suite
 
-KEYS = [one.key for one in settings_of(Suite)]
+KEYS = [setting.key for setting in settings_of(Suite)]
 SCHEMA: dict[str, Any] = suite_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 
@@ -79,15 +79,15 @@ def written(tmp_path: Path) -> Callable[[str], Path]:
 def test_every_key_reaches_its_field(written: Callable[[str], Path], tmp_path: Path) -> None:
     suite = read(written(WHOLE))
 
-    assert [(one.name, one.options) for one in suite.learners] == [
+    assert [(choice.name, choice.options) for choice in suite.learners] == [
         ("xgboost", {}),
         ("dnn", {"max_epochs": 50, "min_improvement": 1e-4}),
     ]
-    assert [(one.word, one.tags) for one in suite.tasks] == [
+    assert [(pick.word, pick.tags) for pick in suite.tasks] == [
         ("iris", ()), ("bng_*", ()), ("1049", ()), ("", ("paper", "binary")),
     ]  # fmt: skip
-    assert [one.word for one in suite.exclude] == ["paper"]
-    assert [(one.name, one.options) for one in suite.methods] == [
+    assert [pick.word for pick in suite.exclude] == ["paper"]
+    assert [(choice.name, choice.options) for choice in suite.methods] == [
         ("rs", {}), ("cfo", {"scale": "ln", "delta_init": 2}), (f"{tmp_path}/mine.py:Mine", {}), ("bohb", {}),
     ]  # fmt: skip
     cluster = Cluster("slurm", None, 20, {"cores": 8, "walltime": "24:00:00", "account": "0042"})
@@ -110,7 +110,9 @@ def test_what_a_file_does_not_say_is_by_default(written: Callable[[str], Path]) 
 
 
 def test_every_field_of_a_suite_has_a_key() -> None:
-    assert {one.name for one in settings_of(Suite)} == {field.name for field in fields(Suite)} - {"places"}
+    assert {setting.name for setting in settings_of(Suite)} == {field.name for field in fields(Suite)} - {
+        "places"
+    }
 
 
 def test_names_and_options_keep_their_lines(written: Callable[[str], Path]) -> None:
@@ -127,8 +129,8 @@ def test_names_and_options_keep_their_lines(written: Callable[[str], Path]) -> N
 def test_one_alone_needs_no_list(written: Callable[[str], Path]) -> None:
     suite = read(written("methods: {cfo: {scale: ln}}\ntasks: {tags: paper}\nseeds: 3\nfolds: 2\n"))
 
-    assert [(one.name, one.options) for one in suite.methods] == [("cfo", {"scale": "ln"})]
-    assert [one.tags for one in suite.tasks] == [("paper",)]
+    assert [(choice.name, choice.options) for choice in suite.methods] == [("cfo", {"scale": "ln"})]
+    assert [pick.tags for pick in suite.tasks] == [("paper",)]
     assert (suite.seeds, suite.folds) == ((3,), "2")
 
 

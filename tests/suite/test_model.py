@@ -34,7 +34,7 @@ def test_strings_and_lists_are_taken_as_in_a_file() -> None:
     assert (suite.methods[1].name, suite.tasks[1].tags, suite.learners) == (
         "rs", ("paper", "binary"), (Choice("dnn"),),
     )  # fmt: skip
-    assert all(isinstance(one, Choice) for one in suite.methods) and isinstance(suite.results, Path)
+    assert all(isinstance(choice, Choice) for choice in suite.methods) and isinstance(suite.results, Path)
 
 
 @pytest.mark.parametrize(("written", "meant"), [([0, 3], "0,3"), (2, "2"), (range(2), "0,1"), ("all", "all")])

@@ -99,9 +99,9 @@ class Server:
             (r"/splits/(\d+)", "tasks/{}/datasplits.arff"),
             (r"/arff/(\d+)", "datasets/{}/dataset.arff"),
         ):
-            if found := re.fullmatch(pattern, path):
-                source = self.files / file.format(found[1])
-                return self.rewritten(source, found[1]) if source.is_file() else None
+            if match := re.fullmatch(pattern, path):
+                source = self.files / file.format(match[1])
+                return self.rewritten(source, match[1]) if source.is_file() else None
         if path == f"{api}/study/271":
             return (
                 b'<oml:study xmlns:oml="http://openml.org/openml"><oml:id>271</oml:id>'

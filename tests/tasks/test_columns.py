@@ -1,77 +1,119 @@
-"""pandas columns of every dtype become numbers, dates or categories."""
+"""Columns that may not be what their owner thinks are named, others are not."""
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import math
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.columns import from_pandas
-from cfo_bench.tasks.data_set import ColumnKind
+from cfo_bench.records import Problem
+from cfo_bench.tasks import file_ref, inspect, load_fold
+from cfo_bench.tasks.columns import Remark, are_numbers, remark
+from cfo_bench.tasks.data_set import DataSet
+from cfo_bench.tasks.from_pandas import from_pandas
 
-NAN = math.nan
-DAY = datetime.date(1970, 1, 3)
-NOON = pd.Timestamp("1970-01-02 12:00")
+N = 60
 
 
-@pytest.mark.parametrize(
-    ("values", "kind", "expected"),
-    [
-        (pd.array([1, None], dtype="Int64"), ColumnKind.NUMBER, [1, NAN]),
-        (pd.array([1.5, None], dtype="Float64"), ColumnKind.NUMBER, [1.5, NAN]),
-        (pd.array([True, None], dtype="boolean"), ColumnKind.NUMBER, [1, NAN]),
-        (pd.array([2, None], dtype=pd.ArrowDtype(pa.int8())), ColumnKind.NUMBER, [2, NAN]),
-        (np.array([1, 2], dtype=np.uint64), ColumnKind.NUMBER, [1, 2]),
-        (np.array([True, False]), ColumnKind.NUMBER, [1, 0]),
-        (np.array([True, None], dtype=object), ColumnKind.NUMBER, [1, NAN]),
-        (np.array([decimal.Decimal("0.5"), None], dtype=object), ColumnKind.NUMBER, [0.5, NAN]),
-        (np.array([None, None], dtype=object), ColumnKind.NUMBER, [NAN, NAN]),
-        (pd.array([None, None], dtype="str"), ColumnKind.NUMBER, [NAN, NAN]),
-        (pd.to_timedelta(["1h", None]), ColumnKind.NUMBER, [3600, NAN]),
-        (pd.DatetimeIndex([NOON, None]), ColumnKind.DATE, [1.5, NAN]),
-        (pd.DatetimeIndex([NOON, None]).tz_localize("Asia/Tokyo"), ColumnKind.DATE, [1.5 - 9 / 24, NAN]),
-        (np.array([DAY, None], dtype=object), ColumnKind.DATE, [2, NAN]),
-        (["1970-01-03", None], ColumnKind.DATE, [2, NAN]),
-        (["1970-01-02T12:00:00Z", "1970-01-02 12:00:00+12:00"], ColumnKind.DATE, [1.5, 1.0]),
-    ],
-)
-def test_numbers_and_dates_become_float64(values: Any, kind: ColumnKind, expected: list[float]) -> None:
-    column = from_pandas("a", pd.Series(values), "data.csv")
-    assert column.kind is kind and column.values.dtype == np.float64
-    np.testing.assert_allclose(column.values, expected, rtol=1e-12)
+def column(values: object, name: str = "a") -> pd.Series:
+    return pd.Series(values, name=name)
 
 
 @pytest.mark.parametrize(
-    ("values", "labels", "codes"),
+    ("values", "expected"),
     [
-        (["b", "a", None, "b"], ("a", "b"), [1, 0, -1, 1]),
-        (pd.array(["b", None], dtype="string"), ("b",), [0, -1]),
-        (pd.Categorical(["x", None], categories=["z", "y", "x"]), ("x",), [0, -1]),
-        (pd.Categorical([10, 9, 10]), ("9", "10"), [1, 0, 1]),
-        (["10", "9", "nine"], ("9", "10", "nine"), [1, 0, 2]),
-        (np.array([1, "1", "a", None], dtype=object), ("1", "a"), [0, 0, 1, -1]),
-        (["2024-02-29", "2023-02-29"], ("2023-02-29", "2024-02-29"), [1, 0]),
-        (["2024-02-29", "later"], ("2024-02-29", "later"), [0, 1]),
+        ([None] * N, Remark.EMPTY),
+        (["x"] * N, Remark.CONSTANT),
+        ([3.5] * N, Remark.CONSTANT),
+        (range(N), Remark.IDENTIFIER),
+        ([f"customer {i}" for i in range(N)], Remark.IDENTIFIER),
+        ([f"{i},684.09" for i in range(1, N + 1)], Remark.NUMBERS_AS_TEXT),
+        ([f"${i}" for i in range(N)], Remark.NUMBERS_AS_TEXT),
+        ([*(f"{i}.5" for i in range(N - 2)), "n/k", "unknown"], Remark.NUMBERS_AS_TEXT),
+        # A measurement may well differ in every row; two values, or one and gaps, tell something.
+        (np.linspace(0, 1, N), None),
+        ([0, 1] * (N // 2), None),
+        ([1.0, None] * (N // 2), None),
+        (["red", "green"] * (N // 2), None),
+        (["1", "2", "many"] * (N // 3), None),
+        (pd.date_range("2024-01-01", periods=N), None),
     ],
 )
-def test_text_becomes_codes_of_its_ordered_labels(values: Any, labels: Any, codes: list[int]) -> None:
-    column = from_pandas("a", pd.Series(values), "data.csv")
-    assert column.kind is ColumnKind.CATEGORY and column.values.dtype == np.int32
-    assert column.labels == labels and column.values.tolist() == codes
+def test_a_column_is_remarked_on_only_where_it_is_odd(values: object, expected: Remark | None) -> None:
+    assert remark(from_pandas("a", column(values), "here")) is expected
 
 
-def test_lists_in_cells_are_refused() -> None:
-    with pytest.raises(DataError, match=r"data\.parquet: column 'a' holds lists"):
-        from_pandas("a", pd.Series([[1], [2]]), "data.parquet")
+@pytest.mark.parametrize("text", ["37,684.09", "1,234", "-1,234.5", "12%", "€ 5", "1.234,56", "1 000"])
+def test_numbers_in_the_forms_of_people_are_known_as_numbers(text: str) -> None:
+    assert are_numbers([text, "7"])
 
 
-def test_complex_numbers_are_refused() -> None:
-    with pytest.raises(DataError, match="column 'a' holds complex numbers"):
-        from_pandas("a", pd.Series([1j]), "data.parquet")
+@pytest.mark.parametrize("text", ["1-2", "3rd", "v1.2.3", "", "10,00,0"])
+def test_other_texts_are_not_taken_for_numbers(text: str) -> None:
+    assert not are_numbers([text, "7"])
+
+
+def test_the_remarks_on_a_file_come_with_its_facts_and_say_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    frame = pd.DataFrame(
+        {"id": range(N), "c": 1, "price": [f"{i},000.5" for i in range(N)], "y": [0, 1] * (N // 2)}
+    )
+    frame.to_csv(path, index=False)
+    remarks = inspect(file_ref(path, "y"), 2).remarks
+    assert len(remarks) == 3
+    assert any("'c' has the same value in every row: leave it out with --drop" in line for line in remarks)
+    assert any("'price' has numbers written as text, such as '0,000.5'" in line for line in remarks)
+    assert inspect(file_ref(path, "y", drop=["c", "price"]), 2).remarks == (
+        "column 'id' has another value in every row: if it is an identifier, leave it out with --drop",
+    )
+
+
+def test_a_target_of_numbers_written_as_text_is_refused_as_such() -> None:
+    columns = [
+        from_pandas("a", column(range(N)), "here"),
+        from_pandas("y", column([f"{i},000" for i in range(N)]), "here"),
+    ]
+    with pytest.raises(DataError, match=r"target 'y' holds numbers written as text, such as '0,000'"):
+        DataSet.of(columns, "y", None, "here")
+
+
+def test_dropped_columns_and_rows_are_gone_and_are_another_data_set(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    pd.DataFrame({"id": range(6), "a": [1, 2, 3, 4, 5, 6], "y": [0, 1, 0, 1, None, None]}).to_csv(
+        path, index=False
+    )
+    with pytest.raises(DataError, match=r"missing in 2 of 6 rows .*--drop-missing-target"):
+        inspect(file_ref(path, "y"), 2)
+    rows_only = inspect(file_ref(path, "y", drop_missing_target=True), 2)
+    both = inspect(file_ref(path, "y", drop=["id"], drop_missing_target=True), 2)
+    assert (rows_only.n_rows, rows_only.n_features, rows_only.dropped_rows) == (4, 2, 2)
+    assert (both.n_features, both.dropped, both.problem) == (1, ("id",), Problem.BINARY)
+    assert rows_only.sha256 != both.sha256
+    fold, _ = load_fold(file_ref(path, "y", drop=["id"], drop_missing_target=True), 0, 2, seed=0)
+    assert fold.train_x.shape == (2, 1)
+
+
+def test_a_class_that_only_rows_without_a_target_had_is_no_class(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    pd.DataFrame({"c": ["x", "x", "z", "z", "w"], "y": ["p", "q", "p", "q", None]}).to_csv(path, index=False)
+    fold, facts = load_fold(file_ref(path, "y", drop_missing_target=True), 0, 2, seed=0)
+    assert facts.n_classes == 2
+    assert facts.n_rows == 4
+    assert np.nanmax(fold.train_x) <= 1
+
+
+@pytest.mark.parametrize(
+    ("drop", "message"),
+    [
+        ("idd", "has no column 'idd' to drop: the nearest of its 2 are 'id'"),
+        ("y", "--drop y: it is the target"),
+    ],
+)
+def test_a_column_that_can_not_be_dropped_is_named(tmp_path: Path, drop: str, message: str) -> None:
+    path = tmp_path / "mine.csv"
+    pd.DataFrame({"id": range(4), "y": [0, 1, 0, 1]}).to_csv(path, index=False)
+    with pytest.raises(DataError, match=message):
+        inspect(file_ref(path, "y", drop=[drop]), 2)

@@ -1,4 +1,4 @@
-"""What a target may be, which problem it poses, and the hash of the content."""
+"""Targets and their problems, the hash of the content, and the learner's arrays."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import struct
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError
-from cfo_bench.metrics import Array
+from cfo_bench.metrics import Array, constant_loss
 from cfo_bench.records import Problem
-from cfo_bench.tasks.data_set import Column, DataSet, categories, dates, infer_problem, numbers
+from cfo_bench.tasks.columns import Column, categories, dates, numbers
+from cfo_bench.tasks.data_set import DataSet, encode, infer_problem
+from cfo_bench.tasks.folds import Split, by_seed
 
 
 def texts(name: str, values: list[str | None]) -> Column:
@@ -73,7 +77,7 @@ def test_a_table_without_features_is_refused() -> None:
 
 def test_two_columns_of_one_name_are_refused() -> None:
     columns = [numbers(name, np.arange(3)) for name in ("a", "a", "y")]
-    with pytest.raises(DataError, match="column 'a' is there 2 times"):
+    with pytest.raises(DataError, match="column 'a' occurs 2 times"):
         DataSet.of(columns, "y", None, where="data.csv")
 
 
@@ -185,3 +189,85 @@ def test_the_hash_changes_with_a_cell_a_name_a_class_and_the_order_of_rows() -> 
         digest("a", [2, 1, 3], ["y", "n", "n"]),
     }
     assert len(digests) == 7
+
+
+# --- arrays -----------------------------------------------------------------------------------------
+
+
+LARGEST = np.finfo(np.float32).max
+
+
+def features(*columns: Column) -> DataSet:
+    n_rows = len(columns[0].values)
+    renamed = [Column(f"{i}", f.kind, f.values, f.labels) for i, f in enumerate(columns)]
+    target = numbers("y", np.arange(n_rows) / 8)
+    return DataSet.of([*renamed, target], "y", Problem.REGRESSION, "data.csv")
+
+
+def split(train: list[int], valid: list[int]) -> Split:
+    return Split(np.array(train), np.array(valid), "by hand")
+
+
+def test_unseen_and_missing_categories_are_nan() -> None:
+    fold = encode(features(texts("c", ["d", "b", None, "c", "b", None, "d"])), split([0, 1, 2], [3, 4, 5, 6]))
+    np.testing.assert_array_equal(fold.train_x[:, 0], [1, 0, math.nan])
+    np.testing.assert_array_equal(fold.valid_x[:, 0], [math.nan, 0, math.nan, 1])
+    assert fold.categorical == (True,)
+
+
+def test_a_category_column_that_the_training_part_never_fills_is_all_nan() -> None:
+    fold = encode(features(texts("c", [None, None, "a", "b"])), split([0, 1], [2, 3]))
+    assert np.isnan(fold.train_x).all() and np.isnan(fold.valid_x).all()
+
+
+def test_codes_follow_the_numeric_order_of_labels() -> None:
+    fold = encode(features(texts("c", ["10", "9", "x", "1"])), split([0, 1, 2], [3]))
+    assert fold.train_x[:, 0].tolist() == [1, 0, 2]
+
+
+def test_numbers_become_float32_with_infinity_missing_and_giants_clipped() -> None:
+    values = np.array([0.1, math.nan, math.inf, -math.inf, 1e300, -1e300, LARGEST, 1e-300])
+    fold = encode(features(numbers("a", values)), split([0, 1, 2, 3, 4, 5, 6], [7]))
+    expected = np.array([0.1, math.nan, math.nan, math.nan, LARGEST, -LARGEST, LARGEST], dtype=np.float32)
+    np.testing.assert_array_equal(fold.train_x[:, 0], expected)
+    assert fold.valid_x[0, 0] == 0 and fold.categorical == (False,)
+
+
+def test_targets_are_split_with_their_rows() -> None:
+    fold = encode(features(numbers("a", np.arange(4))), split([1, 3], [0, 2]))
+    assert fold.train_y.tolist() == [1 / 8, 3 / 8] and fold.valid_y.tolist() == [0, 2 / 8]
+    assert fold.train_y.dtype == np.float64
+    assert fold.constant_loss == constant_loss(Problem.REGRESSION, fold.train_y, fold.valid_y, 0)
+
+
+def test_the_matrices_lie_row_by_row() -> None:
+    fold = encode(
+        features(numbers("a", np.arange(6)), texts("c", list("abcabc"))), split([0, 1, 2, 3], [4, 5])
+    )
+    assert fold.train_x.flags.c_contiguous and fold.valid_x.flags.c_contiguous
+
+
+LABELS = st.sampled_from([None, "a", "b", "1", "2", "10", "9", "nan", "", "é"])
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(st.data(), st.integers(8, 30), st.integers(2, 4), st.integers(0, 1000))
+def test_the_features_of_validation_rows_never_change_the_training_arrays(
+    data: st.DataObject, n_rows: int, n_folds: int, seed: int
+) -> None:
+    labels = data.draw(st.lists(LABELS, min_size=n_rows, max_size=n_rows))
+    cells = data.draw(st.lists(NUMBERS, min_size=n_rows, max_size=n_rows))
+    before = features(texts("c", labels), numbers("n", np.array(cells)))
+    rows = by_seed(before, 0, n_folds, seed)
+    for row in rows.valid:
+        labels[row] = data.draw(LABELS)
+        cells[row] = data.draw(NUMBERS)
+    after = features(texts("c", labels), numbers("n", np.array(cells)))
+
+    np.testing.assert_array_equal(by_seed(after, 0, n_folds, seed).train, rows.train)
+    fold, changed = encode(before, rows), encode(after, rows)
+    np.testing.assert_array_equal(changed.train_x, fold.train_x)
+    assert changed.categorical == fold.categorical
+    known = np.unique(fold.train_x[:, 0][~np.isnan(fold.train_x[:, 0])])
+    valid_codes = changed.valid_x[:, 0]
+    assert np.isin(valid_codes[~np.isnan(valid_codes)], known).all()

@@ -1,6 +1,8 @@
-"""k folds by a seed, and data too small for them."""
+"""k folds by a seed, holdouts, and data that is too small for them."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
@@ -8,14 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError, UserError
-from cfo_bench.records import Problem
-from cfo_bench.tasks.data_set import DataSet, numbers
-from cfo_bench.tasks.folds import by_seed, check
+from cfo_bench.metrics import constant_loss
+from cfo_bench.records import DataRef, Problem
+from cfo_bench.tasks import load_fold
+from cfo_bench.tasks.columns import Column, categories, numbers
+from cfo_bench.tasks.data_set import DataSet, encode
+from cfo_bench.tasks.folds import by_seed, check, hold_out
+from cfo_bench.values import MAX_SEED
+
+SEEDS = st.integers(0, MAX_SEED)
 
 
-def regression(n_rows: int) -> DataSet:
+def regression(n_rows: int, *features: Column) -> DataSet:
     y = np.linspace(0, 1, n_rows)
-    return DataSet.of([numbers("a", y), numbers("y", y)], "y", Problem.REGRESSION, "data.csv")
+    return DataSet.of([*features, numbers("a", y), numbers("y", y)], "y", Problem.REGRESSION, "data.csv")
 
 
 def classes(*rows_of_class: int) -> DataSet:
@@ -30,7 +38,7 @@ def classes(*rows_of_class: int) -> DataSet:
         st.lists(st.integers(10, 30), min_size=2, max_size=4).map(lambda rows: classes(*rows)),
     ),
     st.integers(2, 10),
-    st.integers(0, 2**32 - 1),
+    SEEDS,
 )
 def test_the_folds_partition_the_rows(table: DataSet, n_folds: int, seed: int) -> None:
     splits = [by_seed(table, fold, n_folds, seed) for fold in range(n_folds)]
@@ -93,3 +101,110 @@ def test_a_seed_out_of_range_is_refused(seed: int) -> None:
 def test_one_fold_is_no_split() -> None:
     with pytest.raises(UserError, match="1 folds: take 2 or more"):
         by_seed(regression(50), 0, 1, 0)
+
+
+# --- holdouts ---------------------------------------------------------------------------------------
+
+
+@given(
+    st.one_of(
+        st.integers(20, 80).map(regression),
+        st.lists(st.integers(10, 40), min_size=2, max_size=4).map(lambda rows: classes(*rows)),
+    ),
+    st.floats(0.2, 0.95),
+    SEEDS,
+)
+def test_the_three_parts_are_all_rows_each_once_and_the_test_part_is_the_folds(
+    table: DataSet, share: float, seed: int
+) -> None:
+    fold = by_seed(table, 0, 5, seed)
+    split = hold_out(table, fold, share, seed)
+    assert split.test is not None
+    np.testing.assert_array_equal(split.test, fold.valid)
+    assert sorted([*split.train, *split.valid]) == fold.train.tolist()
+    assert (np.diff(split.train) > 0).all() and (np.diff(split.valid) > 0).all()
+    assert split.source == fold.source
+
+
+@given(st.lists(st.integers(10, 60), min_size=2, max_size=4), st.floats(0.1, 0.95), SEEDS)
+def test_of_each_class_its_share_is_held_out_but_never_its_last_row(
+    rows_of_class: list[int], share: float, seed: int
+) -> None:
+    table = classes(*rows_of_class)
+    fold = by_seed(table, 0, 5, 0)
+    split = hold_out(table, fold, share, seed)
+    members = np.bincount(table.y[fold.train])
+    expected = [min(round(share * n), n - 1) for n in members]
+    assert np.bincount(table.y[split.valid], minlength=len(members)).tolist() == expected
+    assert (np.bincount(table.y[split.train], minlength=len(members)) >= 1).all()
+
+
+@pytest.mark.parametrize(("share", "n_valid"), [(0.1, 9), (0.2, 18), (0.5, 45), (0.99, 89)])
+def test_of_a_regression_the_share_of_all_rows_is_held_out(share: float, n_valid: int) -> None:
+    table = regression(100)
+    split = hold_out(table, by_seed(table, 0, 10, 0), share, 0)
+    assert (len(split.valid), len(split.train)) == (n_valid, 90 - n_valid)
+
+
+def test_the_same_seed_holds_out_the_same_rows_and_another_holds_out_others() -> None:
+    table = classes(60, 90)
+    fold = by_seed(table, 0, 5, 0)
+    first, again, other = (hold_out(table, fold, 0.2, seed) for seed in (1, 1, 2))
+    assert first.valid.tolist() == again.valid.tolist() != other.valid.tolist()
+
+
+def test_a_share_of_less_than_two_rows_is_refused() -> None:
+    table = regression(20)
+    with pytest.raises(
+        DataError, match=r"data\.csv: 0\.05 of 16 training rows is less than 2 rows: take more"
+    ):
+        hold_out(table, by_seed(table, 0, 5, 0), 0.05, 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, math.nan])
+def test_a_share_that_is_no_part_is_refused(share: float) -> None:
+    table = regression(50)
+    with pytest.raises(UserError, match=r"--holdout-share .*: a part of the training rows"):
+        hold_out(table, by_seed(table, 0, 5, 0), share, 0)
+
+
+def texts(values: list[str]) -> Column:
+    labels = sorted(set(values))
+    return categories("c", np.array([labels.index(value) for value in values]), labels)
+
+
+@given(st.data(), SEEDS)
+def test_neither_validation_nor_test_rows_have_a_say_in_the_training_arrays(
+    data: st.DataObject, seed: int
+) -> None:
+    cells = [data.draw(st.sampled_from("abcdef")) for _ in range(30)]
+    before = regression(30, texts(cells))
+    split = hold_out(before, by_seed(before, 1, 5, seed), 0.3, seed)
+    assert split.test is not None
+    for row in [*split.valid, *split.test]:
+        cells[row] = data.draw(st.sampled_from(["a", "f", "0", "z"]))
+    after = regression(30, texts(cells))
+    np.testing.assert_array_equal(encode(after, split).train_x, encode(before, split).train_x)
+
+
+def test_a_category_that_only_held_out_rows_have_is_missing_there() -> None:
+    table = regression(40)
+    split = hold_out(table, by_seed(table, 0, 5, 0), 0.25, 0)
+    assert split.test is not None
+    cells = ["b"] * 40
+    cells[split.valid[0]], cells[split.test[0]] = "a", "c"
+    fold = encode(regression(40, texts(cells)), split)
+    assert fold.test_x is not None
+    assert np.isnan(fold.valid_x[0, 0]) and np.isnan(fold.test_x[0, 0])
+    assert (fold.train_x[:, 0] == 0).all() and (fold.valid_x[1:, 0] == 0).all()
+
+
+def test_a_fold_loaded_with_a_holdout_has_its_three_parts_and_the_constant_of_the_validation_part() -> None:
+    ref = DataRef("wine", "bundled", problem=Problem.MULTICLASS)
+    plain, _ = load_fold(ref, 2, 10, 7)
+    fold, _ = load_fold(ref, 2, 10, 7, 0.25)
+    assert plain.test_x is None and fold.test_x is not None and fold.test_y is not None
+    np.testing.assert_array_equal(fold.test_x, plain.valid_x)
+    np.testing.assert_array_equal(fold.test_y, plain.valid_y)
+    assert len(fold.train_y) + len(fold.valid_y) == len(plain.train_y)
+    assert fold.constant_loss == constant_loss(fold.problem, fold.train_y, fold.valid_y, fold.n_classes)

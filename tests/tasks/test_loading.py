@@ -63,11 +63,11 @@ def test_the_facts_of_an_inspection_are_those_of_a_fold(frame: pd.DataFrame, tmp
 
 def test_the_hash_follows_the_content_and_not_the_file(frame: pd.DataFrame, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
-    here = inspect(file_ref(write(frame, tmp_path / "mine.csv"), "y"), n_folds=5).sha256
-    there = inspect(file_ref(write(frame, tmp_path / "copy" / "other.csv"), "y"), n_folds=5).sha256
+    original = inspect(file_ref(write(frame, tmp_path / "mine.csv"), "y"), n_folds=5).sha256
+    copied = inspect(file_ref(write(frame, tmp_path / "copy" / "other.csv"), "y"), n_folds=5).sha256
     frame.loc[17, "size"] = math.nan
     changed = inspect(file_ref(write(frame, tmp_path / "mine.csv"), "y"), n_folds=5).sha256
-    assert here == there != changed
+    assert original == copied != changed
 
 
 def test_the_told_problem_wins(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_the_told_problem_wins(tmp_path: Path) -> None:
         ("a,y\n1,inf\n" + "1,0\n2,1\n" * 10, "target 'y' is infinite in 1 of 21 rows"),
         ("", "is empty"),
         ("a,y\n", "no rows"),
-        ("a,a,y\n" + "1,1,0\n2,1,1\n" * 10, "column 'a' is there 2 times"),
+        ("a,a,y\n" + "1,1,0\n2,1,1\n" * 10, "column 'a' occurs 2 times"),
         ("y\n" + "0\n1\n" * 10, "no column but the target"),
         ("a,y\n" + "1,2024-01-01\n2,2024-01-02\n" * 10, "holds dates"),
         ("a,y\n1,0.5\n2,1.5\n3,2.5\n", "3 rows are too few"),

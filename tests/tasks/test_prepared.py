@@ -58,10 +58,10 @@ def is_mapped(array: np.ndarray) -> bool:
     return array.base is not None
 
 
-def assert_same(one: tuple[Fold, TaskFacts], other: tuple[Fold, TaskFacts]) -> None:
-    assert one[1] == other[1]
+def assert_same(first: tuple[Fold, TaskFacts], other: tuple[Fold, TaskFacts]) -> None:
+    assert first[1] == other[1]
     for field in fields(Fold):
-        ours, theirs = getattr(one[0], field.name), getattr(other[0], field.name)
+        ours, theirs = getattr(first[0], field.name), getattr(other[0], field.name)
         if isinstance(ours, np.ndarray):
             assert ours.dtype == theirs.dtype
             np.testing.assert_array_equal(ours, theirs)

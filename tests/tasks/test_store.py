@@ -11,7 +11,8 @@ import pytest
 from cfo_bench.errors import DataError
 from cfo_bench.records import Problem
 from cfo_bench.tasks import store
-from cfo_bench.tasks.data_set import DataSet, categories, dates, numbers
+from cfo_bench.tasks.columns import categories, dates, numbers
+from cfo_bench.tasks.data_set import DataSet
 from cfo_bench.tasks.sources.origins import Origin
 
 ORIGIN = Origin("openml", "5")

@@ -1,4 +1,4 @@
-"""Tables of tasks: the paper's 47, and a user's own with its mistakes."""
+"""Tables of tasks: the paper's 47, and a user's table with its mistakes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import inspect, listing, resolve, resolve_all
-from cfo_bench.tasks.catalogue import paper, read_table
+from cfo_bench.tasks.task_tables import paper, read_table
 
 OWN = """\
 tasks:
@@ -26,7 +26,7 @@ tasks:
 
 
 @pytest.fixture
-def own(home: Path) -> Path:
+def table(home: Path) -> Path:
     path = home / "own.yaml"
     path.write_text(OWN)
     return path
@@ -89,21 +89,23 @@ def test_an_origin_without_a_right_key_is_one_line(home: Path, name: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-def test_a_users_table_adds_tasks_of_every_source(own: Path) -> None:
-    (own.parent / "data").mkdir()
-    (own.parent / "data" / "sales.csv").write_text("a,price\n" + "".join(f"{i},{i / 3}\n" for i in range(30)))
-    sales = resolve("sales", tables=[own])
-    assert inspect(sales, 5).problem is Problem.REGRESSION and sales.table == str(own)
-    assert resolve("cr", tables=[own]).origins == ("openml-data:31",)
-    assert resolve("cr", tables=[own]).target == "class"
-    assert resolve("a_task", tables=[own]).origins == ("openml:59",)
-    assert resolve("openml:59", tables=[own]).task == "a-task"
-    assert resolve("wines", tables=[own]).origins == ("pmlb:wine_recognition",)
-    assert resolve("adult", tables=[own]).task == "adult"
+def test_a_users_table_adds_tasks_of_every_source(table: Path) -> None:
+    (table.parent / "data").mkdir()
+    (table.parent / "data" / "sales.csv").write_text(
+        "a,price\n" + "".join(f"{i},{i / 3}\n" for i in range(30))
+    )
+    sales = resolve("sales", tables=[table])
+    assert inspect(sales, 5).problem is Problem.REGRESSION and sales.table == str(table)
+    assert resolve("cr", tables=[table]).origins == ("openml-data:31",)
+    assert resolve("cr", tables=[table]).target == "class"
+    assert resolve("a_task", tables=[table]).origins == ("openml:59",)
+    assert resolve("openml:59", tables=[table]).task == "a-task"
+    assert resolve("wines", tables=[table]).origins == ("pmlb:wine_recognition",)
+    assert resolve("adult", tables=[table]).task == "adult"
 
 
-def test_the_environment_names_tables_and_offline(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CFO_BENCH_TASKS", str(own))
+def test_the_environment_names_tables_and_offline(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CFO_BENCH_TASKS", str(table))
     assert resolve("wines").offline is False
     monkeypatch.setenv("CFO_BENCH_OFFLINE", "1")
     assert resolve_all("wines")[0].offline is True

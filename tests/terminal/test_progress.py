@@ -11,16 +11,16 @@ import pytest
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.loop import Active
 from cfo_bench.engines.suite_runs import RunsStarted
-from cfo_bench.records import DataRef, EndReason, RunSpec, run_id
+from cfo_bench.records import DataRef, EndReason, RunSpec, RunStatus, run_id
 from cfo_bench.results.schema import EndRecord
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import Snapshot
-from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.run.supervisor import Verdict
 from cfo_bench.terminal.progress import Forecast, Plain, Terminal, naming
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0, budget_seconds=100.0)
 DONE = Verdict(
-    Outcome.DONE,
+    RunStatus.DONE,
     end=EndRecord(
         reason=EndReason.BUDGET, elapsed=100.0, trials=7, best_loss=0.25, best_score=0.75, best_number=3
     ),
@@ -60,7 +60,7 @@ def test_budgets_are_shared_by_the_runs_side_by_side() -> None:
 
 def test_fewer_side_by_side_than_asked_for_take_longer() -> None:
     forecast = Forecast([SPEC] * 8, 4, 0.0)
-    forecast.saw(2)
+    forecast.running(2)
 
     assert forecast.seconds_left([], 0.0) == 400
 
@@ -69,7 +69,7 @@ def test_what_is_spent_is_not_spent_again_and_the_longest_run_has_to_end() -> No
     long = replace(SPEC, budget_seconds=1000.0)
     forecast = Forecast([long, SPEC, SPEC], 3, 0.0)
     active = [under_way(long, 100), under_way(SPEC, 40), under_way(SPEC, 500)]
-    forecast.saw(3)
+    forecast.running(3)
 
     assert forecast.seconds_left(active, 0.0) == pytest.approx(900, abs=1)
 
@@ -132,7 +132,7 @@ def test_a_terminal_shows_no_more_runs_than_it_has_lines_for(
     assert "0 of 3150" in lines[0] and last in lines[-1]
 
 
-def test_plain_lines_are_one_a_run_and_one_for_all_that_are_under_way(
+def test_plain_lines_are_one_for_each_run_and_one_for_all_running_runs(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cfo_bench.terminal.progress.STILL_RUNNING_SECONDS", 0.0)
@@ -145,7 +145,7 @@ def test_plain_lines_are_one_a_run_and_one_for_all_that_are_under_way(
     shown.tick([under_way(jobs[1].spec, 5)])
 
     assert capfd.readouterr().err.splitlines() == [
-        "  8 runs under way, 0 of 10 done, 1 min 15 s to go",
+        "  8 runs running, 0 of 10 done, 1 min 15 s to go",
         "[1/10, 1 min 09 s to go] iris cfo fold 0: done, 7 trials, best loss 0.25000",
         "  iris cfo fold 1: 5 of 100 s, 5 trials, best loss 0.50000",
     ]

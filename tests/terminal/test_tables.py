@@ -1,10 +1,10 @@
-"""Tables and paragraphs on terminals of any width."""
+"""Text and tables on terminals of any width; names and errors never move the cursor."""
 
 from __future__ import annotations
 
 import pytest
 
-from cfo_bench.terminal.tables import text_table
+from cfo_bench.terminal.tables import one_line, printable, text_table
 from tests.helpers.terminals import on_a_terminal
 
 ROWS = [["breast_cancer", "cfo-tuned", "3", "log-loss ↓", "0.9913 ± 0.0084", "1.5 s", "74", "21.1%"]]
@@ -103,3 +103,22 @@ def test_columns_that_have_no_room_side_by_side_are_in_several_tables() -> None:
         "-----------------  ---------  ---",
         "blood-transfusion        1/3  0/3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\x07\x7f\r", "\\x07\\x7f\\r"),
+        ("\u202etxt", "\\u202etxt"),
+        ("caf\udce9", "caf\\udce9"),
+        ("名前 é\tx\ny", "名前 é\tx\ny"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_an_escape(text: str, expected: str) -> None:
+    assert printable(text) == expected
+
+
+def test_one_line_has_no_line_end() -> None:
+    assert one_line("a\nb\x1b") == "a\\nb\\x1b"

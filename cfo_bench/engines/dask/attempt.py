@@ -19,9 +19,10 @@ from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.engines.dask.worker import Assignment, Message
 from cfo_bench.engines.loop import Attempt
+from cfo_bench.records import RunStatus
 from cfo_bench.results.schema import Pause
 from cfo_bench.run.page import BusyError, Snapshot
-from cfo_bench.run.supervisor import Outcome, Verdict, already_done
+from cfo_bench.run.supervisor import Verdict, already_done
 from cfo_bench.tasks.fetching import Parcel, pack
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class DaskAttempt(Attempt):
         try:
             copy = TraceCopy.open(self.job, force, say)
         except BusyError as error:
-            return Verdict(Outcome.BUSY, 0, str(error))
+            return Verdict(RunStatus.BUSY, 0, str(error))
         if copy is None:
             done = already_done(self.job)
             assert done is not None, "a finished trace has a last line that says so"
@@ -142,7 +143,7 @@ class DaskAttempt(Attempt):
     def _timed_out(self, copy: TraceCopy) -> Verdict | None:
         if self._stop_at is not None and monotonic() >= self._stop_at:
             copy.interrupt()
-            return Verdict(Outcome.INTERRUPTED)
+            return Verdict(RunStatus.INTERRUPTED)
         if self._heard_at is not None and monotonic() - self._heard_at > SILENT_SECONDS:
             self.is_silent = True
             return self._lost(copy, f"nothing was heard of worker {self.worker} for {SILENT_SECONDS:.0f} s")
@@ -156,7 +157,7 @@ class DaskAttempt(Attempt):
             return self._lost(copy, verdict.message or "it was killed")
         if message["log"]:
             copy.log(message["log"])
-        if verdict.outcome is Outcome.INTERRUPTED:
+        if verdict.outcome is RunStatus.INTERRUPTED:
             if self._stop_at is None:
                 return self._lost(copy, f"worker {self.worker} gave it up")
             copy.interrupt()
@@ -166,7 +167,7 @@ class DaskAttempt(Attempt):
         """The run needs another attempt. Without a reason, it is the scheduler that was lost."""
         copy.record_pauses()
         message = why and f"{self.job.trace_path}: {why}"
-        return Verdict(Outcome.FAILED, 1, message, outside=True, has_begun=copy.size > 0)
+        return Verdict(RunStatus.FAILED, 1, message, outside=True, has_begun=copy.size > 0)
 
     def _end_of(self, future: Any) -> str | None:
         if self.client.status != "running":

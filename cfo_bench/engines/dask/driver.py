@@ -20,10 +20,10 @@ from cfo_bench.engines.dask.worker import Message
 from cfo_bench.engines.loop import Attempt, Listener, Runs, run_all
 from cfo_bench.errors import RunError
 from cfo_bench.machine.processes import ForkServerContext
-from cfo_bench.records import RunSpec
+from cfo_bench.records import RunSpec, RunStatus
 from cfo_bench.run.checks import packages
 from cfo_bench.run.job import Job
-from cfo_bench.run.supervisor import Outcome, Verdict
+from cfo_bench.run.supervisor import Verdict
 from cfo_bench.suite.model import Cluster
 
 # --- placing ---------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class _Workers:
                 return attempt
             if not may_grow and (why := lack_of_room(job.spec, self._rooms.values())) is not None:
                 self._waiting.remove(waiting)
-                self._runs.finish(waiting[1], Verdict(Outcome.FAILED, 2, why))
+                self._runs.finish(waiting[1], Verdict(RunStatus.FAILED, 2, why))
             else:
                 too_large.add(needed)
         return None

@@ -19,7 +19,7 @@ from cfo_bench.results.trace import TraceWriter
 from cfo_bench.run import recovery
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage, Snapshot
-from cfo_bench.run.recovery import Death, Fate
+from cfo_bench.run.recovery import ExitCause, ProcessExit
 from cfo_bench.run.supervisor import SYNC_SECONDS
 
 
@@ -108,7 +108,9 @@ class TraceCopy:
     def interrupt(self) -> None:
         """Writes the end `interrupted`, where no end has arrived from a worker."""
         if self.size:
-            recovery.complete_trace(self._job, self._page, Death(Fate.STOP, monotonic()), has_begun=True)
+            recovery.complete_trace(
+                self._job, self._page, ProcessExit(ExitCause.STOP, monotonic()), has_begun=True
+            )
 
     def end(self) -> EndRecord | None:
         """The last line, if that is an end; brings the trace to disk."""

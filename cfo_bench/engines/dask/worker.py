@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines.loop import failed
+from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.machine.processes import ForkServerContext, counting_continuations
-from cfo_bench.records import DataRef
+from cfo_bench.records import DataRef, RunStatus
 from cfo_bench.results.schema import Pause
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage, Snapshot
-from cfo_bench.run.supervisor import Outcome, Stop, Verdict, fork_server, supervise
+from cfo_bench.run.supervisor import Stop, Verdict, supervise
 from cfo_bench.tasks.fetching import Item, Parcel, at_hand, unpack
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class _Attempt:
                 self._sent = self._trace.write_bytes(past)
             verdict = self._supervised(data)
         except _Unwanted:
-            verdict = Verdict(Outcome.INTERRUPTED)
+            verdict = Verdict(RunStatus.INTERRUPTED)
         except Exception as error:
             verdict = failed(error)
         log = self._trace.with_suffix(".log")

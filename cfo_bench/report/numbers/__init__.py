@@ -1,1 +1,1 @@
-"""What the digests come to: scores, curves, ranks, speed-ups and tests. Nothing here draws or writes."""
+"""From runs to numbers: scores, curves, ranks, speed-ups and tests. Nothing here draws or writes."""

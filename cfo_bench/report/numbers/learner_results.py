@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cfo_bench.report.contents import plural, some
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.ranking import Ranking, rank
 from cfo_bench.report.numbers.scores import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from cfo_bench.report.contents import Table, plural, some
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.ranking import Lead, Ranking
 from cfo_bench.report.numbers.scores import LEAST_SECONDS, TIE_FACTOR, Cell, TaskScores
 from cfo_bench.report.numbers.significance import FEWEST_TASKS as FEWEST_FOR_A_TEST

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.metrics import METRICS, Array
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import FoldSeed, TaskScores, keep_most, over_folds
 from cfo_bench.report.numbers.significance import LEVEL, NOT_SIGNIFICANT, estimate, holm, least_p, too_few

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.scores import TIE_FACTOR, TaskScores, keep_most
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from cfo_bench.metrics import METRIC_BOUNDS, METRIC_NAMES, METRICS, Array
-from cfo_bench.report.looks import in_order
+from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.significance import Estimate, estimate, student_t_bound
 from cfo_bench.results.best_so_far import best_by_fold, imputed, reached_at, reaching_loss
 from cfo_bench.results.digest import Incumbents

@@ -1,1 +1,1 @@
-"""From traces to digests: reading them fast, and leaving out, with a warning, what can't be compared."""
+"""From traces to runs: reading them, and leaving out, with a warning, what can't be compared."""

@@ -1,4 +1,4 @@
-"""Published scores of others, from a small CSV file that a user gives or that comes with the package."""
+"""Published scores of others, from a small CSV file of the user or of the package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCALED = "scaled_score"
 REQUIRED = ("task", "metric", "score")
 OPTIONAL = ("source", "method", "learner", "seconds", "sd", "fold")
 
-# What two columns of the AutoML benchmark's tables (openml/automlbenchmark) are called here.
+# Two columns of the AutoML benchmark's tables (openml/automlbenchmark), and their names here.
 _ALIASES = {"framework": "method", "duration": "seconds"}
 
 # Files of the package, by the name that `--references` takes.
@@ -39,11 +39,11 @@ class Reference:
     learner: str = ""  # empty: any learner may be compared with it
     seconds: float | None = None  # the budget, or the time to the score
     sd: float | None = None  # standard deviation over folds
-    folds: str = ""  # which folds it is the mean of, in words, if the file has a line for each
+    folds: str = ""  # the folds that it is the mean of, in words, if the file has a line for each
 
     @property
     def label(self) -> str:
-        """What it is called in a figure: the method with its source, or the source alone."""
+        """Its name in a figure: the method with its source, or the source alone."""
         return f"{self.method}, {self.source}" if self.method else self.source
 
 
@@ -53,7 +53,7 @@ OnRemark = Callable[[str], None]
 def read_references(name: str | Path, on_remark: OnRemark = lambda line: None) -> list[Reference]:
     """The references of a file, or of the package's file of that name.
 
-    `on_remark` is called with a line on what was left out.
+    `on_remark` is called with a line about what is left out.
     """
     packaged = PACKAGED.get(str(name))
     try:
@@ -83,7 +83,7 @@ class _Line:
     sd: float | None
 
     @property
-    def what(self) -> str:
+    def name(self) -> str:
         task, metric, _, method, _ = self.names
         return f"{metric} of {' on '.join(filter(None, (method, task)))}"
 
@@ -107,30 +107,31 @@ def _parse(text: str, name: str, on_remark: OnRemark) -> list[Reference]:
     except csv.Error as error:
         raise UserError(f"{name}, line {reader.line_num}: no CSV ({error}): check its quotes") from None
     groups = _by_method(lines) if columns is not None and "fold" in columns else [[line] for line in lines]
-    read = [_reference(group) for group in groups]
-    found = [one for one in read if one is not None]
-    if not found:
+    references = [_reference(group) for group in groups]
+    scored = [reference for reference in references if reference is not None]
+    if not scored:
         raise UserError(
             f"{name} has no references: write a line {','.join(REQUIRED)}, then one line for each score"
         )
-    if len(found) < len(read):
-        empty = [group[0].what for group, one in zip(groups, read, strict=True) if one is None]
+    if len(scored) < len(references):
+        pairs = zip(groups, references, strict=True)
+        empty = [group[0].name for group, reference in pairs if reference is None]
         on_remark(f"{name}: left out, as no fold has a score: {some(empty)}")
-    return found
+    return scored
 
 
 def _columns(cells: list[str], name: str, place: str, on_remark: OnRemark) -> list[str]:
-    """The columns by our names. Those that are not known stay as they are, and are remarked on."""
+    """The columns by our names. Unknown columns are unchanged, and reported."""
     for column in REQUIRED:
         if column not in cells:
             hint = did_you_mean(column, cells)
-            needed, there = ", ".join(REQUIRED), ", ".join(cells)
-            raise UserError(f"{place}: no column {column!r}{hint}: it needs {needed}, and has {there}")
+            required, available = ", ".join(REQUIRED), ", ".join(cells)
+            raise UserError(f"{place}: no column {column!r}{hint}: it needs {required}, and has {available}")
     columns = [cell if _ALIASES.get(cell) in cells else _ALIASES.get(cell, cell) for cell in cells]
     known = (*REQUIRED, *OPTIONAL)
     for column in columns:
         if column in known and columns.count(column) > 1:
-            raise UserError(f"{place}: column {column!r} is there twice: remove one")
+            raise UserError(f"{place}: column {column!r} occurs twice: remove one")
     ignored = [f"{column}{did_you_mean(column, known)}" for column in columns if column not in known]
     if ignored:
         on_remark(f"{name}: ignored, as these columns are not known: {', '.join(ignored)}")
@@ -138,10 +139,10 @@ def _columns(cells: list[str], name: str, place: str, on_remark: OnRemark) -> li
 
 
 def _line(row: Mapping[str, str], file: str, place: str) -> _Line:
-    needed = (*REQUIRED, *(("source",) if "source" in row else ()))
-    for column in needed:
+    required = (*REQUIRED, *(("source",) if "source" in row else ()))
+    for column in required:
         if not row[column] and not (column == "score" and "fold" in row):
-            raise UserError(f"{place}: no {column}: every line needs {', '.join(needed)}")
+            raise UserError(f"{place}: no {column}: every line needs {', '.join(required)}")
     metrics = (*METRICS, SCALED)
     if row["metric"] not in metrics:
         raise UserError(f"{place}: unknown metric {row['metric']!r}: choose from {', '.join(metrics)}")
@@ -162,11 +163,11 @@ def _by_method(lines: Sequence[_Line]) -> list[list[_Line]]:
     """The folds of each task, metric, source, method and learner."""
     groups: dict[tuple[str, ...], dict[str, _Line]] = {}
     for line in lines:
-        own = groups.setdefault(line.names, {})
-        if line.fold in own:
-            raise UserError(f"{line.place}: {line.what}, fold {line.fold!r}, is there twice: keep one")
-        own[line.fold] = line
-    return [list(own.values()) for own in groups.values()]
+        folds = groups.setdefault(line.names, {})
+        if line.fold in folds:
+            raise UserError(f"{line.place}: {line.name}, fold {line.fold!r}, occurs twice: keep one")
+        folds[line.fold] = line
+    return [list(folds.values()) for folds in groups.values()]
 
 
 def _reference(lines: Sequence[_Line]) -> Reference | None:
@@ -176,12 +177,12 @@ def _reference(lines: Sequence[_Line]) -> Reference | None:
         return None
     seconds = [line.seconds for line in lines if line.seconds is not None]
     task, metric, source, method, learner = lines[0].names
-    of = f"{len(scores)} of {len(lines)}" if len(scores) < len(lines) else f"{len(lines)}"
+    n_folds = f"{len(scores)} of {len(lines)}" if len(scores) < len(lines) else f"{len(lines)}"
     return Reference(
         *(task, metric, fmean(scores), source, method, learner),
         seconds=fmean(seconds) if seconds else None,
         sd=stdev(scores) if len(scores) > 1 else lines[0].sd,
-        folds=f"mean over {of} folds" if len(lines) > 1 else "",
+        folds=f"mean over {n_folds} folds" if len(lines) > 1 else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""The names of the files in a report's folder, and how the page links to them."""
+"""The names of the files in a report's folder, links to them, and text for the page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from urllib.parse import quote
 
 from cfo_bench.report.rendering import assets
 
-# --- layout ----------------------------------------------------------------------------------------
-
-
 INDEX = PurePosixPath("index.html")
 CACHE = PurePosixPath(".cache")
 
-# Formats that can be asked for, and how their files end.
+# The suffixes of the formats.
 SUFFIX = {"csv": ".csv", "markdown": ".md", "latex": ".tex", "png": ".png", "pdf": ".pdf"}
 TABLE_FORMATS = ("csv", "markdown", "latex")
 FIGURE_FORMATS = ("png", "pdf")
 # A file system takes names of 255 bytes, suffix included.
 _LONGEST = 200
 FORMATS = ("html", *FIGURE_FORMATS, *TABLE_FORMATS)
-# What is made unless other formats are asked for. PDF files are for papers, and take long to draw.
+# PDF files are for papers, and take long to draw.
 DEFAULT_FORMATS = tuple(name for name in FORMATS if name != "pdf")
 
 
@@ -36,7 +33,7 @@ def figure_file(learner: str, name: str, kind: str) -> PurePosixPath:
 
 
 def curves_file(learner: str, index: int) -> PurePosixPath:
-    """The script with the curves of a task, by its number in the list of tasks."""
+    """The script with the curves of a task, by its index in the list of tasks."""
     return PurePosixPath(_safe(learner), "curves", f"{index:03d}.js")
 
 
@@ -55,7 +52,7 @@ def href(file: PurePosixPath) -> str:
 
 
 def _safe(name: str) -> str:
-    """A name that is safe for a file: special characters are percent-encoded, and a long name is cut."""
+    """A name as part of a path: special characters are percent-encoded, and a long name is cut off."""
     safe = quote(name, safe=" @+,=~")
     if len(safe) > _LONGEST:
         safe = f"{safe[:_LONGEST]}~{zlib.crc32(name.encode()):08x}"  # two long names stay two
@@ -63,18 +60,14 @@ def _safe(name: str) -> str:
 
 
 _ASSETS = {str(asset_file(name)) for name in assets.SHIPPED}
-# What `_safe` makes of names: no slash, and more than dots.
+# A name that `_safe` returns: without slashes, and not only dots.
 _NAME = r"(?!\.+/)[\w.~ @+,=%-]+"
 _MADE = re.compile(
     rf"{_NAME}/(tables/{_NAME}\.(csv|md|tex)|figures/{_NAME}\.(png|pdf)|curves/\d+\.js)", re.ASCII
 )
 
 
-# --- prose -----------------------------------------------------------------------------------------
-# Text for the page.
-
-
 def prose(text: str) -> str:
-    """Escaped, with words between backticks as code, and no line break between a number and its unit."""
+    """Text as HTML, with words between backticks as code, and no line break between a number and its unit."""
     whole = re.sub(r"(?<=\d) (?=(%|s|MB)(?!\w))", "\u00a0", escape(text))
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", whole)

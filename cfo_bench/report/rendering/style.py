@@ -1,4 +1,4 @@
-"""How figures look: sizes and type for a two-column paper, axes, legends, and the files they are saved to.
+"""How figures look: sizes for a two-column paper, axes, ticks, labels, legends, and saving to files.
 
 Everything is set on the artists and nothing in matplotlib's global state, so that the same numbers give
 the same bytes whatever else the process has drawn.
@@ -6,11 +6,14 @@ the same bytes whatever else the process has drawn.
 
 from __future__ import annotations
 
+import io
+import math
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from cfo_bench.files.writing import write_whole
-from cfo_bench.report.looks import look
+from cfo_bench.report.method_styles import style_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,29 +53,28 @@ def panels(
     above: float = _ABOVE,
     below: float = _BELOW,
 ) -> tuple[Figure, list[Axes]]:
-    """A canvas with axes of `width` by `height` inches, row by row, and so many inches around each.
+    """A figure with axes of `width` by `height` inches, row by row, and these margins around each.
 
-    By default there is room to the right for `end_labels`. The places are fixed: matplotlib's layout engines
-    take longer than the drawing.
+    By default there is room to the right for `end_labels`.
     """
     columns = min(columns, count)
     rows = -(-count // columns)
     outer = left + width + right, above + height + below
     whole = columns * outer[0], rows * outer[1]
     figure = canvas(*whole, layout=None)
-    found = []
+    every = []
     for at in range(count):
         row, column = divmod(at, columns)
         x, y = column * outer[0] + left, (rows - 1 - row) * outer[1] + below
         place = x / whole[0], y / whole[1], width / whole[0], height / whole[1]
-        found.append(figure.add_axes(place))
-    return figure, found
+        every.append(figure.add_axes(place))
+    return figure, every
 
 
 def end_labels(axes: Axes, ends: Mapping[str, float], muted: Collection[str] = ()) -> None:
-    """The name of each method beside the end of its line, on axes of `panels`; `ends` are values of y.
+    """Write each method's name at the end of its line, on axes of `panels`; `ends` are values of y.
 
-    Names that would stand on each other are moved apart. To be called when the limits are final.
+    Names that would overlap are moved apart. Call it when the limits are final.
     """
     from matplotlib.collections import LineCollection
 
@@ -92,7 +94,7 @@ def end_labels(axes: Axes, ends: Mapping[str, float], muted: Collection[str] = (
                 [(1.0, min(max(wanted[method], 0.0), 1.0)), (1.035, place)]
                 for method, place in zip(order, places, strict=True)
             ],
-            colors=[MUTED if method in muted else look(method).colour for method in order],
+            colors=[MUTED if method in muted else style_of(method).colour for method in order],
             transform=axes.transAxes,
             linewidths=0.6,
             clip_on=False,
@@ -103,7 +105,7 @@ def end_labels(axes: Axes, ends: Mapping[str, float], muted: Collection[str] = (
         axes.text(
             1.045,
             place,
-            plain(shortened(look(method).label, 14)),
+            short(method, 14),
             transform=axes.transAxes,
             va="center",
             fontsize=size,
@@ -112,11 +114,11 @@ def end_labels(axes: Axes, ends: Mapping[str, float], muted: Collection[str] = (
 
 
 def spread(places: Sequence[float], step: float) -> list[float]:
-    """Ascending places, moved as little as may be so that neighbours are at least `step` apart.
+    """Ascending places, moved as little as possible so that neighbours are at least `step` apart.
 
-    They stay between 0 and 1, or as near to it as their number allows.
+    They stay between 0 and 1, or as close to that as their number allows.
     """
-    groups: list[list[float]] = []  # the middle of a group that stands together, and its number
+    groups: list[list[float]] = []  # of adjacent places: the middle of the group, and its size
     for place in places:
         groups.append([place, 1])
         while True:
@@ -132,8 +134,8 @@ def spread(places: Sequence[float], step: float) -> list[float]:
 
 
 def dress(axes: Axes, title: str = "", x: str = "", y: str = "", grid: str = "both") -> None:
-    """Titles, type, a light grid and no box; `grid` is x, y, both or nothing."""
-    axes.set_title(plain(title), fontsize=TEXT, color=INK, y=1.0)  # without y all ticks are measured
+    """Set titles and font sizes, a light grid and no box; `grid` is x, y, both or nothing."""
+    axes.set_title(plain(title), fontsize=TEXT, color=INK, y=1.0)
     axes.set_xlabel(plain(x), fontsize=TEXT, color=INK)
     axes.set_ylabel(plain(y), fontsize=TEXT, color=INK)
     axes.tick_params(which="both", labelsize=SMALL, colors=INK, width=0.6, length=2.5)
@@ -147,18 +149,16 @@ def dress(axes: Axes, title: str = "", x: str = "", y: str = "", grid: str = "bo
 
 
 def log_ticks(axis: Any) -> None:
-    """Two to seven ticks, as plain numbers where these are shorter. Called when the limits are final."""
+    """Two to seven ticks, as plain numbers if these are shorter. Call it when the limits are final."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     axis.set_major_locator(FixedLocator(_log_places(*axis.get_view_interval())))
     axis.set_major_formatter(FuncFormatter(_short))
-    axis.set_minor_locator(NullLocator())  # minor ticks take a quarter of the drawing time
+    axis.set_minor_locator(NullLocator())
 
 
 def _log_places(low: float, high: float) -> list[float]:
     """Powers of ten; with few of them also 2 and 5; in a range of less than a factor of 2 equal steps."""
-    import math
-
     low, high = min(low, high), max(low, high)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     every = max(1, -(-len(powers) // 7))
@@ -179,9 +179,9 @@ def _log_places(low: float, high: float) -> list[float]:
     step = 10.0 ** math.floor(math.log10(high - low))
     for part in (1.0, 0.5, 0.2, 0.1):
         width = step * part
-        found = [round(at * width, 12) for at in range(math.ceil(low / width), math.floor(high / width) + 1)]
-        if len(found) > 1:
-            return found
+        steps = range(math.ceil(low / width), math.floor(high / width) + 1)
+        if len(steps) > 1:
+            return [round(at * width, 12) for at in steps]
     return [low, high]
 
 
@@ -191,15 +191,15 @@ def _short(value: float, _: int) -> str:
 
 def line_of(method: str, muted: bool = False) -> dict[str, Any]:
     """The arguments for drawing a method's line; thin and grey if `muted`."""
-    found = look(method)
-    kind = (0, found.dashes) if found.dashes else "-"
+    style = style_of(method)
+    dashes = (0, style.dashes) if style.dashes else "-"
     if muted:
-        return {"color": MUTED, "linestyle": kind, "linewidth": 0.7, "zorder": 1.5}
-    return {"color": found.colour, "linestyle": kind, "linewidth": 1.4}
+        return {"color": MUTED, "linestyle": dashes, "linewidth": 0.7, "zorder": 1.5}
+    return {"color": style.colour, "linestyle": dashes, "linewidth": 1.4}
 
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
-    """Below the figure, where it hides nothing."""
+    """A legend below the axes."""
     figure.legend(
         handles=list(handles),
         loc="outside lower center",
@@ -215,29 +215,22 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int = 4) -> None:
 def line_handle(method: str) -> Any:
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], label=plain(look(method).label), **line_of(method))
+    return Line2D([], [], label=plain(method), **line_of(method))
 
 
-def others_handle(count: int, **look: Any) -> Any:
-    """For the legend: all methods that are drawn in grey, in one."""
+def others_handle(count: int, **how: Any) -> Any:
+    """One legend entry for all methods that are drawn in grey."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], color=MUTED, label=f"{count} others", **look)
+    return Line2D([], [], color=MUTED, label=f"{count} others", **how)
 
 
 def marker_handle(method: str, label: str = "") -> Any:
     from matplotlib.lines import Line2D
 
-    found = look(method)
-    return Line2D(
-        [],
-        [],
-        linestyle="",
-        marker=found.marker,
-        markersize=5,
-        color=found.colour,
-        label=plain(label or found.label),
-    )
+    style = style_of(method)
+    how: dict[str, Any] = {"linestyle": "", "marker": style.marker, "markersize": 5, "color": style.colour}
+    return Line2D([], [], label=plain(label or method), **how)
 
 
 def plain(text: str) -> str:
@@ -245,15 +238,17 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def shortened(text: str, most: int = 28) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def shortened(text: str, max_letters: int) -> str:
+    return text if len(text) <= max_letters else text[: max_letters - 1] + "…"
+
+
+def short(name: str, max_letters: int) -> str:
+    """A name for a figure: cut off after so many letters, and plain."""
+    return plain(shortened(name, max_letters))
 
 
 def save(figure: Figure, path: Path) -> None:
     """Save a figure as PNG or PDF, by the suffix of the path, without dates or names of programs in it."""
-    import io
-    import warnings
-
     from matplotlib import rc_context
 
     kind = path.suffix.removeprefix(".")

@@ -8,57 +8,76 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from cfo_bench.files.writing import no_formula
 from cfo_bench.report.contents import CellValue, Table
 
-# A table with more rows is broken over several pages.
-_ROWS_OF_A_PAGE = 36
-# Widths in signs: of a cell, of the gap between two, of a table that is not turned, of a stacked heading.
-_WIDEST_CELL, _GAP, _WIDEST_UPRIGHT, _SHORTEST_STACK = 28, 2, 120, 8
-# How many signs of which size fit on a line, and how many times as many if the page is turned.
-_SIGNS_OF_A_LINE = {r"\small": 70, r"\footnotesize": 80, r"\scriptsize": 92}
-_TURNED_BY_UPRIGHT = 1.55
-
-# What stands for a number that is missing.
+# Printed for a missing number.
 MISSING = "–"
+
+# In LaTeX a table with more rows is a longtable. A table with more columns is turned by 90 degrees; of a
+# longtable, which can't be scaled down to the page's width, fewer columns fit.
+_MAX_ROWS, _MAX_COLUMNS, _MAX_LONGTABLE_COLUMNS = 36, 9, 6
+# Longer text is wrapped, in a column of half as many ems, and a longer word, such as a hash, is broken.
+_MAX_LETTERS = 28
+# Headings are wrapped at this width.
+_HEADING_LETTERS = 10
 
 _BOLD = re.compile(r"\*\*(.+)\*\*")
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "×": r"$\times$",
-    "−": "$-$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "≈": r"$\approx$",
-    "±": r"$\pm$",
-    "²": r"\textsuperscript{2}",
-    "⁵": r"\textsuperscript{5}",
-    "ⁿ": r"\textsuperscript{n}",
-    "χ": r"$\chi$",
-    "√": r"$\surd$",
-    "→": r"$\rightarrow$",
-    "←": r"$\leftarrow$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "–": "--",
-    "…": r"\ldots{}",
-}
-_TO_LATEX = str.maketrans(_LATEX)
+_TO_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "_": r"\_",
+        "%": r"\%",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "×": r"$\times$",
+        "−": "$-$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "≈": r"$\approx$",
+        "±": r"$\pm$",
+        "²": r"\textsuperscript{2}",
+        "⁵": r"\textsuperscript{5}",
+        "ⁿ": r"\textsuperscript{n}",
+        "χ": r"$\chi$",
+        "√": r"$\surd$",
+        "→": r"$\rightarrow$",
+        "←": r"$\leftarrow$",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        "–": "--",
+        "…": r"\ldots{}",
+    }
+)
+
+
+def in_words(value: CellValue) -> str:
+    """A value for people: four digits of a number, a dash if it is missing."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return MISSING
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def is_numeric(table: Table, index: int) -> bool:
+    """Whether a column holds only numbers; then it is aligned to the right."""
+    types = {type(row[index]) for row in table.rows} - {type(None)}
+    return bool(types) and all(issubclass(kind, int | float) and kind is not bool for kind in types)
 
 
 def to_csv(table: Table) -> str:
@@ -68,6 +87,22 @@ def to_csv(table: Table) -> str:
     writer.writerow([no_formula(column) for column in table.columns])
     writer.writerows(zip(*(_plain(table, index) for index in range(len(table.columns))), strict=True))
     return text.getvalue()
+
+
+def _plain(table: Table, index: int) -> list[CellValue]:
+    """A column as it is written to CSV."""
+    values = [row[index] for row in table.rows]
+    if is_numeric(table, index):
+        return [None if value != value else value for value in values]  # NaN is not equal to itself
+    return [_plain_value(value) for value in values]
+
+
+def _plain_value(value: CellValue) -> CellValue:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, str):
+        return no_formula(_without_bold(value))
+    return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
 def to_markdown(table: Table) -> str:
@@ -85,121 +120,6 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_latex(table: Table) -> str:
-    """A table with the rules of booktabs: smaller or turned if it is too wide, over pages if too long."""
-    columns = [_column(table, index) for index in range(len(table.columns))]
-    align = "".join(column.align for column in columns)
-    head = _latex_row([column.heading for column in columns])
-    body = map(_latex_row, zip(*(column.cells for column in columns), strict=True))
-    rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
-    caption = rf"\caption{{{_latex(table.title)}. {_latex(table.note)}}}"
-    label = rf"\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.name)}}}"
-    width = sum(column.width + _GAP for column in columns)
-    if len(table.rows) > _ROWS_OF_A_PAGE:
-        return "\n".join(_over_pages(rows, align, caption + label, width)) + "\n"
-    kind = "table" if width <= _WIDEST_UPRIGHT else "sidewaystable"
-    lines = [
-        r"% \usepackage{array,booktabs,graphicx,rotating}",
-        rf"\begin{{{kind}}}",
-        *(r"\centering", caption, label, r"\medskip", r"\setlength{\tabcolsep}{4pt}"),
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"\begin{{tabular}}{{{align}}}",
-        *rows,
-        r"\end{tabular}}",
-        rf"\end{{{kind}}}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _over_pages(rows: list[str], align: str, caption: str, width: int) -> list[str]:
-    """A longtable: it can't be scaled, so that its font is chosen by its width in signs."""
-    is_turned = width > max(_SIGNS_OF_A_LINE.values())
-    room = _TURNED_BY_UPRIGHT if is_turned else 1.0
-    size = next((name for name, signs in _SIGNS_OF_A_LINE.items() if width <= room * signs), r"\tiny")
-    toprule, head, midrule, *body, bottomrule = rows
-    lines = [
-        rf"{{{size}\setlength{{\tabcolsep}}{{3pt}}",
-        rf"\begin{{longtable}}{{{align}}}",
-        rf"{caption}\\",
-        *(toprule, head, midrule, r"\endfirsthead"),
-        *(toprule, head, midrule, r"\endhead", bottomrule, r"\endfoot"),
-        *body,
-        r"\end{longtable}}",
-    ]
-    if is_turned:
-        lines = [r"\begin{landscape}", *lines, r"\end{landscape}"]
-    return [r"% \usepackage{array,booktabs,longtable,pdflscape}", *lines]
-
-
-class _Column(NamedTuple):
-    align: str
-    heading: str
-    width: int  # in signs
-    cells: list[str]
-
-
-def _column(table: Table, index: int) -> _Column:
-    """Text longer than a line of a cell is wrapped; a heading longer than its cells is stacked."""
-    texts, number = _texts(table, index), is_numeric(table, index)
-    side = "r" if number else "l"
-    widest = max((len(_without_bold(text)) for text in set(texts)), default=0)
-    words = " ".join(table.heading(table.columns[index]).split())
-    if widest > _WIDEST_CELL:
-        align, widest = rf">{{\raggedright\arraybackslash}}p{{{_WIDEST_CELL / 2:g}em}}", _WIDEST_CELL
-    else:
-        align = side
-    lines = textwrap.wrap(words, max(widest, _SHORTEST_STACK), break_long_words=False) or [""]
-    stacked = r"\\".join(map(_latex, lines))
-    heading = stacked if len(lines) == 1 else rf"\shortstack[{side}]{{{stacked}}}"
-    cells = _escaped(texts, number, _latex_cell)
-    return _Column(align, heading, max(widest, *map(len, lines)), cells)
-
-
-def in_words(value: CellValue) -> str:
-    """A value for people: four digits of a number, a dash if it is missing."""
-    if isinstance(value, float):
-        if math.isnan(value):
-            return MISSING
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    if value is None:
-        return MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
-
-
-def _texts(table: Table, index: int) -> list[str]:
-    return [in_words(row[index]) for row in table.rows]
-
-
-def _escaped(texts: list[str], numeric: bool, escape: Callable[[str], str]) -> list[str]:
-    """A column's texts. Of numbers only the dash may need it; of words each is escaped once, most recur."""
-    escaped = {text: escape(text) for text in ({MISSING} if numeric else set(texts))}
-    return [escaped.get(text, text) for text in texts]
-
-
-def is_numeric(table: Table, index: int) -> bool:
-    """Whether a column holds only numbers; then it is aligned to the right."""
-    types = {type(row[index]) for row in table.rows} - {type(None)}
-    return bool(types) and all(issubclass(one, int | float) and one is not bool for one in types)
-
-
-def _plain(table: Table, index: int) -> list[CellValue]:
-    """A column as it stands in CSV."""
-    values = [row[index] for row in table.rows]
-    if is_numeric(table, index):
-        return [None if value != value else value for value in values]  # NaN is not equal to itself
-    return [_plain_value(value) for value in values]
-
-
-def _plain_value(value: CellValue) -> CellValue:
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    if isinstance(value, str):
-        return no_formula(_without_bold(value))
-    return ("yes" if value else "no") if isinstance(value, bool) else value
-
-
 def _markdown(text: str) -> str:
     flat = " ".join(text.split())
     return flat.replace("&", "&amp;").replace("<", "&lt;").replace("|", r"\|")
@@ -209,18 +129,55 @@ def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _latex(text: str) -> str:
-    """A word that is too long for a cell, such as a hash, may be broken."""
-    words = text.split()
-    if len(text) > _WIDEST_CELL:
-        return " ".join(
-            r"\allowbreak{}".join(piece.translate(_TO_LATEX) for piece in _pieces(w)) for w in words
-        )
-    return " ".join(words).translate(_TO_LATEX)
+def to_latex(table: Table) -> str:
+    """A table with the rules of booktabs, scaled down to the page's width, or a longtable in small type."""
+    align, columns = [], []
+    for index, name in enumerate(table.columns):
+        texts, number = _texts(table, index), is_numeric(table, index)
+        side = "r" if number else "l"
+        is_wrapped = any(len(_without_bold(text)) > _MAX_LETTERS for text in set(texts))
+        align.append(rf">{{\raggedright\arraybackslash}}p{{{_MAX_LETTERS / 2:g}em}}" if is_wrapped else side)
+        columns.append([_latex_heading(table.heading(name), side), *_escaped(texts, number, _latex_cell)])
+    head, *body = [f"{' & '.join(cells)} \\\\" for cells in zip(*columns, strict=True)]
+    caption = rf"\caption{{{_latex(table.title)}. {_latex(table.note)}}}"
+    label = rf"\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.name)}}}"
+    if len(table.rows) > _MAX_ROWS:
+        is_turned = len(columns) > _MAX_LONGTABLE_COLUMNS
+        lines = _longtable("".join(align), head, body, caption + label, is_turned)
+    else:
+        kind = "sidewaystable" if len(columns) > _MAX_COLUMNS else "table"
+        lines = [
+            r"% \usepackage{array,booktabs,graphicx,rotating}",
+            rf"\begin{{{kind}}}",
+            *(r"\centering", caption, label, r"\medskip", r"\setlength{\tabcolsep}{4pt}"),
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+            rf"\begin{{tabular}}{{{''.join(align)}}}",
+            *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
+            r"\end{tabular}}",
+            rf"\end{{{kind}}}",
+        ]
+    return "\n".join(lines) + "\n"
 
 
-def _pieces(word: str) -> list[str]:
-    return textwrap.wrap(word, _WIDEST_CELL // 2) if len(word) > _WIDEST_CELL else [word]
+def _longtable(align: str, head: str, body: list[str], caption: str, is_turned: bool) -> list[str]:
+    lines = [
+        rf"{{\{'tiny' if is_turned else 'scriptsize'}\setlength{{\tabcolsep}}{{3pt}}",
+        rf"\begin{{longtable}}{{{align}}}",
+        rf"{caption}\\",
+        *(r"\toprule", head, r"\midrule", r"\endfirsthead"),
+        *(r"\toprule", head, r"\midrule", r"\endhead", r"\bottomrule", r"\endfoot"),
+        *body,
+        r"\end{longtable}}",
+    ]
+    if is_turned:
+        lines = [r"\begin{landscape}", *lines, r"\end{landscape}"]
+    return [r"% \usepackage{array,booktabs,longtable,pdflscape}", *lines]
+
+
+def _latex_heading(heading: str, side: str) -> str:
+    lines = [_latex(line) for line in textwrap.wrap(heading, _HEADING_LETTERS, break_long_words=False)]
+    stacked = r"\\".join(lines)
+    return rf"\shortstack[{side}]{{{stacked}}}" if len(lines) > 1 else stacked
 
 
 def _latex_cell(text: str) -> str:
@@ -228,9 +185,25 @@ def _latex_cell(text: str) -> str:
     return rf"\textbf{{{plain}}}" if text.startswith("**") and _BOLD.fullmatch(text) else plain
 
 
+def _latex(text: str) -> str:
+    return " ".join(
+        r"\allowbreak{}".join(
+            piece.translate(_TO_LATEX)
+            for piece in (textwrap.wrap(word, _MAX_LETTERS // 2) if len(word) > _MAX_LETTERS else [word])
+        )
+        for word in text.split()
+    )
+
+
+def _texts(table: Table, index: int) -> list[str]:
+    return [in_words(row[index]) for row in table.rows]
+
+
+def _escaped(texts: list[str], numeric: bool, escape: Callable[[str], str]) -> list[str]:
+    """The texts of a column. Of a numeric one only the dash is escaped; of words each distinct one once."""
+    escaped = {text: escape(text) for text in ({MISSING} if numeric else set(texts))}
+    return [escaped.get(text, text) for text in texts]
+
+
 def _without_bold(text: str) -> str:
     return _BOLD.sub(r"\1", text) if "**" in text else text
-
-
-def _latex_row(cells: Iterable[str]) -> str:
-    return f"{' & '.join(cells)} \\\\"

@@ -1,12 +1,12 @@
-"""The sections of a report, one a file: each is a question, with the tables and figures that answer it.
+"""The sections of a report: each answers a question about the runs with tables and figures.
 
-A module here has a function `section(results)`, which gives the section, or None where the results have
-nothing to say about its question. `build.py` calls them all through `sections`.
+A section is a function of a learner's results that returns the section, or None if the results say nothing
+about its question. `each_section` calls them in the order of the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from cfo_bench.report.contents import Section
 from cfo_bench.report.numbers.learner_results import LearnerResults
@@ -18,47 +18,43 @@ def sections(results: LearnerResults) -> list[Section]:
 
 
 def each_section(results: LearnerResults) -> Iterator[Section]:
-    """The same, one after the other, each as soon as its numbers are computed."""
+    """The same, each as soon as its numbers are computed."""
+    for make in _makers(has_methods=bool(results.methods)):
+        section = make(results)
+        if section is not None:
+            yield section
+
+
+def _makers(has_methods: bool) -> list[Callable[[LearnerResults], Section | None]]:
     from cfo_bench.report.sections import (
         configurations,
         final_scores,
-        footprint,
         frugality,
-        holdout,
         importance,
-        missing,
         neighbours,
         optimality,
         overall,
-        paper,
         performance,
         provenance,
-        speedup,
+        speed,
         statistics,
-        targets,
-        win_rates,
     )
 
-    # These compare methods: they need runs of one that searches.
-    comparisons = (
-        performance,
-        final_scores,
-        holdout,
-        optimality,
-        speedup,
-        statistics,
-        targets,
-        win_rates,
-        overall,
-        frugality,
-        configurations,
-        footprint,
-        importance,
-        paper,
-        missing,
-    )
-    asked = (*(comparisons if results.methods else ()), neighbours, provenance)
-    for part in asked:
-        found = part.section(results)
-        if found is not None:
-            yield found
+    comparisons = [
+        performance.section,
+        final_scores.section,
+        final_scores.holdout_section,
+        optimality.section,
+        speed.section,
+        statistics.section,
+        speed.targets_section,
+        statistics.win_rates_section,
+        overall.section,
+        frugality.section,
+        configurations.section,
+        configurations.footprint_section,
+        importance.section,
+        optimality.paper_section,
+        provenance.missing_section,
+    ]
+    return [*(comparisons if has_methods else ()), neighbours.section, provenance.section]

@@ -1,8 +1,10 @@
-"""The best configurations: their scores and hyperparameters, and how long they take to evaluate."""
+"""The best configurations: their hyperparameters at the end and over time, and their evaluation time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
@@ -10,27 +12,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cfo_bench.metrics import METRIC_NAMES, METRICS, Array
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.looks import in_order, look
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
+from cfo_bench.report.method_styles import in_order, style_of
+from cfo_bench.report.numbers.hyperparameters import MOMENTS, footprint, numeric_names
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
     BOX_COLUMNS,
     FEWEST_FOR_A_BOX,
     box,
+    ends_in_words,
+    is_wide,
     muted,
     paint_boxes,
+    paint_lines,
     values_in_words,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-
-# More markers in colour than this are a cloud, in which none is looked for: they stay where they are.
-MOST_MOVED = 300
+# More markers in colour than this are not moved apart.
+MAX_MOVED = 300
 # The width of a marker, as a share of an axis.
 _MARKER = 0.022
+_PANEL_COLUMNS = 3
+# The number of hyperparameters that are drawn; the table has all.
+_MAX_PANELS = 12
 
 
 def section(results: LearnerResults) -> Section:
@@ -43,9 +51,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-histograms",
                 "Cost-related hyperparameters of the best configurations",
-                "Every run has one best configuration. A line says which share of a method's best "
-                f"configurations has at most this value, over all {len(results.scores)} tasks, folds and "
-                "seeds. With many methods only the best ones and the baseline are in colour.",
+                "Every run has one best configuration. A line is the share of a method's best configurations "
+                f"with at most this value, over all {len(results.scores)} tasks, folds and seeds. With many "
+                "methods only the best ones and the baseline are in colour.",
                 histograms,
                 partial(draw_histograms, histograms, names, results.leaders),
             )
@@ -55,9 +63,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "cost-related-scatter",
                 f"{names[0]} and {names[1]} of the best configurations",
-                "Each marker is the best configuration of one run. With many methods only the best ones and "
-                f"the baseline are in colour. Up to {MOST_MOVED} markers in colour are moved apart a little "
-                "where they would hide each other.",
+                "Each marker is the best configuration of one run. With many methods only the best ones "
+                f"and the baseline are in colour. Up to {MAX_MOVED} markers in colour are moved apart a "
+                "little if they overlap.",
                 (best,),
                 partial(draw_scatter, best, (names[0], names[1]), results.leaders),
                 _medians_in_words(best, (names[0], names[1])),
@@ -69,8 +77,8 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "evaluation-time",
                 "Evaluation time of the best configurations",
-                "The seconds that a run's best configuration took: to be chosen by the method, to fit and to "
-                "validate. A box holds the middle half of all runs, its line is the median. Whiskers reach "
+                "The seconds of a run's best configuration: the method's own time to choose it, fit and "
+                "validation. A box holds the middle half of all runs, its line is the median. Whiskers reach "
                 "to the furthest run within 1.5 times the length of the box.",
                 (times, best),
                 partial(draw_times, times, best, results.scores[0].seconds_label),
@@ -80,7 +88,7 @@ def section(results: LearnerResults) -> Section:
     return Section(
         "configurations",
         "The best configurations",
-        "What the methods end with: how large these models are, and how long they take to train.",
+        "The configurations that the methods end with: how large these models are, and how long they take.",
         tables=(times, best),
         figures=tuple(figures),
     )
@@ -88,11 +96,11 @@ def section(results: LearnerResults) -> Section:
 
 def _cost_related(results: LearnerResults) -> list[str]:
     """The learner's cost-related hyperparameters that are numbers, in its order."""
-    found = dict.fromkeys(name for one in results.runs for name in one.header.cost_related or ())
-    configs = [results.incumbents(one).best_config for runs in results.compared.values() for one in runs]
+    names = dict.fromkeys(name for run in results.runs for name in run.header.cost_related or ())
+    configs = [results.incumbents(run).best_config for runs in results.compared.values() for run in runs]
     return [
         name
-        for name in found
+        for name in names
         if all(_is_number(config[name]) for config in configs if name in config)
         and any(name in config for config in configs)
     ]
@@ -103,22 +111,25 @@ def _is_number(value: object) -> bool:
 
 
 def _best(results: LearnerResults) -> Table:
-    found = [
-        (task, method, one, results.incumbents(one))
-        for (task, method), runs in sorted(results.compared.items())
-        for one in runs
-        if results.incumbents(one).seconds
+    runs = [
+        (task, method, run, results.incumbents(run))
+        for (task, method), runs_of_method in sorted(results.compared.items())
+        for run in runs_of_method
+        if results.incumbents(run).seconds
     ]
-    names = list(dict.fromkeys(name for *_, steps in found for name in steps.best_config))
-    is_tested = any(steps.test_scores[-1] is not None for *_, steps in found)
+    names = list(dict.fromkeys(name for *_, incumbents in runs for name in incumbents.best_config))
+    is_tested = any(incumbents.test_scores[-1] is not None for *_, incumbents in runs)
     rows: list[list[CellValue]] = []
-    for task, method, one, steps in found:
-        loss = results.validation_incumbents(one).losses[-1]
-        scores = [METRICS[one.header.metric].to_score(loss), *([steps.test_scores[-1]] if is_tested else [])]
-        values = [steps.best_config.get(name) for name in names]
-        seconds = steps.costs[-1], steps.overheads[-1]
-        run = task, method, one.fold, one.seed, METRIC_NAMES[one.header.metric]
-        rows.append([*run, *scores, *values, *seconds, sum(seconds)])
+    for task, method, run, incumbents in runs:
+        loss = results.validation_incumbents(run).losses[-1]
+        scores = [
+            METRICS[run.header.metric].to_score(loss),
+            *([incumbents.test_scores[-1]] if is_tested else []),
+        ]
+        values = [incumbents.best_config.get(name) for name in names]
+        seconds = incumbents.costs[-1], incumbents.overheads[-1]
+        key = task, method, run.fold, run.seed, METRIC_NAMES[run.header.metric]
+        rows.append([*key, *scores, *values, *seconds, sum(seconds)])
     tested = ", and on the test part, which no method has seen" if is_tested else ""
     scores_of = ["validation_score", *(["test_score"] if is_tested else [])]
     return Table(
@@ -126,7 +137,8 @@ def _best(results: LearnerResults) -> Table:
         "The best configuration of every run",
         "One row for each run: the score of its best configuration on the validation part, by which it was "
         f"selected{tested}; all its hyperparameters; the seconds to fit and validate it, the method's own "
-        "seconds in that trial, and their sum. `cfo-bench best` makes a script or a model of one.",
+        "seconds in that trial, and their sum. `cfo-bench best` makes a script or a model of a "
+        "configuration.",
         (
             *("task", "method", "fold", "seed", "metric", *scores_of, *names),
             *("evaluation_seconds", "method_seconds", "seconds"),
@@ -214,18 +226,18 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
     places = np.array([[row[name] for name in names] for row in records], dtype=float)
     grey = muted(methods, coloured)
     in_colour = np.array([row["method"] not in grey for row in records])
-    if in_colour.sum() <= MOST_MOVED:
+    if in_colour.sum() <= MAX_MOVED:
         moved = apart(np.log(places[in_colour]) if is_log else places[in_colour])
         places[in_colour] = np.exp(moved) if is_log else moved
     for method in methods:
-        found = look(method)
-        own = places[[row["method"] == method for row in records]]
+        marker_style = style_of(method)
+        points = places[[row["method"] == method for row in records]]
         is_grey = method in grey
         axes.plot(
-            *own.T,
+            *points.T,
             linestyle="",
-            marker=found.marker,
-            color=style.MUTED if is_grey else found.colour,
+            marker=marker_style.marker,
+            color=style.MUTED if is_grey else marker_style.colour,
             markersize=2 if is_grey else 4,
             zorder=1.5 if is_grey else 2,
             alpha=0.65,
@@ -245,19 +257,19 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
 
 
 def apart(places: Array) -> Array:
-    """The places of markers, those moved that would be on another one: to the nearest free place around."""
+    """The places of markers; a marker that would hide another is moved to the nearest free place."""
     spread = np.ptp(places, axis=0)
     size = np.where(spread > 0, spread, 1.0) * _MARKER
     turns = [(ring, 2 * np.pi * at / (6 * ring)) for ring in range(1, 12) for at in range(6 * ring)]
     around = np.array([(0.0, 0.0), *((ring * np.cos(angle), ring * np.sin(angle)) for ring, angle in turns)])
-    found = np.empty_like(places)
+    moved = np.empty_like(places)
     for at, place in enumerate(places / size):
         tried = place + around
-        gaps = np.abs(tried[:, None] - found[None, :at]).max(axis=2, initial=0.0)
+        gaps = np.abs(tried[:, None] - moved[None, :at]).max(axis=2, initial=0.0)
         free = np.flatnonzero((gaps >= 0.85).all(axis=1))
-        found[at] = tried[free[0]] if len(free) else place
-    moved: Array = found * size
-    return moved
+        moved[at] = tried[free[0]] if len(free) else place
+    result: Array = moved * size
+    return result
 
 
 def draw_times(times: Table, best: Table, seconds: str) -> Canvas:
@@ -272,22 +284,95 @@ def draw_times(times: Table, best: Table, seconds: str) -> Canvas:
 
 
 def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
-    """What the scatter shows, for its text alternative."""
+    """The medians of the scatter plot, for its text alternative."""
     by_method: dict[str, list[tuple[float, float]]] = {}
     for method, *values in zip(*(best.column(name) for name in ("method", *names)), strict=True):
         if None not in values:
             by_method.setdefault(method, []).append(tuple(values))
-    found = [
-        f"{method} {' and '.join(f'{median(own):.3g}' for own in zip(*by_method[method], strict=True))}"
+    parts = [
+        f"{method} {' and '.join(f'{median(values):.3g}' for values in zip(*by_method[method], strict=True))}"
         for method in in_order(by_method)
     ]
-    return f"{names[1]} against {names[0]}. Medians of {names[0]} and {names[1]}: {'; '.join(found)}."
+    return f"{names[1]} against {names[0]}. Medians of {names[0]} and {names[1]}: {'; '.join(parts)}."
 
 
 def _seconds(best: Table) -> dict[str, list[float]]:
-    """The evaluation times of each method's best configurations; those of 0 s have no place on a log axis."""
-    found: dict[str, list[float]] = {}
+    """The evaluation times of each method's best configurations, without those of 0 s: the axis is log."""
+    by_method: dict[str, list[float]] = {}
     for method, seconds in zip(best.column("method"), best.column("seconds"), strict=True):
         if seconds > 0:
-            found.setdefault(method, []).append(seconds)
-    return found
+            by_method.setdefault(method, []).append(seconds)
+    return by_method
+
+
+def footprint_section(results: LearnerResults) -> Section | None:
+    """The hyperparameters over time; None if no configuration of an incumbent with a number is known."""
+    names, others = numeric_names(results)
+    table = _footprint(results, names)
+    if not table.rows:
+        return None
+    drawn = names[:_MAX_PANELS]
+    figure = Figure(
+        "footprint",
+        "Hyperparameters of the best configurations over time",
+        "The value in the best configuration so far: the median over tasks of the median over a task's "
+        "runs. A line starts when every task has a result. If a line still moves at the end, the search had "
+        "not settled; if it never moves, no better value than the first was found."
+        + (f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""),
+        (table,),
+        partial(draw_footprint, table, tuple(drawn), results.leaders),
+        alt=f"A panel for each of {', '.join(drawn)}. "
+        + ends_in_words(_known(table, drawn[0]), _footprint_lines(drawn[0])),
+    )
+    return Section(
+        "footprint",
+        "The search over time",
+        "The values of the hyperparameters in the best configuration so far.",
+        figures=(figure,),
+        warnings=(f"left out, since their values are no numbers: {', '.join(others)}",) if others else (),
+    )
+
+
+def _footprint(results: LearnerResults, names: list[str]) -> Table:
+    rows: list[list[CellValue]] = []
+    for method in results.methods:
+        for share, values in zip(MOMENTS, footprint(results, method, names).tolist(), strict=True):
+            known = [None if math.isnan(value) else value for value in values]
+            if any(value is not None for value in known):
+                rows.append([method, share, *known])
+    return Table(
+        "footprint",
+        "Hyperparameters of the best configurations over time",
+        "One row for each method and moment (share of the budget): the value of each hyperparameter in the "
+        "best configuration so far, the median over tasks of the median over a task's runs.",
+        ("method", "share", *names),
+        rows,
+        verbatim=tuple(names),
+    )
+
+
+def _known(table: Table, name: str) -> Table:
+    """The rows in which a hyperparameter has a value."""
+    at = table.columns.index(name)
+    rows = [row for row in table.rows if row[at] is not None]
+    return replace(table, rows=rows)
+
+
+def _footprint_lines(name: str, log_y: bool = False) -> LinePlot:
+    return LinePlot("share", name, "share of the budget", name, log_y=log_y)
+
+
+def draw_footprint(table: Table, names: tuple[str, ...], best: tuple[str, ...]) -> Canvas:
+    canvas, plots = style.panels(len(names), _PANEL_COLUMNS, 1.5, 1.45)
+    for axes, name in zip(plots, names, strict=True):
+        records = _known(table, name).records()
+        axes.set_xscale("log")
+        lines = _footprint_lines(name, log_y=is_wide([row[name] for row in records]))
+        paint_lines(axes, records, lines, best)
+        style.dress(axes, style.shortened(name, 30), lines.x_label)
+        style.log_ticks(axes.xaxis)
+        if lines.log_y:
+            style.log_ticks(axes.yaxis)
+        else:
+            axes.locator_params(axis="y", nbins=4, min_n_ticks=2)
+    return canvas

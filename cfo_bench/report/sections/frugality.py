@@ -1,4 +1,4 @@
-"""Frugality: the cost of trials over time, the time in trials dearer than the best, and where time goes."""
+"""Frugality: the cost of trials over time, the time in trials more expensive than the best, time shares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from cfo_bench.records import EndReason
 from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
-from cfo_bench.report.looks import look
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
@@ -27,7 +26,7 @@ from cfo_bench.results.summary import ROUND_TRIPS_PER_TRIAL, RoundTrips, round_t
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-# What a run's seconds are spent on, and the colour of each.
+# The parts of a run's time, and the colour of each.
 _COLOURS = {
     "overhead": "#D55E00",
     "fit": "#0072B2",
@@ -52,7 +51,7 @@ def section(results: LearnerResults) -> Section:
     figures = [
         Figure(
             "trial-cost",
-            "What a trial costs as time goes by",
+            "Cost of a trial over time",
             "The mean seconds of a trial, as a share of the budget, by the moment when it ended (geometric "
             "mean over tasks).",
             (over_time,),
@@ -62,12 +61,12 @@ def section(results: LearnerResults) -> Section:
         ),
         Figure(
             "dearer-share",
-            "Time spent on trials that cost more than the best one",
-            "The share of a run's time that went into trials that took longer than its best one. Boxes are "
-            "over tasks; with fewer than six tasks, each is a dot.",
+            "Time in trials that are more expensive than the best one",
+            "The share of a run's time in trials that took longer than its best one. Boxes are over tasks; "
+            "with fewer than six tasks, each is a dot.",
             (dearer, by_task),
             partial(draw_dearer, dearer, by_task),
-            "Share of the time in trials that cost more than the best one, by method. "
+            "Share of the time in trials that are more expensive than the best one, by method. "
             f"{values_in_words(_dearer_shares(by_task))}",
         ),
         Figure(
@@ -75,9 +74,9 @@ def section(results: LearnerResults) -> Section:
             "Where the time goes",
             "Means over tasks. Overhead: the method's own time, to choose configurations and to learn from "
             "results. Fit: to train models. Validate: to score them. Harness: cfo-bench's own work between "
-            "and around trials: it writes the trace, and starts a process again that was stopped; on a busy "
-            "machine also its wait for a processor. Idle: nobody's, such as the seconds after the last "
-            "trial. With several trials at once, idle is all that is left." + _programs_in_words(programs),
+            "and around trials, such as writing the trace and restarting a process that was stopped; on a "
+            "busy machine also waiting for a processor. Idle: neither of these, such as the seconds after "
+            "the last trial. With parallel trials, idle is the rest." + _programs_in_words(programs),
             (shares,),
             partial(draw_shares, shares),
         ),
@@ -85,8 +84,8 @@ def section(results: LearnerResults) -> Section:
     return Section(
         "frugality",
         "Frugality: where the seconds go",
-        "A frugal method starts with cheap trials, and spends little time on trials that cost more than "
-        "the one it ends with.",
+        "A frugal method starts with cheap trials, and spends little time in trials that are more expensive "
+        "than its final best one.",
         tables=(
             shares,
             *((_round_trips(programs),) if programs else ()),
@@ -105,14 +104,14 @@ def _costs(results: LearnerResults) -> Table:
     """The mean cost in each bin, over the runs that have a trial in it."""
     rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
-        for at, column in enumerate(zip(*(one.digest.cost_bins for one in runs), strict=True)):
-            there = [cost for cost in column if cost is not None]
-            if there:
+        for at, column in enumerate(zip(*(run.digest.cost_bins for run in runs), strict=True)):
+            costs = [cost for cost in column if cost is not None]
+            if costs:
                 edges = float(COST_BIN_EDGES[at]), float(COST_BIN_EDGES[at + 1])
-                rows.append([task, method, *edges, fmean(there), runs[0].budget_seconds, len(there)])
+                rows.append([task, method, *edges, fmean(costs), runs[0].budget_seconds, len(costs)])
     return Table(
         "trial-cost-by-task",
-        "What a trial costs as time goes by, task by task",
+        "Cost of a trial over time, task by task",
         "One row for each task, method and part of the budget (from, to): the mean seconds to fit and "
         "validate a trial that ended in it, and the number of runs with such a trial.",
         ("task", "method", "from_share", "to_share", "mean_seconds", "budget_seconds", "runs"),
@@ -134,7 +133,7 @@ def _over_time(results: LearnerResults, costs: Table) -> Table:
     ]
     return Table(
         "trial-cost",
-        "What a trial costs as time goes by",
+        "Cost of a trial over time",
         "One row for each method and part of the budget (up to this share): the mean cost of a trial that "
         "ended in it, as a share of the budget (geometric mean over tasks), and the number of tasks with "
         "such a trial.",
@@ -146,18 +145,18 @@ def _over_time(results: LearnerResults, costs: Table) -> Table:
 def _shares_by_task(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for (task, method), runs in sorted(results.compared.items()):
-        whole = [sum(one.spent.values()) for one in runs]
+        totals = [sum(run.spent.values()) for run in runs]
         shares = [
-            fmean(one.spent[kind] / all_ if all_ else 0.0 for one, all_ in zip(runs, whole, strict=True))
+            fmean(run.spent[kind] / total if total else 0.0 for run, total in zip(runs, totals, strict=True))
             for kind in ("method", "fit", "validate", "harness", "idle")
         ]
-        rows.append([task, method, *shares, fmean(one.expensive_share for one in runs), len(runs)])
+        rows.append([task, method, *shares, fmean(run.expensive_share for run in runs), len(runs)])
     return Table(
         "time-shares-by-task",
         "Where the time goes, task by task",
-        "One row for each task and method, means over runs: the shares of the time that went to the method "
-        "(overhead), to fit, to validate and to cfo-bench's own work (harness), and what is nobody's (idle); "
-        "and the share in trials that cost more than the best one (dearer).",
+        "One row for each task and method, means over runs: the shares of the time of the method (overhead), "
+        "of fit, of validation, of cfo-bench's own work (harness), and the rest (idle); and the share in "
+        "trials that are more expensive than the best one (dearer).",
         ("task", "method", *_COLOURS, "dearer", "runs"),
         rows,
     )
@@ -167,9 +166,15 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
     rows: list[list[CellValue]] = []
     records = by_task.records()
     for method in results.methods:
-        own = [row for row in records if row["method"] == method]
-        if own:
-            rows.append([method, *(fmean(row[kind] for row in own) for kind in _COLOURS), len(own)])
+        rows_of_method = [row for row in records if row["method"] == method]
+        if rows_of_method:
+            rows.append(
+                [
+                    method,
+                    *(fmean(row[kind] for row in rows_of_method) for kind in _COLOURS),
+                    len(rows_of_method),
+                ]
+            )
     return Table(
         "time-shares",
         "Where the time goes",
@@ -182,24 +187,29 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
 def _programs(results: LearnerResults) -> dict[str, RoundTrips]:
     """The methods that are programs of their own."""
     runs = {
-        method: [one for (_, name), found in results.compared.items() if name == method for one in found]
+        method: [
+            run
+            for (_, name), runs_of_task in results.compared.items()
+            if name == method
+            for run in runs_of_task
+        ]
         for method in results.methods
     }
-    found = {method: round_trips(own) for method, own in runs.items()}
-    return {method: trips for method, trips in found.items() if trips is not None}
+    runs_of_task = {method: round_trips(runs_of_method) for method, runs_of_method in runs.items()}
+    return {method: trips for method, trips in runs_of_task.items() if trips is not None}
 
 
 def _programs_in_words(programs: Mapping[str, RoundTrips]) -> str:
-    return "".join(f" {trips.in_words(look(method).label)}" for method, trips in programs.items())
+    return "".join(f" {trips.in_words(method)}" for method, trips in programs.items())
 
 
 def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
     return Table(
         "round-trips",
-        "What it costs to ask a program",
-        "One row for each method that is a program of its own: how long an empty question and answer take "
-        "(the median over runs, measured before the clock starts); how many a trial takes; their share of "
-        "the time, which is part of the overhead (mean over runs); and the command.",
+        "Round trips to a program",
+        "One row for each method that is a program of its own: the seconds of an empty question and answer "
+        "(the median over runs, measured before the clock starts); the number of them in a trial; their "
+        "share of the time, which is part of the overhead (mean over runs); and the command.",
         ("method", "round_trip_seconds", "round_trips_a_trial", "share_of_time", "command"),
         [
             [method, trips.seconds, ROUND_TRIPS_PER_TRIAL, trips.share, trips.command]
@@ -216,9 +226,9 @@ def _dearer(results: LearnerResults, by_task: Table) -> Table:
             rows.append([method, len(values), *box(values)])
     return Table(
         "dearer-share",
-        "Time spent on trials that cost more than the best one",
-        "One row for each method, over tasks: the share of the time in trials that cost more than the best "
-        "one: quartiles, whiskers (the furthest within 1.5 times the length of the box), mean.",
+        "Time in trials that are more expensive than the best one",
+        "One row for each method, over tasks: quartiles, whiskers (the furthest within 1.5 times the length "
+        "of the box) and mean of the share of the time in trials that are more expensive than the best one.",
         ("method", "tasks", *BOX_COLUMNS),
         rows,
     )
@@ -227,18 +237,23 @@ def _dearer(results: LearnerResults, by_task: Table) -> Table:
 def _budget(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        runs = [one for (_, name), found in results.compared.items() if name == method for one in found]
-        full = [one for one in runs if one.end and one.end.reason is EndReason.BUDGET]
-        shares = [one.measured_seconds / one.budget_seconds for one in full]
-        over = max((one.measured_seconds - one.budget_seconds for one in full), default=None)
+        runs = [
+            run
+            for (_, name), runs_of_task in results.compared.items()
+            if name == method
+            for run in runs_of_task
+        ]
+        full = [run for run in runs if run.end and run.end.reason is EndReason.BUDGET]
+        shares = [run.measured_seconds / run.budget_seconds for run in full]
+        over = max((run.measured_seconds - run.budget_seconds for run in full), default=None)
         spread = [min(shares), median(shares), max(shares)] if shares else [None] * 3
-        rows.append([method, len(runs), len(full), *spread, over, sum(one.n_trials for one in runs)])
+        rows.append([method, len(runs), len(full), *spread, over, sum(run.n_trials for run in runs)])
     return Table(
         "budget-kept",
         "How exactly the budget was kept",
-        "One row for each method: its runs; how many ended because the budget was spent; for these the "
-        "least, median and largest time as a multiple of the budget, and the most seconds past it; and all "
-        "trials.",
+        "One row for each method: the number of its runs, and of those that ended because the budget was "
+        "spent; of the latter the least, median and largest time as a multiple of the budget, and the most "
+        "seconds past it; and the number of all trials.",
         ("method", "runs", "spent_it", "least", "median", "most", "seconds_past", "trials"),
         rows,
     )
@@ -255,10 +270,10 @@ def draw_dearer(table: Table, by_task: Table) -> Canvas:
 
 
 def _dearer_shares(by_task: Table) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    by_method: dict[str, list[float]] = {}
     for method, share in zip(by_task.column("method"), by_task.column("dearer"), strict=True):
-        found.setdefault(method, []).append(share)
-    return found
+        by_method.setdefault(method, []).append(share)
+    return by_method
 
 
 def draw_shares(table: Table) -> Canvas:
@@ -272,7 +287,7 @@ def draw_shares(table: Table) -> Canvas:
         for kind, colour in _COLOURS.items():
             axes.barh(at, row[kind], left=left, color=colour, height=0.7)
             left += row[kind]
-    labels = [style.plain(style.shortened(look(row["method"]).label, 18)) for row in reversed(records)]
+    labels = [style.short(row["method"], 18) for row in reversed(records)]
     axes.set_yticks(range(len(records)), labels)
     axes.set_xlim(0, 1)
     style.dress(axes, x="share of the time", grid="")

@@ -1,4 +1,4 @@
-"""How much each hyperparameter matters, by task: only if it is asked for, since every trial is read."""
+"""The importance of each hyperparameter, by task: only on request, since every trial is read."""
 
 from __future__ import annotations
 
@@ -26,38 +26,40 @@ _COLOURS = ("#FFFFFF", "#5B8DB8")
 
 
 def section(results: LearnerResults) -> Section | None:
-    """None if it was not asked for."""
+    """None if it was not requested."""
     if not results.importance:
         return None
-    found: dict[str, Importance] = {}
+    importances: dict[str, Importance] = {}
     missing = []
     for task in results.scores:
-        runs = [one for one in results.runs if one.task == task.task and one.method in results.methods]
-        own = importance(runs)
-        if own is None:
+        runs = [run for run in results.runs if run.task == task.task and run.method in results.methods]
+        importance_of_task = importance(runs)
+        if importance_of_task is None:
             missing.append(task.task)
         else:
-            found[task.task] = own
-    means, spreads = _means(found), _spreads(found)
+            importances[task.task] = importance_of_task
+    means, spreads = _means(importances), _spreads(importances)
     figure = Figure(
         "importance",
         "Importance of the hyperparameters",
-        "How much of the variation of the loss a hyperparameter explains by itself, in percent: the mean "
-        f"over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than that "
-        "have no order. What is missing to 100 comes from several hyperparameters together (interactions).",
+        "The share of the variance of the loss that a hyperparameter explains by itself, in percent: the "
+        f"mean over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than "
+        "that have no order. The rest to 100 comes from several hyperparameters together (interactions).",
         (means, spreads),
         partial(draw, means, spreads),
         alt="Tasks against hyperparameters, in percent. The most important of each task: "
-        + "; ".join(_first_in_words(task, own) for task, own in found.items()),
+        + "; ".join(
+            _first_in_words(task, importance_of_task) for task, importance_of_task in importances.items()
+        ),
     )
     return Section(
         "importance",
-        "Which hyperparameters matter",
+        "Importance of the hyperparameters",
         "By fANOVA: a random forest learns to predict the loss from all configurations that were tried on a "
-        "task. Then the variation of its predictions is split up by hyperparameter. This holds where the "
-        "methods have searched.",
-        tables=(means, spreads) if found else (),
-        figures=(figure,) if found else (),
+        "task. Then the variance of its predictions is split up by hyperparameter. This holds for the part "
+        "of the search space that the methods have searched.",
+        tables=(means, spreads) if importances else (),
+        figures=(figure,) if importances else (),
         warnings=(
             f"fewer than {FEWEST_TRIALS} trials with a loss, or no search space in the traces: "
             f"{', '.join(missing)}",
@@ -67,47 +69,55 @@ def section(results: LearnerResults) -> Section | None:
     )
 
 
-def _first_in_words(task: str, own: Importance) -> str:
-    name = max(own.shares, key=own.shares.__getitem__)
-    return f"{task} {name} {100 * own.shares[name]:.0f} ± {100 * own.spreads[name]:.0f}"
+def _first_in_words(task: str, importance: Importance) -> str:
+    name = max(importance.shares, key=importance.shares.__getitem__)
+    return f"{task} {name} {100 * importance.shares[name]:.0f} ± {100 * importance.spreads[name]:.0f}"
 
 
-def _names(found: Mapping[str, Importance]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for own in found.values() for name in own.shares))
+def _names(importances: Mapping[str, Importance]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for importance in importances.values() for name in importance.shares))
 
 
 def _percent(shares: Mapping[str, float], names: Sequence[str], interactions: float) -> list[CellValue]:
     return [*(100 * shares[name] if name in shares else None for name in names), 100 * interactions]
 
 
-def _means(found: Mapping[str, Importance]) -> Table:
-    names = _names(found)
+def _means(importances: Mapping[str, Importance]) -> Table:
+    names = _names(importances)
     return Table(
         "importance",
         "Importance of the hyperparameters",
-        "One row for each task: how much of the variation of the loss each hyperparameter explains by "
-        f"itself, and how much interactions do, in percent: means over {FORESTS} forests of {TREES} trees. "
-        "From the trials of all methods that ended well and used all rows. Losses are relative to the mean "
+        "One row for each task: the share of the variance of the loss that each hyperparameter explains by "
+        f"itself, and that of interactions, in percent: means over {FORESTS} forests of {TREES} trees. "
+        "From the trials of all methods that succeeded and used all rows. Losses are relative to the mean "
         "of their fold; those above the constant predictor's count as that. Of more than "
-        f"{MOST_TRIALS} trials, each forest learns from a random sample of its own, always the same.",
+        f"{MOST_TRIALS} trials, each forest learns from its own random sample, which is always the same.",
         ("task", *names, "interactions", "trials_used", "trials"),
         [
-            [task, *_percent(own.shares, names, own.interactions), own.used, own.scored]
-            for task, own in found.items()
+            [
+                task,
+                *_percent(importance.shares, names, importance.interactions),
+                importance.used,
+                importance.scored,
+            ]
+            for task, importance in importances.items()
         ],
         verbatim=names,
     )
 
 
-def _spreads(found: Mapping[str, Importance]) -> Table:
-    names = _names(found)
+def _spreads(importances: Mapping[str, Importance]) -> Table:
+    names = _names(importances)
     return Table(
         "importance-spread",
         "Spread of the importance",
         f"One row for each task: the standard deviation of each importance over the {FORESTS} forests, in "
-        "percent. Where all trials are used, it is that of the forests alone.",
+        "percent. If all trials are used, it is that of the forests alone.",
         ("task", *names, "interactions"),
-        [[task, *_percent(own.spreads, names, own.interactions_spread)] for task, own in found.items()],
+        [
+            [task, *_percent(importance.spreads, names, importance.interactions_spread)]
+            for task, importance in importances.items()
+        ],
         verbatim=names,
     )
 

@@ -21,21 +21,23 @@ _LOSS, _COST = "#D55E00", "#0072B2"
 
 
 def section(results: LearnerResults) -> Section | None:
-    """None if there is no study of nearest neighbours among the runs."""
+    """None if the runs have no study of nearest neighbours."""
     figures, warnings = [], []
     rows: list[list[CellValue]] = []
-    for one in sorted(results.runs, key=lambda one: (one.task, one.fold, one.seed)):
-        if one.method != STUDY or one.learner != "knn":
+    for run in sorted(results.runs, key=lambda run: (run.task, run.fold, run.seed)):
+        if run.method != STUDY or run.learner != "knn":
             continue
-        study = read_run(one.path)
+        study = read_run(run.path)
         try:
             if study is None:
-                raise TraceError("its trace is gone")
-            found = findings(study)
+                raise TraceError("its trace does not exist any more")
+            finding = findings(study)
         except TraceError as error:
-            warnings.append(f"{one.task}, fold {one.fold}: {error}")
+            warnings.append(f"{run.task}, fold {run.fold}: {error}")
             continue
-        rows.append([one.task, one.fold, found.best_k, found.best_loss, found.best_seconds, found.rises_from])
+        rows.append(
+            [run.task, run.fold, finding.best_k, finding.best_loss, finding.best_seconds, finding.rises_from]
+        )
         figures.append(figure_of(study))
     if not rows and not warnings:
         return None
@@ -43,15 +45,15 @@ def section(results: LearnerResults) -> Section | None:
         "neighbours",
         "The best numbers of neighbours",
         "One row for each study: the K with the lowest loss, that loss, its seconds, and the K from which on "
-        "the loss only rises (a dash: there is none).",
+        "the loss only rises (a dash if none).",
         ("task", "fold", "best_k", "best_loss", "seconds", "rises_from"),
         rows,
     )
     return Section(
         "neighbours",
         "Loss and cost against the number of neighbours",
-        "Does a more expensive K give a lower loss? Near the best K it does not: where K costs more than the "
-        "best one, the loss does not fall as the cost rises.",
+        "Does a more expensive K give a lower loss? Near the best K it does not: for a K that is more "
+        "expensive than the best one, the loss does not fall as the cost rises.",
         tables=(best,),
         figures=tuple(figures),
         warnings=tuple(warnings),

@@ -1,12 +1,20 @@
-"""The optimality table: who reaches the best score first, how much later others do, and who does not."""
+"""The optimality table of the paper: which method reaches the best score first; and the paper's own table."""
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from cfo_bench.report.contents import CellValue, Place, Section, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import TIE_FACTOR
-from cfo_bench.report.sections.notes import STAR, measured_on, part
+from cfo_bench.report.numbers.paper_tables import BUDGETS, in_the_paper, key, order, printed
+from cfo_bench.report.numbers.scores import TIE_FACTOR, Cell
+from cfo_bench.report.sections.final_scores import STAR, measured_on, part
 from cfo_bench.results.best_so_far import REACHES
+
+# The paper's cell and ours, by task and method.
+CellPairs = dict[tuple[str, str], tuple[Cell, Cell]]
+
+_WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
 
 def section(results: LearnerResults) -> Section:
@@ -26,15 +34,15 @@ def section(results: LearnerResults) -> Section:
                     ]
                 )
                 continue
-            found = task.methods[method]
-            runs = len(task.shared) if found.curve else 0
-            texts[method] = cell.text + "*" * bool(found.imputed)
-            native = None if found.final_loss is None else task.native(found.final_loss)
+            scores = task.methods[method]
+            runs = len(task.shared) if scores.curve else 0
+            texts[method] = cell.text + "*" * bool(scores.imputed)
+            native = None if scores.final_loss is None else task.native(scores.final_loss)
             numbers.append(
                 [
                     *(task.task, method, cell.outcome, task.metric_name, part(task)),
-                    *(native, found.final_loss, found.final_score, cell.seconds),
-                    *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, found.imputed),
+                    *(native, scores.final_loss, scores.final_score, cell.seconds),
+                    *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, scores.imputed),
                 ]
             )
         printed.append([task.task, *(texts[method] for method in results.best_first)])
@@ -42,16 +50,16 @@ def section(results: LearnerResults) -> Section:
         "Bold: the first method to reach the best scaled score, or "
         f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: they "
         f"need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best score "
-        f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: it has too "
-        f"few of the task's runs. Methods by mean rank. {measured_on(results.scores)}"
+        f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: the method "
+        f"has too few of the task's runs. Methods by mean rank. {measured_on(results.scores)}"
     )
     return Section(
         "optimality",
         "How good, and how soon",
         "As in the paper's table: which method reaches the best score first, and how far behind the others "
-        "are. So that tasks can be compared, scores are scaled. In classification, 0 is a predictor that "
-        "always gives the same answer (the constant predictor), and 1 is a tuned random forest; where that "
-        "was not run, 1 is a loss of 0. In regression the scaled score is r2.",
+        "are. Scores are scaled, so that tasks can be compared. In classification, 0 is a predictor that "
+        "always gives the same answer (the constant predictor), and 1 is a tuned random forest; on tasks "
+        "without a forest, 1 is a loss of 0. In regression the scaled score is r2.",
         tables=(
             Table(
                 "optimality",
@@ -83,7 +91,9 @@ def section(results: LearnerResults) -> Section:
 
 def _useless(results: LearnerResults) -> tuple[str, ...]:
     names = [task.task for task in results.scores if task.leaders and not task.beats_constant]
-    return (f"nobody beats the constant predictor on {', '.join(names)}: nobody wins there",) if names else ()
+    if not names:
+        return ()
+    return (f"no method beats the constant predictor on {', '.join(names)}: no method wins these tasks",)
 
 
 def _scales(results: LearnerResults) -> tuple[str, ...]:
@@ -91,6 +101,108 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
     if not plain:
         return ()
     return (
-        f"scaled scores of {some(plain)} are such that 1 is a loss of 0: there, no tuned random forest "
-        "(method tuned-rf) has a result on all folds and beats the constant predictor",
+        f"on {some(plain)} a scaled score of 1 is a loss of 0: no tuned random forest (method tuned-rf) has "
+        "a result on all their folds and beats the constant predictor",
     )
+
+
+def paper_section(results: LearnerResults) -> Section | None:
+    """The paper's cells next to ours; None if the paper has none of these learners, tasks or methods."""
+    learner = in_the_paper(results.learner)
+    theirs = printed(learner)
+    named = _paper_names(results)
+    cell_pairs = {
+        (task, method): (theirs[key(named[task]), method], cell)
+        for (task, method), cell in results.cells.items()
+        if (key(named[task]), method) in theirs and cell.outcome not in ("missing", "left out")
+    }
+    if not cell_pairs:
+        return None
+    cells = _side_by_side(results, cell_pairs)
+    base = results.baseline
+    budgets = sorted({task.budget_seconds for task in results.scores})
+    return Section(
+        "paper",
+        "Comparison with the paper's table",
+        f"The paper's cells next to ours. {_recorded(results, learner)}The budget of a run was "
+        f"{BUDGETS[learner]:g} s on the paper's machines, and "
+        f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can be "
+        f"compared, seconds can't. Ahead and behind mean: of {base} on the same task.",
+        tables=(_agreement(results, cell_pairs), cells),
+        warnings=()
+        if any(method == results.baseline for _, method in cell_pairs)
+        else (f"{results.baseline} is not in the paper's table, or has no result: no order against it",),
+    )
+
+
+def _paper_names(results: LearnerResults) -> dict[str, str]:
+    """The paper's name of each task. A recording names the data of the paper that it was made of."""
+    return {run.task: run.header.data.paper_task or run.task for run in results.runs}
+
+
+def _recorded(results: LearnerResults, learner: str) -> str:
+    if learner == results.learner:
+        return ""
+    return (
+        f"Ours are of a recording, {results.learner}, the paper's of {learner}: the same data and kind of "
+        "model, but another search space, and for some tasks another loss. "
+    )
+
+
+def _side_by_side(results: LearnerResults, cell_pairs: CellPairs) -> Table:
+    rows: list[list[CellValue]] = []
+    for task in results.scores:
+        base = cell_pairs.get((task.task, results.baseline))
+        for method in results.methods:
+            if (task.task, method) not in cell_pairs:
+                continue
+            theirs, ours = cell_pairs[task.task, method]
+            signs: list[CellValue] = [None] * 3
+            if base is not None and method != results.baseline:
+                paper_order, our_order = order(theirs, base[0]), order(ours, base[1])
+                signs = [_WORDS[paper_order], _WORDS[our_order], paper_order == our_order]
+            rows.append([task.task, method, theirs.text, ours.text, *signs])
+    return Table(
+        "paper-cells",
+        "The paper's cells and ours",
+        f"One row for each task and method: both cells, whether the method is ahead of or behind "
+        f"{results.baseline} on the task in the paper and here, and whether these agree.",
+        ("task", "method", "paper", "ours", "paper_order", "our_order", "same"),
+        rows,
+    )
+
+
+def _agreement(results: LearnerResults, cell_pairs: CellPairs) -> Table:
+    tasks = list(dict.fromkeys(task for task, _ in cell_pairs))
+    rows: list[list[CellValue]] = []
+    for method in results.methods:
+        if method != results.baseline:
+            rows += _counted(
+                f"{method} against {results.baseline}", tasks, cell_pairs, [(method, results.baseline)]
+            )
+    present = [method for method in results.methods if any((task, method) in cell_pairs for task in tasks)]
+    rows += _counted("every pair of methods", tasks, cell_pairs, list(combinations(present, 2)))
+    return Table(
+        "paper-agreement",
+        "In how many cells the order agrees",
+        "One row for each comparison: the pairs of cells that both tables have, how many are in the same "
+        "order, and their share.",
+        ("comparison", "cells", "same_order", "share"),
+        rows,
+    )
+
+
+def _counted(
+    name: str,
+    tasks: list[str],
+    cell_pairs: CellPairs,
+    pairs: list[tuple[str, str]],
+) -> list[list[CellValue]]:
+    agreements = [
+        order(cell_pairs[task, first][0], cell_pairs[task, second][0])
+        == order(cell_pairs[task, first][1], cell_pairs[task, second][1])
+        for task in tasks
+        for first, second in pairs
+        if (task, first) in cell_pairs and (task, second) in cell_pairs
+    ]
+    return [[name, len(agreements), sum(agreements), sum(agreements) / len(agreements)]] if agreements else []

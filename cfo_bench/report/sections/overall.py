@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.report.contents import CellValue, Figure, Section, Table
-from cfo_bench.report.looks import look
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
@@ -41,7 +41,7 @@ def section(results: LearnerResults) -> Section:
     cells = _cells(results)
     shares = _shares(results, cells)
     boxes = _boxes(results, cells)
-    base = look(results.baseline).label
+    base = results.baseline
     warnings, figures = [], []
     tasks = {row["task"] for row in cells.records()}
     scored = {row["task"] for row in cells.records() if row["scaled_score_percent"] is not None}
@@ -51,7 +51,7 @@ def section(results: LearnerResults) -> Section:
         )
     elif tasks - scored:
         warnings.append(
-            f"no scores in percent of {base}'s where it has no scaled score above 0: "
+            f"no scores in percent of {base}'s on tasks where it has no scaled score above 0: "
             f"{', '.join(sorted(tasks - scored))}"
         )
     if scored:
@@ -62,7 +62,7 @@ def section(results: LearnerResults) -> Section:
                 "A box holds the middle half of the tasks, its line is the median. Whiskers reach to the "
                 "furthest task within 1.5 times the length of the box; dots are tasks beyond."
                 if len(scored) >= FEWEST_FOR_A_BOX
-                else f"Every dot is a task: {len(scored)} are too few for boxes.",
+                else f"Every dot is a task: {len(scored)} tasks are too few for boxes.",
                 (boxes, cells),
                 partial(draw_boxes, boxes, cells, base),
                 alt=f"Scaled scores over tasks, {base} = 100. {values_in_words(_scores(cells))}",
@@ -70,9 +70,9 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "scores-by-task",
                 f"Scaled scores on every task ({base} = 100)",
-                "Higher is better. The legend says on how many of the tasks a method scores over "
-                f"{HIGH:g}. A full marker reaches the task's best score within the budget, a pale one "
-                f"does not. Scores under {_FLOOR:g} are drawn at the edge.",
+                "Higher is better. The legend has the share of the tasks on which a method scores over "
+                f"{HIGH:g}. Full markers: the method reaches the task's best score within the budget. Pale "
+                f"markers: it does not. Scores under {_FLOOR:g} are drawn at the edge.",
                 (cells, shares),
                 partial(draw_scores, cells, shares, base),
             ),
@@ -82,8 +82,8 @@ def section(results: LearnerResults) -> Section:
             Figure(
                 "time-to-best",
                 "Time to reach the best score",
-                "Further left is better. The legend says on how many of the tasks a method reaches the best "
-                "score within the budget. A method that does not reach it has no marker here.",
+                "Further left is better. The legend has the share of the tasks on which a method reaches the "
+                "best score within the budget. A method that does not reach it has no marker.",
                 (cells, shares),
                 partial(draw_times, cells, shares, results.scores[0].seconds_label),
                 alt=_times_in_words(cells, shares, results.scores[0].seconds_label),
@@ -93,9 +93,9 @@ def section(results: LearnerResults) -> Section:
         "overall",
         "All tasks together: scores and times",
         f"Scaled scores in percent: {base}, the baseline, has 100 on every task, as in the paper. A task's "
-        "best score is the highest of all methods. A method has reached it when it is at 99.95 % of it. A "
-        "method without any result on a task gets the score of the constant predictor or of the worst other "
-        "method, whichever is worse.",
+        "best score is the highest of all methods; a method reaches it with 99.95 % of it. A method without "
+        "any result on a task gets the score of the constant predictor or of the worst other method, "
+        "whichever is worse.",
         tables=(shares, boxes, cells),
         figures=tuple(figures),
         warnings=tuple(warnings),
@@ -107,9 +107,9 @@ def _cells(results: LearnerResults) -> Table:
     for number, task in enumerate(results.scores, start=1):
         base = task.normalised(results.baseline)
         rows += [
-            [number, task.task, method, base.get(method), found.seconds_to_best, task.budget_seconds]
+            [number, task.task, method, base.get(method), scores.seconds_to_best, task.budget_seconds]
             for method in results.methods
-            if (found := task.methods.get(method)) is not None and found.is_compared
+            if (scores := task.methods.get(method)) is not None and scores.is_compared
         ]
     return Table(
         "normalised-scores",
@@ -127,25 +127,31 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
     records = cells.records()
     scored = {row["task"] for row in records if row["scaled_score_percent"] is not None}
     for method in results.methods:
-        own = [row for row in records if row["method"] == method]
-        comparable = [row for row in own if row["task"] in scored]
+        rows_of_method = [row for row in records if row["method"] == method]
+        comparable = [row for row in rows_of_method if row["task"] in scored]
         high = sum(
             row["scaled_score_percent"] is not None and row["scaled_score_percent"] > HIGH
             for row in comparable
         )
-        reached = sum(row["seconds_to_best"] is not None for row in own)
+        reached = sum(row["seconds_to_best"] is not None for row in rows_of_method)
         rows.append(
             [
-                *(method, len(own), len(comparable), high, high / len(comparable) if comparable else None),
-                *(reached, reached / len(own) if own else None),
+                *(
+                    method,
+                    len(rows_of_method),
+                    len(comparable),
+                    high,
+                    high / len(comparable) if comparable else None,
+                ),
+                *(reached, reached / len(rows_of_method) if rows_of_method else None),
             ]
         )
     return Table(
         "shares",
         "Shares of tasks",
-        "One row for each method: the tasks it was run on; the tasks on which it has a score in percent of "
-        f"the baseline's, and how many of them are over {HIGH:g}; on how many tasks it reaches the best "
-        "score within the budget.",
+        "One row for each method: the number of tasks it was run on; of those on which it has a score in "
+        f"percent of the baseline's, and of these with a score over {HIGH:g}; and the number of tasks on "
+        "which it reaches the best score within the budget.",
         ("method", "tasks", "scored_tasks", "over_90", "share_over_90", "reached", "share_reached"),
         rows,
     )
@@ -180,22 +186,24 @@ def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
 
 def _scores(cells: Table) -> dict[str, list[float]]:
     """The scaled scores in percent of the baseline's, of each method that has any."""
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for row in cells.records():
         if row["scaled_score_percent"] is not None:
-            found.setdefault(row["method"], []).append(row["scaled_score_percent"])
-    return found
+            scores.setdefault(row["method"], []).append(row["scaled_score_percent"])
+    return scores
 
 
 def _times_in_words(cells: Table, shares: Table, seconds: str) -> str:
     """The seconds of every marker, and the numbers of the legend, for the text alternative."""
     by_task: dict[str, list[str]] = {}
     for row in cells.records():
-        own = by_task.setdefault(row["task"], [])
+        times_of_task = by_task.setdefault(row["task"], [])
         if row["seconds_to_best"] is not None:
-            own.append(f"{look(row['method']).label} {row['seconds_to_best']:.3g} s")
-    times = "; ".join(f"{task}: {', '.join(own) or 'none'}" for task, own in by_task.items())
-    reached = ", ".join(f"{look(row['method']).label} {row['reached']}" for row in shares.records())
+            times_of_task.append(f"{row['method']} {row['seconds_to_best']:.3g} s")
+    times = "; ".join(
+        f"{task}: {', '.join(times_of_task) or 'none'}" for task, times_of_task in by_task.items()
+    )
+    reached = ", ".join(f"{row['method']} {row['reached']}" for row in shares.records())
     return f"{seconds.capitalize()} on each task. {times}. Tasks on which each method reaches it: {reached}."
 
 
@@ -208,8 +216,8 @@ def draw_scores(cells: Table, shares: Table, base: str) -> Canvas:
     canvas, axes = _by_task(cells, records)
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
     for is_reached in (True, False):
-        own = [row for row in records if (row["seconds_to_best"] is not None) == is_reached]
-        _paint_markers(axes, own, alpha=1.0 if is_reached else _PALE, clip_on=False)
+        markers = [row for row in records if (row["seconds_to_best"] is not None) == is_reached]
+        _paint_markers(axes, markers, alpha=1.0 if is_reached else _PALE, clip_on=False)
     style.dress(axes, x=f"scaled score ({base} = 100)", grid="x")
     _legend(canvas, shares, "share_over_90")
     return canvas
@@ -229,21 +237,21 @@ def draw_times(cells: Table, shares: Table, seconds: str) -> Canvas:
 
 
 def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], **how: Any) -> None:
-    """A marker for each record. One call a method: that is fast."""
+    """A marker for each record."""
     for method in dict.fromkeys(row["method"] for row in records):
         x, y = ([row[name] for row in records if row["method"] == method] for name in ("x", "y"))
-        found = look(method)
-        axes.plot(x, y, found.marker, color=found.colour, markersize=4, **how)
+        marker, colour = style_of(method).marker, style_of(method).colour
+        axes.plot(x, y, marker, color=colour, markersize=4, **how)
 
 
 def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) -> tuple[Canvas, Axes]:
-    """Axes with a row for each task. Gives every record its `y`, so that markers don't hide each other."""
+    """Axes with a row for each task. Sets the `y` of every record such that markers don't overlap."""
     places = [math.log(row["x"]) if is_log else row["x"] for row in records]
     least = (max(places) - min(places)) * _MARKER
     apart = [0] * len(records)
     for task in {row["number"] for row in records}:
-        own = [at for at, row in enumerate(records) if row["number"] == task]
-        for at, lane in zip(own, lanes([places[at] for at in own], least), strict=True):
+        places_of_task = [at for at, row in enumerate(records) if row["number"] == task]
+        for at, lane in zip(places_of_task, lanes([places[at] for at in places_of_task], least), strict=True):
             apart[at] = lane
     most = max(map(abs, apart))
     row_inches = 0.1 + _LANE_INCHES * (2 * most + 1)
@@ -252,7 +260,7 @@ def _by_task(cells: Table, records: list[dict[str, Any]], is_log: bool = False) 
     tasks = {row["number"]: row["task"] for row in cells.records()}
     canvas = style.canvas(style.COLUMN + 0.6, 1.3 + row_inches * len(tasks))
     axes = canvas.add_subplot()
-    axes.set_yticks(list(tasks), [style.plain(style.shortened(task, 22)) for task in tasks.values()])
+    axes.set_yticks(list(tasks), [style.short(task, 22) for task in tasks.values()])
     axes.set_ylim(len(tasks) + 0.55, 0.45)
     between = [number + 0.5 for number in list(tasks)[:-1]]
     across = axes.get_yaxis_transform()
@@ -264,7 +272,7 @@ def _legend(canvas: Canvas, shares: Table, share: str) -> None:
     handles = [
         style.marker_handle(
             row["method"],
-            f"{look(row['method']).label} {'–' if row[share] is None else format(row[share], '.0%')}",
+            f"{row['method']} {'–' if row[share] is None else format(row[share], '.0%')}",
         )
         for row in shares.records()
     ]

@@ -1,4 +1,4 @@
-"""Performance over time: curves of the mean best loss, for six chosen tasks and for all."""
+"""Performance over time: curves of the mean best loss, for six selected tasks and for all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import in_words
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import FEWEST_FOR_A_BAND, is_wide, paint_lines
-from cfo_bench.report.sections.notes import measured_on
+from cfo_bench.report.sections.final_scores import measured_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,13 +31,13 @@ _CHOSEN = (
     ("shuttle", "multiclass", "large"),
     ("poker", "regression", "large"),
 )
-# As many fit on a printed page.
-_SHEET = 6
+# The number of tasks on a printed page.
+_TASKS_PER_SHEET = 6
 _COLUMNS = 2
 
 
 def section(results: LearnerResults) -> Section:
-    """The page draws these curves itself, from the same tables; the figures are files to take along."""
+    """The page draws these curves itself, from the same tables; the figures are files for papers."""
     curves = {task.task: curve_table(results, task) for task in results.scores}
     titles = {
         task.task: f"{task.task}, {'test ' * task.by_test}loss = {LOSS_NAMES[task.metric]}"
@@ -61,7 +61,7 @@ def section(results: LearnerResults) -> Section:
     if drawn:
         figures.append(figure("performance", "Performance over time", chosen_tasks(results, drawn)))
     if len(drawn) > len(_CHOSEN):
-        sheets = [drawn[at : at + _SHEET] for at in range(0, len(drawn), _SHEET)]
+        sheets = [drawn[at : at + _TASKS_PER_SHEET] for at in range(0, len(drawn), _TASKS_PER_SHEET)]
         figures += [
             figure(
                 f"performance-sheet-{i}",
@@ -71,15 +71,15 @@ def section(results: LearnerResults) -> Section:
             )
             for i, sheet in enumerate(sheets, start=1)
         ]
-    lonely = [task.task for task in results.scores if task.n_folds == 1]
+    single_fold = [task.task for task in results.scores if task.n_folds == 1]
     return Section(
         "performance",
         "Performance over time",
-        "How low the loss of each method is at each moment: the mean over folds of the best loss so far. A "
-        f"line starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
+        "The loss of each method at each moment: the mean over folds of the best loss so far. A line "
+        f"starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
         "shade is the 95 % confidence interval of the mean.",
         figures=tuple(figures),
-        warnings=(f"{some(lonely)}: only one fold, so no confidence interval",) if lonely else (),
+        warnings=(f"{some(single_fold)}: only one fold, so no confidence interval",) if single_fold else (),
         place=Place.SUPPORT,
         has_curves=True,
     )
@@ -91,15 +91,15 @@ def curves_name(task: str) -> str:
 
 
 def curve_table(results: LearnerResults, task: TaskScores) -> Table:
-    """The points of a task's curves, as many as can be seen. A curve ends when the task's last run does."""
-    runs = [one for (name, _), found in results.compared.items() if name == task.task for one in found]
-    end = min(task.budget_seconds, max((one.measured_seconds for one in runs), default=0.0))
+    """The points of a task's curves, thinned out. A curve ends when the task's last run does."""
+    runs = [run for (name, _), scores in results.compared.items() if name == task.task for run in scores]
+    end = min(task.budget_seconds, max((run.measured_seconds for run in runs), default=0.0))
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        found = task.methods.get(method)
-        if found is None or found.curve is None:
+        scores = task.methods.get(method)
+        if scores is None or scores.curve is None:
             continue
-        thin = found.curve.thinned()
+        thin = scores.curve.thinned()
         no_band = [None] * len(thin.seconds)
         low, high = (thin.low.tolist(), thin.high.tolist()) if thin.n_folds > 1 else (no_band, no_band)
         points = list(zip(thin.seconds.tolist(), thin.mean.tolist(), low, high, strict=True))
@@ -118,8 +118,8 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
 
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
-    """The paper's six; in place of one that is missing, the smallest or largest of its kind, else any."""
-    about = {one.task: (one.header.problem, one.header.data.rows or 0) for one in results.runs}
+    """The paper's six; a missing one is replaced by the smallest or largest of its problem, or any other."""
+    about = {run.task: (run.header.problem, run.header.data.rows or 0) for run in results.runs}
     by_key = {re.sub("[^a-z0-9]", "", task.lower()): task for task in tasks}
     slots: list[str | None] = [by_key.get(key) for key, _, _ in _CHOSEN]
     for at, (_, problem, size) in enumerate(_CHOSEN):
@@ -135,7 +135,7 @@ def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
 def draw(
     tables: Sequence[Table], titles: Sequence[str], best: Sequence[str], seconds: str = "wall-clock seconds"
 ) -> Canvas:
-    """A panel for each task; `best` are the methods in colour and with a band where there are many."""
+    """A panel for each task; of many methods only the `best` are in colour and have a band."""
     single = len(tables) == 1
     canvas, panels = style.panels(len(tables), _COLUMNS, *((3.2, 2.4) if single else (2.2, 1.5)))
     for axes, table, title in zip(panels, tables, titles, strict=True):
@@ -148,13 +148,15 @@ def draw(
 
 
 def _ends_in_words(tasks: Sequence[TaskScores]) -> str:
-    """For the text alternative: the lowest loss at the end of each task, and all methods that come to it."""
-    found = []
+    """For the text alternative: the lowest loss at the end of each task, and all methods that reach it."""
+    parts = []
     for task in tasks:
-        there = [one for one in task.methods.values() if one.seconds_to_best is not None]
-        lowest = min((one.final_loss for one in there if one.final_loss is not None), default=math.nan)
-        found.append(f"{task.task} {in_words([one.method for one in there])} {lowest:.3g}")
-    return f"Lines for each task: loss against seconds. The lowest at the end: {'; '.join(found)}."
+        reaching = [scores for scores in task.methods.values() if scores.seconds_to_best is not None]
+        lowest = min(
+            (scores.final_loss for scores in reaching if scores.final_loss is not None), default=math.nan
+        )
+        parts.append(f"{task.task} {in_words([scores.method for scores in reaching])} {lowest:.3g}")
+    return f"Lines for each task: loss against seconds. The lowest at the end: {'; '.join(parts)}."
 
 
 def _paint(axes: Axes, table: Table, best: Sequence[str]) -> None:

@@ -1,6 +1,8 @@
 """Where data comes from: one source a file. Only the other modules of `tasks/` call these.
 
-files, folder, bundled, synthetic, plugins   data that needs no network
-openml, pmlb                                 through their packages, imported only to fetch; with their caches
-origins, unavailable                         names such as `openml:3`; what happens when a source fails
+files, data_folder       a file, or a folder of files with an index
+built_in, plugin_tasks   tasks of packages that are installed
+openml, pmlb             through their packages, imported only to fetch
+caches                   the local copies of these two
+origins                  names such as `openml:3`, and the error of a source that fails
 """

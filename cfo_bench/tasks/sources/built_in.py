@@ -1,4 +1,7 @@
-"""Tasks that are recordings, such as `hpobench:vehicle`: they have no rows, a learner answers for them."""
+"""Tasks that come with packages: scikit-learn's data sets, synthetic tasks, and recordings.
+
+A recording, such as `hpobench:vehicle`, has no rows: a learner answers for it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,7 @@ if TYPE_CHECKING:
     from cfo_bench.tasks.data_set import DataSet
 
 
-# --- bundled ---------------------------------------------------------------------------------------
-# The data sets that come with scikit-learn: they need no network and no file.
+# --- data sets of scikit-learn ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +50,16 @@ SETS = {
 def load_bundled(name: str) -> DataSet:
     import sklearn.datasets
 
-    from cfo_bench.tasks.data_set import DataSet, numbers
+    from cfo_bench.tasks.columns import numbers
+    from cfo_bench.tasks.data_set import DataSet
 
-    one = SETS[name]
-    data = getattr(sklearn.datasets, one.loader)()
+    bundled = SETS[name]
+    data = getattr(sklearn.datasets, bundled.loader)()
     features = [numbers(str(column), data.data[:, i]) for i, column in enumerate(data.feature_names)]
-    return DataSet.of([*features, numbers("target", data.target)], "target", one.problem, where=name)
+    return DataSet.of([*features, numbers("target", data.target)], "target", bundled.problem, where=name)
 
 
-# --- synthetic -------------------------------------------------------------------------------------
-# Tasks without data, only a number of rows: for the learners whose loss is a formula.
+# --- synthetic tasks: a number of rows without data, for the learners whose loss is a formula --------
 
 
 ROWS = {"synthetic-1k": 1_000, "synthetic-30k": 30_000, "synthetic-1m": 1_000_000}
@@ -104,10 +106,10 @@ def _nothing(n_rows: int) -> tuple[Array, Array]:
     return np.empty((n_rows, 0), dtype=np.float32), np.broadcast_to(np.float64(0.0), (n_rows,))
 
 
-# --- recorded --------------------------------------------------------------------------------------
+# --- recordings ------------------------------------------------------------------------------------
 
 
-# What stands before the colon of such a task, and a learner that answers for it.
+# The part of a task's name before the colon, and a learner that answers for it.
 RECORDED_LEARNERS = {"hpobench": "hpobench-mlp", "hpolib": "hpolib", "yahpo": "yahpo:SCENARIO"}
 
 
@@ -118,14 +120,14 @@ def recorded_refs(yahpo: Path | None = None) -> dict[str, DataRef]:
 
 
 def check_copy(name: str, yahpo: Path | None) -> None:
-    """For a name that is not known: if it is one of YAHPO's, says what is missing."""
+    """A UserError with what is missing, if a name that is not known is one of YAHPO's."""
     if not name.startswith("yahpo:"):
         return
-    found = yahpo_folder.existing(f"task {name!r}", yahpo)
+    folder = yahpo_folder.existing(f"task {name!r}", yahpo)
     if not set("*?[") & set(name):
-        unknown = yahpo_folder.unknown_scenarios(found)
+        unknown = yahpo_folder.unknown_scenarios(folder)
         raise UserError(
-            f"no scenario in {found} has an instance {name.partition(':')[2]!r}: "
+            f"no scenario in {folder} has an instance {name.partition(':')[2]!r}: "
             "see cfo-bench tasks --tag yahpo"
             + (f"; {', '.join(unknown)} must be stated first (docs/simulation.md)" if unknown else "")
         )
@@ -135,22 +137,21 @@ def recording_note(ref: DataRef) -> str:
     if ref.source == "yahpo" and ref.path is not None:
         number = ref.task.partition(":")[2]
         named = data_set(number).paper_task
-        own = ", ".join(yahpo_folder.instances(Path(ref.path))[number])
-        return f"{f'{named}; ' if named else ''}a recording: for --learner yahpo:NAME, of {own}"
+        scenarios = ", ".join(yahpo_folder.instances(Path(ref.path))[number])
+        return f"{f'{named}; ' if named else ''}a recording: for --learner yahpo:NAME, of {scenarios}"
     return f"a recording: for --learner {RECORDED_LEARNERS[ref.source]}"
 
 
 def recorded_metric(ref: DataRef) -> str:
-    """What the recording measures; where its scenarios differ, each of them with its own."""
+    """The metric of the recording; if its scenarios differ, each metric with its scenarios."""
     if ref.source != "yahpo" or ref.path is None:
         return TABLES[ref.source].metric
-    by_scenario = yahpo_folder.metrics(Path(ref.path), ref.task.partition(":")[2])
-    found = dict.fromkeys(by_scenario.values())
-    if len(found) == 1:
-        return next(iter(found))
-    return ", ".join(
-        f"{one} ({', '.join(name for name, own in by_scenario.items() if own == one)})" for one in found
-    )
+    scenarios_of: dict[str, list[str]] = {}
+    for scenario, metric in yahpo_folder.metrics(Path(ref.path), ref.task.partition(":")[2]).items():
+        scenarios_of.setdefault(metric, []).append(scenario)
+    if len(scenarios_of) == 1:
+        return next(iter(scenarios_of))
+    return ", ".join(f"{metric} ({', '.join(scenarios)})" for metric, scenarios in scenarios_of.items())
 
 
 def where_here(ref: DataRef) -> str | None:
@@ -161,14 +162,14 @@ def where_here(ref: DataRef) -> str | None:
 
 
 def recorded_sizes(ref: DataRef) -> tuple[int | None, int | None]:
-    """Rows and features of the data that was trained on, where they are known."""
+    """Rows and features of the data that was trained on, if they are known."""
     if ref.source == "yahpo":
         return data_set(ref.task.partition(":")[2]).rows or None, None
-    one = TABLES[ref.source].instances[ref.task.partition(":")[2]]
-    return one.rows, one.features
+    instance = TABLES[ref.source].instances[ref.task.partition(":")[2]]
+    return instance.rows, instance.features
 
 
 def no_rows(ref: DataRef) -> UserError:
-    """The error for a command that wants to see the rows."""
+    """The error for a command that needs the rows."""
     learner = RECORDED_LEARNERS.get(ref.source, "")
     return UserError(f"task {ref.task!r} is a recording without rows: it is for --learner {learner}")

@@ -1,4 +1,8 @@
-"""Local copies of PMLB's files, named as its package names them: `adult/adult.tsv.gz`."""
+"""Local copies of OpenML's and PMLB's files: where they are, and which files of a task they have.
+
+OpenML's client is not imported, since that takes seconds. Only `give_back` writes to its cache, and it only
+adds whole files.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,6 @@ from urllib.parse import urlparse
 
 from cfo_bench.errors import DataError
 from cfo_bench.tasks.sources.origins import Origin
-
-# --- openml cache ----------------------------------------------------------------------------------
-# The cache of OpenML's client on this machine: where it is, and which files of a task it has.
-#
-# The client is not imported, since that takes seconds. Only `give_back` writes to the cache, and it only adds
-# whole files.
-
 
 SERVER = "https://www.openml.org/api/v1/xml"
 XML_NAMES = {"oml": "http://openml.org/openml"}
@@ -87,8 +84,8 @@ class Cached:
 
 
 def look_up(home: OpenMLHome, origin: Origin) -> Cached:
-    """What the cache has; a damaged file counts as missing."""
-    found: list[Path] = []
+    """The files that the cache has; a damaged file counts as missing."""
+    files: list[Path] = []
     missing: list[str] = []
     data_id: str | None = origin.key
     if origin.kind == "openml":
@@ -98,10 +95,10 @@ def look_up(home: OpenMLHome, origin: Origin) -> Cached:
         if description is None:
             missing.append(f"tasks/{origin.key}/task.xml")
         else:
-            found.append(folder / "task.xml")
+            files.append(folder / "task.xml")
             data_id = description.findtext(".//oml:data_set_id", namespaces=XML_NAMES)
         if (folder / "datasplits.arff").is_file():
-            found.append(folder / "datasplits.arff")
+            files.append(folder / "datasplits.arff")
         else:
             missing.append(f"tasks/{origin.key}/datasplits.arff")
     if data_id is not None:
@@ -110,13 +107,13 @@ def look_up(home: OpenMLHome, origin: Origin) -> Cached:
             if _xml(folder / name) is None:
                 missing.append(f"datasets/{data_id}/{name}")
             else:
-                found.append(folder / name)
+                files.append(folder / name)
         data = data_file(folder, data_id)
         if data is None:
             missing.append(f"datasets/{data_id}/dataset.arff or dataset_{data_id}.pq")
         else:
-            found.append(data)
-    return Cached(tuple(found), tuple(missing))
+            files.append(data)
+    return Cached(tuple(files), tuple(missing))
 
 
 def data_file(folder: Path, data_id: str) -> Path | None:
@@ -131,27 +128,27 @@ def bring(home: OpenMLHome, scratch: Path, files: tuple[Path, ...]) -> None:
     Tables may be large: they are linked, not copied. The client only reads them.
     """
     for file in files:
-        there = home.folder(scratch) / file.relative_to(home.folder())
-        there.parent.mkdir(parents=True, exist_ok=True)
-        there.unlink(missing_ok=True)
+        target = home.folder(scratch) / file.relative_to(home.folder())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
         if file.name in TEXTS:
-            shutil.copyfile(file, there)
+            shutil.copyfile(file, target)
         else:
-            there.symlink_to(file)
+            target.symlink_to(file)
 
 
 def give_back(home: OpenMLHome, scratch: Path) -> None:
     """Adds the files that the client downloaded into `scratch` to the cache; existing files stay."""
     for file in _downloaded(home.folder(scratch)):
-        there = home.folder() / file.relative_to(home.folder(scratch))
-        if there.exists():
+        target = home.folder() / file.relative_to(home.folder(scratch))
+        if target.exists():
             continue
-        half = there.with_name(f".{there.name}.{os.getpid()}")
+        half = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            there.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, half)
-            half.replace(there)
-        except OSError:  # a read-only cache or a full disk: no harm, the store has the data
+            half.replace(target)
+        except OSError:  # a read-only cache or a full disk: the store has the data anyway
             half.unlink(missing_ok=True)
             return
 
@@ -169,7 +166,7 @@ def _xml(path: Path) -> ElementTree.Element | None:
         return None
 
 
-# --- pmlb cache ------------------------------------------------------------------------------------
+# --- PMLB, whose files are named as its package names them: `adult/adult.tsv.gz` -------------------
 
 
 PMLB_ENVIRONMENT = "CFO_BENCH_PMLB"

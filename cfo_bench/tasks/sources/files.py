@@ -18,8 +18,8 @@ import pandas as pd
 
 from cfo_bench.errors import DataError
 from cfo_bench.files.writing import open_regular
-from cfo_bench.tasks.columns import from_pandas, joined, labelled
-from cfo_bench.tasks.data_set import Column, check_names
+from cfo_bench.tasks.columns import Column, check_names
+from cfo_bench.tasks.from_pandas import from_pandas, joined, labelled
 
 # A big file is read in pieces of this many cells, so that the parser needs little memory.
 CELLS_AT_ONCE = 200_000
@@ -40,7 +40,7 @@ def read_columns(path: Path) -> list[Column]:
             f"{path} ends in {path.suffix!r}: files are read by their ending, one of {', '.join(READERS)}"
         )
     try:
-        with open_regular(path):  # the readers below would wait for a pipe for ever
+        with open_regular(path):  # the readers below would wait for a pipe without end
             pass
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty: it needs column names and rows")
@@ -114,7 +114,9 @@ def _parquet(path: Path) -> Iterator[Column]:
         check_names(file.schema_arrow.names, str(path))
         stored = file.schema_arrow.pandas_metadata or {"index_columns": [], "columns": []}
         names = [name for name in file.schema_arrow.names if name not in stored["index_columns"]]
-        categories = {one["name"] for one in stored["columns"] if one["pandas_type"] == "categorical"}
+        categories = {
+            column["name"] for column in stored["columns"] if column["pandas_type"] == "categorical"
+        }
         at_once = max(1, CELLS_AT_ONCE // max(file.metadata.num_rows, 1))
         for some in (names[i : i + at_once] for i in range(0, len(names), at_once)):
             # For a name with a dot, pyarrow may read other columns too: select once more.

@@ -24,7 +24,7 @@ import requests
 from cfo_bench.errors import DataError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
-from cfo_bench.tasks.data_set import Column, ColumnKind, categories
+from cfo_bench.tasks.columns import Column, ColumnKind, categories
 from cfo_bench.tasks.sources.caches import OpenMLHome, bring, data_file, give_back, look_up
 from cfo_bench.tasks.sources.files import read_columns
 from cfo_bench.tasks.sources.origins import Origin, Unavailable, patient
@@ -146,8 +146,8 @@ def _wrong_md5(file: Path, stated: str | None) -> str | None:
     if stated is None or file.suffix != ".arff":
         return None
     with file.open("rb") as opened:
-        found = hashlib.file_digest(opened, "md5").hexdigest()
-    return None if found == stated else f"MD5 {found} where OpenML states {stated}"
+        actual = hashlib.file_digest(opened, "md5").hexdigest()
+    return None if actual == stated else f"MD5 {actual} where OpenML states {stated}"
 
 
 def _names(given: str | Sequence[str] | None, known: Sequence[str]) -> list[str]:

@@ -14,9 +14,6 @@ from typing import Any
 
 from cfo_bench.errors import UserError
 
-# --- origins ---------------------------------------------------------------------------------------
-
-
 FORM = re.compile(r"(openml-suite|openml-data|openml|pmlb)([:-])(.*)")
 SUITE = "openml-suite"
 WHAT = {
@@ -42,11 +39,11 @@ class Origin:
 
 
 def parse_origin(text: str) -> Origin | None:
-    """The origin that a name stands for, or None if the name is not an origin."""
-    found = FORM.fullmatch(text.strip())
-    if found is None:
+    """The origin that a name means, or None if the name is not an origin."""
+    parts = FORM.fullmatch(text.strip())
+    if parts is None:
         return None
-    kind, mark, key = found.groups()
+    kind, mark, key = parts.groups()
     right = re.fullmatch(r"[\w.-]*\w[\w.-]*" if kind == "pmlb" else "[1-9][0-9]*", key)
     if right is None or key.startswith("."):
         if mark == "-":
@@ -62,8 +59,7 @@ def as_origin(text: str) -> Origin:
     return Origin(kind, key)
 
 
-# --- unavailable -----------------------------------------------------------------------------------
-# The error when a source lacks the data or can't be reached: why, and whether to retry.
+# --- a source that lacks the data or can't be reached ----------------------------------------------
 
 
 TIMEOUT_SECONDS = 60.0
@@ -86,7 +82,7 @@ class Seen:
 
 @contextmanager
 def patient() -> Iterator[Seen]:
-    """Limits every wait for the network to TIMEOUT_SECONDS: the packages would wait for ever."""
+    """Limits every wait for the network to TIMEOUT_SECONDS: the packages have no limit."""
     import requests.sessions
 
     sessions: Any = requests.sessions

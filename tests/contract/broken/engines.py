@@ -36,7 +36,7 @@ class Honest:
 
 
 class HasNoPrice(Honest):
-    breaks = "test_it_says_before_it_starts_how_much_it_takes"
+    breaks = "test_it_reports_its_size_and_cost_before_it_starts"
 
     def price(self, specs):
         return ""

@@ -188,7 +188,7 @@ class LooksAtNoClock(Honest):
 
 
 class ScoresWhatCameTooLate(Honest):
-    breaks = "test_the_dearest_model_gives_up_soon_after_its_deadline"
+    breaks = "test_the_most_expensive_model_stops_soon_after_its_deadline"
 
     class Objective(Honest.Objective):
         def evaluate(self, trial, deadline):

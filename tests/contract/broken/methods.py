@@ -146,7 +146,7 @@ class DrawsByHash(Honest):
 
 
 class CountsOnALoss(Honest):
-    breaks = "test_it_goes_on_whatever_comes_of_its_trials"
+    breaks = "test_it_continues_whatever_the_results_of_its_trials"
 
     def tell(self, trial, result):
         self.best = min(result.loss, 1.0)

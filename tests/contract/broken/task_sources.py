@@ -39,7 +39,7 @@ class NamesAFolder(Honest):
 
 
 class LoadsEverythingToNameIt(Honest):
-    breaks = "test_its_names_are_told_without_loading_anything_heavy"
+    breaks = "test_its_names_are_listed_without_loading_anything_heavy"
 
     def names(self):
         self.load("two-dice")

@@ -35,10 +35,10 @@ def test_a_file_that_the_nodes_do_not_see_goes_to_each_node_once(bench, tmp_path
     in_pieces = "from cfo_bench.tasks import fetching; fetching.PIECE_BYTES = 1000"
     code, out = bench.finish(bench.driver(*words, prelude=in_pieces))
     assert code == 0, out
-    traces = bench.read()
-    assert len(traces) == 4
-    assert {trace.header["data"]["source"] for trace in traces} == {"file: mine.csv"}
-    assert all(f"--data {hidden / 'mine.csv'} " in trace.header["command"] for trace in traces)
+    runs = bench.read()
+    assert len(runs) == 4
+    assert {run.header.data.source for run in runs} == {"file: mine.csv"}
+    assert all(f"--data {hidden / 'mine.csv'} " in run.header.command for run in runs)
     [kept] = (tmp_path / "store").rglob("mine.csv")
     assert kept.read_bytes() == (hidden / "mine.csv").read_bytes()
     before = kept.stat()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cfo_bench.results import trace
+from cfo_bench.results.run import read_run
 
 ROOT = Path(__file__).parents[3]
 
@@ -63,7 +63,7 @@ def test_a_longer_budget_takes_up_the_runs_on_a_worker_too(joined):
     assert joined.finish(local)[0] == 0
     [grown] = joined.read()
     [path] = joined.traces()
-    whole = trace.read(joined.folder / "local" / path.relative_to(joined.results))
+    whole = read_run(joined.folder / "local" / path.relative_to(joined.results))
     assert whole is not None and grown.trials == whole.trials
     assert grown.end.elapsed == whole.end.elapsed == 600
     assert path.read_bytes().count(b'"kind":"resume"') == 1
@@ -100,10 +100,10 @@ def test_the_header_is_of_the_worker_and_the_command_of_the_user(joined):
     words += ["--method", "rs", "--budget", 20, "--max-trials", 2]
     code, out = joined.finish(joined.driver(*words, "--folds", 0))
     assert code == 0, out
-    [trace] = joined.read()
-    assert f"--data {joined.folder / 'mine.csv'} " in trace.header["command"]
-    assert trace.header["spec"]["memory_mb"] == 2000 * 10**6 // 2**20 * 9 // 10
-    assert trace.header["machine"]["node"] == os.uname().nodename
+    [run] = joined.read()
+    assert f"--data {joined.folder / 'mine.csv'} " in run.header.command
+    assert run.spec.memory_mb == 2000 * 10**6 // 2**20 * 9 // 10
+    assert run.nodes[0] == os.uname().nodename
 
 
 @pytest.mark.slow

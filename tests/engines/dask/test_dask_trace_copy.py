@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.engines.dask.trace_copy import TraceCopy
-from cfo_bench.records import DataRef, EndReason, RunSpec, Status, TrialRecord
-from cfo_bench.results import trace
+from cfo_bench.records import DataRef, EndReason, RunSpec, Status
+from cfo_bench.results.schema import TrialRecord, encode
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import BusyError, end_record
 from cfo_bench.run.supervisor import already_done
@@ -40,7 +40,7 @@ def lines(trials: int, is_over: bool = True) -> list[bytes]:
         for number in range(trials)
     ]
     end = [end_record(EndReason.BUDGET, 3600.0, trials, None)] if is_over else []
-    return [trace.encode(record) for record in [header_of(SPEC), *records, *end]]
+    return [encode(record) for record in [header_of(SPEC), *records, *end]]
 
 
 def job(folder: Path) -> Job:

@@ -12,7 +12,7 @@ from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import score_task
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.sections import missing, optimality, statistics
+from cfo_bench.report.sections import optimality, provenance, statistics
 from cfo_bench.results.best_so_far import imputed
 from cfo_bench.results.digest import Incumbents, without_configs
 from cfo_bench.results.run import Run, read_run
@@ -57,7 +57,7 @@ def test_runs_without_a_result_are_counted_once_each(write_run: Any) -> None:
     # A fold that not all methods have: with or without a result, it is in no mean.
     runs += [write_run("u", method, 3, own) for method, own in (("cfo", [(10, 0.1, 1)]), ("rs", FAILS))]
 
-    found = missing.section(LearnerResults("xgboost", digests(*runs)))
+    found = provenance.missing_section(LearnerResults("xgboost", digests(*runs)))
 
     assert found.warnings == (
         "2 runs: left out of the means: not every method has this fold",
@@ -115,7 +115,7 @@ def test_nobody_beats_the_constant_is_said_and_nobody_wins(write_run: Any) -> No
     assert "no method beats the constant predictor, so none wins: t" in found.left_out
     assert "On t no method beats the constant predictor: the best validation AUC is 0.5000." in found.sentence
     section = optimality.section(LearnerResults("xgboost", digests(*runs)))
-    assert "nobody beats the constant predictor on t: nobody wins there" in section.warnings
+    assert "no method beats the constant predictor on t: no method wins these tasks" in section.warnings
 
 
 def test_the_gaps_of_the_overview_are_the_mean_of_those_that_are_printed(many_tasks: list[Run]) -> None:
@@ -148,7 +148,7 @@ def test_statistics_name_what_failed(many_tasks: list[Run], write_run: Any) -> N
 
     found = statistics.section(LearnerResults("xgboost", [*others, *failed]))
 
-    assert "no result, so imputed as last: car mine" in found.warnings
+    assert "no result, so ranked last: car mine" in found.warnings
     assert found.tables[0].records()[0]["tasks"] == 8
 
 
@@ -159,7 +159,7 @@ def test_a_constant_predictor_without_any_loss_stops_no_report(write_run: Any, t
 
     built = build(Request(tmp_path / "results", tmp_path / "out", formats=("html", "png")))
 
-    assert any("nobody beats the constant predictor" in line for line in built.warnings)
+    assert any("beats the constant predictor" in line for line in built.warnings)
     scores = LearnerResults("xgboost", load(tmp_path / "results").runs).scores
     assert scores[0].methods["rs"].final_score == -0.25
 

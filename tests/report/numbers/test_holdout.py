@@ -10,7 +10,7 @@ import pytest
 from cfo_bench.report.build import Request, build
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.sections import configurations, holdout, missing, performance
+from cfo_bench.report.sections import configurations, final_scores, performance, provenance
 from cfo_bench.results.run import Run, read_run
 
 
@@ -56,7 +56,7 @@ def test_a_test_score_that_falls_again_is_not_kept(held_out: list[Run]) -> None:
 
 
 def test_the_validation_score_stands_beside_it(held_out: list[Run]) -> None:
-    found = holdout.section(LearnerResults("xgboost", held_out))
+    found = final_scores.holdout_section(LearnerResults("xgboost", held_out))
 
     assert found is not None and "scores are test scores" in found.intro
     row = next(row for row in found.tables[0].records() if (row["task"], row["method"]) == ("t", "cfo"))
@@ -66,7 +66,7 @@ def test_the_validation_score_stands_beside_it(held_out: list[Run]) -> None:
 def test_it_is_said_where_validation_scores_count(held_out: list[Run], write_run: Any) -> None:
     others = [read_run(write_run("other", method, 0, [(5, 0.3, 0.5)])) for method in ("cfo", "rs")]
     alone, mixed = (
-        holdout.section(LearnerResults("xgboost", runs))
+        final_scores.holdout_section(LearnerResults("xgboost", runs))
         for runs in (held_out, [*held_out, *(one for one in others if one is not None)])
     )
 
@@ -85,7 +85,7 @@ def test_figures_say_that_the_loss_is_on_the_test_part(held_out: list[Run]) -> N
 
 
 def test_without_test_scores_there_is_no_such_section(by_hand: list[Run]) -> None:
-    assert holdout.section(LearnerResults("xgboost", by_hand)) is None
+    assert final_scores.holdout_section(LearnerResults("xgboost", by_hand)) is None
     assert not LearnerResults("xgboost", by_hand).scores[0].by_test
 
 
@@ -148,7 +148,7 @@ def test_a_run_without_any_test_score_has_no_result(
     assert task.by_test and task.methods["rs"].imputed == 1
     # The constant's 0.5 is worse than the 0.2 of cfo.
     assert task.methods["rs"].fold_losses == pytest.approx((0.1, 0.5))
-    (row,) = missing.section(results).tables[0].records()
+    (row,) = provenance.missing_section(results).tables[0].records()
     assert (row["task"], row["method"], row["fold"]) == ("u", "rs", 1)
     assert row["what"].startswith("no result") and row["detail"] == "no incumbent has a test score"
 
@@ -174,7 +174,7 @@ def test_validation_and_test_are_means_over_the_same_folds(
     write_run("t", "cfo", 1, trials, validation="holdout", test_scores=[None])
     results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
-    found = holdout.section(results)
+    found = final_scores.holdout_section(results)
 
     assert results.scores[0].methods["cfo"].fold_losses == pytest.approx((0.2, 0.5))
     assert found is not None

@@ -9,7 +9,7 @@ import pytest
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import paired
 from cfo_bench.report.numbers.scores import keep_most, score_task
-from cfo_bench.report.sections import missing, optimality
+from cfo_bench.report.sections import optimality, provenance
 from cfo_bench.results.run import Run, read_run
 
 
@@ -60,8 +60,8 @@ def test_a_method_with_1_fold_of_10_is_left_out_and_the_others_keep_theirs(write
     # It is still compared with the baseline, on the one fold that both have: AUC 0.95 to 0.9.
     against = {one.method: (one.folds, one.difference) for one in paired(results, task)}
     assert against == {"rs": (10, 0.0), "bohb": (1, pytest.approx(0.05))}
-    rows = missing.section(results).tables[0].records()
-    assert [row["method"] for row in rows if row["what"] == missing.LEFT_OUT] == ["bohb"]
+    rows = provenance.missing_section(results).tables[0].records()
+    assert [row["method"] for row in rows if row["what"] == provenance.LEFT_OUT] == ["bohb"]
 
 
 def test_a_method_on_few_tasks_is_left_out_of_the_ranks_and_they_say_so(write_run: Any) -> None:

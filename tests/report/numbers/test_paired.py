@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from cfo_bench.records import Problem
+from cfo_bench.report.numbers import paired as paired_numbers
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.paired import learner_pairs, learners_by_task, paired, sign_flip
+from cfo_bench.report.numbers.paired import learners_by_task, paired, sign_flip
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering.table_files import to_latex
-from cfo_bench.report.sections import final_scores, learners
+from cfo_bench.report.sections import final_scores, learner_pairs
 from cfo_bench.results.run import read_run
 from tests.report.reading.test_consistency import change
 
@@ -136,8 +137,8 @@ def test_few_folds_are_drawn_as_strokes_and_many_as_an_interval(
         table = figure.tables[1]
         assert len(table.rows) == methods * folds
         (axes,) = figure.draw().axes
-        drawn = [len(own.get_paths()) for own in axes.collections if own.get_alpha() is not None]
-        assert drawn == [methods if has_interval else methods * folds]
+        strokes = sum(len(lines.get_paths()) for lines in axes.collections if lines.get_alpha() is not None)
+        assert strokes == (methods if has_interval else methods * folds)
 
 
 def test_the_same_scores_are_called_equal_however_few_the_folds(write_run: Any) -> None:
@@ -174,11 +175,11 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
     ]
 
     found = learners_by_task(everyone)
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert [one.best for one in found.tasks] == [("xgboost",), ("dnn",), ("dnn", "xgboost")]
     assert found.differ == ["other-data"]
-    (pair,) = learner_pairs(found.tasks)
+    (pair,) = paired_numbers.learner_pairs(found.tasks)
     # dnn is better on u, worse on t, equal on v; one of each is what chance gives.
     assert (pair.one, pair.other, pair.better, pair.worse, pair.equal, pair.p) == (
         "dnn",
@@ -211,7 +212,7 @@ def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: 
     ]
 
     (found,) = learners_by_task(everyone).tasks
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert (found.task, found.losses["dnn"], found.best) == ("t", (0.05, 0.5), ("xgboost",))
     assert section is not None
@@ -234,14 +235,14 @@ def test_a_third_learner_with_few_runs_does_not_cut_those_of_the_others(
         for learner in ("knn", "lightgbm", "xgboost")
     ]
 
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert section is not None
     (pair,) = section.tables[1].records()
     assert (pair["learner"], pair["other"], pair["better"]) == ("lightgbm", "xgboost", 6)
     assert pair["verdict"] == "lightgbm is better"
     assert section.warnings[0].startswith(
-        "left out, as they share too few runs with the other learners: knn with cfo on t (1 of 3), "
+        "left out, since they share too few runs with other learners: knn with cfo on t (1 of 3), "
     )
 
 
@@ -253,14 +254,14 @@ def test_learners_without_a_run_in_common_are_named_and_have_no_empty_tables(
     digests = load(tmp_path / "results").runs
     everyone = [LearnerResults(one.learner, [one]) for one in digests]
 
-    section = learners.section(everyone)
+    section = learner_pairs.section(everyone)
 
     assert section is not None and section.tables == ()
-    assert section.warnings[0].startswith("left out, as they share too few runs with the other learners: ")
+    assert section.warnings[0].startswith("left out, since they share too few runs with other learners: ")
 
 
 def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:
     one = read_run(write_run("t", "cfo", 0, [(5, 0.1, 1)]))
 
     assert one is not None
-    assert learners.section([LearnerResults("xgboost", [one])]) is None
+    assert learner_pairs.section([LearnerResults("xgboost", [one])]) is None

@@ -11,7 +11,7 @@ import pytest
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import key, order, printed
 from cfo_bench.report.numbers.scores import Cell
-from cfo_bench.report.sections import paper
+from cfo_bench.report.sections import optimality
 from cfo_bench.results.run import read_run
 
 
@@ -96,7 +96,9 @@ def test_our_cells_stand_beside_the_paper_s(write_run: Any) -> None:
     ]
     paths.append(write_run("nobody-printed-this", "cfo", 0, [(10, 0.1, 1)]))
 
-    found = paper.section(LearnerResults("xgboost", [one for path in paths if (one := read_run(path))]))
+    found = optimality.paper_section(
+        LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    )
 
     assert found is not None
     agreement, cells = found.tables
@@ -121,5 +123,5 @@ def test_a_learner_or_tasks_that_the_paper_does_not_have_get_no_section(write_ru
     one = read_run(write_run("my-own", "cfo", 0, [(10, 0.1, 1)]))
 
     assert one is not None
-    assert paper.section(LearnerResults("xgboost", [one])) is None
-    assert paper.section(LearnerResults("lightgbm", [one])) is None
+    assert optimality.paper_section(LearnerResults("xgboost", [one])) is None
+    assert optimality.paper_section(LearnerResults("lightgbm", [one])) is None

@@ -12,7 +12,7 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import in_the_paper, printed
 from cfo_bench.report.reading.consistency import comparable
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.sections import paper
+from cfo_bench.report.sections import optimality
 from cfo_bench.results.run import Run
 
 
@@ -31,7 +31,7 @@ def test_the_cells_of_a_recording_are_found_by_the_paper_s_name(write_run: Any, 
         write_run("yahpo:1590", method, 0, [(1, loss, 1)], learner="yahpo:rbv2_xgboost")
     runs = [changed_data(run, paper_task="adult") for run in load(tmp_path / "results").runs]
 
-    section = paper.section(LearnerResults("yahpo:rbv2_xgboost", runs))
+    section = optimality.paper_section(LearnerResults("yahpo:rbv2_xgboost", runs))
 
     assert section is not None
     assert sorted(row[1] for row in section.tables[1].rows) == ["cfo", "rs"]

@@ -9,9 +9,9 @@ import pytest
 from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import Cell, optimality, score_task, score_tasks
-from cfo_bench.report.sections import missing, overall
 from cfo_bench.report.sections import optimality as optimality_section
-from cfo_bench.report.sections.missing import NO_RESULT, NOT_RUN, NOT_SHARED
+from cfo_bench.report.sections import overall, provenance
+from cfo_bench.report.sections.provenance import NO_RESULT, NOT_RUN, NOT_SHARED
 from cfo_bench.results.run import Run, read_run
 
 
@@ -195,7 +195,7 @@ def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand:
 
 
 def test_what_is_missing_is_listed(by_hand: list[Run]) -> None:
-    found = missing.section(LearnerResults("xgboost", by_hand))
+    found = provenance.missing_section(LearnerResults("xgboost", by_hand))
 
     table, trials = found.tables
     assert [row[:5] for row in table.rows] == [

@@ -83,8 +83,7 @@ def test_too_few_tasks_are_said_and_not_drawn(by_hand: list[Run]) -> None:
 
     assert found.figures == () and found.tables == ()
     assert found.warnings == (
-        "no statistics: 3 tasks with every method, and it takes two methods and 6 tasks to tell a difference "
-        "from chance",
+        "no statistics: 3 tasks with every method, and a test needs two methods and 6 tasks",
     )
 
 
@@ -127,7 +126,7 @@ def test_tasks_without_every_method_are_left_out_and_named(many_tasks: list[Run]
     assert found.warnings == (
         "left out, as not every method is compared there: car",
         # 6 pairs · 2 / 2^7
-        "every pair: with 7 tasks the least p that Holm's correction can leave is 0.094, so no difference "
-        "can be shown",
+        "every pair: with 7 tasks the least possible p after Holm's correction is 0.094, so no difference "
+        "can be significant",
     )
     assert found.tables[0].records()[0]["tasks"] == 7

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.report.build import Request, build
-from cfo_bench.report.looks import _KNOWN
+from cfo_bench.report.method_styles import _KNOWN
 from tests.helpers.browser import Browser, running_driver
 
 # A task that is called like a script.

@@ -94,14 +94,14 @@ def test_latex_is_escaped_and_ruled_by_booktabs() -> None:
     assert r"back\textbackslash{}slash & 123457 & no result & yes \\" in lines
 
 
-def test_a_heading_longer_than_its_column_is_stacked() -> None:
+def test_a_long_heading_is_stacked() -> None:
     table = Table("t", "t", "n", ("ci_low", "name"), [[0.5, "a long name of a task"]])
 
     assert r"\shortstack[r]{95 \%\\interval\\from} & name \\" in to_latex(table).splitlines()
 
 
 def test_a_wide_table_is_turned() -> None:
-    table = Table("t", "t", "n", tuple("abcde"), [["many words " * 5] * 5])
+    table = Table("t", "t", "n", tuple("abcdefghijklm"), [["a word"] * 13])
 
     assert r"\begin{sidewaystable}" in to_latex(table)
     assert r"\begin{landscape}" in to_latex(replace(table, rows=[*table.rows] * 40))
@@ -131,9 +131,9 @@ def test_numbers_are_for_people(value: float, text: str) -> None:
 
 def all_tables(digests: list[Run]) -> list[Table]:
     """Those that are shown and those behind a figure, which may be the same."""
-    found = sections(LearnerResults("xgboost", digests))
-    behind = [table for section in found for figure in section.figures for table in figure.tables]
-    return [*(table for section in found for table in section.tables), *behind]
+    every = sections(LearnerResults("xgboost", digests))
+    behind = [table for section in every for figure in section.figures for table in figure.tables]
+    return [*(table for section in every for table in section.tables), *behind]
 
 
 def test_every_table_of_a_report_has_distinct_columns_and_whole_rows(by_hand: list[Run]) -> None:

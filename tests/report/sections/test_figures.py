@@ -15,7 +15,7 @@ import pytest
 
 from cfo_bench.records import Problem
 from cfo_bench.report.contents import Figure, Section
-from cfo_bench.report.looks import look
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
 from cfo_bench.report.sections import configurations, sections
@@ -117,7 +117,7 @@ def test_the_lines_of_a_figure_are_the_rows_of_its_table(by_hand: list[Run]) -> 
 
     assert axes.get_xscale() == "log"
     lines = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]
-    (cfo,) = (line for line in lines if line.get_color() == look("cfo").colour)
+    (cfo,) = (line for line in lines if line.get_color() == style_of("cfo").colour)
     # The curve of the table, and a last point where the budget ends.
     assert np.asarray(cfo.get_xydata()).tolist() == [[2, 0.40625], [10, 0.25], [20, 0.125], [100, 0.125]]
     rows = [row for row in figure.tables[alpha].records() if row["method"] == "cfo"]

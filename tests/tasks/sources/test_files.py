@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError
-from cfo_bench.tasks.data_set import Column, ColumnKind
+from cfo_bench.tasks.columns import Column, ColumnKind
 from cfo_bench.tasks.sources.files import read_columns
 
 
@@ -110,7 +110,7 @@ def test_spaces_after_commas_do_not_count(tmp_path: Path) -> None:
 
 
 def test_duplicate_csv_columns_are_refused_rather_than_renamed(tmp_path: Path) -> None:
-    assert "column 'a' is there 2 times" in refusal(tmp_path / "data.csv", "a,b,a\n1,2,3\n")
+    assert "column 'a' occurs 2 times" in refusal(tmp_path / "data.csv", "a,b,a\n1,2,3\n")
 
 
 def test_a_csv_column_called_like_pandas_renaming_is_kept(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_parquet_file_with_damaged_pages_is_refused(tmp_path: Path) -> None:
 def test_duplicate_parquet_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
-    assert "column 'a' is there 2 times" in refusal(path)
+    assert "column 'a' occurs 2 times" in refusal(path)
 
 
 def test_a_stored_pandas_index_is_no_column(tmp_path: Path) -> None:
@@ -259,8 +259,8 @@ def test_parquet_is_the_same_read_column_by_column(tmp_path: Path, monkeypatch: 
     single = read_columns(path)
     assert [(c.name, c.kind, c.labels) for c in single] == [(c.name, c.kind, c.labels) for c in whole]
     assert [column.name for column in whole] == list(frame.columns)
-    for one, other in zip(single, whole, strict=True):
-        np.testing.assert_array_equal(one.values, other.values)
+    for column, other in zip(single, whole, strict=True):
+        np.testing.assert_array_equal(column.values, other.values)
 
 
 def test_reading_parquet_leaves_no_thread_behind(tmp_path: Path) -> None:

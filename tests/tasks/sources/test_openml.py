@@ -205,7 +205,7 @@ def test_splits_of_more_rows_than_there_are_are_refused(tmp_path: Path) -> None:
     "setting",
     [
         "configuration",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("default", "environment", "xdg", "old")),
+        *(pytest.param(place, marks=pytest.mark.slow) for place in ("default", "environment", "xdg", "old")),
     ],
 )
 def test_the_cache_is_where_the_client_has_it(

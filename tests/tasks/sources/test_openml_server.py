@@ -144,13 +144,13 @@ def test_an_unknown_suite_is_one_line(server: Server) -> None:
 
 def test_many_that_ask_at_once_download_once(server: Server) -> None:
     ref = resolve("openml:19")
-    found: list[int | None] = []
-    threads = [threading.Thread(target=lambda: found.append(obtain(ref).n_folds)) for _ in range(4)]
+    numbers: list[int | None] = []
+    threads = [threading.Thread(target=lambda: numbers.append(obtain(ref).n_folds)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [10] * 4 and server.asked.count("/arff/4") == 1
+    assert numbers == [10] * 4 and server.asked.count("/arff/4") == 1
 
 
 def test_prepare_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
@@ -161,12 +161,12 @@ def test_prepare_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> Non
     first = CliRunner().invoke(cli, ["prepare", str(names)], standalone_mode=False)
     assert first.return_value == 1
     assert re.search(
-        r"^\[1/4\] openml-19: OpenML task 19 .*625 rows × 4 features, 10 official folds, MD5 right, stored$",
+        r"^\[1/4\] openml-19: .* 19 .*625 rows × 4 features, 10 official folds, MD5 matches, stored$",
         first.output,
         re.M,
     )
     assert re.search(r"^\[2/4\] openml-97: MISSING: .*status 500", first.output, re.M)
-    assert "1 official fold, MD5 right, stored" in first.output and "[4/4] iris: bundled" in first.output
+    assert "1 official fold, MD5 matches, stored" in first.output and "[4/4] iris: bundled" in first.output
     assert "3 of 4 tasks are on this machine" in first.output and "missing: openml-97" in first.output
 
     asked = len(server.asked)

@@ -1,6 +1,6 @@
 // A plot with one line for each method, as SVG, with the methods' names at the ends of the lines.
 // A curve of the explorer is a step function: from t[i] on, the mean over folds is mean[i], with
-// low[i]…high[i] around it. Other charts say in `task` what is different about them.
+// low[i]…high[i] around it. Other charts set in `task` what differs.
 "use strict";
 
 class CurveChart {
@@ -24,11 +24,11 @@ class CurveChart {
     this.tip.hidden = true;
     panel.append(this.tip);
     this.reset = panel.querySelector(".reset");
-    this.said = panel.querySelector("[aria-live]");
+    this.spoken = panel.querySelector("[aria-live]");
     this.reset.addEventListener("click", () => this.zoom(null));
     (panel.closest("figure") ?? panel).querySelector("button.svg").addEventListener("click", () => this.save());
     this.#listen();
-    this.svg.setAttribute("aria-label", this.#summary()); // it is drawn a little later, when its size is known
+    this.svg.setAttribute("aria-label", this.#summary()); // it is drawn later, when its size is known
     new ResizeObserver(() => this.draw()).observe(panel);
   }
 
@@ -90,7 +90,7 @@ class CurveChart {
     this.#drawCursor();
   }
 
-  /** Names beside the lines' ends, moved apart where they would stand on each other. */
+  /** Names at the ends of the lines, moved apart if they would overlap. */
   #drawLabels(methods, many) {
     const { right, top, bottom } = this.box;
     const { height, letters } = CurveChart.#LABEL;
@@ -106,7 +106,7 @@ class CurveChart {
       this.#add(group, "path", { class: "lead", d: `M${right},${y}L${right + 9},${places[at]}` });
       const name = this.#text(CurveChart.#cut(method.name, letters), right + 12, places[at] + 4, "start");
       group.append(name);
-      const curve = [...this.svg.querySelectorAll(".curve")].find((one) => one.dataset.method === method.name);
+      const curve = [...this.svg.querySelectorAll(".curve")].find((group) => group.dataset.method === method.name);
       group.addEventListener("pointerenter", () => { curve.classList.add("raised"); group.classList.add("raised"); });
       group.addEventListener("pointerleave", () => { curve.classList.remove("raised"); group.classList.remove("raised"); });
     });
@@ -117,9 +117,9 @@ class CurveChart {
     element.style.setProperty("--on-dark", method.dark);
   }
 
-  /** Ascending places, moved so that neighbours are `step` apart, within low…high as far as there is room. */
+  /** Ascending places, moved so that neighbours are `step` apart, within low…high if there is room. */
   static #spread(places, step, low, high) {
-    const groups = []; // those that stand together: their middle, and their number
+    const groups = []; // of adjacent places: the middle of the group, and its size
     for (const place of places) {
       groups.push([place, 1]);
       for (;;) {
@@ -135,11 +135,11 @@ class CurveChart {
       Array.from({ length: number }, (_, at) => middle + (at - (number - 1) / 2) * step));
   }
 
-  static #cut(text, most) {
-    return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  static #cut(text, maxLetters) {
+    return text.length <= maxLetters ? text : `${text.slice(0, maxLetters - 1)}…`;
   }
 
-  /** What is seen, as a file that needs no style sheet. */
+  /** Download the visible plot as a file that needs no style sheet. */
   save() {
     this.#hideCursor();
     const copy = this.svg.cloneNode(true);
@@ -160,7 +160,7 @@ class CurveChart {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  // --- what is drawn ------------------------------------------------------------------------
+  // --- drawing ------------------------------------------------------------------------------
 
   #timeDomain() {
     if (this.range) return this.range;
@@ -169,23 +169,23 @@ class CurveChart {
     return this.view.logTime ? [Math.max(first, this.task.budget * 1e-6), this.task.budget] : [0, this.task.budget];
   }
 
-  /** All that is to be seen between the ends of the time axis, with a little room. */
+  /** The range of all visible values between the ends of the time axis, with a margin. */
   #valueDomain() {
     const [from, to] = this.time.domain;
-    const seen = [];
+    const values = [];
     for (const method of this.visible) {
       const first = Math.max(CurveChart.#indexAt(method.t, from), 0);
       const last = CurveChart.#indexAt(method.t, to);
-      for (let i = first; i <= last; i++) seen.push(this.value(method.mean[i]));
+      for (let i = first; i <= last; i++) values.push(this.value(method.mean[i]));
     }
-    if (!seen.length) return [0, 1];
-    const low = Math.min(...seen), high = Math.max(...seen);
+    if (!values.length) return [0, 1];
+    const low = Math.min(...values), high = Math.max(...values);
     if (this.#isLog && low > 0) return [low / 1.08, high * 1.08];
     const room = (high - low || Math.abs(high) || 1) * 0.06;
     return [low - room, high + room];
   }
 
-  /** Scores have a range of their own, and no need of a log axis unless one is asked for. */
+  /** The axis of scores is linear unless the reader chooses a log axis. */
   get #isLog() {
     return this.view.logValue ?? (!this.view.asScore && this.task.log);
   }
@@ -207,14 +207,14 @@ class CurveChart {
   }
 
   #band(method) {
-    const there = [], back = [];
+    const upper = [], lower = [];
     const ends = [...method.t.slice(1), this.task.budget];
     for (let i = 0; i < method.t.length; i++) {
       const x = this.time.at(method.t[i]), to = this.time.at(ends[i]);
-      there.push(`${x},${this.#y(method.high[i])}`, `${to},${this.#y(method.high[i])}`);
-      back.push(`${x},${this.#y(method.low[i])}`, `${to},${this.#y(method.low[i])}`);
+      upper.push(`${x},${this.#y(method.high[i])}`, `${to},${this.#y(method.high[i])}`);
+      lower.push(`${x},${this.#y(method.low[i])}`, `${to},${this.#y(method.low[i])}`);
     }
-    return `M${there.join("L")}L${CurveChart.#pairwiseReversed(back).join("L")}Z`;
+    return `M${upper.join("L")}L${CurveChart.#pairwiseReversed(lower).join("L")}Z`;
   }
 
   static #pairwiseReversed(points) {
@@ -223,7 +223,7 @@ class CurveChart {
     return turned;
   }
 
-  /** A band may reach below 0, where a log axis has no place: it is cut off at the edge. */
+  /** A band may reach below 0, which a log axis does not have: it is cut off at the edge. */
   #y(loss) {
     const y = this.level.at(this.value(loss));
     return Number.isFinite(y) ? Math.round(Math.min(Math.max(y, -5000), 5000) * 100) / 100 : this.box.bottom + 50;
@@ -250,15 +250,15 @@ class CurveChart {
     });
   }
 
-  /** The lines of a text of which none is longer than `most`, unless a word is; broken before a bracket first. */
-  #wrapped(text, most) {
-    const trial = this.#text(text, 0, 0, "start");
-    const fits = (line) => { trial.textContent = line; return trial.getComputedTextLength() <= most; };
-    const lines = fits(text) ? [text] : text.split(/ (?=\()/).flatMap((part) => part.split(" ").reduce((found, word) => {
-      const longer = `${found.at(-1)} ${word}`;
-      return found.length && fits(longer) ? [...found.slice(0, -1), longer] : [...found, word];
+  /** The lines of a text, none longer than `maxLength` unless a word is; broken before a bracket first. */
+  #wrapped(text, maxLength) {
+    const sample = this.#text(text, 0, 0, "start");
+    const fits = (line) => { sample.textContent = line; return sample.getComputedTextLength() <= maxLength; };
+    const lines = fits(text) ? [text] : text.split(/ (?=\()/).flatMap((part) => part.split(" ").reduce((lines, word) => {
+      const longer = `${lines.at(-1)} ${word}`;
+      return lines.length && fits(longer) ? [...lines.slice(0, -1), longer] : [...lines, word];
     }, []));
-    trial.remove();
+    sample.remove();
     return lines;
   }
 
@@ -281,7 +281,7 @@ class CurveChart {
       const swatch = this.#add(cell, "svg", { class: "method swatch", viewBox: "0 0 24 8" });
       const piece = this.#add(swatch, "path", { d: "M0 4H24" });
       if (method.dash) piece.setAttribute("stroke-dasharray", method.dash);
-      for (const one of [dot, swatch]) this.#colour(one, method);
+      for (const element of [dot, swatch]) this.#colour(element, method);
       row.insertCell().textContent = method.name;
       row.insertCell().textContent = CurveChart.number(value);
       row.insertCell().textContent = half === null ? "" : `± ${CurveChart.number(half)}`;
@@ -292,7 +292,7 @@ class CurveChart {
     this.#placeTip(x);
   }
 
-  /** Beside the cursor, or below the plot where neither side has room; always inside the window. */
+  /** Next to the cursor, or below the plot if neither side has room; always inside the window. */
   #placeTip(x) {
     const panel = this.panel.getBoundingClientRect(), plot = this.svg.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = this.tip;
@@ -306,7 +306,7 @@ class CurveChart {
     this.tip.style.top = `${top - panel.top - this.panel.clientTop}px`;
   }
 
-  /** The methods at a moment, the best first; one that has no mean yet is not among them. */
+  /** The methods that have a mean at a moment, the best first. */
   at(seconds) {
     const rows = [];
     for (const method of this.visible) {
@@ -327,9 +327,9 @@ class CurveChart {
 
   #summary() {
     const rows = this.at(this.task.budget);
-    const found = rows.map((row) => `${row.method.name} ${CurveChart.number(row.value)}`).join(", ");
+    const values = rows.map((row) => `${row.method.name} ${CurveChart.number(row.value)}`).join(", ");
     const { x, y } = this.#names;
-    return `${this.task.name}: ${y} against ${x}. At the end: ${found || "nothing shown"}. ` +
+    return `${this.task.name}: ${y} against ${x}. At the end: ${values || "no values"}. ` +
       "Arrow keys move the cursor, plus and minus zoom, 0 shows all.";
   }
 
@@ -346,7 +346,7 @@ class CurveChart {
       this.cursor = timeOf(event);
       this.#drawCursor();
     };
-    // A finger only reads: what it has touched stays until it touches something else.
+    // A finger only reads values, which stay until it touches something else.
     const isFinger = (event) => event.pointerType === "touch";
     const leave = (event) => { if (!this.svg.contains(event.target)) this.#hideCursor(); };
     this.svg.addEventListener("pointerdown", (event) => {
@@ -374,7 +374,7 @@ class CurveChart {
       from = null;
       if (wide) this.zoom(range);
     });
-    // Where the finger turns out to scroll the page, too.
+    // Also when the finger starts to scroll the page.
     this.svg.addEventListener("pointercancel", () => { from = null; this.#hideCursor(); });
     this.svg.addEventListener("pointerleave", (event) => { if (from === null && !isFinger(event)) this.#hideCursor(); });
     this.svg.addEventListener("blur", () => this.#hideCursor());
@@ -397,8 +397,8 @@ class CurveChart {
     if (event.key in moves) {
       this.cursor = this.time.inverse(Math.min(Math.max(moves[event.key], left), right));
       this.#drawCursor();
-      const found = this.at(this.cursor).map((row) => `${row.method.name} ${CurveChart.number(row.value)}`);
-      this.said.textContent = `${this.#when(this.cursor)}: ${found.join(", ") || "no result yet"}`;
+      const values = this.at(this.cursor).map((row) => `${row.method.name} ${CurveChart.number(row.value)}`);
+      this.spoken.textContent = `${this.#when(this.cursor)}: ${values.join(", ") || "no result yet"}`;
     } else if (event.key === "+" || event.key === "=") {
       this.zoom([this.time.inverse(Math.max(x - width / 2, left)), this.time.inverse(Math.min(x + width / 2, right))]);
     } else if (event.key === "-") {
@@ -413,7 +413,7 @@ class CurveChart {
     event.preventDefault();
   }
 
-  /** Twice the range about its middle; null when that is everything. */
+  /** Twice the range around its middle; null if that is the whole axis. */
   #wider() {
     const { left, right } = this.box;
     const quarter = (right - left) / 2;
@@ -440,7 +440,7 @@ class CurveChart {
     };
   }
 
-  /** At least two. */
+  /** At least two round values. */
   static #niceTicks(from, to, n) {
     for (let parts = Math.max(n, 2); ; parts *= 1.5) {
       const raw = (to - from) / parts;
@@ -452,7 +452,7 @@ class CurveChart {
     }
   }
 
-  /** Powers of ten, with 2 and 5 or with 3 between them when there is room; a short range is ticked like a linear one. */
+  /** Powers of ten, with 2 and 5 or with 3 between them if there is room; a short range has linear ticks. */
   static #logTicks(from, to, n) {
     const decades = Math.log10(to / from);
     if (decades < 0.7) return CurveChart.#niceTicks(from, to, n);

@@ -1,5 +1,5 @@
-// The page without this file is whole: tables, figures and links. With it, tables sort and filter,
-// curves are drawn, and the theme and the learner can be switched.
+// Without this script the page has all tables, figures and links. With it, tables sort and filter, curves are
+// drawn, and the theme and the learner can be switched.
 "use strict";
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -14,7 +14,7 @@ const all = (selector, within = document) => [...within.querySelectorAll(selecto
   const show = () => button.setAttribute("aria-pressed", String(isDark()));
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("cfo-bench-theme", root.dataset.theme); } catch { /* then it lasts for this visit */ }
+    try { localStorage.setItem("cfo-bench-theme", root.dataset.theme); } catch { /* it holds for this visit only */ }
     show();
   });
   system.addEventListener("change", show);
@@ -31,7 +31,7 @@ for (const table of all("table.data")) {
     const cell = row.cells[column];
     return cell.dataset.v === undefined ? cell.textContent : cell.dataset.v === "" ? null : Number(cell.dataset.v);
   };
-  // Numbers, then words such as "no result", then what is missing, whichever way each of them is sorted.
+  // In both directions numbers come first, then words such as "no result", then missing values.
   const kind = (value) => (typeof value === "number" ? 0 : value === null ? 2 : 1);
   const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
   heads.forEach((head, column) => {
@@ -46,8 +46,8 @@ for (const table of all("table.data")) {
       for (const other of heads) other.setAttribute("aria-sort", "none");
       head.setAttribute("aria-sort", order);
       const sign = order === "descending" ? -1 : 1;
-      const rows = order === "none" ? given : [...given].sort((one, two) => {
-        const a = key(one, column), b = key(two, column);
+      const rows = order === "none" ? given : [...given].sort((first, second) => {
+        const a = key(first, column), b = key(second, column);
         return kind(a) - kind(b) || sign * compare(a, b);
       });
       body.append(...rows);
@@ -58,7 +58,7 @@ for (const table of all("table.data")) {
 for (const box of all("input.filter")) {
   const table = document.getElementById(box.getAttribute("aria-controls"));
   const count = document.getElementById(`${box.id}-count`);
-  const plain = (text) => text.toLowerCase().replaceAll("−", "-"); // a minus as it is typed
+  const plain = (text) => text.toLowerCase().replaceAll("−", "-"); // people type a hyphen for a minus
   box.addEventListener("input", () => {
     const words = plain(box.value).split(/\s+/).filter(Boolean);
     let shown = 0;
@@ -78,11 +78,11 @@ const cfoCurves = (() => {
   const deliver = (file, task) => waiting.get(file).resolve(task);
   deliver.load = (file) => {
     if (!waiting.has(file)) {
-      const one = Promise.withResolvers();
-      waiting.set(file, one);
+      const request = Promise.withResolvers();
+      waiting.set(file, request);
       const script = document.createElement("script");
       script.src = file;
-      script.addEventListener("error", () => one.reject(new Error(`${file} is missing`)));
+      script.addEventListener("error", () => request.reject(new Error(`${file} is missing`)));
       document.head.append(script);
     }
     return waiting.get(file).promise;
@@ -96,7 +96,7 @@ for (const explorer of all(".explorer")) {
   const panels = explorer.querySelector(".panels");
   const template = explorer.querySelector("template");
   const tasks = all("input[data-curves]", explorer);
-  const shown = new Map(); // a task's box → its panel, and its chart once its numbers are there
+  const shown = new Map(); // a task's box → its panel, and its chart once its numbers are loaded
   const redraw = () => { for (const { chart } of shown.values()) chart?.draw(); };
   const count = explorer.querySelector(".controls .count");
 
@@ -167,7 +167,7 @@ for (const panel of all(".panel.chart")) {
   new CurveChart(panel, task, { off: new Set(), asScore: false, ...task.view });
 }
 
-// --- tables and pictures that are larger than their box: a shade where more is to be seen -------
+// --- tables and pictures that are larger than their box: a shade at the edge that can be scrolled -
 
 const edges = new ResizeObserver((entries) => { for (const entry of entries) shade(entry.target.closest(".edges")); });
 const shade = (box) => {
@@ -185,19 +185,19 @@ for (const box of all(".edges")) {
   edges.observe(scroll.firstElementChild);
 }
 
-// --- learners: one is seen at a time ------------------------------------------------------------
+// --- learners: one is visible at a time ---------------------------------------------------------
 
 const choice = document.getElementById("learner");
 const showLearner = (name) => {
   if (!choice) return;
   choice.value = name;
-  for (const one of all(".learner")) one.hidden = one.dataset.learner !== name;
+  for (const part of all(".learner")) part.hidden = part.dataset.learner !== name;
   for (const list of all("[data-contents-of]")) list.hidden = list.dataset.contentsOf !== name;
 };
 choice?.addEventListener("change", () => { showLearner(choice.value); window.scrollTo(0, 0); });
 showLearner(choice?.value);
 
-// --- folds: a link into one opens it, and printing opens all ------------------------------------
+// --- folds: a link into a fold opens it, and printing opens all ---------------------------------
 
 const reveal = () => {
   const target = document.getElementById(location.hash.slice(1));
@@ -208,7 +208,7 @@ const reveal = () => {
   (target.closest("details.fold") ?? target).scrollIntoView();
 };
 addEventListener("hashchange", reveal);
-// A second click on the same link is no change of the address.
+// A second click on the same link does not change the address.
 document.addEventListener("click", (event) => {
   if (event.target.closest?.("a[href^='#']")?.hash === location.hash) reveal();
 });
@@ -223,7 +223,7 @@ reveal();
   addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
 }
 
-// --- contents: where the reader is --------------------------------------------------------------
+// --- contents: the link of the visible section is marked ----------------------------------------
 
 (() => {
   const links = new Map(all(".contents a").map((link) => [link.hash.slice(1), link]));

@@ -1,0 +1,185 @@
+"""The interactive plots of the page: their HTML, and their numbers as scripts.
+
+The explorer has a panel for each task, whose numbers are loaded when it is switched on; a chart is a single
+figure, with its numbers in the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import orjson
+
+from cfo_bench.metrics import LOSS_NAMES, Array
+from cfo_bench.report.contents import LinePlot, Table
+from cfo_bench.report.method_styles import MethodStyle, in_order, style_of
+from cfo_bench.report.numbers.scores import MethodScores, TaskScores
+from cfo_bench.report.rendering import layout
+from cfo_bench.report.rendering.assets import template
+from cfo_bench.report.rendering.charts import is_wide
+
+# Tasks whose curves are drawn when the page opens.
+FIRST_TASKS = 4
+
+
+def explorer(
+    learner: str,
+    anchor: str,
+    styles: Mapping[str, MethodStyle],
+    tasks: Sequence[TaskScores],
+    tables: Sequence[str | None],
+    static: str,
+    band: bool,
+) -> str:
+    """Switches for methods, in the order of `styles`, and for tasks, and an area for the panels.
+
+    `static` are the figures for readers without scripts; `band`: whether confidence intervals are switched on
+    at first.
+    """
+    methods = "".join(
+        f'<label><input type="checkbox" data-method value="{escape(name)}" checked>'
+        f"{swatch(style)}{escape(name)}</label>"
+        for name, style in styles.items()
+    )
+    boxes = "".join(
+        _task_box(learner, index, task, table)
+        for index, (task, table) in enumerate(zip(tasks, tables, strict=True))
+    )
+    return template("explorer.html").substitute(
+        anchor=anchor, methods=methods, tasks=boxes, static=static, band=" checked" * band
+    )
+
+
+def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -> str:
+    """One interactive plot, drawn from its numbers by the page's script."""
+    records = table.records()
+    methods = []
+    for method in in_order({row["method"] for row in records}):
+        points = [row for row in records if row["method"] == method]
+        line = _line(style_of(method), method in leaders) | {"t": [_short(row[lines.x]) for row in points]}
+        columns = {"mean": lines.y}
+        if lines.band is not None and points[0][lines.band[0]] is not None:
+            columns |= {"low": lines.band[0], "high": lines.band[1]}
+        for name, column in columns.items():
+            line[name] = [_short(max(row[column], lines.floor)) for row in points]
+        methods.append(line)
+    data = {
+        "name": title,
+        "budget": max((row[lines.x] for row in records), default=1.0),
+        "x": lines.x_label,
+        "y": lines.y_label,
+        "view": {"logTime": lines.log_x, "logValue": lines.log_y, "band": lines.band is not None},
+        "lowIsBest": lines.low_is_best,
+        "bestOnTop": lines.best_on_top,
+        "steps": lines.steps,
+        "methods": methods,
+    }
+    return (
+        '<div class="panel chart"><div class="plot"></div><p class="sr" aria-live="polite"></p>'
+        '<button type="button" class="reset" hidden>Show all</button>'
+        f'<script type="application/json">{_script_json(data)}</script></div>'
+    )
+
+
+def _task_box(learner: str, index: int, task: TaskScores, table: str | None) -> str:
+    link = escape(layout.href(layout.table_file(learner, table, "csv"))) if table else ""
+    about = f"{task.problem}, {task.metric_name}, {task.budget_seconds:g} s"
+    return (
+        f'<label><input type="checkbox" value="{escape(task.task)}" data-about="{escape(about)}" '
+        f'data-csv="{link}" data-curves="{escape(layout.href(layout.curves_file(learner, index)))}"'
+        f"{' checked' if index < FIRST_TASKS else ''}>{escape(task.task)}</label>"
+    )
+
+
+def curves_script(
+    learner: str, index: int, styles: Mapping[str, MethodStyle], leaders: Collection[str], task: TaskScores
+) -> str:
+    """The numbers of one task's plot as a script, the only kind of file that a page on disk may load."""
+    methods = [
+        _curve(style, name in leaders, task.methods[name])
+        for name, style in styles.items()
+        if name in task.methods
+    ]
+    means = [loss for method in methods for loss in method["mean"]]
+    data = {
+        "name": task.task,
+        "budget": task.budget_seconds,
+        "x": task.seconds_label,
+        "loss": f"mean {'test' if task.by_test else 'best'} loss ({LOSS_NAMES[task.metric]})",
+        "scale": {"zero": _short(task.scale.zero_loss), "one": _short(task.scale.one_loss)},
+        "log": bool(means) and is_wide(means),
+        "methods": methods,
+    }
+    file = layout.href(layout.curves_file(learner, index))
+    return f"cfoCurves({_script_json(file)}, {_script_json(data)});\n"
+
+
+def _line(style: MethodStyle, leads: bool) -> dict[str, Any]:
+    return {
+        "name": style.method,
+        "light": style.colour,
+        "dark": style.dark,
+        "dash": _dashes(style),
+        "leads": leads,
+    }
+
+
+def _curve(style: MethodStyle, leads: bool, scores: MethodScores) -> dict[str, Any]:
+    line = _line(style, leads)
+    if scores.curve is None:
+        return {**line, "t": [], "mean": []}
+    curve = scores.curve.thinned()
+    line |= {"t": _shorts(curve.seconds), "mean": _shorts(curve.mean)}
+    if curve.n_folds > 1:
+        line |= {"low": _shorts(curve.low), "high": _shorts(curve.high)}
+    return line
+
+
+def _shorts(values: Array) -> list[float]:
+    return [_short(value) for value in values.tolist()]
+
+
+def _short(value: float) -> float:
+    """The value with seven digits, which takes half the bytes. The tables have all digits."""
+    return float(f"{value:.7g}")
+
+
+def _script_json(value: object) -> str:
+    """JSON that is safe in a script: tags and line separators in its strings are escaped."""
+    text = orjson.dumps(value).decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def swatch(style: MethodStyle) -> str:
+    """A sample of the method's line, with its colour and dashes."""
+    return f'<svg class="swatch" aria-hidden="true"><use href="#{_line_id(style)}"/></svg>'
+
+
+def swatch_lines(styles: Iterable[MethodStyle]) -> str:
+    """The lines that the swatches of a page refer to, each defined once."""
+    lines = "".join(
+        f'<symbol id="{_line_id(style)}" viewBox="0 0 24 8"><path class="method piece" d="M0 4H24" '
+        f'style="--on-light:{style.colour};--on-dark:{style.dark}"'
+        f"{dashes}/></symbol>"
+        for style in styles
+        for dashes in [f' stroke-dasharray="{_dashes(style)}"' if style.dashes else ""]
+    )
+    return f'<svg class="symbols" aria-hidden="true">{lines}</svg>'
+
+
+def _line_id(style: MethodStyle) -> str:
+    return f"line-{html_id(style.method)}"
+
+
+def html_id(text: str) -> str:
+    """Text as part of an id that is safe in an attribute and in a link."""
+    return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"_{ord(sign[0]):x}_", text)
+
+
+def _dashes(style: MethodStyle) -> str:
+    return " ".join(f"{1.5 * length:g}" for length in style.dashes)
