@@ -1,4 +1,4 @@
-"""Runs for DeepCAVE, in its DataFrame format: a folder a run, with `trials.csv` and `configspace.csv`.
+"""Runs for DeepCAVE, in its DataFrame format: for each run a folder with `trials.csv` and `configspace.csv`.
 
 DeepCAVE 1.4 reads this format with the times of each trial. It does not read back what it writes in its own
 format (`history.jsonl`): its reader expects another number of values in a line.
@@ -28,8 +28,8 @@ _STATUS = {
     Status.TIMEOUT: "TIMEOUT",
     Status.MEMORY: "MEMORYOUT",
 }
-# Columns that DeepCAVE gives a meaning to, and those that it shows beside a trial.
-_MEANT = ("config_id", "budget", "seed", "start_time", "end_time", "status")
+# Columns that have a meaning for DeepCAVE, and those that it shows beside a trial.
+_MEANINGFUL = ("config_id", "budget", "seed", "start_time", "end_time", "status")
 _SHOWN = (
     *("number", "score", "test_score", "ask_seconds", "fit_seconds", "validate_seconds", "tell_seconds"),
     *("peak_memory_mb", "thread", "error"),
@@ -50,17 +50,17 @@ def write_folders(out: Path, runs: Sequence[RunToExport], *, force: bool = False
             if folder.exists():
                 raise UserError(f"{folder} exists already: choose another folder, or --force to replace it")
     count = 0
-    for run in runs:
-        found = run.read()
-        folder = folders[run.id]
+    for exported in runs:
+        run = exported.read()
+        folder = folders[exported.id]
         if folder.is_dir() and not folder.is_symlink():
             shutil.rmtree(folder)
         try:
             folder.mkdir(parents=True)
         except OSError as error:
             raise UserError(f"can't make the folder {folder}: {error.strerror}") from None
-        _write(folder, run, found)
-        count += len(found.trials)
+        _write(folder, run)
+        count += len(run.trials)
     return count
 
 
@@ -69,31 +69,31 @@ def folder_name(run_id: str) -> str:
     return run_id.replace("/", "--").replace(".", "%2E")
 
 
-def _write(folder: Path, run: RunToExport, found: Run) -> None:
-    params = params_of(run.space, found.trials)
+def _write(folder: Path, run: Run) -> None:
+    params = params_of(run.header.search_space, run.trials)
     columns = {param.name: _column(param.name) for param in params}
     with (folder / "configspace.csv").open("w", encoding="utf-8", newline="") as file:
-        most = max((len(one.choices) for one in params if isinstance(one, Categorical)), default=1)
+        most = max((len(param.choices) for param in params if isinstance(param, Categorical)), default=1)
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_SPACE_COLUMNS, *(f"item_{number}" for number in range(most))])
         writer.writerows([columns[param.name], *_param_cells(param)] for param in params)
     with (folder / "trials.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*_MEANT, _loss_column(found.trials), *columns.values(), *_SHOWN])
+        writer.writerow([*_MEANINGFUL, _loss_column(run.trials), *columns.values(), *_SHOWN])
         configs: dict[str, int] = {}
-        full_rows = found.header.data.train_rows
+        full_rows = run.header.data.train_rows
         # DeepCAVE counts time from the first line.
-        for trial in sorted(found.trials, key=lambda one: (one.started, one.number)):
+        for trial in sorted(run.trials, key=lambda trial: (trial.started, trial.number)):
             key = json.dumps(trial.config, sort_keys=True)
-            about = [configs.setdefault(key, len(configs)), trial.rows or full_rows, run.names["seed"]]
-            about += [trial.started, trial.ended, _STATUS[trial.status], trial.loss]
-            about += [_value(param, trial.config) for param in params]
-            writer.writerow([*about, *(_shown(trial, name) for name in _SHOWN)])
+            cells: list[Any] = [configs.setdefault(key, len(configs)), trial.rows or full_rows, run.seed]
+            cells += [trial.started, trial.ended, _STATUS[trial.status], trial.loss]
+            cells += [_value(param, trial.config) for param in params]
+            writer.writerow([*cells, *(_shown(trial, name) for name in _SHOWN)])
 
 
 def _column(name: str) -> str:
-    """A hyperparameter's column; one that is called like another column of DeepCAVE's gets a prefix."""
-    is_taken = name in (*_MEANT, *_SHOWN) or name.startswith(("metric", "config."))
+    """The column of a hyperparameter; it has a prefix if another column of DeepCAVE has its name."""
+    is_taken = name in (*_MEANINGFUL, *_SHOWN) or name.startswith(("metric", "config."))
     return f"config.{name}" if is_taken else name
 
 
@@ -126,7 +126,7 @@ def _value(param: Param, config: Mapping[str, Value]) -> Any:
 
 
 def _label(choice: Value) -> str:
-    """A choice as text that pandas, which DeepCAVE reads it with, does not take for anything else."""
+    """A choice as text that pandas, with which DeepCAVE reads it, does not convert."""
     if isinstance(choice, str) and choice.isidentifier() and choice.lower() not in _NOT_TEXT:
         return choice
     return f"choice {json.dumps(choice, ensure_ascii=False)}"

@@ -1,28 +1,18 @@
-"""The runs of results folders that are exported."""
+"""The runs of results folders that are exported, and their hyperparameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import TraceError, UnknownNameError, UserError
 from cfo_bench.results.folder import TRACE_SUFFIX, run_files
+from cfo_bench.results.frames import RUN_KEYS
 from cfo_bench.results.run import Run, cached_run, read_run
 from cfo_bench.results.schema import TrialRecord
 from cfo_bench.space import Categorical, Float, Int, Param, Space, Value
-
-# --- runs ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RunFilter:
-    """Which runs are wanted, by the names in tables; empty is all."""
-
-    learners: Sequence[str] = ()
-    tasks: Sequence[str] = ()
-    methods: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +23,9 @@ class RunToExport:
     run: Run  # without its trials
 
     @property
-    def path(self) -> Path:
-        return self.run.path
-
-    @property
     def names(self) -> dict[str, Any]:
         """The columns that name a run in every table."""
-        return dict(zip(("learner", "task", "method", "fold", "seed"), self.run.names, strict=True))
+        return dict(zip(RUN_KEYS, self.run.names, strict=True))
 
     @property
     def space(self) -> Space | None:
@@ -48,78 +34,63 @@ class RunToExport:
 
     def read(self) -> Run:
         """The run with its trials."""
-        run = read_run(self.path, parse_trials=True)
+        run = read_run(self.run.path, parse_trials=True)
         if run is None:
-            raise TraceError(f"{self.path} no longer exists: run the same command again")
+            raise TraceError(f"{self.run.path} no longer exists: run the same command again")
         return run
 
 
-@dataclass(slots=True)
-class RunsToExport:
-    """The runs to export, in the order of their ids, and a line for each file that can't be read."""
+def runs_in(
+    folders: Sequence[Path], names: Mapping[str, Sequence[str]]
+) -> tuple[list[RunToExport], list[str]]:
+    """Every run below the folders that has started, including those that were interrupted or failed.
 
-    runs: list[RunToExport] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[RunToExport]:
-        return iter(self.runs)
-
-
-def runs_in(results: Sequence[Path], selection: RunFilter) -> RunsToExport:
-    """Every run below the folders that has started, including those that were interrupted or failed."""
-    exported = RunsToExport()
-    seen: dict[str, Path] = {}
-    for folder in results:
+    Also a line for each file that can't be read. `names` has the learners, tasks and methods to export, as
+    tables have them, under `learner`, `task` and `method`; empty: all.
+    """
+    runs: dict[str, RunToExport] = {}
+    unreadable: list[str] = []
+    for folder in folders:
         files = run_files(folder)
-        exported.unreadable += files.unreadable
+        unreadable += files.unreadable
         for path in files.traces:
             run_id = str(path.relative_to(folder)).removesuffix(TRACE_SUFFIX)
             try:
                 run = cached_run(path)
             except TraceError as error:
-                exported.unreadable.append(str(error))
+                unreadable.append(str(error))
                 continue
             if run is None:
                 continue
-            if run_id in seen:
+            if run_id in runs:
                 raise UserError(
-                    f"{seen[run_id]} and {path} are of one run: give one of the folders, or cfo-bench merge "
-                    "them"
+                    f"{runs[run_id].run.path} and {path} are of one run: give one of the folders, or "
+                    "cfo-bench merge them"
                 )
-            seen[run_id] = path
-            exported.runs.append(RunToExport(run_id, run))
-    if not exported.runs:
-        where = " and ".join(repr(str(folder)) for folder in results)
-        nothing = f"no traces in {where}: cfo-bench run writes them"
-        raise UserError(exported.unreadable[0] if exported.unreadable else nothing)
-    exported.runs = _selected(exported.runs, selection)
-    return exported
+            runs[run_id] = RunToExport(run_id, run)
+    if not runs:
+        places = " and ".join(repr(str(folder)) for folder in folders)
+        nothing = f"no traces in {places}: cfo-bench run writes them"
+        raise UserError(unreadable[0] if unreadable else nothing)
+    return _selected(list(runs.values()), names), unreadable
 
 
-def _selected(runs: Sequence[RunToExport], selection: RunFilter) -> list[RunToExport]:
-    wanted = {"learner": selection.learners, "task": selection.tasks, "method": selection.methods}
-    names = [run.names for run in runs]
-    for kind, chosen in wanted.items():
-        known = {columns[kind] for columns in names}
+def _selected(runs: Sequence[RunToExport], names: Mapping[str, Sequence[str]]) -> list[RunToExport]:
+    for kind, chosen in names.items():
+        available = {run.names[kind] for run in runs}
         for name in chosen:
-            if name not in known:
-                raise UnknownNameError(f"{kind} in these results", name, known)
-    kept = [
-        run
-        for run, columns in zip(runs, names, strict=True)
-        if all(not chosen or columns[kind] in chosen for kind, chosen in wanted.items())
+            if name not in available:
+                raise UnknownNameError(f"{kind} in these results", name, available)
+    selected = [
+        run for run in runs if all(not chosen or run.names[kind] in chosen for kind, chosen in names.items())
     ]
-    if not kept:
+    if not selected:
         raise UserError("no run has such a learner, task and method together: leave one of the filters out")
-    return kept
-
-
-# --- param ranges ----------------------------------------------------------------------------------
-# The hyperparameters of a run, also where its trace does not tell the space that was searched.
+    return selected
 
 
 def params_of(space: Space | None, trials: Iterable[TrialRecord]) -> list[Param]:
-    """Those of the space; without one, the narrowest that have all values that were tried."""
+    """The hyperparameters of a space; without one, the narrowest that have all values that were tried."""
     if space is not None:
         return list(space)
     values: dict[str, list[Value]] = {}

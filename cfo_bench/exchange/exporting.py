@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.exported_runs import RunFilter, RunsToExport, runs_in
+from cfo_bench.exchange.exported_runs import RunToExport, runs_in
 from cfo_bench.exchange.trial_table import writer_for
 
 Folders = str | Path | Sequence[str | Path]
@@ -16,7 +16,17 @@ Folders = str | Path | Sequence[str | Path]
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written where, and a line for each file of the results that can't be read."""
+    """The result of an export.
+
+    Attributes
+    ----------
+    to : str
+        The file, folder or storage that was written.
+    runs, trials : int
+        The number of runs and trials that were written.
+    unreadable : list of str
+        A line for each file of the results that can't be read.
+    """
 
     to: str
     runs: int
@@ -33,30 +43,43 @@ def export_trials(
     methods: Sequence[str] = (),
     force: bool = False,
 ) -> Exported:
-    """Writes one row for each trial to a `.csv` or `.parquet` file; docs/exchange.md describes the columns.
+    """Write one row for each trial to a `.csv` or `.parquet` file; docs/exchange.md has the columns.
 
-    results   one results folder, or several
-    out       the file
-    learners  only these; empty: all
-    tasks     only these; empty: all
-    methods   only these; empty: all
-    force     replace an existing file
-    returns   what was written
+    Parameters
+    ----------
+    results : str, Path or sequence of these
+        One results folder, or several.
+    out : str or Path
+        The file.
+    learners, tasks, methods : sequence of str, default=()
+        Only the runs with these names; empty: all.
+    force : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Exported
+        What was written.
+
+    Raises
+    ------
+    UserError
+        The file exists, its suffix is not supported, or no run has these names.
     """
     path = Path(out)
     write = writer_for(path)
     if path.exists() and not force:
         raise UserError(f"{path} exists already: choose another file, or --force to replace it")
-    runs = _runs(results, learners, tasks, methods)
+    runs, unreadable = _runs(results, learners, tasks, methods)
     unfinished = path.with_name(f".{path.name}-{os.getpid()}.unfinished")
     try:
-        trials = write(unfinished, runs.runs)
+        trials = write(unfinished, runs)
         unfinished.replace(path)
     except FileNotFoundError:
         raise UserError(f"no folder {str(path.parent)!r}: make it first") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    return Exported(str(path), len(runs.runs), trials, runs.unreadable)
+    return Exported(str(path), len(runs), trials, unreadable)
 
 
 def export_to_optuna(
@@ -68,21 +91,34 @@ def export_to_optuna(
     methods: Sequence[str] = (),
     force: bool = False,
 ) -> Exported:
-    """Adds a study for each run to an Optuna storage, such as `sqlite:///trials.db`.
+    """Add a study for each run to an Optuna storage, such as `sqlite:///trials.db`.
 
-    results   one results folder, or several
-    storage   the URL of the storage, or a journal file that ends in .log or .journal
-    learners  only these; empty: all
-    tasks     only these; empty: all
-    methods   only these; empty: all
-    force     replace studies of the same name
-    returns   what was written
+    Parameters
+    ----------
+    results : str, Path or sequence of these
+        One results folder, or several.
+    storage : str
+        The URL of the storage, or a journal file that ends in .log or .journal.
+    learners, tasks, methods : sequence of str, default=()
+        Only the runs with these names; empty: all.
+    force : bool, default=False
+        Whether to replace studies of the same name.
+
+    Returns
+    -------
+    Exported
+        What was written.
+
+    Raises
+    ------
+    UserError
+        A study exists, the storage can't be used, or no run has these names.
     """
     from cfo_bench.exchange.optuna_studies import without_password, write_studies
 
-    runs = _runs(results, learners, tasks, methods)
-    trials = write_studies(storage, runs.runs, force=force)
-    return Exported(without_password(storage), len(runs.runs), trials, runs.unreadable)
+    runs, unreadable = _runs(results, learners, tasks, methods)
+    trials = write_studies(storage, runs, force=force)
+    return Exported(without_password(storage), len(runs), trials, unreadable)
 
 
 def export_to_deepcave(
@@ -94,25 +130,39 @@ def export_to_deepcave(
     methods: Sequence[str] = (),
     force: bool = False,
 ) -> Exported:
-    """Writes a folder for each run into `folder`, which DeepCAVE opens.
+    """Write a folder for each run, which DeepCAVE opens.
 
-    results   one results folder, or several
-    folder    where the folders go
-    learners  only these; empty: all
-    tasks     only these; empty: all
-    methods   only these; empty: all
-    force     replace the folder of a run that exists
-    returns   what was written
+    Parameters
+    ----------
+    results : str, Path or sequence of these
+        One results folder, or several.
+    folder : str or Path
+        The folder for these folders.
+    learners, tasks, methods : sequence of str, default=()
+        Only the runs with these names; empty: all.
+    force : bool, default=False
+        Whether to replace the folder of a run that exists.
+
+    Returns
+    -------
+    Exported
+        What was written.
+
+    Raises
+    ------
+    UserError
+        A folder exists, can't be made, or no run has these names.
     """
     from cfo_bench.exchange.deepcave_export import write_folders
 
-    runs = _runs(results, learners, tasks, methods)
-    trials = write_folders(Path(folder), runs.runs, force=force)
-    return Exported(str(folder), len(runs.runs), trials, runs.unreadable)
+    runs, unreadable = _runs(results, learners, tasks, methods)
+    trials = write_folders(Path(folder), runs, force=force)
+    return Exported(str(folder), len(runs), trials, unreadable)
 
 
 def _runs(
     results: Folders, learners: Sequence[str], tasks: Sequence[str], methods: Sequence[str]
-) -> RunsToExport:
+) -> tuple[list[RunToExport], list[str]]:
     folders = [results] if isinstance(results, str | Path) else results
-    return runs_in([Path(folder) for folder in folders], RunFilter(learners, tasks, methods))
+    names = {"learner": learners, "task": tasks, "method": methods}
+    return runs_in([Path(folder) for folder in folders], names)

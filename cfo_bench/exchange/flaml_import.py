@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import UnknownNameError, UserError
-from cfo_bench.exchange.imported_trace import FoundRun, FoundTrial, Meaning, SourceClock, read_text
+from cfo_bench.exchange.imported_trace import Meaning, SourceClock, SourceRun, SourceTrial, read_text
 
 _RESULT = "result: "
-# Numbers and texts of numpy, as they print themselves.
+# Numbers and texts as numpy prints them.
 _NUMPY = re.compile(r"\bnp\.(?:float|int|uint|str|bool)\w*\(([^()]*)\)")
-# What `tune` puts beside the values that the user's function returned.
+# The values that `tune` adds to those that the user's function returned.
 _OF_TUNE = {"training_iteration", "config", "experiment_tag", "time_total_s"}
 
 
-def read_flaml(source: Path, value: str | None = None, meaning: Meaning = Meaning.LOSS) -> FoundRun:
-    """A log. `value` names the value of a trial in a log of `tune`, where its function returned several."""
+def read_flaml(source: Path, value: str | None = None, meaning: Meaning = Meaning.LOSS) -> SourceRun:
+    """The run of a log. `value` names the value of a trial in a log of `tune` that has several."""
     text = read_text(source)
     lines = [line for line in text.splitlines() if line.strip()]
     if any(line.startswith(_RESULT) for line in lines):
@@ -53,17 +53,17 @@ def _record(line: str) -> dict[str, Any]:
     return row if isinstance(row, dict) else {}
 
 
-def _automl(records: Sequence[Mapping[str, Any]]) -> FoundRun:
+def _automl(records: Sequence[Mapping[str, Any]]) -> SourceRun:
     learners = sorted({str(row["learner"]) for row in records})
     whole = max(int(row["sample_size"]) for row in records)
     trials = []
     for row in records:
         ended = float(row["wall_clock_time"])
         rows, loss = int(row["sample_size"]), float(row["validation_loss"])
-        chosen = {"learner": str(row["learner"])} if len(learners) > 1 else {}
+        learner = {"learner": str(row["learner"])} if len(learners) > 1 else {}
         trials.append(
-            FoundTrial(
-                config={**chosen, **{name: _plain(one) for name, one in row["config"].items()}},
+            SourceTrial(
+                config={**learner, **{name: _plain(value) for name, value in row["config"].items()}},
                 value=loss,
                 started=max(ended - float(row["trial_time"]), 0.0),
                 ended=ended,
@@ -72,7 +72,7 @@ def _automl(records: Sequence[Mapping[str, Any]]) -> FoundRun:
         )
     losses = [trial.value or 0.0 for trial in trials]
     is_better_only = len(losses) > 1 and all(after < before for before, after in pairwise(losses))
-    return FoundRun(
+    return SourceRun(
         trials=trials,
         clock=SourceClock.WALL,
         names={"method": "flaml", "learner": learners[0] if len(learners) == 1 else "flaml-automl"},
@@ -83,23 +83,23 @@ def _automl(records: Sequence[Mapping[str, Any]]) -> FoundRun:
     )
 
 
-def _tune(source: Path, lines: Sequence[str], value: str | None, meaning: Meaning) -> FoundRun:
+def _tune(source: Path, lines: Sequence[str], value: str | None, meaning: Meaning) -> SourceRun:
     try:
         results = list(_last_of_each(map(_parsed, filter(_is_result, lines))))
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
         raise UserError(
             f"{str(source)!r} has a result that can't be read: give the log of tune.run"
         ) from None
-    told = sorted({name for row in results for name in row if not _is_of_tune(name)})
-    if value is None and len(told) != 1:
-        raise UserError(f"the trials of {str(source)!r} have several values: name one of {', '.join(told)}")
-    name = told[0] if value is None else value
-    if name not in told:
-        raise UnknownNameError("value of a trial", name, told)
-    return FoundRun(
+    names = sorted({name for row in results for name in row if not _is_of_tune(name)})
+    if value is None and len(names) != 1:
+        raise UserError(f"the trials of {str(source)!r} have several values: name one of {', '.join(names)}")
+    name = names[0] if value is None else value
+    if name not in names:
+        raise UnknownNameError("value of a trial", name, names)
+    return SourceRun(
         trials=[
-            FoundTrial(
-                config={key: _plain(one) for key, one in row["config"].items()},
+            SourceTrial(
+                config={key: _plain(setting) for key, setting in row["config"].items()},
                 value=float(row.get(name, math.nan)),
                 seconds=float(row["time_total_s"]),
             )
@@ -116,7 +116,7 @@ def _is_result(line: str) -> bool:
 
 
 def _parsed(line: str) -> dict[str, Any]:
-    """Python's own way to write a dict; `inf` and `nan` are no literals, and stand for a failed trial."""
+    """A dict as Python prints it; `inf` and `nan` are no literals, and mean a failed trial."""
     text = _NUMPY.sub(r"\1", line.removeprefix(_RESULT))
     text = re.sub(r"(?<=: )(-?)(?:np\.)?(inf|nan)(?=[,}])", r"\g<1>1e999", text)
     row = ast.literal_eval(text)
@@ -130,12 +130,12 @@ def _last_of_each(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """A trial may report several times, each time with a larger `training_iteration`: the last one counts."""
     before: dict[str, Any] | None = None
     for row in rows:
-        goes_on = (
+        is_same_trial = (
             before is not None
             and row["config"] == before["config"]
             and row.get("training_iteration", 0) > before.get("training_iteration", 0)
         )
-        if before is not None and not goes_on:
+        if before is not None and not is_same_trial:
             yield before
         before = row
     if before is not None:

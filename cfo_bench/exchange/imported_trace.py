@@ -1,4 +1,8 @@
-"""An imported run as a trace: its header says where it is from, and what its source does not tell."""
+"""A run of another program as a trace.
+
+A reader of a format makes a `SourceRun` of what it finds in a file. `trace_of` makes the trace of it: its
+header has the origin of the run, and names the facts that the source does not state.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,8 @@ from cfo_bench.errors import TraceError, UserError, brief_line, describe
 from cfo_bench.files.writing import open_regular
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
+from cfo_bench.results.frames import RUN_KEYS
+from cfo_bench.results.limits import new_end
 from cfo_bench.results.run import run_of_text
 from cfo_bench.results.schema import (
     NO_DIGEST,
@@ -33,8 +39,7 @@ from cfo_bench.results.schema import (
 from cfo_bench.results.trace import sealed_end
 from cfo_bench.space import Config, Space
 
-# --- found runs ------------------------------------------------------------------------------------
-# What a reader finds in a file of another program: runs, before they are traces.
+# --- runs in their source -------------------------------------------------------------------------
 
 
 class SourceClock(StrEnum):
@@ -54,26 +59,26 @@ class Meaning(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundTrial:
-    """A trial as its source tells it; None is what it does not tell."""
+class SourceTrial:
+    """A trial as its source states it; None: not stated."""
 
     config: Config
     status: Status = Status.OK
     value: float | None = None
     started: float | None = None  # in seconds, from any moment that is the same for all trials of the run
     ended: float | None = None
-    seconds: float | None = None  # how long it took
+    seconds: float | None = None  # its duration
     rows: int | None = None
     error: str | None = None
-    record: TrialRecord | None = None  # of a trial that cfo-bench has exported: all that was in its trace
+    record: TrialRecord | None = None  # its line, if cfo-bench has exported it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRun:
-    """A run as its source tells it; None is what it does not tell."""
+class SourceRun:
+    """A run as its source states it; None: not stated."""
 
-    trials: Sequence[FoundTrial]
-    part: str | None = None  # which part of the source it is, such as the name of a study
+    trials: Sequence[SourceTrial]
+    part: str | None = None  # a part of the source, such as the name of a study
     clock: SourceClock
     meaning: Meaning = Meaning.LOSS
     names: Mapping[str, Any] = field(default_factory=dict)  # learner, task, method, fold, seed
@@ -88,7 +93,7 @@ class FoundRun:
     utc: str | None = None  # when it started
     header: Header | None = None  # of a run that cfo-bench has exported
     end: EndRecord | None = None  # likewise
-    remarks: tuple[str, ...] = ()  # what was left out, and what should be known of it
+    remarks: tuple[str, ...] = ()  # for the user: what was left out, for example
 
 
 def sha256_of(*files: Path) -> str:
@@ -100,7 +105,7 @@ def sha256_of(*files: Path) -> str:
 
 
 def read_bytes(file: Path) -> bytes:
-    """The content of a file that the user named; what is wrong with it is one line."""
+    """The content of a file that the user named; a UserError if it can't be read."""
     try:
         with open_regular(file) as opened:
             return opened.read()
@@ -118,24 +123,22 @@ def read_text(file: Path) -> str:
         raise UserError(f"{str(file)!r} is not UTF-8: save it as text in UTF-8") from None
 
 
-# --- imported trace --------------------------------------------------------------------------------
+# --- the trace ------------------------------------------------------------------------------------
 
-
-# How an imported method is called in folders, tables and figures: it is never taken for a measured one.
+# The name of an imported method in folders, tables and figures begins with it, as no measured one's does.
 PREFIX = "imported "
 
-# The loss of a predictor that has seen no feature, where the metric alone says it.
+# The loss of a predictor that has seen no feature, if it follows from the metric.
 _CONSTANT = {"auc": 0.5, "r2": 1.0}
-# The problem of a metric, where it has only one.
+# The problem of a metric that has only one.
 _PROBLEM = {**{metric: problem for problem, metric in METRIC_OF.items()}, "mse": Problem.REGRESSION}
-_NAMES = ("learner", "task", "method", "fold", "seed")
 # Losses of these metrics are shares.
 _SHARES = ("auc", "balanced_accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What the user says of the runs; None: what the source says."""
+class GivenFacts:
+    """What the user states about the runs; None: as the source states it."""
 
     learner: str | None = None
     task: str | None = None
@@ -151,7 +154,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a run is from."""
+    """The origin of a run."""
 
     format: str
     file: str  # as the user named it
@@ -170,27 +173,27 @@ class ImportedTrace:
     remarks: tuple[str, ...]
 
 
-def trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
-    """The lines of a run's trace, which the check of traces accepts."""
+def trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrace:
+    """The trace of a run; a UserError if it would not be a valid one."""
     try:
-        return _trace_of(run, told, source)
+        return _trace_of(run, given, source)
     except TraceError as error:
         why = str(error).partition(": move the file away")[0]
         raise UserError(f"{source.file} can't be imported, as its trace would be damaged: {why}") from None
-    # What stands in a storage, a log or a JSON file may be of any kind: a text for a number, say. TypeError
-    # is also what a value raises that a trace can't hold.
+    # A value in a storage, a log or a JSON file may be of any type, such as a text in place of a number. A
+    # value that a trace can't have raises a TypeError, too.
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{source.file} can't be imported, as a value in it is wrong: {describe(error)}"
         ) from None
 
 
-def _trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
+def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrace:
     if not run.trials:
         part = f" of study {run.part!r}" if run.part else ""
         raise UserError(f"{source.file}: no trial{part} has ended, so there is nothing to import")
-    metric, problem = _metric(run, told), _problem(run, told)
-    clock = SourceClock(told.clock) if told.clock else run.clock
+    metric, problem = _metric(run, given), _problem(run, given)
+    clock = SourceClock(given.clock) if given.clock else run.clock
     remarks = list(run.remarks)
     trials = _records(run, metric, clock)
     elapsed = max(trial.ended for trial in trials)
@@ -198,10 +201,10 @@ def _trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
         elapsed = max(elapsed, run.end.elapsed)
     before = run.header
     unknown = list(before.imported.unknown) if before and before.imported else []
-    spec, not_told = _spec(run, told, clock, elapsed, trials)
-    constant, is_known = _constant_loss(run, told, metric, trials)
+    spec, not_stated = _spec(run, given, clock, elapsed, trials)
+    constant, is_known = _constant_loss(run, given, metric, trials)
     if not before:
-        unknown += [*not_told, "machine"]
+        unknown += [*not_stated, "machine"]
         unknown += [] if run.data_sha256 else ["data"]
         unknown += [] if run.space else ["space"]
         unknown += [] if any(trial.record for trial in run.trials) else ["method_seconds"]
@@ -243,14 +246,14 @@ def _trace_of(run: FoundRun, told: Told, source: Source) -> ImportedTrace:
     return ImportedTrace(spec, content, len(trials), clock, tuple(unknown), tuple(remarks))
 
 
-# --- what is known --------------------------------------------------------------------------------
+# --- facts ----------------------------------------------------------------------------------------
 
 
-def _metric(run: FoundRun, told: Told) -> str:
-    metric = told.metric or (run.header.metric if run.header else run.metric)
+def _metric(run: SourceRun, given: GivenFacts) -> str:
+    metric = given.metric or (run.header.metric if run.header else run.metric)
     if metric is None:
         raise UserError(
-            "its source does not tell which metric was tuned: name it with --metric, one of "
+            "its source does not state which metric was tuned: name it with --metric, one of "
             f"{', '.join(METRICS)}"
         )
     if metric not in METRICS:
@@ -260,50 +263,46 @@ def _metric(run: FoundRun, told: Told) -> str:
     return metric
 
 
-def _problem(run: FoundRun, told: Told) -> Problem:
-    metric = _metric(run, told)
+def _problem(run: SourceRun, given: GivenFacts) -> Problem:
+    metric = _metric(run, given)
     recorded = run.header.problem if run.header else run.problem
-    problem = told.problem or recorded or _PROBLEM.get(metric)
+    problem = given.problem or recorded or _PROBLEM.get(metric)
     if problem is None:
-        raise UserError(f"--metric {metric} does not tell the problem: add --problem binary or multiclass")
+        raise UserError(
+            f"the problem does not follow from --metric {metric}: add --problem binary or multiclass"
+        )
     if problem not in set(Problem):
         raise UserError(f"unknown problem {problem!r}: choose from {', '.join(Problem)}")
     return Problem(problem)
 
 
 def _constant_loss(
-    run: FoundRun, told: Told, metric: str, trials: Sequence[TrialRecord]
+    run: SourceRun, given: GivenFacts, metric: str, trials: Sequence[TrialRecord]
 ) -> tuple[float, bool]:
     """The loss of the constant predictor, and whether it is known: if not, it is the worst of the trials."""
-    if told.constant_loss is not None:
-        return told.constant_loss, True
-    if run.header is not None:
-        return run.header.constant_loss, True
-    if run.constant_loss is not None:
-        return run.constant_loss, True
-    if metric in _CONSTANT:
-        return _CONSTANT[metric], True
+    recorded = run.header.constant_loss if run.header else run.constant_loss
+    for known in (given.constant_loss, recorded, _CONSTANT.get(metric)):
+        if known is not None:
+            return known, True
     return max((trial.loss for trial in trials if trial.loss is not None), default=1.0), False
 
 
 def _spec(
-    run: FoundRun, told: Told, clock: SourceClock, elapsed: float, trials: Sequence[TrialRecord]
+    run: SourceRun, given: GivenFacts, clock: SourceClock, elapsed: float, trials: Sequence[TrialRecord]
 ) -> tuple[RunSpec, list[str]]:
-    """What was run, and which settings the source does not tell."""
+    """The spec of the run, and the settings that the source does not state."""
     before = run.header.spec if run.header else None
     names = {
-        **({key: getattr(before, key) for key in _NAMES} if before else {}),
+        **({key: getattr(before, key) for key in RUN_KEYS} if before else {}),
         **run.names,
+        **{key: value for key in RUN_KEYS if (value := getattr(given, key)) is not None},
     }
-    for name in _NAMES:
-        if (given := getattr(told, name)) is not None:
-            names[name] = given
     for name in ("learner", "task"):
         if not names.get(name):
-            raise UserError(f"its source does not tell the {name}: name it with --{name}")
-    called = told.method or (before.variant if before else "") or names["method"]
-    variant = called if called.startswith(PREFIX) else f"{PREFIX}{called}"
-    budget = told.budget_seconds or (before.budget_seconds if before else run.budget_seconds)
+            raise UserError(f"its source does not state the {name}: name it with --{name}")
+    method = given.method or (before.variant if before else "") or names["method"]
+    variant = method if method.startswith(PREFIX) else f"{PREFIX}{method}"
+    budget = given.budget_seconds or (before.budget_seconds if before else run.budget_seconds)
     settings = asdict(before) if before else {}
     spec = RunSpec(
         **{
@@ -322,20 +321,20 @@ def _spec(
     )
     if before:
         return spec, []
-    not_told = [] if budget else ["budget_seconds"]
-    not_told += ["n_folds", "threads", "learner_options"]
-    not_told += [] if clock is SourceClock.WALL else ["parallel"]
-    return spec, not_told
+    not_stated = [] if budget else ["budget_seconds"]
+    not_stated += ["n_folds", "threads", "learner_options"]
+    not_stated += [] if clock is SourceClock.WALL else ["parallel"]
+    return spec, not_stated
 
 
 # --- trials ---------------------------------------------------------------------------------------
 
 
-def _records(run: FoundRun, metric: str, clock: SourceClock) -> list[TrialRecord]:
+def _records(run: SourceRun, metric: str, clock: SourceClock) -> list[TrialRecord]:
     if all(trial.record is not None for trial in run.trials):
         return [trial.record for trial in run.trials if trial.record is not None]
     to_loss, to_score = METRICS[metric].to_loss, METRICS[metric].to_score
-    found = []
+    records = []
     for trial, (started, ended) in zip(run.trials, _times(run.trials), strict=True):
         status, loss, error = trial.status, None, trial.error
         if status is Status.OK and (trial.value is None or not math.isfinite(trial.value)):
@@ -343,7 +342,7 @@ def _records(run: FoundRun, metric: str, clock: SourceClock) -> list[TrialRecord
         if status is Status.OK and trial.value is not None:
             loss = to_loss(trial.value) if run.meaning is Meaning.SCORE else trial.value
             _check_loss(loss, metric, run.meaning, trial.value)
-        found.append(
+        records.append(
             TrialRecord(
                 number=0,
                 config=trial.config,
@@ -360,7 +359,7 @@ def _records(run: FoundRun, metric: str, clock: SourceClock) -> list[TrialRecord
                 error=None if error is None else brief_line(error),
             )
         )
-    return _numbered(found)
+    return _numbered(records)
 
 
 def _numbered(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
@@ -373,8 +372,8 @@ def _numbered(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
     return [msgspec.structs.replace(trial, number=number_of[at]) for at, trial in enumerate(by_end)]
 
 
-def _times(trials: Sequence[FoundTrial]) -> list[tuple[float, float]]:
-    """When each trial started and ended: as told, else one after the other, else a second each."""
+def _times(trials: Sequence[SourceTrial]) -> list[tuple[float, float]]:
+    """When each trial started and ended: as stated, else one after the other, else a second each."""
     ends = [trial.ended for trial in trials if trial.ended is not None]
     if len(ends) == len(trials):
         before = dict(zip(sorted(ends), [0.0, *sorted(ends)], strict=False))
@@ -383,18 +382,18 @@ def _times(trials: Sequence[FoundTrial]) -> list[tuple[float, float]]:
     if any(trial.seconds is None for trial in trials):
         seconds = [1.0] * len(trials)
     added = list(accumulate(seconds))
-    return [(end - one, end) for end, one in zip(added, seconds, strict=True)]
+    return [(end - duration, end) for end, duration in zip(added, seconds, strict=True)]
 
 
-def _started(trial: FoundTrial, ended: float, ended_before: float) -> float:
-    """When a trial started: as told, else by how long it took, else when the one before it had ended."""
+def _started(trial: SourceTrial, ended: float, ended_before: float) -> float:
+    """When a trial started: as stated, else by its duration, else when the one before it had ended."""
     if trial.started is not None:
         return trial.started
     return ended_before if trial.seconds is None else max(ended - trial.seconds, 0.0)
 
 
 def _at_once(trials: Sequence[TrialRecord]) -> int:
-    """The most trials that were under way at a moment. An end comes before a start at the same moment."""
+    """The most trials that were running at a moment. An end comes before a start at the same moment."""
     moments = [(trial.started, 1) for trial in trials if trial.ended > trial.started]
     moments += [(trial.ended, -1) for trial in trials if trial.ended > trial.started]
     return max(accumulate(step for _, step in sorted(moments)), default=1)
@@ -403,39 +402,31 @@ def _at_once(trials: Sequence[TrialRecord]) -> int:
 def _check_loss(loss: float, metric: str, meaning: Meaning, value: float) -> None:
     if loss < 0 or (metric in _SHARES and loss > 1):
         higher = METRICS[metric].higher_is_better
-        wanted = f"1 − {metric}" if higher and meaning is Meaning.LOSS else metric
+        expected = f"1 − {metric}" if higher and meaning is Meaning.LOSS else metric
         raise UserError(
-            f"a {meaning} of {value!r} can't be {wanted}: name the --metric that was tuned, or import a CSV "
-            "file with the right values"
+            f"a {meaning} of {value!r} can't be {expected}: name the --metric that was tuned, or "
+            "import a CSV file with the right values"
         )
 
 
 def _gaps(trials: Sequence[TrialRecord]) -> list[str]:
-    """A study may have been stopped, and gone on the next day: then its clock has a night in it."""
+    """A remark if the study seems to have been stopped and resumed: its clock ran on meanwhile."""
     last, widest = 0.0, 0.0
-    for trial in sorted(trials, key=lambda one: one.started):
+    for trial in sorted(trials, key=lambda trial: trial.started):
         widest = max(widest, trial.started - last)
         last = max(last, trial.ended)
     if widest < 60.0 or widest < 0.25 * last:
         return []
-    return [f"for {widest:.0f} of its {last:.0f} s no trial was under way: was it stopped in between?"]
+    return [f"for {widest:.0f} of its {last:.0f} s no trial was running: was it stopped in between?"]
 
 
-def _end(run: FoundRun, spec: RunSpec, trials: Sequence[TrialRecord], elapsed: float) -> EndRecord:
+def _end(run: SourceRun, spec: RunSpec, trials: Sequence[TrialRecord], elapsed: float) -> EndRecord:
     if run.end is not None and run.end.reason is not EndReason.INTERRUPTED:
         return msgspec.structs.replace(run.end, trials_crc32=None, digest=NO_DIGEST, digest_crc32=None)
-    best = min((one for one in trials if one.loss is not None), key=lambda one: one.loss or 0.0, default=None)
     if elapsed >= spec.budget_seconds:
         reason = EndReason.BUDGET
     elif spec.max_trials is not None and len(trials) >= spec.max_trials:
         reason = EndReason.MAX_TRIALS
     else:
         reason = EndReason.EXHAUSTED
-    return EndRecord(
-        reason=reason,
-        elapsed=elapsed,
-        trials=len(trials),
-        best_loss=None if best is None else best.loss,
-        best_score=None if best is None else best.score,
-        best_number=None if best is None else best.number,
-    )
+    return new_end(reason, elapsed, trials)

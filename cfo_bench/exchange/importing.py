@@ -8,20 +8,20 @@ from pathlib import Path
 
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.exchange import smac_import
-from cfo_bench.exchange.csv_import import read_csv
 from cfo_bench.exchange.flaml_import import looks_like_flaml, read_flaml
 from cfo_bench.exchange.imported_trace import (
-    FoundRun,
+    GivenFacts,
     ImportedTrace,
     Meaning,
     Source,
     SourceClock,
-    Told,
+    SourceRun,
     read_bytes,
     sha256_of,
     trace_of,
 )
 from cfo_bench.exchange.optuna_studies import SQLITE_MAGIC, is_journal, sqlite_file, without_password
+from cfo_bench.exchange.trial_table import read_csv
 from cfo_bench.records import run_id
 from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.trace import TraceWriter, path_of
@@ -31,12 +31,26 @@ FORMATS = ("optuna", "smac", "flaml", "csv")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A run that was imported."""
+    """A run that was imported.
 
-    path: Path  # of its trace
+    Attributes
+    ----------
+    path : Path
+        The path of its trace.
+    trials : int
+        The number of its trials.
+    clock : str
+        What its times are: see docs/exchange.md.
+    unknown : tuple of str
+        Facts that its source does not state.
+    remarks : tuple of str
+        What should be known about it, such as trials that were left out.
+    """
+
+    path: Path
     trials: int
-    clock: str  # what its times are: see docs/exchange.md
-    unknown: tuple[str, ...]  # what its source does not tell
+    clock: str
+    unknown: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
@@ -62,33 +76,59 @@ def import_trials(
     hyperparameters: Sequence[str] = (),
     force: bool = False,
 ) -> list[Imported]:
-    """Writes the runs of an Optuna storage, a SMAC run, a FLAML log or a CSV file as traces into `results`.
+    """Write the runs of an Optuna storage, a SMAC run, a FLAML log or a CSV file as traces.
 
-    What the source does not tell has to be said: mostly `learner`, `task` and `metric`. Several runs that
-    would have the same name get one seed after the other.
+    Facts that the source does not state have to be given: mostly `learner`, `task` and `metric`. Several
+    runs that would have the same name get one seed after the other.
 
-    source           the storage, folder or file
-    results          the results folder to put the traces into
-    format           optuna, smac, flaml or csv; None: as it looks
-    learner          what was tuned
-    task             the data set
-    method           what tuned it
-    fold             the fold that it was tuned on
-    seed             tells repetitions apart
-    metric           the metric that was tuned, such as auc
-    problem          binary, multiclass or regression, where the metric does not tell
-    budget_seconds   the time that the run had
-    constant_loss    the loss of a constant prediction
-    clock            what the times are: see docs/exchange.md
-    studies          only these Optuna studies; empty: all
-    loss             which value of a trial is its loss
-    score            which value of a trial is its score: the metric itself
-    columns          what a column of a CSV file is; docs/exchange.md has the names
-    hyperparameters  columns of a CSV file that are hyperparameters
-    force            replace runs that were imported before
-    returns          the runs that were imported
+    Parameters
+    ----------
+    source : str or Path
+        The storage, folder or file.
+    results : str or Path, default="results"
+        The results folder for the traces.
+    format : {"optuna", "smac", "flaml", "csv"} or None, default=None
+        The format of the source; None: it is detected.
+    learner, task, method : str or None, default=None
+        What was tuned, on which data set, and by which method.
+    fold : int or None, default=None
+        The fold that it was tuned on.
+    seed : int or None, default=None
+        The seed, which identifies repetitions.
+    metric : str or None, default=None
+        The metric that was tuned, such as "auc".
+    problem : {"binary", "multiclass", "regression"} or None, default=None
+        The problem, if it does not follow from the metric.
+    budget_seconds : float or None, default=None
+        The time that the run had.
+    constant_loss : float or None, default=None
+        The loss of a constant prediction.
+    clock : str or None, default=None
+        What the times are: see docs/exchange.md.
+    studies : sequence of str, default=()
+        Only these Optuna studies; empty: all.
+    loss : str or None, default=None
+        The value of a trial that is its loss.
+    score : str or None, default=None
+        The value of a trial that is its score: the metric itself.
+    columns : Mapping of str to str or None, default=None
+        The names of columns of a CSV file, by the names in docs/exchange.md.
+    hyperparameters : sequence of str, default=()
+        Columns of a CSV file that are hyperparameters.
+    force : bool, default=False
+        Whether to replace runs that were imported before.
+
+    Returns
+    -------
+    list of Imported
+        The runs that were imported.
+
+    Raises
+    ------
+    UserError
+        The source can't be read, a fact is missing, or a trace exists.
     """
-    told = Told(
+    given = GivenFacts(
         learner=learner,
         task=task,
         method=method,
@@ -100,31 +140,30 @@ def import_trials(
         constant_loss=constant_loss,
         clock=clock,
     )
-    _check(told, loss, score)
+    _check(given, loss, score)
     kind = format or _guess(str(source))
     if kind not in FORMATS:
         raise UnknownNameError("format", kind, FORMATS)
     meaning = Meaning.SCORE if score else Meaning.LOSS
-    found, sha256 = _found(kind, str(source), studies, score or loss, meaning, columns or {}, hyperparameters)
-    about = Source(format=kind, file=without_password(str(source)), sha256=sha256)
-    traces = _with_seeds([trace_of(run, told, about) for run in found], found, told, about)
-    return _written(Path(results), traces, force)
+    runs, sha256 = _read(kind, str(source), studies, score or loss, meaning, columns or {}, hyperparameters)
+    origin = Source(format=kind, file=without_password(str(source)), sha256=sha256)
+    return _written(Path(results), _traces(runs, given, origin), force)
 
 
-def _check(told: Told, loss: str | None, score: str | None) -> None:
+def _check(given: GivenFacts, loss: str | None, score: str | None) -> None:
     if loss and score:
         raise UserError("give one of --loss and --score: a trial has one value")
-    if told.clock not in (None, *SourceClock):
-        raise UnknownNameError("clock", str(told.clock), SourceClock)
-    if told.budget_seconds is not None and not told.budget_seconds > 0:
-        raise UserError(f"a budget of {told.budget_seconds:g} s is none: give more than 0")
-    for name, value in (("fold", told.fold), ("seed", told.seed)):
+    if given.clock not in (None, *SourceClock):
+        raise UnknownNameError("clock", str(given.clock), SourceClock)
+    if given.budget_seconds is not None and not given.budget_seconds > 0:
+        raise UserError(f"a budget of {given.budget_seconds:g} s is none: give more than 0")
+    for name, value in (("fold", given.fold), ("seed", given.seed)):
         if value is not None and value < 0:
             raise UserError(f"{name} {value} is negative: give 0 or more")
 
 
 def _guess(source: str) -> str:
-    """The format of a source, by what is there."""
+    """The format of a source, by its name and its content."""
     path = sqlite_file(source)
     if path is None or "://" in source:
         return "optuna"
@@ -142,11 +181,11 @@ def _guess(source: str) -> str:
     if looks_like_flaml(beginning.decode("utf-8", "replace")):
         return "flaml"
     raise UserError(
-        f"can't tell what {source!r} is: name its format with --from, one of {', '.join(FORMATS)}"
+        f"the format of {source!r} is not known: name it with --from, one of {', '.join(FORMATS)}"
     )
 
 
-def _found(
+def _read(
     kind: str,
     source: str,
     studies: Sequence[str],
@@ -154,8 +193,8 @@ def _found(
     meaning: Meaning,
     columns: Mapping[str, str],
     hyperparameters: Sequence[str],
-) -> tuple[list[FoundRun], str]:
-    """The runs of a source, and a hash of what was read."""
+) -> tuple[list[SourceRun], str]:
+    """The runs of a source, and the SHA-256 of what was read."""
     path = Path(source)
     match kind:
         case "optuna":
@@ -171,34 +210,31 @@ def _found(
             return read_csv(path, named, hyperparameters), sha256_of(path)
 
 
-def _with_seeds(
-    traces: Sequence[ImportedTrace], found: Sequence[FoundRun], told: Told, about: Source
-) -> list[ImportedTrace]:
-    """Runs that would have one trace get one seed after the other."""
-    taken: set[str] = set()
-    made = []
-    for one, run in zip(traces, found, strict=True):
-        while run_id(one.spec) in taken:
-            one = trace_of(run, replace(told, seed=one.spec.seed + 1), about)
-        taken.add(run_id(one.spec))
-        made.append(one)
-    return made
+def _traces(runs: Sequence[SourceRun], given: GivenFacts, source: Source) -> list[ImportedTrace]:
+    """The traces of the runs. Runs that would have the same trace get one seed after the other."""
+    traces: dict[str, ImportedTrace] = {}
+    for run in runs:
+        trace = trace_of(run, given, source)
+        while run_id(trace.spec) in traces:
+            trace = trace_of(run, replace(given, seed=trace.spec.seed + 1), source)
+        traces[run_id(trace.spec)] = trace
+    return list(traces.values())
 
 
 def _written(results: Path, traces: Sequence[ImportedTrace], force: bool) -> list[Imported]:
-    check_no_links(results, [run_id(one.spec) for one in traces])
-    paths = [path_of(results, one.spec) for one in traces]
+    check_no_links(results, [run_id(trace.spec) for trace in traces])
+    paths = [path_of(results, trace.spec) for trace in traces]
     for path in paths:
         if path.exists() and not force:
             raise UserError(
                 f"{path} exists already: name another --seed or --method, or --force to replace it"
             )
-    for path, one in zip(paths, traces, strict=True):
+    for path, trace in zip(paths, traces, strict=True):
         with TraceWriter(path) as writer:
             writer.clear()
-            writer.write(one.content)
+            writer.write(trace.content)
             writer.sync()
     return [
-        Imported(path, one.trials, str(one.clock), one.unknown, one.remarks)
-        for path, one in zip(paths, traces, strict=True)
+        Imported(path, trace.trials, str(trace.clock), trace.unknown, trace.remarks)
+        for path, trace in zip(paths, traces, strict=True)
     ]

@@ -1,4 +1,8 @@
-"""Studies of an Optuna storage; those that `optuna_export` wrote come back as they were."""
+"""Runs as studies in an Optuna storage, for Optuna's plots and its dashboard; and studies as runs.
+
+A study has the id of its run as its name, and minimises the loss. Everything that Optuna has no place for is
+in user attributes, so that a study that was exported is imported without a change.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +27,21 @@ from cfo_bench.errors import (
 )
 from cfo_bench.exchange.exported_runs import RunToExport, params_of
 from cfo_bench.exchange.imported_trace import (
-    FoundRun,
-    FoundTrial,
     Meaning,
     SourceClock,
+    SourceRun,
+    SourceTrial,
     read_bytes,
     sha256_of,
 )
-from cfo_bench.exchange.trial_table import run_columns
+from cfo_bench.exchange.trial_table import COLUMN_OF, run_columns
 from cfo_bench.records import Status
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import BadLineError, Header, TrialRecord, end_from, header_from, to_mapping
 from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
 
-# --- optuna storage --------------------------------------------------------------------------------
-# Optuna's storages: opened without a warning, and without writing to one that is only read.
-
+# --- storages -------------------------------------------------------------------------------------
+# They are opened without a warning, and nothing is written to one that is only read.
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 # Optuna has no ending of its own for journal files; its documentation calls them journal.log.
@@ -58,13 +61,13 @@ def require_optuna() -> None:
 
 def sqlite_file(storage: str) -> Path | None:
     """The file of an SQLite storage, given as a URL or as a path; None for another kind of storage."""
-    if found := _SQLITE_URL.match(storage):
-        return Path(found["file"])
+    if match := _SQLITE_URL.match(storage):
+        return Path(match["file"])
     return None if "://" in storage else Path(storage)
 
 
 def is_journal(beginning: bytes) -> bool:
-    """Whether a file that begins so is a journal of Optuna: each line is an operation as JSON."""
+    """Whether a file with this beginning is a journal of Optuna: each line is an operation as JSON."""
     try:
         first = json.loads(beginning.partition(b"\n")[0])
     except ValueError:
@@ -73,15 +76,15 @@ def is_journal(beginning: bytes) -> bool:
 
 
 def without_password(storage: str) -> str:
-    """A storage as it may be shown and kept."""
+    """The URL of a storage as it may be printed and stored."""
     return re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", storage)
 
 
 @contextmanager
 def opened(url: str, *, to_read: bool = False, name: str = "") -> Iterator[Any]:
-    """The storage behind a URL, which is closed afterwards. Tables are made only where it is written to.
+    """The storage behind a URL, which is closed afterwards; its tables are made unless it is only read.
 
-    An error calls it `name`, if there is one.
+    An error names it by its `name`, or else by its URL.
     """
     import optuna
 
@@ -99,7 +102,7 @@ def opened(url: str, *, to_read: bool = False, name: str = "") -> Iterator[Any]:
 
 @contextmanager
 def opened_journal(file: Path) -> Iterator[Any]:
-    """The storage in a journal file, which is made if it is not there."""
+    """The storage in a journal file, which is made if it does not exist."""
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
@@ -109,7 +112,7 @@ def opened_journal(file: Path) -> Iterator[Any]:
 
 @contextmanager
 def opened_to_read(source: str) -> Iterator[Any]:
-    """A storage of which nothing is changed: an SQLite file, a journal file, or one on a server."""
+    """A storage that is not changed: an SQLite file, a journal file, or one on a server."""
     file = sqlite_file(source)
     if file is None:
         with opened(source, to_read=True) as storage:
@@ -126,23 +129,23 @@ def opened_to_read(source: str) -> Iterator[Any]:
 
 @contextmanager
 def _opened_sqlite(file: Path) -> Iterator[Any]:
-    place = f"file:{file.resolve().as_posix().replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
+    address = f"file:{file.resolve().as_posix().replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
     if not read_bytes(file).startswith(SQLITE_MAGIC):
         raise UserError(f"{str(file)!r} is neither an SQLite file nor a journal of Optuna: give its storage")
-    with opened(f"sqlite:///{place}?mode=ro&uri=true", to_read=True, name=str(file)) as storage:
+    with opened(f"sqlite:///{address}?mode=ro&uri=true", to_read=True, name=str(file)) as storage:
         yield storage
 
 
 def _require_tables(url: str, name: str) -> None:
-    """Optuna would fail later, in words of its own."""
+    """A UserError without Optuna's tables: Optuna's own error would not name the remedy."""
     from sqlalchemy import create_engine, inspect
 
     engine = create_engine(url)
     try:
-        found = inspect(engine).get_table_names()
+        tables = inspect(engine).get_table_names()
     finally:
         engine.dispose()
-    if not {"studies", "trials", "version_info"} <= set(found):
+    if not {"studies", "trials", "version_info"} <= set(tables):
         raise UserError(f"{without_password(name)!r} has no studies of Optuna: give a storage of its own")
 
 
@@ -166,20 +169,20 @@ def _require_driver(url: str) -> None:
 
 @contextmanager
 def _in_one_line(storage: str) -> Iterator[None]:
-    """What goes wrong with a storage is one line."""
+    """Makes a UserError, of one line, of an error of a storage."""
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
-    kept = (CfoBenchError, optuna.exceptions.DuplicatedStudyError)
+    passed_on = (CfoBenchError, optuna.exceptions.DuplicatedStudyError)
     # RuntimeError: tables of another version of Optuna. ValueError, KeyError: a damaged journal.
-    told = (SQLAlchemyError, RuntimeError, OSError, ValueError, KeyError)
+    errors = (SQLAlchemyError, RuntimeError, OSError, ValueError, KeyError)
     try:
         yield
-    except kept:
+    except passed_on:
         raise
-    except (*told, optuna.exceptions.StorageInternalError) as error:
-        what = without_password(describe(error))
-        raise UserError(f"the storage {without_password(storage)!r} can't be used: {what}") from None
+    except (*errors, optuna.exceptions.StorageInternalError) as error:
+        why = without_password(describe(error))
+        raise UserError(f"the storage {without_password(storage)!r} can't be used: {why}") from None
 
 
 @contextmanager
@@ -196,18 +199,13 @@ def _quietly() -> Iterator[None]:
         optuna.logging.set_verbosity(verbosity)
 
 
-# --- optuna export ---------------------------------------------------------------------------------
-# Runs as studies in an Optuna storage, for Optuna's own plots and its dashboard.
-#
-# A study is called as the run's id, and minimises the loss. Everything that Optuna has no place for is in
-# user attributes, so that `optuna_import` reads the very same trials back.
-
+# --- export ---------------------------------------------------------------------------------------
 
 # The user attribute of a study that has the header and the end of its run.
 TRACE_ATTRIBUTE = "cfo_bench_trace"
-# Those of a trial; each is there only where it has a value.
+# Those of a trial by its fields; a field without a value has none.
 TRIAL_ATTRIBUTES = {
-    name: {"started": "started_seconds", "ended": "ended_seconds"}.get(name, name)
+    name: COLUMN_OF.get(name, name)
     for name in TrialRecord.__struct_fields__
     if name not in ("config", "loss")
 }
@@ -218,12 +216,12 @@ _NO_DATE = datetime(1970, 1, 1)
 def write_studies(storage: str, runs: Sequence[RunToExport], *, force: bool = False) -> int:
     """Adds a study for each run, and returns how many trials they have.
 
-    A study of that name is an error, with `force` it is replaced. What else is in the storage stays.
+    A study of that name is an error; with `force` it is replaced. Other studies of the storage stay.
     """
     require_optuna()
-    with _opened(storage) as there:
-        _make_room(storage, there, runs, force)
-        return sum(_write(there, run, run.read()) for run in runs)
+    with _opened(storage) as opened_storage:
+        _make_room(storage, opened_storage, runs, force)
+        return sum(_write(opened_storage, run, run.read()) for run in runs)
 
 
 def _opened(storage: str) -> AbstractContextManager[Any]:
@@ -245,64 +243,62 @@ def _opened(storage: str) -> AbstractContextManager[Any]:
 
 
 def _make_room(name: str, storage: Any, runs: Sequence[RunToExport], force: bool) -> None:
-    there = {one.study_name: one._study_id for one in storage.get_all_studies()}
-    known = [run.id for run in runs if run.id in there]
-    if known and not force:
-        more = f" and {len(known) - 1} more" if len(known) > 1 else ""
+    existing = {study.study_name: study._study_id for study in storage.get_all_studies()}
+    same_names = [run.id for run in runs if run.id in existing]
+    if same_names and not force:
+        more = f" and {len(same_names) - 1} more" if len(same_names) > 1 else ""
         raise UserError(
-            f"{without_password(name)} has a study {known[0]!r}{more} already: choose another storage, or "
-            "--force to replace it"
+            f"{without_password(name)} has a study {same_names[0]!r}{more} already: choose another storage, "
+            "or --force to replace it"
         )
-    for study in known:
-        storage.delete_study(there[study])
+    for study_name in same_names:
+        storage.delete_study(existing[study_name])
 
 
-def _write(storage: Any, run: RunToExport, found: Run) -> int:
+def _write(storage: Any, exported: RunToExport, run: Run) -> int:
     import optuna
 
-    study = optuna.create_study(storage=storage, study_name=run.id, direction="minimize")
+    study = optuna.create_study(storage=storage, study_name=exported.id, direction="minimize")
     try:
-        study.set_metric_names([f"loss ({found.header.metric})"])
-        for name, value in _provenance(run, found).items():
+        study.set_metric_names([f"loss ({run.header.metric})"])
+        for name, value in _provenance(exported, run).items():
             study.set_user_attr(name, value)
-        if found.trials:
+        if run.trials:
             add = _insert if hasattr(storage, "engine") else _append
-            add(storage, study._study_id, run, found)
+            add(storage, study._study_id, run)
     except BaseException:
-        storage.delete_study(study._study_id)  # half a study would be taken for a whole one
+        storage.delete_study(study._study_id)  # a part of a study would look like a whole one
         raise
-    return len(found.trials)
+    return len(run.trials)
 
 
-def _insert(storage: Any, study_id: int, run: RunToExport, found: Run) -> None:
+def _insert(storage: Any, study_id: int, run: Run) -> None:
     """Adds the trials to Optuna's tables, all at once.
 
-    `Study.add_trial` takes 50 ms for each: it asks the data base some forty questions.
+    `Study.add_trial` takes 50 ms for each trial: it makes about forty queries.
     """
     from optuna.distributions import distribution_to_json
     from optuna.storages._rdb import models
-    from optuna.trial import TrialState
     from sqlalchemy import insert
 
-    started = _start(found.header)
-    distributions = {one.name: _distribution(one) for one in params_of(run.space, found.trials)}
-    as_json = {name: distribution_to_json(one) for name, one in distributions.items()}
+    started, distributions = _start(run.header), _distributions(run)
+    as_json = {name: distribution_to_json(distribution) for name, distribution in distributions.items()}
     finite = models.TrialValueModel.TrialValueType.FINITE
     trials = [
         {
             "study_id": study_id,
             "number": number,
-            "state": TrialState.COMPLETE if trial.status is Status.OK else TrialState.FAIL,
+            "state": _state(trial),
             "datetime_start": started + timedelta(seconds=trial.started),
             "datetime_complete": started + timedelta(seconds=trial.ended),
         }
-        for number, trial in enumerate(found.trials)
+        for number, trial in enumerate(run.trials)
     ]
     with storage.engine.begin() as connection:
         table = models.TrialModel.__table__
         added = insert(table).returning(table.c.trial_id, sort_by_parameter_order=True)
         ids = connection.execute(added, trials).scalars().all()
-        with_ids = list(zip(ids, found.trials, strict=True))
+        with_ids = list(zip(ids, run.trials, strict=True))
         values = [
             {"trial_id": at, "objective": 0, "value": trial.loss, "value_type": finite}
             for at, trial in with_ids
@@ -332,19 +328,18 @@ def _insert(storage: Any, study_id: int, run: RunToExport, found: Run) -> None:
                 connection.execute(insert(model.__table__), rows)
 
 
-def _append(storage: Any, study_id: int, run: RunToExport, found: Run) -> None:
+def _append(storage: Any, study_id: int, run: Run) -> None:
     """Adds the trials to a journal."""
-    from optuna.trial import FrozenTrial, TrialState
+    from optuna.trial import FrozenTrial
 
-    started = _start(found.header)
-    distributions = {one.name: _distribution(one) for one in params_of(run.space, found.trials)}
-    for trial in found.trials:
+    started, distributions = _start(run.header), _distributions(run)
+    for trial in run.trials:
         storage.create_new_trial(
             study_id,
             template_trial=FrozenTrial(
                 number=-1,  # the storage counts
                 trial_id=-1,
-                state=TrialState.COMPLETE if trial.status is Status.OK else TrialState.FAIL,
+                state=_state(trial),
                 value=trial.loss,
                 datetime_start=started + timedelta(seconds=trial.started),
                 datetime_complete=started + timedelta(seconds=trial.ended),
@@ -358,38 +353,47 @@ def _append(storage: Any, study_id: int, run: RunToExport, found: Run) -> None:
 
 
 def _attributes(trial: TrialRecord) -> dict[str, Any]:
-    found = {to: getattr(trial, name) for name, to in TRIAL_ATTRIBUTES.items()}
+    values = {attribute: getattr(trial, name) for name, attribute in TRIAL_ATTRIBUTES.items()}
     return {
         name: str(value) if isinstance(value, Status) else value
-        for name, value in found.items()
+        for name, value in values.items()
         if value is not None
     }
 
 
-def _provenance(run: RunToExport, found: Run) -> dict[str, Any]:
-    header, machine = found.header, found.header.machine
-    about: dict[str, Any] = {
-        **run_columns(run, found),
+def _provenance(exported: RunToExport, run: Run) -> dict[str, Any]:
+    header, machine = run.header, run.header.machine
+    is_space_known = exported.space is not None
+    attributes: dict[str, Any] = {
+        **run_columns(exported, run),
         "command": header.command,
         "machine_cpu": machine.cpu if machine else None,
         "machine_cores": machine.cores if machine else None,
-        "space": "as searched"
-        if run.space is not None
-        else "not known: ranges of the values that were tried",
+        "space": "as searched" if is_space_known else "not known: ranges of the values that were tried",
         TRACE_ATTRIBUTE: {
             "header": to_mapping(header),
-            "end": None if found.end is None else to_mapping(found.end),
+            "end": None if run.end is None else to_mapping(run.end),
         },
     }
-    return {name: value for name, value in about.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _start(header: Header) -> datetime:
-    """When the run started: in UTC and without a time zone, as Optuna's tables have it."""
+    """When the run started: in UTC and without a time zone, as in Optuna's tables."""
     try:
         return datetime.fromisoformat(header.utc or "").astimezone(UTC).replace(tzinfo=None)
     except ValueError:
         return _NO_DATE
+
+
+def _state(trial: TrialRecord) -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState.COMPLETE if trial.status is Status.OK else TrialState.FAIL
+
+
+def _distributions(run: Run) -> dict[str, Any]:
+    return {param.name: _distribution(param) for param in params_of(run.header.search_space, run.trials)}
 
 
 def _distribution(param: Param) -> Any:
@@ -402,58 +406,57 @@ def _distribution(param: Param) -> Any:
     return FloatDistribution(param.low, param.high, log=param.log)
 
 
-# --- optuna import ---------------------------------------------------------------------------------
-
+# --- import ---------------------------------------------------------------------------------------
 
 # A range with a step becomes a list of choices, unless that is longer.
 _MOST_CHOICES = 1000
 
 
-def read_studies(source: str, studies: Sequence[str] = ()) -> tuple[list[FoundRun], str]:
-    """The studies of a storage, in the order in which they were made, and a hash of what was read.
+def read_studies(source: str, studies: Sequence[str] = ()) -> tuple[list[SourceRun], str]:
+    """The studies of a storage, in the order in which they were made, and the SHA-256 of what was read.
 
     All of them, or those that are named.
     """
     require_optuna()
     with opened_to_read(source) as storage:
-        there = {one.study_name: one for one in storage.get_all_studies()}
+        existing = {study.study_name: study for study in storage.get_all_studies()}
         for name in studies:
-            if name not in there:
-                raise UnknownNameError("study", name, there)
-        if not there:
+            if name not in existing:
+                raise UnknownNameError("study", name, existing)
+        if not existing:
             raise UserError(f"{without_password(source)!r} has no study: run one first")
-        chosen = [one for name, one in there.items() if not studies or name in studies]
-        trials = [storage.get_all_trials(one._study_id) for one in chosen]
-        found = [_study(one, own) for one, own in zip(chosen, trials, strict=True)]
+        chosen = [study for name, study in existing.items() if not studies or name in studies]
+        trials = [storage.get_all_trials(study._study_id) for study in chosen]
+        runs = [_run(study, frozen) for study, frozen in zip(chosen, trials, strict=True)]
     file = sqlite_file(source)
-    return found, _sha256(chosen, trials) if file is None else sha256_of(file)
+    return runs, _sha256(chosen, trials) if file is None else sha256_of(file)
 
 
 def _sha256(studies: Sequence[Any], trials: Sequence[Sequence[Any]]) -> str:
-    """Of what a server answered."""
-    told = [
-        (study.study_name, [(one.number, one.state.name, one.values, one.params) for one in own])
-        for study, own in zip(studies, trials, strict=True)
+    """The hash of studies that a server answered with."""
+    content = [
+        (study.study_name, [(trial.number, trial.state.name, trial.values, trial.params) for trial in frozen])
+        for study, frozen in zip(studies, trials, strict=True)
     ]
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+    return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
-def _study(study: Any, frozen: Sequence[Any]) -> FoundRun:
+def _run(study: Any, frozen: Sequence[Any]) -> SourceRun:
     if len(study.directions) > 1:
         raise UserError(
             f"study {study.study_name!r} has {len(study.directions)} objectives, and a trace has one: name "
             "another one with --study"
         )
-    ours = study.user_attrs.get(TRACE_ATTRIBUTE)
-    if isinstance(ours, dict) and isinstance(ours.get("header"), dict):
-        return _exported(study, ours, frozen)
-    done = [one for one in frozen if one.state.is_finished()]
-    has_times = bool(done) and all(one.datetime_start and one.datetime_complete for one in done)
-    zero = min((one.datetime_start for one in done), default=None) if has_times else None
+    trace = study.user_attrs.get(TRACE_ATTRIBUTE)
+    if isinstance(trace, dict) and isinstance(trace.get("header"), dict):
+        return _exported(study, trace, frozen)
+    done = [trial for trial in frozen if trial.state.is_finished()]
+    has_times = bool(done) and all(trial.datetime_start and trial.datetime_complete for trial in done)
+    zero = min((trial.datetime_start for trial in done), default=None) if has_times else None
     is_maximised = study.directions[0].name == "MAXIMIZE"
     is_named = not study.study_name.startswith("no-name-")
-    return FoundRun(
-        trials=[_trial(one, zero) for one in done],
+    return SourceRun(
+        trials=[_trial(trial, zero) for trial in done],
         part=study.study_name,
         clock=SourceClock.WALL if has_times else SourceClock.TRIALS,
         meaning=Meaning.SCORE if is_maximised else Meaning.LOSS,
@@ -470,20 +473,18 @@ def _remarks(unfinished: int) -> tuple[str, ...]:
 
 def _utc(moment: Any) -> str:
     """Optuna's dates are local times."""
-    from datetime import UTC
-
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # type: ignore[no-any-return]
 
 
-def _trial(frozen: Any, zero: Any) -> FoundTrial:
+def _trial(frozen: Any, zero: Any) -> SourceTrial:
     value, status, error = frozen.value, Status.OK, None
     if frozen.state.name == "PRUNED":
         last = f" after step {max(frozen.intermediate_values)}" if frozen.intermediate_values else ""
         value, status, error = None, Status.TIMEOUT, f"pruned{last}"
     elif frozen.state.name == "FAIL":
         value, status, error = None, Status.FAILED, str(frozen.system_attrs.get("fail_reason") or "it failed")
-    return FoundTrial(
-        config={name: _plain(one) for name, one in frozen.params.items()},
+    return SourceTrial(
+        config={name: _plain(value) for name, value in frozen.params.items()},
         status=status,
         value=value,
         started=None if zero is None else (frozen.datetime_start - zero).total_seconds(),
@@ -496,12 +497,12 @@ def _plain(value: Any) -> Any:
     return value if type(value) in PLAIN_TYPES else str(value)
 
 
-def _exported(study: Any, ours: Mapping[str, Any], frozen: Sequence[Any]) -> FoundRun:
+def _exported(study: Any, trace: Mapping[str, Any], frozen: Sequence[Any]) -> SourceRun:
     try:
-        header, end = header_from(ours["header"]), ours.get("end")
+        header, end = header_from(trace["header"]), trace.get("end")
         clock = header.imported.clock if header.imported else header.spec.clock
-        return FoundRun(
-            trials=[_exported_trial(one) for one in frozen if one.state.is_finished()],
+        return SourceRun(
+            trials=[_exported_trial(trial) for trial in frozen if trial.state.is_finished()],
             part=study.study_name,
             clock=SourceClock(clock),
             header=header,
@@ -514,19 +515,19 @@ def _exported(study: Any, ours: Mapping[str, Any], frozen: Sequence[Any]) -> Fou
         ) from None
 
 
-def _exported_trial(frozen: Any) -> FoundTrial:
-    known = {name: frozen.user_attrs.get(to) for name, to in TRIAL_ATTRIBUTES.items()}
-    status = Status(known.pop("status"))
-    record = TrialRecord(config=dict(frozen.params), status=status, loss=frozen.value, **known)
-    return FoundTrial(config=record.config, status=status, value=frozen.value, record=record)
+def _exported_trial(frozen: Any) -> SourceTrial:
+    fields = {name: frozen.user_attrs.get(attribute) for name, attribute in TRIAL_ATTRIBUTES.items()}
+    status = Status(fields.pop("status"))
+    record = TrialRecord(config=dict(frozen.params), status=status, loss=frozen.value, **fields)
+    return SourceTrial(config=record.config, status=status, value=frozen.value, record=record)
 
 
 def _space(frozen: Sequence[Any]) -> Space | None:
     """The space, if every trial has the same hyperparameters with the same distributions."""
-    if not frozen or any(one.distributions != frozen[0].distributions for one in frozen):
+    if not frozen or any(trial.distributions != frozen[0].distributions for trial in frozen):
         return None
     try:
-        return Space([_param(name, one) for name, one in frozen[0].distributions.items()])
+        return Space([_param(*named) for named in frozen[0].distributions.items()])
     except (SpaceError, TypeError):  # TypeError: choices that can't be hashed
         return None
 

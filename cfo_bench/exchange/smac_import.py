@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.errors import SpaceError, UserError
-from cfo_bench.exchange.imported_trace import FoundRun, FoundTrial, SourceClock, read_text
+from cfo_bench.exchange.imported_trace import SourceClock, SourceRun, SourceTrial, read_text
 from cfo_bench.records import Status
 from cfo_bench.space import Categorical, Float, Int, Param, Space
 
 HISTORY, SPACE, SCENARIO = "runhistory.json", "configspace.json", "scenario.json"
 
-# SMAC's numbers for how a trial ended; 0 is one that is running.
+# SMAC's numbers of statuses; 0 is a running trial.
 _STATUS = {1: Status.OK, 2: Status.FAILED, 3: Status.TIMEOUT, 4: Status.MEMORY}
 # The values of a trial in the lists that SMAC before 2.2 wrote.
 _OLD = (
@@ -27,7 +27,7 @@ _OLD_WITH_CPU = (*_OLD[:6], "cpu_time", *_OLD[6:])
 
 
 def files_of(source: Path) -> list[Path]:
-    """The files of a run, given by its folder or its history: the history first, others where they are."""
+    """The files of a run, given by its folder or its history: the history, then the others if they exist."""
     folder = source if source.is_dir() else source.parent
     history = folder / HISTORY if source.is_dir() else source
     if not history.is_file():
@@ -35,7 +35,8 @@ def files_of(source: Path) -> list[Path]:
     return [history, *(folder / name for name in (SPACE, SCENARIO) if (folder / name).is_file())]
 
 
-def read_smac(source: Path) -> FoundRun:
+def read_smac(source: Path) -> SourceRun:
+    """The run in a folder, or of a history."""
     history, *others = files_of(source)
     by_name = {file.name: _json(file) for file in others}
     rows = _rows(history, _json(history))
@@ -45,7 +46,7 @@ def read_smac(source: Path) -> FoundRun:
     zero = min(starts, default=0.0)
     whole = max((row["budget"] for row in rows if row["budget"] is not None), default=None)
     limit, seed = scenario.get("walltime_limit"), scenario.get("seed")
-    return FoundRun(
+    return SourceRun(
         trials=[_trial(row, zero if has_times else None, whole) for row in rows],
         part=str(scenario.get("name") or "") or None,
         clock=SourceClock.WALL if has_times else SourceClock.DURATIONS,
@@ -96,12 +97,12 @@ def _named(row: Any) -> dict[str, Any]:
     return dict(zip(_OLD if len(row) == len(_OLD) else _OLD_WITH_CPU, row, strict=True))
 
 
-def _trial(row: Mapping[str, Any], zero: float | None, whole: float | None) -> FoundTrial:
+def _trial(row: Mapping[str, Any], zero: float | None, whole: float | None) -> SourceTrial:
     status = _STATUS[row["status"]]
-    about = row.get("additional_info")
-    error = about.get("error") if isinstance(about, dict) else None
+    info = row.get("additional_info")
+    error = info.get("error") if isinstance(info, dict) else None
     is_part = row["budget"] is not None and row["budget"] != whole and _is_count(row["budget"])
-    return FoundTrial(
+    return SourceTrial(
         config=row["config"],
         status=status,
         value=row["cost"] if status is Status.OK else None,
@@ -109,7 +110,7 @@ def _trial(row: Mapping[str, Any], zero: float | None, whole: float | None) -> F
         ended=None if zero is None else row["endtime"] - zero,
         seconds=float(row["time"]),
         rows=int(row["budget"]) if is_part else None,
-        error=None if status is Status.OK else str(error or f"SMAC says {status}"),
+        error=None if status is Status.OK else str(error or f"SMAC reports {status}"),
     )
 
 
@@ -122,28 +123,28 @@ def _utc(seconds: float) -> str:
 
 
 def _remarks(rows: Sequence[Mapping[str, Any]], whole: float | None) -> tuple[str, ...]:
-    found = []
+    remarks = []
     if len({row["instance"] for row in rows}) > 1:
-        found.append("each instance of a configuration is a trial of its own")
+        remarks.append("each instance of a configuration is a trial of its own")
     if len({row["seed"] for row in rows}) > 1:
-        found.append("each seed of a configuration is a trial of its own")
+        remarks.append("each seed of a configuration is a trial of its own")
     budgets = {row["budget"] for row in rows if row["budget"] is not None}
     if len(budgets) > 1:
         as_rows = all(map(_is_count, budgets))
-        found.append(
+        remarks.append(
             f"SMAC's budgets, up to {whole:g}, are taken as rows"
             if as_rows
             else "SMAC's budgets are no whole numbers, and are left out"
         )
-    return tuple(found)
+    return tuple(remarks)
 
 
-def _space(found: Any) -> Space | None:
-    """The space; None where it has conditions, or a kind of hyperparameter that there is none of here."""
+def _space(space: Any) -> Space | None:
+    """The space; None if it has conditions, or a kind of hyperparameter that cfo-bench does not have."""
     try:
-        if found["conditions"] or found["forbiddens"]:
+        if space["conditions"] or space["forbiddens"]:
             return None
-        return Space([_param(row) for row in found["hyperparameters"]])
+        return Space([_param(row) for row in space["hyperparameters"]])
     except (KeyError, TypeError, SpaceError):
         return None
 

@@ -1,7 +1,8 @@
-"""The tidy table of trials, one row a trial: its columns, and the CSV or Parquet file that holds it.
+"""The table of trials, one row for each: its columns, and the CSV or Parquet file that has them.
 
 docs/exchange.md describes the columns. A hyperparameter is a column `config.NAME`. Runs are read and written
-one after the other: a folder of results may be larger than memory.
+one after the other: a results folder may be larger than memory. A CSV file is read back, and so is any other
+with one row for each trial: its columns have these names, or the user gives their names.
 """
 
 from __future__ import annotations
@@ -9,79 +10,23 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import TraceError, UserError
+from cfo_bench.errors import TraceError, UnknownNameError, UserError, did_you_mean
 from cfo_bench.exchange.exported_runs import RunToExport
+from cfo_bench.exchange.imported_trace import Meaning, SourceClock, SourceRun, SourceTrial, read_text
 from cfo_bench.files.writing import from_no_formula, no_formula
+from cfo_bench.records import Status
+from cfo_bench.results.frames import CONFIG_PREFIX, RUN_KEYS
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import TrialRecord
 from cfo_bench.space import LEAST_INT, MOST_INT, Categorical, Int, Value
 
-# --- cells -----------------------------------------------------------------------------------------
-# Values of hyperparameters and texts as cells of a CSV file, and back: each comes back as what it was.
-#
-# A number, true, false and null are written as JSON writes them, text as it is. Text that would be read as
-# something else is written as JSON, in quotes. Text that a spreadsheet would execute gets an apostrophe.
+# --- columns --------------------------------------------------------------------------------------
 
-
-def cell(value: Value) -> str:
-    """The value of a hyperparameter; an empty cell means that there is no such hyperparameter."""
-    if not isinstance(value, str):
-        return json.dumps(value)
-    return text_cell(value) if _literal(value) is _NO_LITERAL else json.dumps(value, ensure_ascii=False)
-
-
-def value_of(text: str) -> Value:
-    """The value in a cell that is not empty."""
-    found = _literal(text)
-    if found is not _NO_LITERAL:
-        return found  # type: ignore[no-any-return]
-    return from_no_formula(text)
-
-
-def text_cell(text: str) -> str:
-    """A text in a column that holds nothing but texts."""
-    if not text or text[0] in "'\"" or "\r" in text:
-        return json.dumps(text, ensure_ascii=False)
-    return no_formula(text)
-
-
-def text_of(text: str) -> str | None:
-    """The text in such a cell; None for an empty one."""
-    if not text:
-        return None
-    found = _literal(text) if text[0] == '"' else None
-    return found if isinstance(found, str) else from_no_formula(text)
-
-
-_NO_LITERAL = object()
-_PYTHON = {"True": True, "False": False}  # as pandas writes them
-
-
-def _literal(text: str) -> Any:
-    """What the text is as JSON, if it is a number that a trace can hold, a text, true, false or null."""
-    try:
-        value = _PYTHON[text] if text in _PYTHON else json.loads(text)
-    except (ValueError, RecursionError):
-        return _NO_LITERAL
-    if isinstance(value, dict | list) or text != text.strip():
-        return _NO_LITERAL
-    if isinstance(value, float) and not math.isfinite(value):
-        return _NO_LITERAL
-    if isinstance(value, int) and not LEAST_INT <= value <= MOST_INT:
-        return _NO_LITERAL
-    return value
-
-
-# --- trial table -----------------------------------------------------------------------------------
-
-
-CONFIG_PREFIX = "config."
-
-# Which type each column has. The first ones are of the run, the others of the trial.
+# The type of each column. The first ones are of the run, the others of the trial.
 RUN_COLUMNS: dict[str, type] = {
     "learner": str,
     "task": str,
@@ -117,17 +62,20 @@ TRIAL_COLUMNS: dict[str, type] = {
     "thread": int,
     "error": str,
 }
-# Fields of a TrialRecord that have a unit in the name of their column.
-_FIELDS = {"started_seconds": "started", "ended_seconds": "ended"}
+# The columns of fields of a TrialRecord whose names lack a unit.
+COLUMN_OF = {"started": "started_seconds", "ended": "ended_seconds"}
+
+
+# --- writing --------------------------------------------------------------------------------------
 
 
 def columns_of(runs: Iterable[RunToExport]) -> dict[str, type | None]:
     """Every column with its type; None for a hyperparameter whose values are of several types."""
     kinds: dict[str, set[type]] = {}
     for run in runs:
-        for name, found in _config_kinds(run).items():
-            kinds.setdefault(name, set()).update(found)
-    configs = {f"{CONFIG_PREFIX}{name}": _common(found) for name, found in sorted(kinds.items())}
+        for name, types in _config_types(run).items():
+            kinds.setdefault(name, set()).update(types)
+    configs = {f"{CONFIG_PREFIX}{name}": _common(types) for name, types in sorted(kinds.items())}
     return {**RUN_COLUMNS, **TRIAL_COLUMNS, **configs}
 
 
@@ -140,13 +88,13 @@ def write_csv(path: Path, runs: Sequence[RunToExport]) -> int:
         writer.writerow(text_cell(name) for name in columns)
         for run in runs:
             for row in rows_of(run, run.read()):
-                writer.writerow([_cell(name, row.get(name, _ABSENT)) for name in columns])
+                writer.writerow([_cell_of(name, row.get(name, _ABSENT)) for name in columns])
                 count += 1
     return count
 
 
 def write_parquet(path: Path, runs: Sequence[RunToExport]) -> int:
-    """Writes the table with one row group a run, and returns how many trials it has."""
+    """Writes the table with one row group for each run, and returns how many trials it has."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -164,19 +112,19 @@ def write_parquet(path: Path, runs: Sequence[RunToExport]) -> int:
         for run in runs:
             rows = list(rows_of(run, run.read()))
             count += len(rows)
-            made = {
-                name: [_typed(run.path, name, row.get(name), kind) for row in rows]
+            values = {
+                name: [_typed(run.run.path, name, row.get(name), kind) for row in rows]
                 for name, kind in columns.items()
             }
             if rows:
-                writer.write_table(pa.table(made, schema))
+                writer.write_table(pa.table(values, schema))
     return count
 
 
 WRITERS = {".csv": write_csv, ".parquet": write_parquet}
 
 
-def writer_for(path: Path) -> Any:
+def writer_for(path: Path) -> Callable[[Path, Sequence[RunToExport]], int]:
     """The function that writes such a file; a UserError for a suffix that has none."""
     if path.suffix.lower() not in WRITERS:
         raise UserError(f"can't write {str(path)!r}: a table of trials is a {' or '.join(WRITERS)} file")
@@ -210,38 +158,38 @@ def run_columns(exported: RunToExport, run: Run) -> dict[str, Any]:
 
 
 def _trial_columns(trial: TrialRecord) -> dict[str, Any]:
-    own = {name: getattr(trial, _FIELDS.get(name, name)) for name in TRIAL_COLUMNS}
+    facts = {COLUMN_OF.get(name, name): getattr(trial, name) for name in TrialRecord.__struct_fields__}
     configs = {f"{CONFIG_PREFIX}{name}": value for name, value in trial.config.items()}
-    return {**own, "status": str(trial.status), **configs}
+    return {**facts, "status": str(trial.status), **configs}
 
 
-def _config_kinds(run: RunToExport) -> dict[str, set[type]]:
-    """The types of each hyperparameter's values: as its space says, else as its trials have them."""
+def _config_types(run: RunToExport) -> dict[str, set[type]]:
+    """The types of each hyperparameter's values: those of its space, without one those of its trials."""
     space = run.space
-    kinds: dict[str, set[type]] = {}
+    types: dict[str, set[type]] = {}
     for param in space or ():
         if isinstance(param, Categorical):
-            kinds[param.name] = set(map(type, param.choices))
+            types[param.name] = set(map(type, param.choices))
         else:
-            kinds[param.name] = {int if isinstance(param, Int) else float}
+            types[param.name] = {int if isinstance(param, Int) else float}
     if space is None:
         for trial in run.read().trials:
             for name, value in trial.config.items():
-                kinds.setdefault(name, set()).add(type(value))
-    return kinds
+                types.setdefault(name, set()).add(type(value))
+    return types
 
 
-def _common(kinds: set[type]) -> type | None:
-    some = kinds - {type(None)}
-    if some == {int, float}:
+def _common(types: set[type]) -> type | None:
+    known = types - {type(None)}
+    if known == {int, float}:
         return float
-    return some.pop() if len(some) == 1 else None
+    return known.pop() if len(known) == 1 else None
 
 
 _ABSENT: Any = object()
 
 
-def _cell(column: str, value: Any) -> str:
+def _cell_of(column: str, value: Any) -> str:
     if value is _ABSENT:
         return ""
     if column.startswith(CONFIG_PREFIX):
@@ -252,7 +200,7 @@ def _cell(column: str, value: Any) -> str:
 
 
 def _typed(path: Path, name: str, value: Value, kind: type | None) -> Value:
-    """The value as its column holds it. Where types are mixed, it is text, as in a CSV file."""
+    """The value as its column has it: text, as in a CSV file, if the values are of several types."""
     if value is None:
         return None
     if kind is None:
@@ -260,3 +208,230 @@ def _typed(path: Path, name: str, value: Value, kind: type | None) -> Value:
     if type(value) is kind or (kind is float and type(value) is int):
         return kind(value)
     raise TraceError(f"{path} has a trial with {name} = {value!r}, which its search space does not have")
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+# The seconds that a trial took: a column that other programs may have, and ours has not.
+_DURATION = "seconds"
+READABLE_COLUMNS: dict[str, type] = {**RUN_COLUMNS, **TRIAL_COLUMNS, _DURATION: float}
+
+CsvRow = dict[str, Any]
+
+
+def read_csv(
+    source: Path, columns: Mapping[str, str] | None = None, hyperparameters: Sequence[str] = ()
+) -> list[SourceRun]:
+    """The runs of a file, identified by the columns learner, task, method, fold and seed.
+
+    `columns` has the names that known columns have in this file. The hyperparameters are the columns that
+    are named; otherwise those that begin with `config.`; otherwise all that are not known.
+    """
+    lines = list(_lines(source))
+    if len(lines) < 2:
+        raise UserError(
+            f"{str(source)!r} has no trials: it takes a line of names, then one line for each trial"
+        )
+    (_, head), *rows = lines
+    known, configs = _columns(source, head, columns or {}, hyperparameters)
+    groups: dict[tuple[Any, ...], list[CsvRow]] = {}
+    for number, cells in rows:
+        row = _row(f"{source}, line {number}", dict(zip(head, cells, strict=True)), known, configs)
+        groups.setdefault(tuple(row.get(name) for name in RUN_KEYS), []).append(row)
+    return [_run(source, of_run) for of_run in groups.values()]
+
+
+def _lines(source: Path) -> list[tuple[int, list[str]]]:
+    """The lines that are not empty, each with its number."""
+    reader = csv.reader(read_text(source).splitlines(keepends=True), strict=True)
+    lines: list[tuple[int, list[str]]] = []
+    try:
+        for cells in reader:
+            if any(cells):
+                lines.append((reader.line_num, cells))
+                if len(cells) != len(lines[0][1]):
+                    raise UserError(
+                        f"{source}, line {reader.line_num}: {len(cells)} values for {len(lines[0][1])} "
+                        "columns: quote commas"
+                    )
+    except csv.Error as error:
+        raise UserError(f"{source}, line {reader.line_num}: no CSV ({error}): check its quotes") from None
+    return lines
+
+
+def _columns(
+    source: Path, head: Sequence[str], given: Mapping[str, str], hyperparameters: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The known columns and the hyperparameters, each with the name of its column in the file."""
+    for name in head:
+        if head.count(name) > 1:
+            raise UserError(f"{source}: column {name!r} exists twice: rename one")
+    for ours, theirs in given.items():
+        if ours not in READABLE_COLUMNS:
+            raise UserError(
+                f"{ours!r} is no column that a trial has{did_you_mean(ours, READABLE_COLUMNS)}: choose from "
+                f"{', '.join(READABLE_COLUMNS)}"
+            )
+        if theirs not in head:
+            raise UnknownNameError(f"column of {source}", theirs, head)
+    known = {name: given.get(name, name) for name in READABLE_COLUMNS if given.get(name, name) in head}
+    if "loss" not in known and "score" not in known:
+        raise UserError(
+            f"{source} has neither a column loss nor score: name it, as in --column loss=val_loss "
+            f"(its columns: {', '.join(head[:20])})"
+        )
+    for name in hyperparameters:
+        if name not in head:
+            raise UnknownNameError(f"column of {source}", name, head)
+    chosen = list(hyperparameters) or [name for name in head if name.startswith(CONFIG_PREFIX)]
+    if not chosen:
+        chosen = [name for name in head if name not in known.values()]
+    return known, {name.removeprefix(CONFIG_PREFIX): name for name in chosen}
+
+
+def _row(
+    place: str, cells: Mapping[str, str], known: Mapping[str, str], configs: Mapping[str, str]
+) -> CsvRow:
+    row: CsvRow = {name: _parsed(place, cells[column], name) for name, column in known.items()}
+    row["config"] = {name: value_of(cells[column]) for name, column in configs.items() if cells[column]}
+    status = row.get("status")
+    if status is not None and status not in set(Status):
+        raise UserError(f"{place}: status {status!r} is none of {', '.join(Status)}")
+    return row
+
+
+def _parsed(place: str, text: str, name: str) -> Any:
+    kind = READABLE_COLUMNS[name]
+    if not text.strip():
+        return None
+    if kind is str:
+        return text_of(text)
+    try:
+        value = kind(text)
+    except ValueError:
+        raise UserError(f"{place}: {name} {text!r} is no {'whole ' * (kind is int)}number") from None
+    # An infinite loss is that of a trial that failed; nothing else can be infinite, or negative.
+    if name not in ("loss", "score", "test_score", "constant_loss") and not 0 <= value < math.inf:
+        raise UserError(f"{place}: {name} {text!r} is no number from 0 on")
+    return value
+
+
+def _run(source: Path, rows: Sequence[CsvRow]) -> SourceRun:
+    first = rows[0]
+    is_whole = all(_is_whole(row) for row in rows)
+    has_ends = all(row.get("ended_seconds") is not None for row in rows)
+    has_seconds = has_ends or all(row.get(_DURATION) is not None for row in rows)
+    meaning = Meaning.LOSS if any(row.get("loss") is not None for row in rows) else Meaning.SCORE
+    names = {name: first[name] for name in RUN_KEYS if first.get(name) is not None}
+    names.setdefault("method", source.stem)
+    return SourceRun(
+        trials=[_trial(row, meaning, is_whole) for row in rows],
+        clock=_clock(source, first.get("clock"), has_seconds),
+        meaning=meaning,
+        names=names,
+        metric=first.get("metric"),
+        problem=first.get("problem"),
+        constant_loss=first.get("constant_loss"),
+        budget_seconds=first.get("budget_seconds"),
+        data_sha256=first.get("data_sha256"),
+        utc=first.get("run_started_utc"),
+    )
+
+
+def _clock(source: Path, name: str | None, has_seconds: bool) -> SourceClock:
+    if name is not None and name not in set(SourceClock):
+        raise UserError(f"{source}: clock {name!r} is none of {', '.join(SourceClock)}")
+    if not has_seconds:
+        return SourceClock.TRIALS
+    return SourceClock(name) if name is not None else SourceClock.DURATIONS
+
+
+_REQUIRED = (
+    *("number", "thread", "status", "started_seconds", "ended_seconds"),
+    *("ask_seconds", "fit_seconds", "validate_seconds"),
+)
+
+
+def _is_whole(row: CsvRow) -> bool:
+    """Whether a row has everything that a line of a trace needs."""
+    if any(row.get(name) is None for name in _REQUIRED):
+        return False
+    return bool((row["status"] == Status.OK) == (row.get("loss") is not None))
+
+
+def _trial(row: CsvRow, meaning: Meaning, is_whole: bool) -> SourceTrial:
+    value = row.get(str(meaning))
+    status = Status(row.get("status") or (Status.FAILED if value is None else Status.OK))
+    record = _record(row, status) if is_whole else None
+    return SourceTrial(
+        config=row["config"],
+        status=status,
+        value=value if status is Status.OK else None,
+        started=row.get("started_seconds"),
+        ended=row.get("ended_seconds"),
+        seconds=row.get(_DURATION),
+        rows=row.get("rows"),
+        error=row.get("error"),
+        record=record,
+    )
+
+
+def _record(row: CsvRow, status: Status) -> TrialRecord:
+    fields: CsvRow = {name: row.get(COLUMN_OF.get(name, name)) for name in TrialRecord.__struct_fields__}
+    return TrialRecord(**{**fields, "status": status})
+
+
+# --- cells ----------------------------------------------------------------------------------------
+# Values of hyperparameters and texts as cells of a CSV file, and back without a change.
+#
+# A number, true, false and null are written as JSON writes them, text as it is. Text that would be read as
+# something else is written as JSON, in quotes. Text that a spreadsheet would execute gets an apostrophe.
+
+
+def cell(value: Value) -> str:
+    """The value of a hyperparameter; an empty cell means that there is no such hyperparameter."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return text_cell(value) if _literal(value) is _NO_LITERAL else json.dumps(value, ensure_ascii=False)
+
+
+def value_of(text: str) -> Value:
+    """The value in a cell that is not empty."""
+    value = _literal(text)
+    if value is not _NO_LITERAL:
+        return value  # type: ignore[no-any-return]
+    return from_no_formula(text)
+
+
+def text_cell(text: str) -> str:
+    """A text in a column that holds nothing but texts."""
+    if not text or text[0] in "'\"" or "\r" in text:
+        return json.dumps(text, ensure_ascii=False)
+    return no_formula(text)
+
+
+def text_of(text: str) -> str | None:
+    """The text in such a cell; None for an empty one."""
+    if not text:
+        return None
+    value = _literal(text) if text[0] == '"' else None
+    return value if isinstance(value, str) else from_no_formula(text)
+
+
+_NO_LITERAL = object()
+_PYTHON = {"True": True, "False": False}  # as pandas writes them
+
+
+def _literal(text: str) -> Any:
+    """What the text is as JSON, if it is a number that a trace can hold, a text, true, false or null."""
+    try:
+        value = _PYTHON[text] if text in _PYTHON else json.loads(text)
+    except (ValueError, RecursionError):
+        return _NO_LITERAL
+    if isinstance(value, dict | list) or text != text.strip():
+        return _NO_LITERAL
+    if isinstance(value, float) and not math.isfinite(value):
+        return _NO_LITERAL
+    if isinstance(value, int) and not LEAST_INT <= value <= MOST_INT:
+        return _NO_LITERAL
+    return value

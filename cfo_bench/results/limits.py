@@ -167,7 +167,7 @@ def _with_first(run: Run, max_trials: int) -> Run:
     if len(run.trials) <= max_trials or len(trials) < max_trials:
         return run.with_trials(run.trials, run.end, header)
     elapsed = max(trial.ended + (trial.tell_seconds or 0.0) for trial in trials)
-    return run.with_trials(trials, _new_end(run.end, EndReason.MAX_TRIALS, elapsed, trials), header)
+    return run.with_trials(trials, new_end(EndReason.MAX_TRIALS, elapsed, trials, run.end), header)
 
 
 def _until(trial: TrialRecord, seconds: float) -> TrialRecord:
@@ -202,13 +202,14 @@ def _shortened_end(run: Run, trials: Sequence[TrialRecord], seconds: float) -> E
     if old and not later and len(trials) == len(run.trials):
         cut_ask = max(old.cut_ask_seconds - (old.elapsed - seconds), 0.0)
         cut_tell = max(old.cut_tell_seconds - (old.elapsed - seconds), 0.0)
-    end = _new_end(old, EndReason.BUDGET, seconds, trials)
+    end = new_end(EndReason.BUDGET, seconds, trials, old)
     return msgspec.structs.replace(end, cut_ask_seconds=cut_ask, cut_tell_seconds=cut_tell)
 
 
-def _new_end(
-    old: EndRecord | None, reason: EndReason, elapsed: float, trials: Sequence[TrialRecord]
+def new_end(
+    reason: EndReason, elapsed: float, trials: Sequence[TrialRecord], old: EndRecord | None = None
 ) -> EndRecord:
+    """The end of a run with these trials; what does not follow from them is that of the `old` end."""
     scored = [trial for trial in trials if trial.loss is not None]
     best = min(scored, key=lambda trial: trial.loss or 0.0, default=None)
     return EndRecord(

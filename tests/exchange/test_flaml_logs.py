@@ -149,7 +149,7 @@ def test_what_is_no_log_of_flaml_is_one_line(tmp_path: Path) -> None:
     log = tmp_path / "other.log"
     log.write_text("nothing\n")
 
-    with pytest.raises(UserError, match=r"can't tell what .* is: name its format with --from"):
+    with pytest.raises(UserError, match=r"the format of .* is not known: name it with --from"):
         import_trials(log, tmp_path / "r", **NAMES)
     with pytest.raises(UserError, match="has no trials of FLAML"):
         import_trials(log, tmp_path / "r", **NAMES, format="flaml")

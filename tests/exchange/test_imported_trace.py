@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.exchange.imported_trace import (
-    FoundRun,
-    FoundTrial,
+    GivenFacts,
     Meaning,
     Source,
     SourceClock,
-    Told,
+    SourceRun,
+    SourceTrial,
     trace_of,
 )
 from cfo_bench.records import Status
 from cfo_bench.results.run import run_of_text
 
-TOLD = Told(learner="xgboost", task="adult", method="tpe", metric="auc")
+GIVEN = GivenFacts(learner="xgboost", task="adult", method="tpe", metric="auc")
 SOURCE = Source(format="csv", file="own.csv", sha256="0" * 64)
 
 seconds = st.floats(0, 1e6)
@@ -28,9 +28,9 @@ values = st.floats(0, 1) | st.sampled_from([math.nan, math.inf, None])
 
 
 @st.composite
-def trials(draw: st.DrawFn) -> FoundTrial:
+def trials(draw: st.DrawFn) -> SourceTrial:
     started = draw(seconds)
-    return FoundTrial(
+    return SourceTrial(
         config=draw(st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9) | st.text("ab"))),
         status=draw(st.sampled_from(list(Status))),
         value=draw(values),
@@ -44,9 +44,9 @@ def trials(draw: st.DrawFn) -> FoundTrial:
 @settings(deadline=None)
 @given(st.lists(trials(), min_size=1, max_size=12), st.sampled_from(SourceClock), st.sampled_from(Meaning))
 def test_a_trace_is_whole_and_has_every_trial(
-    found: list[FoundTrial], clock: SourceClock, meaning: Meaning
+    found: list[SourceTrial], clock: SourceClock, meaning: Meaning
 ) -> None:
-    made = trace_of(FoundRun(trials=found, clock=clock, meaning=meaning), TOLD, SOURCE)
+    made = trace_of(SourceRun(trials=found, clock=clock, meaning=meaning), GIVEN, SOURCE)
 
     run = run_of_text(Path("own.csv"), made.content, parse_trials=True)
     stored = run_of_text(Path("own.csv"), made.content)
@@ -61,8 +61,11 @@ def test_a_trace_is_whole_and_has_every_trial(
 
 
 def test_a_long_time_without_a_trial_is_remarked_on() -> None:
-    found = [FoundTrial(config={}, value=0.5, started=one, ended=one + 10.0) for one in (0.0, 20.0, 9000.0)]
+    found = [
+        SourceTrial(config={}, value=0.5, started=second, ended=second + 10.0)
+        for second in (0.0, 20.0, 9000.0)
+    ]
 
-    made = trace_of(FoundRun(trials=found, clock=SourceClock.WALL), TOLD, SOURCE)
+    made = trace_of(SourceRun(trials=found, clock=SourceClock.WALL), GIVEN, SOURCE)
 
-    assert made.remarks == ("for 8970 of its 9010 s no trial was under way: was it stopped in between?",)
+    assert made.remarks == ("for 8970 of its 9010 s no trial was running: was it stopped in between?",)

@@ -12,8 +12,7 @@ import pytest
 
 from cfo_bench import export_trials, import_trials
 from cfo_bench.errors import UserError
-from cfo_bench.exchange.csv_import import KNOWN
-from cfo_bench.exchange.trial_table import RUN_COLUMNS, TRIAL_COLUMNS
+from cfo_bench.exchange.trial_table import READABLE_COLUMNS, RUN_COLUMNS, TRIAL_COLUMNS
 from cfo_bench.results.run import read_run
 from cfo_bench.results.schema import TrialRecord
 from tests.helpers.odd_run import write_odd_run
@@ -71,7 +70,7 @@ def test_every_column_is_documented() -> None:
     named = set(re.findall(r"`([a-z_0-9.]+)`", PAGE))
 
     assert {*RUN_COLUMNS, *TRIAL_COLUMNS} <= named
-    assert set(KNOWN) <= named | {"seconds"}
+    assert set(READABLE_COLUMNS) <= named | {"seconds"}
 
 
 def test_only_the_runs_that_are_asked_for_are_exported(tmp_path: Path) -> None:
@@ -173,13 +172,13 @@ def test_without_times_each_trial_counts_as_a_second(tmp_path: Path) -> None:
         ("x,loss,status\n1,1,done\n", {}, "status 'done' is none of ok, failed, timeout, memory"),
         ("x,loss\n1,1\n", {"columns": {"second": "x"}}, "did you mean 'seconds'"),
         ("x,loss\n1,1\n", {"score": "auc"}, "unknown column of .* 'auc'"),
-        ("x,loss\n1,0.5\n", {"metric": None}, "does not tell which metric was tuned"),
+        ("x,loss\n1,0.5\n", {"metric": None}, "does not state which metric was tuned"),
         ("x,loss\n1,0.5\n", {"metric": "f1"}, "unknown metric 'f1': choose from "),
-        ("x,loss\n1,0.5\n", {"task": None}, "does not tell the task: name it with --task"),
+        ("x,loss\n1,0.5\n", {"task": None}, "does not state the task: name it with --task"),
         ("x,loss\n1,-0.5\n", {}, "a loss of -0.5 can't be 1 − auc"),
         ("x,score\n1,0.5\n", {"metric": "log_loss"}, "log_loss is minimised"),
         ("x,loss\n1,0.5\n", {"metric": "balanced_accuracy"}, "add --problem"),
-        ("x,x,loss\n1,1,0.5\n", {}, "column 'x' is there twice"),
+        ("x,x,loss\n1,1,0.5\n", {}, "column 'x' exists twice"),
         ('x,loss\n"1,0.5\n', {}, "no CSV"),
     ],
 )
