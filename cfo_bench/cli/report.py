@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -119,15 +119,13 @@ def report(
 
 def _print(built: Built, as_json: bool) -> None:
     """Print the standings on stdout; or JSON there, and the standings on stderr."""
-    from dataclasses import asdict
-
     for line in built.warnings:
         show_prose(f"cfo-bench: {one_line(line)}", err=True)
     if as_json:
         show_json(
             {
                 "out": str(built.out),
-                "learners": [asdict(overview) for overview in built.overviews],
+                "learners": [_as_json(overview) for overview in built.overviews],
                 "warnings": built.warnings,
                 "files": [str(file) for file in built.files],
             }
@@ -135,6 +133,17 @@ def _print(built: Built, as_json: bool) -> None:
     for overview in built.overviews:
         show_prose(f"\n{one_line(f'{overview.learner}: {overview.sentence}')}\n\n", err=as_json)
         _show_standings(overview, err=as_json)
+
+
+def _as_json(overview: Overview) -> dict[str, Any]:
+    """An overview for other programs, with the names that they know: a significant lead was once "shown"."""
+    from dataclasses import asdict
+
+    row = asdict(overview)
+    if lead := row.get("lead"):
+        names = {"not_significant": "not_shown", "has_enough_tasks": "can_be_shown"}
+        row["lead"] = {names.get(key, key): value for key, value in lead.items()}
+    return row
 
 
 def _show_standings(overview: Overview, err: bool) -> None:

@@ -248,12 +248,19 @@ class Run:
         return replace(self, stored=self.digest, parsed=None)
 
     def is_same_as(self, other: Run) -> bool:
-        """Whether both traces have the same content, wherever they are."""
+        """Whether both traces are of one run and have the same results, wherever they are."""
         first, second = (
-            (run.header, run.resumes, run.end, run.n_trials, run.digest, run.is_being_extended)
+            (run.header, run.nodes, run._end_without_checksums, run.digest, run.is_being_extended)
             for run in (self, other)
         )
         return first == second
+
+    @property
+    def _end_without_checksums(self) -> EndRecord | None:
+        """Older versions wrote none."""
+        if self.end is None:
+            return None
+        return msgspec.structs.replace(self.end, trials_crc32=None, digest_crc32=None)
 
     def that_may_follow(self, records: Iterable[TrialRecord]) -> list[TrialRecord]:
         """Those of a live page's records that the trace lacks and that may follow its trials.

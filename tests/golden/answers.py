@@ -389,7 +389,6 @@ DAMAGED: dict[str, tuple[int | None, list[str]] | None] = {
     "missing-key": (3, ["ended", "missing"]),
     "missing-key-of-the-header": (1, ["metric", "missing"]),
     "negative-seconds": (4, ["started", "-1.0", "0"]),
-    "nested-too-deep": (1, ["100"]),
     "no-header": (1, ["header"]),
     "no-object": (3, []),
     "other-version": (None, ["version", "2", "1"]),

@@ -209,11 +209,6 @@ def another_loss(rows: list[Any]) -> None:
     rows[4]["digest"]["steps"]["losses"][-1] /= 2
 
 
-def nested(rows: list[Any]) -> None:
-    for _ in range(300):
-        rows[0]["data"]["note"] = {"note": rows[0]["data"].get("note")}
-
-
 # Line 1 is the header, lines 2 to 4 are trials, line 5 is the end.
 DAMAGED: dict[str, Callable[[list[Any]], Any]] = {
     "broken-json": put(3, b'{"kind":"trial","number":1,"config":{"x":4,'),
@@ -235,7 +230,6 @@ DAMAGED: dict[str, Callable[[list[Any]], Any]] = {
     "trial-twice": twice,
     "gap": wrong(3, "number", value=5),
     "unknown-kind": wrong(3, "kind", value="note"),
-    "nested-too-deep": nested,
     "other-version": wrong(1, "schema", value=2),
     "version-of-no-number": wrong(1, "schema", value="1"),
     "lines-after-the-end": after_the_end,

@@ -131,7 +131,7 @@ def test_the_schema_accepts_every_good_trace_and_refuses_most_damaged_ones() -> 
     assert {first for first, _ in refused} == {"damaged"}
     # What takes several lines to see is not in the schema of a line.
     in_several_lines = {"second-header", "trial-twice", "gap", "wrong-count", "lines-after-the-end"}
-    in_several_lines |= {"ended-before-started", "nested-too-deep"}
+    in_several_lines |= {"ended-before-started"}
     assert {second for _, second in refused} == {*REFUSED, "torn-last-line"} - in_several_lines
 
 
@@ -236,6 +236,10 @@ def test_a_resumed_run_has_the_trials_of_one_that_was_not_stopped(folder: str) -
         assert counted(lines_of(now[name])) == counted(lines_of(path))
 
 
+def sorted_keys(row: dict[str, Any]) -> dict[str, list[str]]:
+    return {where: sorted(keys) for where, keys in keys_of(row).items()}
+
+
 def test_an_import_made_now_has_the_trials_of_the_golden_one() -> None:
     for command in COMMANDS["imported"]:
         good(*answers.shlex.split(command), "--results", "imported-now")
@@ -245,7 +249,8 @@ def test_an_import_made_now_has_the_trials_of_the_golden_one() -> None:
     for name, path in traces_of("imported").items():
         assert lines_of(now[name])[1:] == lines_of(path)[1:]
         header, golden = rows_of(now[name])[0], rows_of(path)[0]
-        assert keys_of(header) == keys_of(golden)
+        assert header["data"].pop("target") is None  # 0.2.0 left it out
+        assert sorted_keys(header) == sorted_keys(golden)  # in any order: 0.2.0 put the space last
         for one in (header, golden):
             del one["imported"]["utc"]
         assert_same({**header, "utc": ""}, {**golden, "utc": ""})

@@ -26,7 +26,7 @@ NOT_SHARED = "left out of the means: not every method has this fold"
 
 
 def section(results: LearnerResults) -> Section:
-    runs = sorted(results.runs, key=lambda run: run.path)
+    runs = sorted(results.runs, key=lambda run: str(run.path))
     # Machine and versions of an imported run are not known.
     measured = [run for run in runs if not run.is_imported] or runs
     machines = _counted(measured, _machine)
