@@ -30,7 +30,7 @@ FORMATS = ("optuna", "smac", "flaml", "csv")
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedRun:
     """A run that was imported.
 
     Attributes
@@ -75,7 +75,7 @@ def import_trials(
     columns: Mapping[str, str] | None = None,
     hyperparameters: Sequence[str] = (),
     force: bool = False,
-) -> list[Imported]:
+) -> list[ImportedRun]:
     """Write the runs of an Optuna storage, a SMAC run, a FLAML log or a CSV file as traces.
 
     Facts that the source does not state have to be given: mostly `learner`, `task` and `metric`. Several
@@ -120,7 +120,7 @@ def import_trials(
 
     Returns
     -------
-    list of Imported
+    list of ImportedRun
         The runs that were imported.
 
     Raises
@@ -221,7 +221,7 @@ def _traces(runs: Sequence[SourceRun], given: GivenFacts, source: Source) -> lis
     return list(traces.values())
 
 
-def _written(results: Path, traces: Sequence[ImportedTrace], force: bool) -> list[Imported]:
+def _written(results: Path, traces: Sequence[ImportedTrace], force: bool) -> list[ImportedRun]:
     check_no_links(results, [run_id(trace.spec) for trace in traces])
     paths = [path_of(results, trace.spec) for trace in traces]
     for path in paths:
@@ -235,6 +235,6 @@ def _written(results: Path, traces: Sequence[ImportedTrace], force: bool) -> lis
             writer.write(trace.content)
             writer.sync()
     return [
-        Imported(path, trace.trials, str(trace.clock), trace.unknown, trace.remarks)
+        ImportedRun(path, trace.trials, str(trace.clock), trace.unknown, trace.remarks)
         for path, trace in zip(paths, traces, strict=True)
     ]

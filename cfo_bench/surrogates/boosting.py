@@ -48,7 +48,7 @@ def fit_models(trials: Trials, chosen: Array) -> Models:
     scale = _scale(trials, scored)
     y = scale.to_y(trials.losses[scored], trials.folds[scored])
     timed = chosen & ~trials.failed
-    taken = Seconds(trials.seconds[timed], trials.was_cut_off[timed])
+    taken = Durations(trials.seconds[timed], trials.was_cut_off[timed])
     return Models(
         scale,
         fit_numbers(trials.vectors[scored], y),
@@ -107,14 +107,14 @@ _SCATTER = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seconds:
+class Durations:
     """The durations of trials. One that was cut off took at least that long."""
 
     seconds: Array
     was_cut_off: Array
 
-    def __getitem__(self, chosen: Array) -> Seconds:
-        return Seconds(self.seconds[chosen], self.was_cut_off[chosen])
+    def __getitem__(self, chosen: Array) -> Durations:
+        return Durations(self.seconds[chosen], self.was_cut_off[chosen])
 
 
 def fit_numbers(vectors: Array, targets: Array, rounds: int = ROUNDS) -> Trees:
@@ -126,7 +126,7 @@ def fit_numbers(vectors: Array, targets: Array, rounds: int = ROUNDS) -> Trees:
     return _train(vectors, {"label": targets - centre}, objective, rounds, centre)
 
 
-def fit_log_seconds(vectors: Array, taken: Seconds, rounds: int = ROUNDS) -> Trees:
+def fit_log_seconds(vectors: Array, taken: Durations, rounds: int = ROUNDS) -> Trees:
     """Trees that predict the logarithm of seconds, from trials that ended and trials that were cut off.
 
     The likelihood of an accelerated failure time: of a trial that was cut off it uses only that it would

@@ -9,7 +9,14 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.surrogate import Cover, Scatter, Surrogate, Trees, constant
-from cfo_bench.surrogates.boosting import LossScale, Models, Seconds, fit_chance, fit_log_seconds, fit_numbers
+from cfo_bench.surrogates.boosting import (
+    Durations,
+    LossScale,
+    Models,
+    fit_chance,
+    fit_log_seconds,
+    fit_numbers,
+)
 from cfo_bench.surrogates.trials import Trials
 
 # Of more trials than these, the best tenth and a random sample of the others are used.
@@ -100,7 +107,7 @@ def _scatters(trials: Trials, chosen: Array, scale: LossScale) -> tuple[Scatter,
         trees = fit_numbers(trials.vectors[scored & ~hidden], y[scored & ~hidden])
         predicted[scored & hidden] = trees.predict_all(trials.vectors[scored & hidden])
         others = timed & ~hidden
-        taken = Seconds(trials.seconds[others], trials.was_cut_off[others])
+        taken = Durations(trials.seconds[others], trials.was_cut_off[others])
         trees = fit_log_seconds(trials.vectors[others], taken)
         predicted_seconds[ended & hidden] = trees.predict_all(trials.vectors[ended & hidden])
     seen, timed_and_seen = np.isfinite(predicted), np.isfinite(predicted_seconds)

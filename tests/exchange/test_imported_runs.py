@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from cfo_bench import export_trials, import_trials, load_results
 from cfo_bench.errors import TraceError, UserError
-from cfo_bench.exchange.importing import Imported
+from cfo_bench.exchange.importing import ImportedRun
 from cfo_bench.report.build import Built, Request, build
 from cfo_bench.results.comparability import check_resumable, same_run
 from cfo_bench.results.run import read_run
@@ -26,7 +26,7 @@ SCHEMA = Draft202012Validator(trace_schema())
 
 def imported(
     tmp_path: Path, *trials: tuple[float, float], clock: str | None = "wall", **options: Any
-) -> Imported:
+) -> ImportedRun:
     """A run of `tpe`; a trial is (second it ended, loss)."""
     source = tmp_path / "own.csv"
     rows = [f"{number},{loss},{ended}" for number, (ended, loss) in enumerate(trials)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
+from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, TrialRecord, encode
 from cfo_bench.results.trace import path_of, sealed_end
 
@@ -107,3 +108,10 @@ def write_run(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(lines))
     return path
+
+
+def existing_run(path: Path) -> Run:
+    """The run of a trace that exists, with its trials."""
+    run = read_run(path, parse_trials=True)
+    assert run is not None
+    return run

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cfo_bench.recordings.surrogate import LUCK, SECONDS_BEYOND, Cover, ModelledFold, Surrogate
 from cfo_bench.recordings.surrogate_file import SurrogateFile, to_bytes
-from cfo_bench.surrogates.boosting import Seconds, fit_log_seconds
+from cfo_bench.surrogates.boosting import Durations, fit_log_seconds
 from cfo_bench.surrogates.quality import rank_correlation
 from tests.helpers.surrogates import FOLD_OFFSETS, SPACE, fitted, loss_of, seconds_of
 
@@ -90,10 +90,10 @@ def test_a_trial_that_was_cut_off_is_known_to_take_longer() -> None:
     vectors = rng.random((600, 2)).astype(np.float32)
     truth = np.exp(4 * vectors[:, 0])
     cut = truth > 20
-    taken = Seconds(np.where(cut, 20.0, truth), cut)
+    taken = Durations(np.where(cut, 20.0, truth), cut)
 
     log_seconds = fit_log_seconds(vectors, taken).predict_all(vectors)
-    as_if_ended = fit_log_seconds(vectors, Seconds(taken.seconds, np.zeros(600, dtype=bool))).predict_all(
+    as_if_ended = fit_log_seconds(vectors, Durations(taken.seconds, np.zeros(600, dtype=bool))).predict_all(
         vectors
     )
 

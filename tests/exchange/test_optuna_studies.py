@@ -15,9 +15,8 @@ import pytest
 
 from cfo_bench import export_to_optuna, import_trials
 from cfo_bench.errors import UserError
-from cfo_bench.results.run import Run, read_run
 from tests.helpers.odd_run import write_odd_run
-from tests.helpers.traces import write_run
+from tests.helpers.traces import existing_run, write_run
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +25,6 @@ def quiet() -> Iterator[None]:
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     yield
     optuna.logging.set_verbosity(before)
-
-
-def read(path: Path) -> Run:
-    found = read_run(path, parse_trials=True)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize(
@@ -48,12 +41,12 @@ def test_trials_come_back_from_a_storage_as_they_were(tmp_path: Path, storage: s
 
     assert (exported.runs, exported.trials) == (2, 7)
     for one, path in zip(imported, (odd, plain), strict=True):
-        before, after = read(path), read(one.path)
+        before, after = existing_run(path), existing_run(one.path)
         assert after.trials == before.trials
         assert after.header.imported is not None and after.header.imported.unknown == []
         assert after.spec == replace(before.spec, variant=f"imported {before.spec.method}")
         assert msgspec.structs.replace(after.header, imported=None, spec=before.spec) == before.header
-    ends = [read(path).end for path in (imported[1].path, plain)]
+    ends = [existing_run(path).end for path in (imported[1].path, plain)]
     assert ends[0] is not None and ends[0] == ends[1]
 
 
@@ -124,7 +117,7 @@ def test_a_study_of_optuna_becomes_a_run_that_says_what_it_can_not_tell(tmp_path
 
     [one] = import_trials(file, tmp_path / "r", learner="xgboost", task="adult", metric="auc", fold=2)
 
-    found = read(one.path)
+    found = existing_run(one.path)
     assert file.read_bytes() == before
     assert one.path == tmp_path / "r" / "xgboost" / "adult" / "imported tpe" / "fold-2_seed-0.jsonl"
     assert one.remarks == ("1 trials that have not ended are left out",)
@@ -160,7 +153,7 @@ def test_several_studies_of_one_method_get_one_seed_after_the_other(tmp_path: Pa
     )
 
     assert [one.path.stem for one in imported] == ["fold-0_seed-0", "fold-0_seed-1"]
-    assert [read(one.path).header.imported.part for one in imported] == ["first", "second"]
+    assert [existing_run(one.path).header.imported.part for one in imported] == ["first", "second"]
 
 
 def test_trials_at_once_keep_their_order(tmp_path: Path) -> None:
@@ -188,7 +181,7 @@ def test_trials_at_once_keep_their_order(tmp_path: Path) -> None:
 
     [one] = import_trials(storage, tmp_path / "r", learner="l", task="t", metric="auc")
 
-    found = read(one.path)
+    found = existing_run(one.path)
     assert found.spec.parallel == 2
     assert [(trial.number, trial.ended) for trial in found.trials] == [(1, 4.0), (2, 6.0), (0, 9.0)]
 
@@ -202,7 +195,7 @@ def test_a_journal_of_optuna_is_imported_and_stays_as_it_was(tmp_path: Path) -> 
     [one] = import_trials(file, tmp_path / "r", learner="xgboost", task="adult", metric="auc")
 
     assert file.read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["journal", "r"]
-    assert [trial.config for trial in read(one.path).trials] == [one.params for one in study.trials]
+    assert [trial.config for trial in existing_run(one.path).trials] == [one.params for one in study.trials]
     file.write_bytes(before[:2000] + b"torn\n" + before[2000:])
     with pytest.raises(UserError, match=r"the storage '.*journal' can't be used: "):
         import_trials(file, tmp_path / "s", learner="xgboost", task="adult", metric="auc")

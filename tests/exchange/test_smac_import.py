@@ -14,15 +14,9 @@ from ConfigSpace import Float as ConfigFloat
 
 from cfo_bench import import_trials
 from cfo_bench.errors import UserError
-from cfo_bench.results.run import Run, read_run
+from tests.helpers.traces import existing_run
 
 NAMES = {"learner": "xgboost", "task": "adult", "metric": "mse"}
-
-
-def read(path: Path) -> Run:
-    found = read_run(path, parse_trials=True)
-    assert found is not None
-    return found
 
 
 def test_a_run_of_smac_becomes_a_trace(tmp_path: Path) -> None:
@@ -55,7 +49,7 @@ def test_a_run_of_smac_becomes_a_trace(tmp_path: Path) -> None:
 
     [one] = import_trials(tmp_path / "smac3" / "demo" / "3", tmp_path / "r", **NAMES)
 
-    found = read(one.path)
+    found = existing_run(one.path)
     history = list(smac.runhistory.items())
     assert one.path == tmp_path / "r" / "xgboost" / "adult" / "imported smac" / "fold-0_seed-3.jsonl"
     assert one.clock == "wall" and found.spec.max_trials == 9
@@ -86,7 +80,7 @@ def old_run(folder: Path, budgets: tuple[float | None, ...] = (None, None), cost
 def test_lists_of_older_versions_are_read_and_budgets_are_rows(tmp_path: Path) -> None:
     [one] = import_trials(old_run(tmp_path / "run", (3.0, 9.0, 9.0)), tmp_path / "r", **NAMES)
 
-    found = read(one.path)
+    found = existing_run(one.path)
     assert [trial.rows for trial in found.trials] == [3, None, None]
     assert found.header.data.train_rows == 9
     assert [trial.ended for trial in found.trials] == [0.5, 1.5, 2.5]

@@ -12,15 +12,9 @@ import pytest
 
 from cfo_bench import import_trials
 from cfo_bench.errors import UserError
-from cfo_bench.results.run import Run, read_run
+from tests.helpers.traces import existing_run
 
 NAMES = {"learner": "xgboost", "task": "adult", "metric": "mse"}
-
-
-def read(path: Path) -> Run:
-    found = read_run(path, parse_trials=True)
-    assert found is not None
-    return found
 
 
 @pytest.fixture
@@ -55,7 +49,7 @@ def test_a_log_of_tune_becomes_a_trace(tmp_path: Path, tune_log: tuple[Path, lis
 
     [one] = import_trials(log, tmp_path / "r", **NAMES)
 
-    found = read(one.path)
+    found = existing_run(one.path)
     assert one.clock == "durations" and "clock" in one.unknown and found.spec.clock == "virtual"
     assert [trial.loss for trial in found.trials] == [trial.last_result["loss"] for trial in known]
     assert [trial.config for trial in found.trials] == [trial.config for trial in known]
@@ -88,7 +82,7 @@ def test_a_log_of_automl_becomes_a_trace(tmp_path: Path) -> None:
 
     [one] = import_trials(log, tmp_path / "r", task="diabetes", metric="r2")
 
-    found = read(one.path)
+    found = existing_run(one.path)
     assert one.path.parts[-4:] == ("kneighbor", "diabetes", "imported flaml", "fold-0_seed-0.jsonl")
     assert one.clock == "wall" and len(found.trials) >= 1
     assert all("n_neighbors" in trial.config and trial.loss is not None for trial in found.trials)
@@ -112,7 +106,7 @@ def test_the_learner_of_a_record_is_a_choice_where_there_are_several(tmp_path: P
 
     [one] = import_trials(log, tmp_path / "r", task="adult", metric="auc")
 
-    found = read(one.path)
+    found = existing_run(one.path)
     assert [trial.config for trial in found.trials] == [
         {"learner": "rf", "n": 3},
         {"learner": "lgbm", "n": 3},
@@ -142,7 +136,10 @@ def test_a_value_is_named_where_a_trial_has_several(tmp_path: Path) -> None:
         import_trials(log, tmp_path / "r", **names, score="f1")
     [one] = import_trials(log, tmp_path / "r", **names, score="auc")
 
-    assert [(trial.score, trial.status) for trial in read(one.path).trials] == [(0.9, "ok"), (None, "failed")]
+    assert [(trial.score, trial.status) for trial in existing_run(one.path).trials] == [
+        (0.9, "ok"),
+        (None, "failed"),
+    ]
 
 
 def test_what_is_no_log_of_flaml_is_one_line(tmp_path: Path) -> None:
