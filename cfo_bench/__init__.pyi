@@ -24,6 +24,6 @@ from .space import Int as Int
 from .space import Space as Space
 from .suite.choices import Choice as Choice
 from .suite.model import Suite as Suite
-from .surrogates.library import fit_surrogate as fit_surrogate
+from .surrogates.building import fit_surrogate as fit_surrogate
 
 __version__: str

@@ -9,8 +9,8 @@ import pytest
 
 from cfo_bench import write_report
 from cfo_bench.errors import UserError
-from cfo_bench.records import EndReason
-from cfo_bench.results.status import RunState, status
+from cfo_bench.records import EndReason, RunStatus
+from cfo_bench.results.status import status
 from tests.helpers.traces import write_run
 
 TRIALS = [(10.0, 0.4, 10.0), (60.0, 0.3, 50.0)]
@@ -68,7 +68,7 @@ def test_a_run_in_two_folders_is_as_far_as_where_it_is_farthest(folders: tuple[P
 
     found = status(a, b)
 
-    assert [run.progress for run in found.runs] == [RunState.DONE] * 4
-    assert {run.progress for run in status(a).runs} == {
-        RunState.DONE, RunState.INTERRUPTED, RunState.MISSING,
+    assert [run.status for run in found.runs] == [RunStatus.DONE] * 4
+    assert {run.status for run in status(a).runs} == {
+        RunStatus.DONE, RunStatus.INTERRUPTED, RunStatus.MISSING,
     }  # fmt: skip

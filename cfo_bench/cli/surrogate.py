@@ -12,7 +12,7 @@ from cfo_bench.terminal.options import PATH
 from cfo_bench.terminal.tables import show_table
 
 if TYPE_CHECKING:
-    from cfo_bench.surrogates.library import TaskFit
+    from cfo_bench.surrogates.building import TaskFit
 
 
 @click.group(short_help="Fit models to traces, to simulate runs.")
@@ -37,7 +37,7 @@ def fit(results: Sequence[Path], out: Path, force: bool) -> None:
     space that is far from every trial. Below a rank correlation of 0.3 for losses or 0.5 for seconds nothing
     is written, except with --force.
     """
-    from cfo_bench.surrogates.library import fit_surrogate
+    from cfo_bench.surrogates.building import fit_surrogate
 
     click.echo(_HEAD)
     fitted = fit_surrogate(results, out, force=force, on_fit=_show)
@@ -62,7 +62,7 @@ def show(file: Path, results: Sequence[Path]) -> None:
     With RESULTS, folders of runs on it, also print the share of each method's trials that are far from every
     recorded configuration: for these the surrogate extrapolated.
     """
-    from cfo_bench.surrogates.library import extrapolation, surrogates_in
+    from cfo_bench.surrogates.building import extrapolation, surrogates_in
 
     content = surrogates_in(file)
     click.echo(

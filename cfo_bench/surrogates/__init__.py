@@ -1,11 +1,10 @@
-"""Surrogates of one's own traces: models that stand for training.
+"""Surrogates of recorded traces: models that answer in place of training.
 
-trials    the trials of a results folder, by learner and task
-boosting  trees fitted by xgboost, kept as plain arrays
-models    the models of loss and seconds, and the scale of losses
-cover     where something was recorded
-fitting   a surrogate from the trials of one learner on one task
+building  reads the trials of results folders, fits their surrogates, checks their quality, writes them
+trials    the trials of results folders, by learner and task
+boosting  the models of loss and seconds: trees that xgboost fits, stored as plain arrays
+fitting   a surrogate of the trials of one learner on one task
 quality   how well it predicts a method that it has not seen
 
-`recordings/` has what a surrogate answers and its file, and `learners/recorded/` the learner that asks it.
+`recordings/` has the formulas of a surrogate and its file, and `learners/` the learner that looks it up.
 """

@@ -1,4 +1,4 @@
-"""A surrogate from the trials of one learner on one task: see `recordings/surrogate.py` for its formulas."""
+"""A surrogate of the trials of one learner on one task; `recordings/surrogate.py` has its formulas."""
 
 from __future__ import annotations
 
@@ -9,62 +9,12 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.surrogate import Cover, Scatter, Surrogate, Trees, constant
-from cfo_bench.surrogates.models import LossScale, Models, Seconds, fit_chance, fit_log_seconds, fit_numbers
+from cfo_bench.surrogates.boosting import LossScale, Models, Seconds, fit_chance, fit_log_seconds, fit_numbers
 from cfo_bench.surrogates.trials import Trials
 
-# --- cover -----------------------------------------------------------------------------------------
-# Where something was recorded: the configurations near which a surrogate does not extrapolate.
-
-
-# A configuration farther than this from all recorded ones is extrapolated: a fifth of the ranges.
-RADIUS = 0.2
-_MOST = 1000
-_SAMPLE = 400
-
-
-def cover_of(vectors: Array, models: Models) -> Cover:
-    """The cover of the recorded configurations, given as vectors."""
-    weights = _weights(vectors, models)
-    return Cover(_thinned(vectors * np.sqrt(weights), vectors), weights, RADIUS)
-
-
-def _weights(vectors: Array, models: Models) -> Array:
-    """How much each number of a vector matters: what the predictions change if its column is shuffled."""
-    rng = np.random.default_rng(0)
-    sample = vectors[rng.permutation(len(vectors))[:_SAMPLE]]
-    shares = np.zeros(vectors.shape[1])
-    for trees in (models.loss, models.log_seconds):
-        whole = trees.predict_all(sample)
-        changes = np.zeros(vectors.shape[1])
-        for column in range(vectors.shape[1]):
-            shuffled = sample.copy()
-            shuffled[:, column] = rng.permutation(sample[:, column])
-            changes[column] = np.mean((trees.predict_all(shuffled) - whole) ** 2)
-        if changes.sum() > 0:
-            shares += changes / changes.sum()
-    if shares.sum() == 0:
-        return np.full(vectors.shape[1], 1 / vectors.shape[1])
-    return np.asarray(shares / shares.sum())
-
-
-def _thinned(scaled: Array, vectors: Array) -> Array:
-    """Recorded configurations so that each of the others is within a quarter of the radius of one."""
-    kept: list[int] = []
-    left = np.random.default_rng(0).permutation(len(scaled))
-    while len(left) and len(kept) < _MOST:
-        one = int(left[0])
-        kept.append(one)
-        distance = np.sqrt(np.sum((scaled[left] - scaled[one]) ** 2, axis=1))
-        left = left[distance > RADIUS / 4]
-    return np.asarray(vectors[np.sort(kept)])
-
-
-# --- fitting ---------------------------------------------------------------------------------------
-
-
-# Of more trials than these all of the best tenth are used, and a random sample of the others.
+# Of more trials than these, the best tenth and a random sample of the others are used.
 MOST_TRIALS = 20_000
-# With fewer trials that have a loss nothing is fitted.
+# A surrogate needs this many trials with a loss.
 FEWEST_TRIALS = 30
 
 _PARTS = 4  # for the scatter: each part of the trials is predicted by a model of the others
@@ -76,7 +26,7 @@ _FEWEST_FAILURES = 10  # below this every configuration has the same chance to f
 
 
 def fit(trials: Trials, models: Models, quality: Mapping[str, Any]) -> Surrogate:
-    """The surrogate of the models of `thinned` trials; `quality` is what is known of it."""
+    """The surrogate of the models of `thinned` trials; `quality` is stored with it."""
     chosen = thinned(trials)
     scored = chosen & np.isfinite(trials.losses)
     y = models.scale.to_y(trials.losses[scored], trials.folds[scored])
@@ -135,7 +85,7 @@ def thinned(trials: Trials) -> Array:
 
 
 def _scatters(trials: Trials, chosen: Array, scale: LossScale) -> tuple[Scatter, Scatter]:
-    """What models of a part of the trials can't tell of the others."""
+    """The scatter of losses and seconds around predictions by models of other trials."""
     part = np.random.default_rng(0).integers(_PARTS, size=len(trials))
     scored = chosen & np.isfinite(trials.losses)
     ended = scored & ~trials.was_cut_off
@@ -143,16 +93,16 @@ def _scatters(trials: Trials, chosen: Array, scale: LossScale) -> tuple[Scatter,
     y = np.full(len(trials), np.nan)
     y[scored] = scale.to_y(trials.losses[scored], trials.folds[scored])
     predicted, predicted_seconds = np.full(len(trials), np.nan), np.full(len(trials), np.nan)
-    for own in range(_PARTS):
-        here = part == own
-        if not np.any(scored & here) or not np.any(scored & ~here):
+    for number in range(_PARTS):
+        hidden = part == number
+        if not np.any(scored & hidden) or not np.any(scored & ~hidden):
             continue
-        trees = fit_numbers(trials.vectors[scored & ~here], y[scored & ~here])
-        predicted[scored & here] = trees.predict_all(trials.vectors[scored & here])
-        others = timed & ~here
+        trees = fit_numbers(trials.vectors[scored & ~hidden], y[scored & ~hidden])
+        predicted[scored & hidden] = trees.predict_all(trials.vectors[scored & hidden])
+        others = timed & ~hidden
         taken = Seconds(trials.seconds[others], trials.was_cut_off[others])
         trees = fit_log_seconds(trials.vectors[others], taken)
-        predicted_seconds[ended & here] = trees.predict_all(trials.vectors[ended & here])
+        predicted_seconds[ended & hidden] = trees.predict_all(trials.vectors[ended & hidden])
     seen, timed_and_seen = np.isfinite(predicted), np.isfinite(predicted_seconds)
     logs = np.log(trials.seconds)
     methods = np.unique(trials.methods, return_inverse=True)[1]
@@ -164,7 +114,7 @@ def _scatters(trials: Trials, chosen: Array, scale: LossScale) -> tuple[Scatter,
 
 
 def scatter(predicted: Array, truth: Array) -> Scatter:
-    """How the truth lies around predictions: its spread along them, and its shape."""
+    """The distribution of the truth around predictions: its spread along them, and its shape."""
     rest = truth - predicted
     order = np.argsort(predicted, kind="stable")
     groups = [group for group in np.array_split(order, _KNOTS) if len(group) > 1]
@@ -179,23 +129,23 @@ def scatter(predicted: Array, truth: Array) -> Scatter:
     return Scatter(at, spread, np.quantile(shape, np.linspace(0, 1, _QUANTILES)))
 
 
-def _calibrated(found: Scatter, predicted: Array, truth: Array, runs: Array) -> Scatter:
-    """The scatter, scaled so that the best of each recorded run comes out as it was recorded.
+def _calibrated(losses: Scatter, predicted: Array, truth: Array, runs: Array) -> Scatter:
+    """The scatter of losses, scaled so that the simulated best of each run is the recorded one on average.
 
-    A search keeps its luckiest trial: a spread that is a little too wide at the best makes every long search
+    A search keeps its luckiest trial: if the spread is a little too wide near the best, every long search is
     better than it was.
     """
     rng = np.random.default_rng(0)
-    local = np.interp(predicted, found.at, found.spread)
-    steps = np.linspace(0, 1, len(found.quantiles))
-    drawn = [local * np.interp(rng.random(len(truth)), steps, found.quantiles) for _ in range(_DRAWS)]
+    local = np.interp(predicted, losses.at, losses.spread)
+    steps = np.linspace(0, 1, len(losses.quantiles))
+    drawn = [local * np.interp(rng.random(len(truth)), steps, losses.quantiles) for _ in range(_DRAWS)]
     members = [np.flatnonzero(runs == run) for run in np.unique(runs)]
-    best = np.array([truth[own].min() for own in members])
+    best = np.array([truth[trials].min() for trials in members])
     off = []
     for factor in _FACTORS:
-        simulated = [[(predicted + factor * one)[own].min() for own in members] for one in drawn]
+        simulated = [[(predicted + factor * draw)[trials].min() for trials in members] for draw in drawn]
         off.append(abs(float(np.mean(np.median(simulated, axis=0) - best))))
-    return Scatter(found.at, found.spread * _FACTORS[int(np.argmin(off))], found.quantiles)
+    return Scatter(losses.at, losses.spread * _FACTORS[int(np.argmin(off))], losses.quantiles)
 
 
 def _failure(vectors: Array, failed: Array) -> Trees | None:
@@ -209,8 +159,53 @@ def _failure(vectors: Array, failed: Array) -> Trees | None:
 
 
 def _failed_share(trials: Trials, log_seconds: Trees) -> float:
-    """After which share of its predicted seconds a failing trial failed, at the median."""
+    """The median share of its predicted seconds after which a trial failed."""
     if not np.any(trials.failed):
         return 1.0
     predicted = np.exp(log_seconds.predict_all(trials.vectors[trials.failed]))
     return float(np.clip(np.median(trials.seconds[trials.failed] / predicted), 1e-3, 1.0))
+
+
+# --- the cover: configurations near which a surrogate does not extrapolate ------------------------
+
+# A configuration farther than this from all recorded ones is extrapolated: a fifth of the ranges.
+RADIUS = 0.2
+_MOST = 1000
+_SAMPLE = 400
+
+
+def cover_of(vectors: Array, models: Models) -> Cover:
+    """The cover of the recorded configurations, given as vectors."""
+    weights = _weights(vectors, models)
+    return Cover(_thinned(vectors * np.sqrt(weights), vectors), weights, RADIUS)
+
+
+def _weights(vectors: Array, models: Models) -> Array:
+    """The importance of each number of a vector: the change of the predictions if its column is shuffled."""
+    rng = np.random.default_rng(0)
+    sample = vectors[rng.permutation(len(vectors))[:_SAMPLE]]
+    shares = np.zeros(vectors.shape[1])
+    for trees in (models.loss, models.log_seconds):
+        whole = trees.predict_all(sample)
+        changes = np.zeros(vectors.shape[1])
+        for column in range(vectors.shape[1]):
+            shuffled = sample.copy()
+            shuffled[:, column] = rng.permutation(sample[:, column])
+            changes[column] = np.mean((trees.predict_all(shuffled) - whole) ** 2)
+        if changes.sum() > 0:
+            shares += changes / changes.sum()
+    if shares.sum() == 0:
+        return np.full(vectors.shape[1], 1 / vectors.shape[1])
+    return np.asarray(shares / shares.sum())
+
+
+def _thinned(scaled: Array, vectors: Array) -> Array:
+    """Some of the recorded configurations: each of the others is within a quarter of the radius of one."""
+    kept: list[int] = []
+    left = np.random.default_rng(0).permutation(len(scaled))
+    while len(left) and len(kept) < _MOST:
+        chosen = int(left[0])
+        kept.append(chosen)
+        distance = np.sqrt(np.sum((scaled[left] - scaled[chosen]) ** 2, axis=1))
+        left = left[distance > RADIUS / 4]
+    return np.asarray(vectors[np.sort(kept)])

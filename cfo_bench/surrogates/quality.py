@@ -1,11 +1,11 @@
-"""How good a surrogate is, on trials that it has not seen: those of a method that was left out.
+"""The quality of a surrogate, on trials that it has not seen: those of a method that was left out.
 
-A random part of the trials would flatter it: the trials of one search lie close together. What a surrogate is
-for is another search, so one method after the other is left out, and predicted from the others.
+A random part of the trials would give too good a value: the trials of one search are close together. A
+surrogate is used for another search, so one method after the other is left out, and predicted from the
+others.
 
-Ranks are compared within a fold, and averaged over folds by their trials. Where only the left-out method had
-run on a fold, nobody can know the fold's offset: the median of what is left is taken off before errors are
-measured.
+Ranks are compared within a fold, and averaged over folds by their trials. If only the left-out method had run
+on a fold, the fold's offset is not known: the median difference is subtracted before errors are measured.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.surrogate import Cover
+from cfo_bench.surrogates.boosting import Models, fit_models
 from cfo_bench.surrogates.fitting import FEWEST_TRIALS, cover_of, thinned
-from cfo_bench.surrogates.models import Models, fit_models
 from cfo_bench.surrogates.trials import Trials
 
 # Below one of these rank correlations a surrogate is refused.
 LEAST_LOSS_RANK, LEAST_SECONDS_RANK = 0.3, 0.5
-# So many trials of each method count in the correlation of all, so that no method outweighs the others.
-_EACH = 150
+# The number of trials of each method in the correlation of all, so that no method outweighs the others.
+_TRIALS_PER_METHOD = 150
 _SPACE_SAMPLE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How the trials of a method were predicted by a surrogate of the other methods."""
+    """The predictions of the trials of a method by a surrogate of the other methods."""
 
     method: str
     trials: int  # that have a loss
@@ -40,16 +40,16 @@ class LeftOut:
     near_rank: float | None  # the same of the method's best tenth
     near_error: float
     seconds_rank: float | None
-    seconds_factor: float  # by which factor the median prediction is off
+    seconds_factor: float  # the factor of the median error
     far_share: float  # of its trials that are far from every trial of the others
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Of one surrogate."""
+    """The quality of a surrogate."""
 
     left_out: Sequence[LeftOut]
-    by: str  # what was left out: "method", or "part" where there is only one method
+    by: str  # what was left out: "method", or "part" if all trials are of one method
     loss_rank: float | None  # over the trials of all methods, each predicted without its method
     seconds_rank: float | None
     far_of_space: float  # share of the space that is far from every recorded configuration
@@ -64,8 +64,8 @@ class Quality:
     def in_words(self) -> str:
         """The two numbers that decide."""
         return ", ".join(
-            f"{what} {'unknown' if rank is None else f'{rank:.2f}'}"
-            for what, rank in (("losses", self.loss_rank), ("seconds", self.seconds_rank))
+            f"{name} {'unknown' if rank is None else f'{rank:.2f}'}"
+            for name, rank in (("losses", self.loss_rank), ("seconds", self.seconds_rank))
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -90,10 +90,10 @@ def quality_of(trials: Trials, models: Models) -> Quality:
         for fold in set(folds.tolist()) - set(trials.folds[seen & scored].tolist()):
             losses[folds == fold] -= np.median((losses - truth)[folds == fold])
         seconds = np.exp(others.log_seconds.predict_all(vectors))
-        found = _Predicted(losses, truth, seconds, trials.seconds[hidden], folds)
+        predicted = _Predicted(losses, truth, seconds, trials.seconds[hidden], folds)
         far = cover_of(trials.vectors[seen], others).are_far(_some(vectors, rng))
-        left_out.append(_measured(str(name), found, float(np.mean(far))))
-        pooled.append(found[rng.permutation(len(truth))[:_EACH]])
+        left_out.append(_measured(str(name), predicted, float(np.mean(far))))
+        pooled.append(predicted[rng.permutation(len(truth))[:_TRIALS_PER_METHOD]])
     together = _Predicted.of_all(pooled)
     return Quality(
         left_out=left_out,
@@ -106,7 +106,7 @@ def quality_of(trials: Trials, models: Models) -> Quality:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Predicted:
-    """Trials that were left out: what was predicted of them, and what was recorded."""
+    """Trials that were left out: predicted and recorded losses, predicted and recorded seconds."""
 
     losses: Array
     truth: Array
@@ -126,30 +126,30 @@ class _Predicted:
 
 
 def _groups(trials: Trials) -> tuple[Array, str]:
-    """What is left out in turn: a method; of a single method a fifth of its trials, one after the other."""
+    """What is left out in turn: a method; if there is only one, a fifth of its trials."""
     if len(set(trials.methods.tolist())) > 1:
         return trials.methods, "method"
     fifth = (np.arange(len(trials)) * 5) // max(len(trials), 1)
-    return np.array([f"part {one + 1} of 5" for one in fifth]), "part"
+    return np.array([f"part {number + 1} of 5" for number in fifth]), "part"
 
 
-def _measured(name: str, found: _Predicted, far_share: float) -> LeftOut:
-    near = found[found.truth <= np.quantile(found.truth, 0.1)]
+def _measured(name: str, trials: _Predicted, far_share: float) -> LeftOut:
+    near = trials[trials.truth <= np.quantile(trials.truth, 0.1)]
     return LeftOut(
         method=name,
-        trials=len(found.truth),
-        loss_rank=within_folds(found.losses, found.truth, found.folds),
-        loss_error=float(np.median(np.abs(found.losses - found.truth))),
+        trials=len(trials.truth),
+        loss_rank=within_folds(trials.losses, trials.truth, trials.folds),
+        loss_error=float(np.median(np.abs(trials.losses - trials.truth))),
         near_rank=within_folds(near.losses, near.truth, near.folds),
         near_error=float(np.median(np.abs(near.losses - near.truth))),
-        seconds_rank=within_folds(found.seconds, found.took, found.folds),
-        seconds_factor=float(np.exp(np.median(np.abs(np.log(found.seconds) - np.log(found.took))))),
+        seconds_rank=within_folds(trials.seconds, trials.took, trials.folds),
+        seconds_factor=float(np.exp(np.median(np.abs(np.log(trials.seconds) - np.log(trials.took))))),
         far_share=far_share,
     )
 
 
 def _far_of_space(trials: Trials, cover: Cover) -> float:
-    """Of configurations drawn as random search draws them, on all rows."""
+    """The far share of configurations that are drawn as random search draws them, on all rows."""
     rng = np.random.default_rng(0)
     drawn = [trials.space.sample(rng) for _ in range(_SPACE_SAMPLE)]
     vectors = trials.encoding.encode_all(drawn, [None] * len(drawn))
@@ -160,23 +160,22 @@ def _some(vectors: Array, rng: np.random.Generator) -> Array:
     return vectors[rng.permutation(len(vectors))[:_SPACE_SAMPLE]]
 
 
-def within_folds(one: Array, other: Array, folds: Array) -> float | None:
-    """The rank correlation within each fold, averaged over folds by their trials; None where none has one."""
+def within_folds(first: Array, second: Array, folds: Array) -> float | None:
+    """The rank correlation within each fold, averaged over folds by their trials; None if no fold has one."""
     ranks, weights = [], []
     for fold in np.unique(folds):
-        here = folds == fold
-        rank = rank_correlation(one[here], other[here])
+        on_fold = folds == fold
+        rank = rank_correlation(first[on_fold], second[on_fold])
         if rank is not None:
             ranks.append(rank)
-            weights.append(int(here.sum()))
+            weights.append(int(on_fold.sum()))
     return float(np.average(ranks, weights=weights)) if ranks else None
 
 
-def rank_correlation(one: Array, other: Array) -> float | None:
-    """Spearman's; None for fewer than five pairs, or where all numbers of a side are alike."""
-    if len(one) < 5 or np.ptp(one) == 0 or np.ptp(other) == 0:
+def rank_correlation(first: Array, second: Array) -> float | None:
+    """Spearman's; None for fewer than five pairs, or if all numbers of a side are the same."""
+    if len(first) < 5 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     from scipy.stats import rankdata
 
-    a, b = rankdata(one), rankdata(other)
-    return float(np.corrcoef(a, b)[0, 1])
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])

@@ -24,8 +24,8 @@ from cfo_bench.results.schema import Header
 from cfo_bench.results.trace import split_torn
 from cfo_bench.space import Categorical, Space
 
-# Settings in which runs may differ although they are fitted together: they do not change a single trial.
-_NO_MATTER = ("budget_seconds", "parallel", "charge_method")
+# Settings in which runs that are fitted together may differ: they do not change a single trial.
+_IGNORED = ("budget_seconds", "parallel", "charge_method")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,21 +53,21 @@ class Trials:
 
     @property
     def scored(self) -> int:
-        """How many trials have a loss."""
+        """The number of trials that have a loss."""
         return int(np.isfinite(self.losses).sum())
 
 
 @dataclass(slots=True)
-class FoundTrials:
-    """What is in the folders."""
+class RecordedTrials:
+    """The trials of results folders."""
 
     trials: list[Trials]
     traces: int
     traces_sha256: str
-    skipped: list[str] = field(default_factory=list)  # a line for each kind of run that is of no use
+    skipped: list[str] = field(default_factory=list)  # a line for each kind of run that is not used
 
 
-def read_trials(folders: Sequence[Path]) -> FoundTrials:
+def read_trials(folders: Sequence[Path]) -> RecordedTrials:
     """The trials of every trace in the folders: of finished runs, and of those that were interrupted."""
     runs: dict[tuple[str, str], list[Run]] = {}
     digests: list[str] = []
@@ -81,12 +81,12 @@ def read_trials(folders: Sequence[Path]) -> FoundTrials:
         digests.append(f"{run_id} {sha256}")
     if not runs:
         names = ", ".join(map(str, folders))
-        there = f"found only {' and '.join(_in_words(skipped))}; " if skipped else ""
+        others = f"found only {' and '.join(_in_words(skipped))}; " if skipped else ""
         raise UserError(
-            f"no trials in {names} that a surrogate can be fitted to: {there}give results of real training "
+            f"no trials in {names} that a surrogate can be fitted to: {others}give results of real training "
             "with cfo-bench run"
         )
-    return FoundTrials(
+    return RecordedTrials(
         trials=[_together(learner, task, alike) for (learner, task), alike in sorted(runs.items())],
         traces=len(digests),
         traces_sha256=hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest(),
@@ -102,34 +102,32 @@ def _in_words(skipped: Counter[str]) -> list[str]:
 def _runs(folders: Sequence[Path]) -> Iterator[tuple[str, Run, str]]:
     """The id of each run, the run and the SHA-256 of its trace."""
     for folder in folders:
-        listed = run_files(folder)
-        if listed.unreadable:
-            raise TraceError(listed.unreadable[0])
-        for run_id in sorted(listed.runs):
-            if TRACE_SUFFIX not in listed.runs[run_id]:
-                continue
-            path = folder / f"{run_id}{TRACE_SUFFIX}"
+        files = run_files(folder)
+        if files.unreadable:
+            raise TraceError(files.unreadable[0])
+        for path in files.traces:
             try:
                 data = read_regular(path)
             except OSError as error:
                 raise TraceError(f"can't read {path}: {error.strerror}") from None
             run = run_of_text(path, split_torn(data)[0], parse_trials=True)
             if run is not None:
+                run_id = str(path.relative_to(folder)).removesuffix(TRACE_SUFFIX)
                 yield run_id, run, hashlib.sha256(data).hexdigest()
 
 
 def lookups(
     folders: Sequence[Path],
 ) -> dict[tuple[str, str, str], tuple[list[dict[str, Any]], list[int | None]]]:
-    """What runs on surrogates have asked: configurations and rows, by learner, task and method."""
-    asked: dict[tuple[str, str, str], tuple[list[dict[str, Any]], list[int | None]]] = {}
+    """The configurations and rows that runs on surrogates looked up, by learner, task and method."""
+    looked_up: dict[tuple[str, str, str], tuple[list[dict[str, Any]], list[int | None]]] = {}
     for _, run, _ in _runs(folders):
         family, _, learner = run.learner.partition(":")
         if family == "surrogate":
-            configs, rows = asked.setdefault((learner, run.task, label(run.spec.method)), ([], []))
+            configs, rows = looked_up.setdefault((learner, run.task, label(run.spec.method)), ([], []))
             configs += [dict(trial.config) for trial in run.trials]
             rows += [trial.rows for trial in run.trials]
-    return asked
+    return looked_up
 
 
 def _useless(run: Run) -> str | None:
@@ -182,7 +180,7 @@ def _check_alike(learner: str, task: str, runs: Sequence[Run]) -> None:
         # Options of a method do not matter, either: only its trials are used.
         differences = [
             difference
-            for difference in comparable(runs[0], run, _NO_MATTER)
+            for difference in comparable(runs[0], run, _IGNORED)
             if not difference.name.startswith("options of ")
         ]
         if differences:
@@ -194,13 +192,13 @@ def _check_alike(learner: str, task: str, runs: Sequence[Run]) -> None:
 
 
 def _check_spaces(learner: str, task: str, space: Space, others: Iterable[Space]) -> None:
-    """Bounds may depend on the rows of a fold, and so differ by a little; all else has to be the same."""
-    mine = {param.name: param for param in space}
+    """Bounds may depend on the rows of a fold, and so differ a little; everything else must be the same."""
+    params = {param.name: param for param in space}
     for other in others:
-        own = {param.name: param for param in other}
-        for name in mine | own:
-            one, two = mine.get(name), own.get(name)
-            if type(one) is not type(two) or (isinstance(one, Categorical) and one != two):
+        other_params = {param.name: param for param in other}
+        for name in params | other_params:
+            first, second = params.get(name), other_params.get(name)
+            if type(first) is not type(second) or (isinstance(first, Categorical) and first != second):
                 raise UserError(
                     f"runs of learner {learner!r} on task {task!r} have different values of hyperparameter "
                     f"{name!r}: fit them apart, from a folder each"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cfo_bench.surrogates.library import SurrogateFit, fit_surrogate
+from cfo_bench.surrogates.building import SurrogateFit, fit_surrogate
 from tests.helpers.surrogates import write_traces
 
 RUN = "run --method cfo --method rs --budget 5 -q"

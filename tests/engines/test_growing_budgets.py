@@ -377,9 +377,7 @@ def test_the_seconds_that_were_spent_are_not_forecast_again(tmp_path: Path) -> N
     (started,) = (one for one in events if isinstance(one, RunsStarted))
     assert started.spent_seconds == {run_id(started.jobs[0].spec): 4.0}
     told, *_ = (one.text for one in events if isinstance(one, Note))
-    assert told.endswith(
-        "1 to be resumed with new limits, 1 to be started; 2 min 04 s of budget left"
-    )
+    assert told.endswith("1 to be resumed with new limits, 1 to be started; 2 min 04 s of budget left")
 
 
 class HalfGrown(NamedTuple):

@@ -15,7 +15,7 @@ from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, Tr
 from cfo_bench.results.trace import path_of, sealed_end
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 from cfo_bench.surrogates.fitting import fit, thinned
-from cfo_bench.surrogates.models import fit_models
+from cfo_bench.surrogates.boosting import fit_models
 from cfo_bench.surrogates.trials import read_trials
 
 SPACE = Space(

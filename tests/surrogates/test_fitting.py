@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cfo_bench.recordings.surrogate import LUCK, SECONDS_BEYOND, Cover, ModelledFold, Surrogate
 from cfo_bench.recordings.surrogate_file import SurrogateFile, to_bytes
-from cfo_bench.surrogates.models import Seconds, fit_log_seconds
+from cfo_bench.surrogates.boosting import Seconds, fit_log_seconds
 from cfo_bench.surrogates.quality import rank_correlation
 from tests.helpers.surrogates import FOLD_OFFSETS, SPACE, fitted, loss_of, seconds_of
 

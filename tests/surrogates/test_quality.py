@@ -9,7 +9,7 @@ import pytest
 
 from cfo_bench.errors import UserError
 from cfo_bench.recordings.surrogate_file import read
-from cfo_bench.surrogates.library import PoorSurrogateError, fit_surrogate
+from cfo_bench.surrogates.building import PoorSurrogateError, fit_surrogate
 from cfo_bench.surrogates.quality import within_folds
 from tests.helpers.surrogates import write_traces
 

@@ -1,6 +1,9 @@
-"""Ranks and tests of significance, against worked examples."""
+"""Tests of significance and estimates, by hand and against those of scipy."""
 
 from __future__ import annotations
+
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,15 +11,18 @@ from scipy import stats
 
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.significance import (
+    MOST_EXACT,
     cliques,
     critical_difference,
+    estimate,
     friedman,
     holm,
     pairwise,
+    signed_rank,
     tied_ranks,
 )
 from cfo_bench.report.sections import statistics as section_of
-from cfo_bench.results.run import Run
+from cfo_bench.results.run import Run, read_run
 
 
 def test_ties_share_a_rank_and_no_result_is_last() -> None:
@@ -130,3 +136,76 @@ def test_tasks_without_every_method_are_left_out_and_named(many_tasks: list[Run]
         "can be significant",
     )
     assert found.tables[0].records()[0]["tasks"] == 7
+
+
+@pytest.mark.parametrize("methods", [2, 3, 7, 14, 40])
+def test_the_studentized_range_is_scipy_s(methods: int) -> None:
+    q = stats.studentized_range.ppf(0.95, methods, np.inf) / 2**0.5
+
+    assert critical_difference(10, methods) == pytest.approx(
+        q * (methods * (methods + 1) / 60) ** 0.5, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("n", [2, 6, 15, 45])
+def test_wilcoxon_s_p_is_exact_as_scipy_s(n: int) -> None:
+    differences = np.random.default_rng(n).normal(0.4, 1.0, n)
+
+    expected = stats.wilcoxon(differences, method="exact").pvalue
+    assert signed_rank(differences).p == pytest.approx(expected, rel=1e-9)
+
+
+def test_wilcoxon_s_p_is_exact_with_equal_differences_too() -> None:
+    differences = [1.0, 1.0, -1.0, 2.0, 2.0, 3.0, 0.0]
+
+    # Ranks of the six that are not 0: 2, 2, 2, 4.5, 4.5, 6. All 64 ways to sign them, by hand.
+    ranks = np.array([2, 2, 2, 4.5, 4.5, 6])
+    sums = np.array([ranks[np.array(signs)].sum() for signs in product([True, False], repeat=6)])
+    assert signed_rank(differences).p == pytest.approx(2 * float((sums <= 2).mean()))
+
+
+def test_wilcoxon_s_p_of_no_difference_is_one() -> None:
+    assert signed_rank([0.0, 0.0]) == (1.0, 0)
+    assert signed_rank([1.0, -1.0]) == (1.0, 0)
+
+
+def test_wilcoxon_s_p_of_very_many_differences_is_the_normal_one() -> None:
+    differences = np.random.default_rng(1).normal(0.2, 1.0, MOST_EXACT + 50).round(1)
+
+    expected = stats.wilcoxon(differences, method="asymptotic").pvalue
+    assert signed_rank(differences).p == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_interval_is_student_s_t_over_folds() -> None:
+    found = estimate([0.8, 0.9, 1.0])
+
+    # sd 0.1, and the quantile of t with 2 degrees of freedom at 97.5 % is 4.30265.
+    assert (found.mean, found.sd, found.folds) == (pytest.approx(0.9), pytest.approx(0.1), 3)
+    half = 4.30265 * 0.1 / 3**0.5
+    assert [found.low, found.high] == pytest.approx([0.9 - half, 0.9 + half], abs=1e-5)
+
+
+def test_one_fold_has_no_interval() -> None:
+    found = estimate([0.8])
+
+    assert (found.mean, found.sd, found.low, found.high) == (0.8, None, None, None)
+
+
+def test_scores_are_in_the_metric_that_people_read(by_hand: list[Run]) -> None:
+    alpha, beta, gamma = LearnerResults("xgboost", by_hand).scores
+
+    assert alpha.estimate(alpha.methods["cfo"].fold_losses).mean == pytest.approx(1 - 0.125)  # AUC
+    assert beta.estimate(beta.methods["rs"].fold_losses).mean == pytest.approx(1 - 0.375)  # r2
+    assert gamma.estimate(gamma.methods["cfo"].fold_losses).mean == pytest.approx(
+        (0.25 + 0.5) / 2
+    )  # log-loss
+
+
+def test_an_interval_ends_where_the_metric_does(write_run: Any) -> None:
+    # Losses 0, 0.3: Student's t with one degree of freedom gives an interval of more than 1 on both sides.
+    paths = [write_run("t", "cfo", fold, [(5, loss, 1)]) for fold, loss in enumerate((0.0, 0.3))]
+    (task,) = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))]).scores
+
+    found = task.estimate(task.methods["cfo"].fold_losses)
+
+    assert (found.mean, found.low, found.high) == (pytest.approx(0.85), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""The two models that every surrogate has, of loss and of seconds, and the scale of their losses."""
+"""The models of loss and of seconds that every surrogate has, and the scale of losses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,82 @@ from cfo_bench.metrics import Array
 from cfo_bench.recordings.surrogate import Trees, constant
 from cfo_bench.surrogates.trials import Trials
 
-# --- boosting --------------------------------------------------------------------------------------
-# Boosted trees are fitted by xgboost and kept as plain arrays.
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LossScale:
+    """The scale of the trees: y = log(loss − offset − best + scale).
+
+    The logarithm stretches the losses near the best, where methods differ.
+    """
+
+    best: float
+    scale: float
+    offsets: Array  # of each fold
+
+    def to_y(self, losses: Array, folds: Array) -> Array:
+        above = losses - self.offsets[folds] - self.best
+        # A left-out trial may be better than every one that was seen.
+        return np.log(np.maximum(above, -0.95 * self.scale) + self.scale)
+
+    def to_loss(self, y: Array, folds: Array) -> Array:
+        return np.exp(y) - self.scale + self.best + self.offsets[folds]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Models:
+    """The two models that every surrogate has."""
+
+    scale: LossScale
+    loss: Trees
+    log_seconds: Trees
+
+
+def fit_models(trials: Trials, chosen: Array) -> Models:
+    """The models of the chosen trials."""
+    scored = chosen & np.isfinite(trials.losses)
+    scale = _scale(trials, scored)
+    y = scale.to_y(trials.losses[scored], trials.folds[scored])
+    timed = chosen & ~trials.failed
+    taken = Seconds(trials.seconds[timed], trials.was_cut_off[timed])
+    return Models(
+        scale,
+        fit_numbers(trials.vectors[scored], y),
+        fit_log_seconds(trials.vectors[timed], taken),
+    )
+
+
+def _scale(trials: Trials, scored: Array) -> LossScale:
+    """The offsets of the folds first; then the best loss."""
+    losses, folds = trials.losses[scored], trials.folds[scored]
+    offsets = _offsets(losses, trials.methods[scored], folds, len(trials.fold_keys))
+    level = losses - offsets[folds]
+    best, low, middle = float(level.min()), float(np.quantile(level, 0.1)), float(np.median(level))
+    scale = max(low - best, 0.02 * (middle - best), 1e-6 * abs(best), 1e-9)
+    return LossScale(best, scale, offsets)
+
+
+def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array:
+    """The difference of the good losses of each fold from those of the other folds, method by method.
+
+    The level of a run, below which its best twentieth lies, is that of its method plus the fold's offset: the
+    least squares of all runs separate the two. Runs are compared and not configurations, since every search
+    samples where its own fold is good.
+    """
+    names, number = np.unique(methods, return_inverse=True)
+    runs = sorted(set(zip(number.tolist(), folds.tolist(), strict=True)))
+    levels = [float(np.quantile(losses[(number == m) & (folds == f)], 0.05)) for m, f in runs]
+    table = np.zeros((len(runs), len(names) + n_folds))
+    for row, (m, f) in enumerate(runs):
+        table[row, m] = table[row, len(names) + f] = 1.0
+    # Of all solutions the smallest: folds that share no method are then alike on average.
+    solution = np.linalg.lstsq(table, np.array(levels), rcond=None)[0][len(names) :]
+    present = np.unique(folds)
+    offsets = np.zeros(n_folds)
+    offsets[present] = solution[present] - solution[present].mean()
+    return offsets
+
+
+# --- trees: fitted by xgboost, stored as plain arrays ---------------------------------------------
 
 ROUNDS = 160
 _SETTINGS: dict[str, Any] = {
@@ -29,13 +102,13 @@ _SETTINGS: dict[str, Any] = {
     "seed": 0,
     "verbosity": 0,
 }
-# How far log-seconds scatter around their model, for the likelihood of trials that were cut off.
+# The scatter of log-seconds around their model, for the likelihood of trials that were cut off.
 _SCATTER = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seconds:
-    """How long trials took. One that was cut off took at least so long."""
+    """The durations of trials. One that was cut off took at least that long."""
 
     seconds: Array
     was_cut_off: Array
@@ -82,7 +155,7 @@ def fit_log_seconds(vectors: Array, taken: Seconds, rounds: int = ROUNDS) -> Tre
 
 
 def fit_chance(vectors: Array, happened: Array, rounds: int = ROUNDS // 2) -> Trees:
-    """Trees that predict the log-odds of something that happened to some."""
+    """Trees that predict the log-odds of an event that happened to some."""
     share = float(np.mean(happened))
     log_odds = float(np.log(share / (1 - share)))
     return _train(
@@ -97,7 +170,7 @@ def fit_chance(vectors: Array, happened: Array, rounds: int = ROUNDS // 2) -> Tr
 def _train(
     vectors: Array, labels: dict[str, Array], objective: dict[str, Any], rounds: int, centre: float
 ) -> Trees:
-    """Trees around the centre, which is what the objective's `base_score` stands for."""
+    """Trees around the centre, which corresponds to the objective's `base_score`."""
     import xgboost
 
     data = xgboost.DMatrix(vectors)
@@ -111,17 +184,17 @@ def _trees_of(model: dict[str, Any], centre: float) -> Trees:
     """The trees of xgboost's JSON, without its base score."""
     roots, parts, depth, n_nodes = [], [], 0, 0
     for tree in model["learner"]["gradient_booster"]["model"]["trees"]:
-        part, own_depth = _flat(tree, n_nodes)
+        part, tree_depth = _flat(tree, n_nodes)
         roots.append(n_nodes)
         parts.append(part)
-        depth = max(depth, own_depth)
+        depth = max(depth, tree_depth)
         n_nodes += len(part["feature"])
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return Trees(centre, depth, np.array(roots, dtype=np.int32), **arrays)
 
 
 def _flat(tree: dict[str, Any], first: int) -> tuple[dict[str, Array], int]:
-    """The nodes of one tree in an order in which the two children of a node stand side by side."""
+    """The nodes of a tree in an order in which the two children of a node are neighbours."""
     left, right = tree["left_children"], tree["right_children"]
     order, depths, at = [0], [0], 0
     feature, threshold, child, value = [], [], [], []
@@ -146,80 +219,3 @@ def _flat(tree: dict[str, Any], first: int) -> tuple[dict[str, Array], int]:
         "child": np.array(child, dtype=np.int32),
         "value": np.array(value, dtype=np.float64),
     }, max(depths)
-
-
-# --- models ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LossScale:
-    """How losses become the y that the trees are fitted to: y = log(loss − offset − best + scale).
-
-    The logarithm spreads out what is near the best, where methods differ.
-    """
-
-    best: float
-    scale: float
-    offsets: Array  # of each fold
-
-    def to_y(self, losses: Array, folds: Array) -> Array:
-        above = losses - self.offsets[folds] - self.best
-        # A left-out trial may be better than every one that was seen.
-        return np.log(np.maximum(above, -0.95 * self.scale) + self.scale)
-
-    def to_loss(self, y: Array, folds: Array) -> Array:
-        return np.exp(y) - self.scale + self.best + self.offsets[folds]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Models:
-    """The two models that every surrogate has."""
-
-    scale: LossScale
-    loss: Trees
-    log_seconds: Trees
-
-
-def fit_models(trials: Trials, chosen: Array) -> Models:
-    """Loss and seconds from the chosen trials."""
-    scored = chosen & np.isfinite(trials.losses)
-    scale = _scale(trials, scored)
-    y = scale.to_y(trials.losses[scored], trials.folds[scored])
-    timed = chosen & ~trials.failed
-    taken = Seconds(trials.seconds[timed], trials.was_cut_off[timed])
-    return Models(
-        scale,
-        fit_numbers(trials.vectors[scored], y),
-        fit_log_seconds(trials.vectors[timed], taken),
-    )
-
-
-def _scale(trials: Trials, scored: Array) -> LossScale:
-    """Offsets of the folds first; then where the best is."""
-    losses, folds = trials.losses[scored], trials.folds[scored]
-    offsets = _offsets(losses, trials.methods[scored], folds, len(trials.fold_keys))
-    level = losses - offsets[folds]
-    best, low, middle = float(level.min()), float(np.quantile(level, 0.1)), float(np.median(level))
-    scale = max(low - best, 0.02 * (middle - best), 1e-6 * abs(best), 1e-9)
-    return LossScale(best, scale, offsets)
-
-
-def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array:
-    """How much higher the good losses of each fold are than those of the others, method by method.
-
-    The level of a run, below which its best twentieth lies, is that of its method plus the fold's offset: the
-    least squares of all runs tell the two apart. Runs are compared and not configurations, since every search
-    goes where its own fold is good.
-    """
-    names, number = np.unique(methods, return_inverse=True)
-    runs = sorted(set(zip(number.tolist(), folds.tolist(), strict=True)))
-    levels = [float(np.quantile(losses[(number == m) & (folds == f)], 0.05)) for m, f in runs]
-    table = np.zeros((len(runs), len(names) + n_folds))
-    for row, (m, f) in enumerate(runs):
-        table[row, m] = table[row, len(names) + f] = 1.0
-    # Of all solutions the smallest: folds that share no method are then alike on average.
-    found = np.linalg.lstsq(table, np.array(levels), rcond=None)[0][len(names) :]
-    present = np.unique(folds)
-    offsets = np.zeros(n_folds)
-    offsets[present] = found[present] - found[present].mean()
-    return offsets
