@@ -25,7 +25,7 @@ NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST_INT)]
 PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST_INT)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 OpenShare = Annotated[float, Meta(gt=0, lt=1)]
-Seconds = Annotated[float, Meta(ge=0)]
+NonNegative = Annotated[float, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1)]
 
 
