@@ -14,8 +14,8 @@ from cfo_bench.records import EndReason, Problem, RunSpec, Status
 from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, TrialRecord, encode
 from cfo_bench.results.trace import path_of, sealed_end
 from cfo_bench.space import Categorical, Config, Float, Int, Space
-from cfo_bench.surrogates.fitting import fit, thinned
 from cfo_bench.surrogates.boosting import fit_models
+from cfo_bench.surrogates.fitting import fit, thinned
 from cfo_bench.surrogates.trials import read_trials
 
 SPACE = Space(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
+from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, TrialRecord, encode
 from cfo_bench.results.trace import path_of, sealed_end
 
@@ -25,6 +26,11 @@ def header_of(spec: RunSpec, metric: str = "auc") -> Header:
         constant_loss=0.5,
         data=Data(sha256="0" * 64, train_rows=90),
     )
+
+
+def runs_of(*paths: Path) -> list[Run]:
+    """The runs of these traces."""
+    return [run for path in paths if (run := read_run(path)) is not None]
 
 
 def write_run(
