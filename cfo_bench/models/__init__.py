@@ -1,14 +1,13 @@
-"""Models outside a search: a found configuration as a Python script, trained on all rows, kept in a file.
+"""Models outside a search: the best configuration as a Python script, or trained on all rows and saved.
 
-recipe          what a model is made from: learner, configuration, options, problem
-script          the script that trains it with the plain library; common_code has the part that all share
+best    the best configuration for each task and learner; the public functions
+recipe  what a model is made from: learner, configuration, options, problem; training on all rows
+script  the script that trains it with the plain library
+saving  the file of a trained model and its description beside it, written and read
 xgboost_model, lightgbm_model, forest_model, neighbours_model, network_model
-                the part of one learner: its fixed settings, its code, its file format
-training, saving
-                training on all rows of a data set; the file and what is written beside it, read back
+        the part of one learner: its fixed settings, its code, its file format
 
-No file is a pickle: a pickle runs code when it is loaded. Models import learners and tasks; the library
-imports models.
+No file is a pickle: a pickle runs code when it is loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The random forest's models: scikit-learn in a script, arrays of its trees in an .npz file.
 
-scikit-learn has no file format but pickle, which runs code when it is loaded. The arrays are all that
-predicting takes.
+scikit-learn has no file format but pickle, which runs code when it is loaded. A prediction needs only the
+arrays.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class ForestModel:
         return {"random_state": recipe.seed}
 
     def code(self, recipe: ModelRecipe) -> str:
-        found = {
+        searched = {
             "n_estimators": recipe.config["n_estimators"],
             "max_leaf_nodes": recipe.config["max_leaves"],
             "max_features": recipe.config["max_features"],
         }
-        return _CODE.format(parameters=constants("PARAMETERS", found, self.fixed(recipe)))
+        return _CODE.format(parameters=constants("PARAMETERS", searched, self.fixed(recipe)))
 
     def content(self, model: Any, suffix: str) -> bytes:
-        trees = [one.tree_ for one in model.estimators_]
+        trees = [estimator.tree_ for estimator in model.estimators_]
         first = np.cumsum([0, *(tree.node_count for tree in trees)])
         arrays = {
             "first": first,  # the root of each tree among all nodes
@@ -68,8 +68,8 @@ class ForestModel:
         return {}
 
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
-        with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            arrays = dict(found)
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = dict(file)
 
         def predict(x: Array) -> Array:
             mean = _mean_of_trees(arrays, x)

@@ -47,8 +47,8 @@ class NeighboursModel:
         return {"weights": "uniform", "metric": "minkowski", "p": 2, "algorithm": algorithm}
 
     def code(self, recipe: ModelRecipe) -> str:
-        found = {"n_neighbors": recipe.config["k"]}
-        return _CODE.format(parameters=constants("PARAMETERS", found, self.fixed(recipe)), dense=dense_code())
+        parameters = constants("PARAMETERS", {"n_neighbors": recipe.config["k"]}, self.fixed(recipe))
+        return _CODE.format(parameters=parameters, dense=dense_code())
 
     def content(self, model: Any, suffix: str) -> bytes:
         file = io.BytesIO()
@@ -61,8 +61,8 @@ class NeighboursModel:
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-        with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            x, y = found["x"], found["y"]
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            x, y = file["x"], file["y"]
         encoder = Encoder(about["model_facts"]["dense"])
         is_regression = recipe.problem is Problem.REGRESSION
         k = min(recipe.config["k"], len(y))

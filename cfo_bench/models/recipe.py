@@ -1,4 +1,4 @@
-"""What a model is made from, and what each learner has to say of its own models."""
+"""What a model is made from, what each learner knows about its models, and training on all rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cfo_bench.space import Config
 from cfo_bench.tasks.data_set import DataSet, encode
 from cfo_bench.tasks.folds import Split
 
-# --- recipe ----------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class ModelRecipe:
+    """What a model is made from."""
+
     learner: str
     config: Config
     problem: Problem
@@ -39,7 +39,7 @@ class ModelKind(Protocol):
     suffixes: tuple[str, ...]  # of its files, the usual one first
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
-        """Every setting that is not a hyperparameter and decides the model, under the library's names."""
+        """Every setting that affects the model and is no hyperparameter, under the library's names."""
 
     def code(self, recipe: ModelRecipe) -> str:
         """Python with `train_model(x, y, is_category, n_classes)` and `predict_model(model, x)`."""
@@ -48,10 +48,10 @@ class ModelKind(Protocol):
         """The file of a model that the learner has trained."""
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """What `load` needs besides the file, as JSON."""
+        """The facts that `load` needs besides the file, as JSON."""
 
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
-        """The `predict` of a model in a file; `about` is what the JSON beside it says."""
+        """The `predict` of a model in a file; `about` is the content of the JSON file beside it."""
 
 
 _KINDS = {
@@ -64,40 +64,38 @@ _KINDS = {
 
 
 def kind_of(learner: str) -> ModelKind:
-    """A UserError for a learner that trains nothing, or that is not ours."""
+    """The models of a learner; a UserError if it trains nothing, or comes from a plug-in."""
     if learner not in _KINDS:
         raise UserError(
             f"models of learner {learner!r} can't be made outside a run, only those of {', '.join(_KINDS)}: "
             "take its configuration from --json"
         )
     module, _, name = _KINDS[learner].partition(":")
-    found: ModelKind = getattr(importlib.import_module(f"cfo_bench.models.{module}"), name)()
-    return found
+    kind: ModelKind = getattr(importlib.import_module(f"cfo_bench.models.{module}"), name)()
+    return kind
 
 
-def constants(name: str, found: Mapping[str, Any], fixed: Mapping[str, Any]) -> str:
-    """A dict in Python with the hyperparameters that were found, and then the fixed settings."""
+def constants(name: str, searched: Mapping[str, Any], fixed: Mapping[str, Any]) -> str:
+    """A dict in Python with the hyperparameters of the search, and then the fixed settings."""
     lines = [f"{name} = {{"]
-    for remark, values in (("found by the search", found), ("fixed by cfo-bench", fixed)):
+    for remark, values in (("found by the search", searched), ("fixed by cfo-bench", fixed)):
         if values:
             lines.append(f"    # {remark}")
             lines += [f"    {key!r}: {value!r}," for key, value in values.items()]
     return "\n".join([*lines, "}"]).replace("'", '"') + "\n"
 
 
-# --- training --------------------------------------------------------------------------------------
-# Training on all rows of a data set, by the learner that searched.
+# --- training on all rows -------------------------------------------------------------------------
 
-
-# A fold has a validation part; nothing is measured on it here.
+# A fold needs a validation part; nothing is measured on it here.
 _VALIDATION_ROWS = 100
 
 
 def on_all_rows(data: DataSet) -> Fold:
     """A fold whose training part is the whole data set."""
     n_rows = len(data.y)
-    some = np.unique(np.linspace(0, n_rows - 1, _VALIDATION_ROWS).astype(int))
-    return encode(data, Split(np.arange(n_rows), some, "all rows"))
+    validation = np.unique(np.linspace(0, n_rows - 1, _VALIDATION_ROWS).astype(int))
+    return encode(data, Split(np.arange(n_rows), validation, "all rows"))
 
 
 def train(recipe: ModelRecipe, fold: Fold, threads: int) -> Any:

@@ -1,4 +1,4 @@
-"""A trained model in a file of its library's own format, and beside it where it is from and how to use it.
+"""A trained model in a file of its library's own format, and its description in a JSON file beside it.
 
 `model.ubj` has `model.ubj.json` beside it: the columns with their categories, the class labels, the
 configuration, and the provenance. Neither runs code when it is read.
@@ -36,7 +36,7 @@ def check_suffix(recipe: ModelRecipe, path: Path) -> None:
     if path.suffix not in suffixes:
         example = path.with_suffix(suffixes[0]).name
         raise UserError(
-            f"-o {path}: models of {recipe.learner} are kept in files that end in {' or '.join(suffixes)}: "
+            f"-o {path}: models of {recipe.learner} are saved in files that end in {' or '.join(suffixes)}: "
             f"write {example}"
         )
 
@@ -44,7 +44,7 @@ def check_suffix(recipe: ModelRecipe, path: Path) -> None:
 def save(
     path: Path, recipe: ModelRecipe, model: Any, data: DataSet, provenance: Mapping[str, Any]
 ) -> list[Path]:
-    """Writes the model, and the file beside it; the paths of both."""
+    """Writes the model, and the file beside it; returns the paths of both."""
     kind = kind_of(recipe.learner)
     content = kind.content(model, path.suffix)
     about = {
@@ -54,9 +54,9 @@ def save(
         "target": data.target,
         "classes": list(data.classes),
         "columns": [
-            {"name": one.name, "kind": one.kind.value}
-            | ({"categories": list(one.labels)} if one.kind is ColumnKind.CATEGORY else {})
-            for one in data.features
+            {"name": column.name, "kind": column.kind.value}
+            | ({"categories": list(column.labels)} if column.kind is ColumnKind.CATEGORY else {})
+            for column in data.features
         ],
         "config": dict(recipe.config),
         "fixed": kind.fixed(recipe),
@@ -79,8 +79,12 @@ def save(
 class SavedModel:
     """A model that was read from its file.
 
-    `classes` are the labels of the target in the order of the probabilities, empty for regression; `about`
-    is all that the file beside it says.
+    Attributes
+    ----------
+    about : Mapping
+        The content of the JSON file beside it: columns, classes, configuration and provenance.
+    classes : list of str
+        The labels of the target in the order of the probabilities; empty for regression.
     """
 
     about: Mapping[str, Any]
@@ -91,15 +95,43 @@ class SavedModel:
         return list(self.about["classes"])
 
     def predict(self, frame: pd.DataFrame) -> Array:
-        """For each row a number, the probability of the second of two classes, or that of each class."""
+        """Predict for the rows of a frame.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Rows with the columns that the model was trained on; others are ignored.
+
+        Returns
+        -------
+        ndarray
+            For each row a number, the probability of the second of two classes, or that of each class.
+
+        Raises
+        ------
+        UserError
+            A column is missing.
+        """
         return self._predict(encoded(frame, self.about["columns"]))
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """A model that `cfo-bench best --fit` has saved. It is a `UserError` if one of its files was changed.
+    """Load a model that `fit_best` or `cfo-bench best --fit` has saved.
 
-    path     of the model; the JSON file with its provenance is beside it
-    returns  the model, which predicts from a pandas frame
+    Parameters
+    ----------
+    path : str or Path
+        The file of the model; the JSON file with its provenance is beside it.
+
+    Returns
+    -------
+    SavedModel
+        The model, which predicts for the rows of a pandas frame.
+
+    Raises
+    ------
+    UserError
+        One of its files can't be read, or was changed.
     """
     path = Path(path)
     beside = path.with_name(path.name + ABOUT_SUFFIX)
@@ -125,24 +157,24 @@ def load_model(path: str | Path) -> SavedModel:
 
 
 def encoded(frame: pd.DataFrame, columns: list[Mapping[str, Any]]) -> Array:
-    """The matrix that a model takes: categories by their place, missing and new ones as NaN."""
+    """The matrix that a model takes: categories as their codes, missing and new ones as NaN."""
     import pandas as pd
 
-    absent = [one["name"] for one in columns if one["name"] not in frame.columns]
-    if absent:
-        raise UserError(f"the rows have no column {', '.join(map(repr, absent))}, which the model needs")
+    missing = [column["name"] for column in columns if column["name"] not in frame.columns]
+    if missing:
+        raise UserError(f"the rows have no column {', '.join(map(repr, missing))}, which the model needs")
     x = np.empty((len(frame), len(columns)), dtype=np.float32)
-    for at, one in enumerate(columns):
-        cells = frame[one["name"]]
-        if one["kind"] == ColumnKind.CATEGORY:
-            codes = {label: float(code) for code, label in enumerate(one["categories"])}
+    for at, column in enumerate(columns):
+        cells = frame[column["name"]]
+        if column["kind"] == ColumnKind.CATEGORY:
+            codes = {label: float(code) for code, label in enumerate(column["categories"])}
             values = np.array(
                 [
                     math.nan if pd.isna(cell) else codes.get(str(cell), math.nan)
                     for cell in cells.astype(object)
                 ]
             )
-        elif one["kind"] == ColumnKind.DATE:
+        elif column["kind"] == ColumnKind.DATE:
             since = pd.to_datetime(cells, format="ISO8601", utc=True) - pd.Timestamp(0, tz="UTC")
             values = (since / pd.Timedelta(days=1)).to_numpy()
         else:

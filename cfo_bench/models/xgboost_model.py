@@ -32,11 +32,11 @@ class XGBoostModel:
         return fixed_settings(recipe.problem, recipe.seed)
 
     def code(self, recipe: ModelRecipe) -> str:
-        found = {name: value for name, value in recipe.config.items() if name != "n_estimators"}
+        searched = {name: value for name, value in recipe.config.items() if name != "n_estimators"}
         is_native = _has_native_categories(recipe)
         return _CODE.format(
             rounds=recipe.config["n_estimators"],
-            parameters=constants("PARAMETERS", found, self.fixed(recipe)),
+            parameters=constants("PARAMETERS", searched, self.fixed(recipe)),
             types=_TYPES if is_native else "",
             options=", **categorical(is_category)" if is_native else "",
             of_booster=", feature_types=booster.feature_types, enable_categorical=True" if is_native else "",
@@ -76,7 +76,7 @@ def categorical(is_category):
 
 
 def _feature_types(columns: Sequence[Mapping[str, Any]]) -> list[str]:
-    return ["c" if "categories" in one else "q" for one in columns]
+    return ["c" if "categories" in column else "q" for column in columns]
 
 
 def _has_native_categories(recipe: ModelRecipe) -> bool:

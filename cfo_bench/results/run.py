@@ -31,6 +31,7 @@ from cfo_bench.results.schema import (
     EndRecord,
     Header,
     Line,
+    OtherVersionError,
     Pause,
     ResumeRecord,
     TrialRecord,
@@ -354,15 +355,14 @@ def cached_run(path: Path) -> Run | None:
 
 def _header(path: Path, line: bytes) -> Header:
     try:
-        header = decode_header(line)
+        return decode_header(line)
+    except OtherVersionError as error:
+        raise TraceError(
+            f"{path} has {error}, this cfo-bench reads version {SCHEMA_VERSION}: "
+            "use another --results, or --force to run it again"
+        ) from None
     except BadLineError as error:
         raise _bad_trace(path, 1, str(error)) from None
-    if header.schema != SCHEMA_VERSION:
-        raise TraceError(
-            f"{path} has trace version {header.schema}, this cfo-bench reads version {SCHEMA_VERSION}: "
-            "use another --results, or --force to run it again"
-        )
-    return header
 
 
 def _bad_trace(path: Path, number: int, why: str) -> TraceError:

@@ -34,6 +34,10 @@ class BadLineError(ValueError):
     """A line is not a record of a trace; the text names the key, its value and the rule."""
 
 
+class OtherVersionError(BadLineError):
+    """The header is of another version of the format."""
+
+
 def always(default: Any) -> Any:
     """A default that is written into a line, too."""
     return msgspec.field(default_factory=lambda: default)
@@ -457,6 +461,8 @@ def decode_header(text: bytes) -> Header:
             raise BadLineError("no mapping")
         if row.get("kind") != "run":
             raise BadLineError("the first line is no header")
+        if isinstance(version := row.get("schema"), int) and version != SCHEMA_VERSION:
+            raise OtherVersionError(f"trace version {version}")
         row = _upgraded(row)
         header = msgspec.convert(row, Header)
     except DECODE_ERRORS as error:

@@ -1,4 +1,4 @@
-"""The first line of a trace: everything needed to do the run again, and to trust it."""
+"""The header of a trace: everything needed to do the run again, and to trust it."""
 
 from __future__ import annotations
 
@@ -23,63 +23,6 @@ from cfo_bench.run.job import Job
 from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, settings_of
 from cfo_bench.space import Config, Space
 
-# --- command ---------------------------------------------------------------------------------------
-# The command that repeats a run.
-
-
-_DEFAULTS = {one.name: one.default for one in fields(RunSpec)}
-
-
-def command_line(spec: RunSpec, data: DataRef) -> str:
-    """The command that does exactly this run again."""
-    words = ["cfo-bench", "run"]
-    if data.source == "file":
-        words += ["--data", str(data.path), "--target", str(data.target)]
-        words += ["--problem", str(data.problem)] if data.problem else []
-        words += [word for name in data.drop for word in ("--drop", name)]
-        words += ["--drop-missing-target"] if data.drop_missing_target else []
-    else:
-        words += ["--task", spec.task]
-    words += ["--method", spec.method, *(["--name", spec.variant] if spec.variant else [])]
-    words += ["--budget", _word(spec.budget_seconds), "--folds", str(spec.fold)]
-    if spec.learner != DEFAULT_LEARNER:
-        words += ["--learner", spec.learner]
-    if spec.seed != DEFAULT_SEED:
-        words += ["--seed", str(spec.seed)]
-    for one in settings_of(Settings):
-        value = getattr(spec, one.name)
-        # Without --n-folds, a task with official folds would be run on those.
-        is_needed = value != _DEFAULTS[one.name] or (one.name == "n_folds" and data.origins)
-        if is_needed and one.name != "budget_seconds":
-            words += [one.flags[-1]] if value is True else [one.flags[-1], _word(value)]
-    words += _options("--option", spec.options)
-    named = data.path if data.source == "surrogate" else None  # --surrogate gives it to the learner
-    words += _options(
-        "--learner-option", {key: value for key, value in spec.learner_options.items() if value != named}
-    )
-    if data.folder is not None:
-        words += ["--data-dir", data.folder]
-    if data.table is not None:
-        words += ["--tasks", data.table]
-    if data.source == "yahpo" and data.path is not None:
-        words += ["--yahpo", data.path]
-    if named is not None:
-        words += ["--surrogate", named]
-    return shlex.join(words)
-
-
-def _word(value: object) -> str:
-    """A number has every digit that it takes to read the same number again, and no more."""
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
-
-
-def _options(flag: str, options: Mapping[str, Any]) -> Iterable[str]:
-    for key, value in options.items():
-        yield from (flag, f"{key}={'null' if value is None else value}")
-
-
-# --- header ----------------------------------------------------------------------------------------
-
 
 def header_of(
     job: Job,
@@ -93,7 +36,7 @@ def header_of(
 ) -> Header:
     """The header of a run, once its data is loaded and its learner built.
 
-    `seed` is the method's, and `program` the facts of a method that is a program of its own.
+    `seed` is the method's, and `program` the facts of a method that is a separate program.
     """
     method = METHODS.load(job.spec.method)
     about = job.provenance
@@ -142,17 +85,22 @@ def _data(fold: Fold, facts: TaskFacts) -> Data:
 def method_seed(spec: RunSpec) -> int:
     """The seed of the method: another one for each learner, task, fold and seed.
 
-    With one seed for all tasks, a method would draw the same directions on each, and what it reaches on
+    With one seed for all tasks, a method would draw the same directions on each, and its results on
     several tasks would not be independent. A learner in a file counts by its class, wherever the file is.
     """
     names = hashlib.sha256(f"{label(spec.learner)}\0{spec.task}".encode()).digest()
     return int(np.random.SeedSequence([spec.seed, spec.fold, *names]).generate_state(1)[0])
 
 
-def reproducing_command(spec: RunSpec, data: DataRef, *, import_files: bool = True) -> str:
-    """The command that does this run again, with the options that a person would have to give.
+# --- the command that does a run again -------------------------------------------------------------
 
-    Without `import_files`, the user's own code is not loaded: each of its options was given.
+_DEFAULTS = {field.name: field.default for field in fields(RunSpec)}
+
+
+def reproducing_command(spec: RunSpec, data: DataRef, *, import_files: bool = True) -> str:
+    """The command that does this run again, with the options that differ from their defaults.
+
+    Without `import_files`, the user's own code is not loaded: each of its options is written.
     """
 
     def defaults(registry: Registry, name: str) -> dict[str, Any]:
@@ -173,3 +121,51 @@ def _changed(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[st
         for key, value in options.items()
         if key != "parallel" and not (key in defaults and defaults[key] == value)
     }
+
+
+def command_line(spec: RunSpec, data: DataRef) -> str:
+    """The command with all options of the spec that differ from a default."""
+    words = ["cfo-bench", "run"]
+    if data.source == "file":
+        words += ["--data", str(data.path), "--target", str(data.target)]
+        words += ["--problem", str(data.problem)] if data.problem else []
+        words += [word for name in data.drop for word in ("--drop", name)]
+        words += ["--drop-missing-target"] if data.drop_missing_target else []
+    else:
+        words += ["--task", spec.task]
+    words += ["--method", spec.method, *(["--name", spec.variant] if spec.variant else [])]
+    words += ["--budget", _word(spec.budget_seconds), "--folds", str(spec.fold)]
+    if spec.learner != DEFAULT_LEARNER:
+        words += ["--learner", spec.learner]
+    if spec.seed != DEFAULT_SEED:
+        words += ["--seed", str(spec.seed)]
+    for setting in settings_of(Settings):
+        value = getattr(spec, setting.name)
+        # Without --n-folds, a task with official folds would be run on those.
+        is_needed = value != _DEFAULTS[setting.name] or (setting.name == "n_folds" and data.origins)
+        if is_needed and setting.name != "budget_seconds":
+            words += [setting.flags[-1]] if value is True else [setting.flags[-1], _word(value)]
+    words += _options("--option", spec.options)
+    surrogate = data.path if data.source == "surrogate" else None  # --surrogate gives it to the learner
+    words += _options(
+        "--learner-option", {key: value for key, value in spec.learner_options.items() if value != surrogate}
+    )
+    if data.folder is not None:
+        words += ["--data-dir", data.folder]
+    if data.table is not None:
+        words += ["--tasks", data.table]
+    if data.source == "yahpo" and data.path is not None:
+        words += ["--yahpo", data.path]
+    if surrogate is not None:
+        words += ["--surrogate", surrogate]
+    return shlex.join(words)
+
+
+def _word(value: object) -> str:
+    """A number has every digit that it takes to read the same number again, and no more."""
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _options(flag: str, options: Mapping[str, Any]) -> Iterable[str]:
+    for key, value in options.items():
+        yield from (flag, f"{key}={'null' if value is None else value}")

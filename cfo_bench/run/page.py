@@ -292,7 +292,7 @@ class LivePage:
             os.close(fd)
             path.unlink()
             raise RunError(
-                f"can't write {path}: {error.strerror}; make room, then run the same command"
+                f"can't write {path}: {error.strerror}; free some space, then run the same command"
             ) from None
         return cls(path, fd)
 

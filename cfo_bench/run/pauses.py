@@ -1,14 +1,14 @@
 """Pauses: a run that is stopped and continued later does not lose its budget.
 
 Ctrl-Z, a batch system, a frozen container or a halted virtual machine stop a run's process while the
-machine's clock goes on. The system sends SIGCONT to a process that it continues. The run's process then
+machine's clock runs on. The system sends SIGCONT to a process that it continues. The run's process then
 takes the pause off its clock, before it runs any other code of ours: see `take_off_pauses`. The supervisor
 looks at the run's process several times a second: see `PauseWatch`. It holds back the kill at the deadline,
 and notices the pauses without a signal.
 
 A busy machine is no pause. The run takes off time only after SIGCONT, and the supervisor sends that
-only if its own process did not run, did not wait for a processor, and was not continued by a signal: else
-it was stopped alone, and the run went on.
+only if its own process did not run, did not wait for a processor, and was not continued by a signal:
+otherwise only the supervisor was stopped, and the run was not.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from cfo_bench.run.page import LivePage
 
 # A shorter stop is not worth a record: it stays on the clock.
 LEAST_SECONDS = 1.0
-# The same where no signal tells of it: a frozen container, a halted virtual machine.
+# The same without a signal: a frozen container, a halted virtual machine.
 LEAST_UNSIGNALLED_SECONDS = 2.0
-# How often the supervisor looks at the run's process, and how often while that is stopped.
+# How often the supervisor looks at the run's process, and how often while the process is stopped.
 LOOK_SECONDS, STOPPED_LOOK_SECONDS = 0.25, 0.02
-# How long a run that was continued may take to handle the signal, before the supervisor draws conclusions.
+# How long a run that was continued may take to handle the signal, before the supervisor decides.
 ANSWER_SECONDS = 0.2
 
 
@@ -60,11 +60,11 @@ def take_off_pauses(clock: WallClock, page: LivePage) -> Iterator[None]:
 
 def _take_off(clock: WallClock, page: LivePage) -> None:
     now, noted = monotonic(), page.noted_pause
-    since = max(page.seen_running_at, _last_told(clock, page, now))
+    since = max(page.seen_running_at, _last_read(clock, page, now))
     seconds = now - since
     if noted is not None and noted.seconds > seconds:  # we were busy elsewhere since the end of the pause
         end = noted.since + noted.seconds
-        since = max(noted.since, _last_told(clock, page, end))
+        since = max(noted.since, _last_read(clock, page, end))
         seconds = end - since
     if seconds >= LEAST_SECONDS and page.is_clock_running:
         page.add_pause(since - clock.zero, seconds)
@@ -74,10 +74,10 @@ def _take_off(clock: WallClock, page: LivePage) -> None:
     page.seen_running(now)
 
 
-def _last_told(clock: WallClock, page: LivePage, end: float) -> float:
-    """When anybody was last told the time before a pause with this end: the clock may not go back further."""
+def _last_read(clock: WallClock, page: LivePage, end: float) -> float:
+    """When the clock was last read before a pause with this end: the clock may not go back further."""
     recorded, read = clock.zero + page.latest, clock.zero + clock.latest
-    # A pause lasts longer: what was read so shortly before its end was read after it.
+    # A pause lasts longer, so a reading this shortly before its end was made after it.
     return recorded if end - read < LEAST_SECONDS else max(recorded, read)
 
 
@@ -104,7 +104,7 @@ class PauseWatch:
     """The supervisor's watch over one process of the run; `is_paused` is called several times a second.
 
     If it `has_evaluators`, its trials run in processes that it has forked: while one of them is not
-    stopped, the run goes on.
+    stopped, the run continues.
     """
 
     def __init__(self, pid: int, page: LivePage, has_evaluators: bool = False) -> None:
@@ -126,7 +126,7 @@ class PauseWatch:
             self._was_stopped = False
             self._note(now)
         elif now - self._last.at >= LEAST_SECONDS and len(self._page.pauses()) == self._n_pauses:
-            # We did not look for a while. If the run was stopped too, it says so in a moment.
+            # We did not look for a while. If the run was stopped too, it records that in a moment.
             if self._wait_until is None:
                 self._wait_until = now + ANSWER_SECONDS
             if now < self._wait_until:
@@ -140,7 +140,7 @@ class PauseWatch:
         return False
 
     def start_again(self) -> None:
-        """We did something that took a while: that was no pause."""
+        """The supervisor did something that took a while: that was no pause."""
         self._last = self._look(processes.process_stat(self._pid))
 
     def _is_evaluating(self) -> bool:
@@ -158,12 +158,12 @@ class PauseWatch:
     def _were_both_frozen(self) -> bool:
         """Whether neither we nor the run's process ran since the last look, though both could have."""
         now, last = self._look(processes.process_stat(self._pid)), self._last
-        if now.continued != last.continued:  # the run heard of that as well, if it was stopped
+        if now.continued != last.continued:  # the run got that signal, too, if it was stopped
             return False
         missing = now.at - last.at - (now.ours - last.ours) - LOOK_SECONDS - ANSWER_SECONDS
         is_run_active = now.run - last.run > (now.at - last.at) / 2
-        has_gone_on = now.trials - last.trials > 2 * (last.trials - self._before.trials) + 2
-        return missing >= LEAST_UNSIGNALLED_SECONDS and not is_run_active and not has_gone_on
+        has_continued = now.trials - last.trials > 2 * (last.trials - self._before.trials) + 2
+        return missing >= LEAST_UNSIGNALLED_SECONDS and not is_run_active and not has_continued
 
     def _look(self, fields: list[bytes]) -> _Look:
         return _Look(

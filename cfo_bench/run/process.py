@@ -1,4 +1,4 @@
-"""The run's own process: the method and the training together, writing the trace as they go."""
+"""The run's own process: the method and the training together, which write the trace as they go."""
 
 from __future__ import annotations
 
@@ -26,49 +26,15 @@ from cfo_bench.run.page import LivePage
 from cfo_bench.tasks import data_set, folds, prepared  # noqa: F401
 from cfo_bench.tasks.sources import built_in  # noqa: F401
 
-# --- preloaded -------------------------------------------------------------------------------------
-# Imported by the fork server, so that no run has to load it: modules, and the plug-ins' registries.
-
-
-# This looks for plug-ins in all installed packages: 20 ms where there are some hundred packages.
-for registry in (LEARNERS, METHODS):
-    registry.rows()
-
-
-# --- adoption --------------------------------------------------------------------------------------
-# Imported by the fork server: it adopts what dead runs leave behind, and takes it along when it ends.
-
-
-def _adopt() -> None:
-    server = os.getpid()
-    adopt_orphans()
-    # multiprocessing wonders about the children that it has not forked.
-    warnings.filterwarnings("ignore", "forkserver: waitpid returned unexpected pid")
-
-    def end() -> None:
-        if os.getpid() == server:  # a process that was forked from it may end in the same way
-            end_children(server)
-
-    atexit.register(end)
-
-
-# Only there: another process has children of its own, which are none of our business.
-if any("multiprocessing.forkserver" in word for word in sys.orig_argv):
-    _adopt()
-
-
-# --- process ---------------------------------------------------------------------------------------
-
-
-# Trials that end within so long of each other are written at once: a write takes a quarter of all that is
-# done for a trial of a millisecond.
+# Trials that end within this time are written together: a write takes a quarter of the work for a trial of a
+# millisecond.
 TOGETHER_SECONDS = 0.01
 
 
 def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
     """Does the run; a `fresh` one starts its trace again, another one resumes it.
 
-    Sends (exit code, message) to `answer` if that fails. `why` says what ended the run before.
+    Sends (exit code, message) to `answer` if that fails. `why` is what ended the run before.
     """
     die_with_parent()
     adopt_orphans()
@@ -79,7 +45,7 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
         if past is not None:
             past = resumed_with(past, limits_of(job.spec))
         with closing(LivePage.join(page_path)) as page, closing(runner.run(job, past, page, why)) as records:
-            first = next(records)  # an old trace is removed only now that there is something in its place
+            first = next(records)  # an old trace is removed only now, when a new line replaces it
             with TraceWriter(job.trace_path) as writer:
                 if past is None:
                     writer.clear()
@@ -133,14 +99,14 @@ class Output:
     def _write(self, line: bytes) -> None:
         """Writes this line after those that wait.
 
-        A kill between the two steps leaves trials in both files; a reader knows them by their numbers.
+        A kill between the two steps leaves trials in both files; a reader recognises them by their numbers.
         """
         self._writer.write(self._page.kept() + line)
         self._page.drop_kept()
 
 
 def _redirect_output(log_path: Path) -> None:
-    """What packages print goes to a new file that is read only if the process dies."""
+    """The output of packages goes to a new file, which is read only if the process dies."""
     try:
         log_path.unlink(missing_ok=True)  # not emptied: it may be a link
         log = open_file(log_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -149,3 +115,30 @@ def _redirect_output(log_path: Path) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
+
+
+# --- the fork server imports this module ----------------------------------------------------------
+# So no run has to load it: neither the modules, nor the registries with their plug-ins. To look for plug-ins
+# in some hundred installed packages takes 20 ms.
+
+for registry in (LEARNERS, METHODS):
+    registry.rows()
+
+
+def _adopt() -> None:
+    """The fork server adopts the processes that dead runs leave behind, and ends them when it ends."""
+    server = os.getpid()
+    adopt_orphans()
+    # multiprocessing warns about children that it has not forked.
+    warnings.filterwarnings("ignore", "forkserver: waitpid returned unexpected pid")
+
+    def end() -> None:
+        if os.getpid() == server:  # a process that was forked from it may end in the same way
+            end_children(server)
+
+    atexit.register(end)
+
+
+# Only there: another process has children of its own.
+if any("multiprocessing.forkserver" in word for word in sys.orig_argv):
+    _adopt()

@@ -42,10 +42,10 @@ from cfo_bench.run.replay import replay
 
 
 def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[AnyLine, None, None]:
-    """The records of a run or, given its `past`, those that are missing; `why` says what ended it before.
+    """The records of a run or, given its `past`, those that are missing; `why` is what ended it before.
 
     The clock does not run while data is loaded, the model's data is built and the past is replayed. The
-    trials under way are on the page: who consumes a record removes its trial from there.
+    running trials are on the page: whoever consumes a record removes its trial from there.
     """
     spec = job.spec
     learner = learner_of(spec)
@@ -55,7 +55,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     check_problem(spec.learner, learner, facts)
     space = learner.space(fold.n_rows)
     start = space.accept(learner.start(space))
-    # A run that was begun by an older version has a seed that was made in another way.
+    # An older version made the seed in another way.
     seed = past.header.method_seed if past is not None else None
     seed = method_seed(spec) if seed is None else seed
     options = _options(spec, fold, learner)
@@ -121,7 +121,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
             if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
                 best = record
         ended_at = clock.now()
-        page.stop_clock()  # to write the end of a long trace takes longer than the supervisor has patience
+        page.stop_clock()  # to write the end of a long trace takes longer than the supervisor waits
         yield end_record(reason, ended_at, trials, best, error, page.method_call(), began, page.pauses())
         if isinstance(clock, WallClock):
             page.start_clock(clock.zero)
@@ -142,8 +142,8 @@ def _check_data(job: Job, facts: TaskFacts) -> None:
 
 
 def _options(spec: RunSpec, fold: Fold, learner: Learner) -> dict[str, Any]:
-    """The method's options. Those of these names are given what the run knows, whatever their default is."""
-    # A recording that has results on all rows only gives a multi-fidelity method a single level.
+    """The method's options. Those with these names get the run's own values, whatever their default is."""
+    # A recording with results on all rows only gives a multi-fidelity method a single level.
     n_rows = fold.n_rows if fold.recording is None else fold.recording.full_rows
     known = {
         "n_rows": n_rows,
