@@ -128,7 +128,7 @@ def constant_loss(problem: Problem, train_y: Array, valid_y: Array, n_classes: i
     return metric.loss(valid_y, np.full(len(valid_y), float(np.mean(train_y, dtype=np.float64))))
 
 
-# Metrics as people write them, and the losses made of them.
+# The metrics as people write them, and the losses.
 METRIC_NAMES = {
     "auc": "AUC",
     "log_loss": "log-loss",
@@ -138,11 +138,6 @@ METRIC_NAMES = {
     "mse": "mean squared error",
 }
 LOSS_NAMES = {
-    "auc": "1 − AUC",
-    "log_loss": "log-loss",
-    "r2": "1 − r2",
-    "accuracy": "1 − accuracy",
-    "balanced_accuracy": "1 − balanced accuracy",
-    "mse": "mean squared error",
+    name: f"1 − {text}" if METRICS[name].higher_is_better else text for name, text in METRIC_NAMES.items()
 }
 METRIC_BOUNDS = {name: metric.bounds for name, metric in METRICS.items()}

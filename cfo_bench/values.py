@@ -25,7 +25,7 @@ NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST_INT)]
 PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST_INT)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 OpenShare = Annotated[float, Meta(gt=0, lt=1)]
-Seconds = Annotated[float, Meta(ge=0)]
+NonNegative = Annotated[float, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1)]
 
 
@@ -114,7 +114,7 @@ def seconds(value: object) -> float | None:
     if number is None and isinstance(value, str) and re.fullmatch(DURATION, value):
         parts = re.findall(rf"({_PART}) ?([dhms])", value)
         number = sum(float(part[0]) * _UNITS[part[-1]] for part in parts)
-    return number if number is not None and 0 < number <= LARGEST_INT else None
+    return number if number is not None and number > 0 else None
 
 
 def megabytes(value: object) -> int | None:
@@ -239,7 +239,7 @@ class Count(Parsed):
         return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": WHOLE}]}
 
     def stored_schema(self) -> Schema:
-        return {"type": "integer", "minimum": 1}
+        return {"type": "integer", "minimum": 1, "maximum": LARGEST_INT}
 
 
 class UpTo(Parsed):
@@ -292,7 +292,7 @@ class Memory(Parsed):
         return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": pattern}]}
 
     def stored_schema(self) -> Schema:
-        return {"type": "integer", "minimum": 1}
+        return {"type": "integer", "minimum": 1, "maximum": LARGEST_INT}
 
 
 class Share(Parsed):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from cfo_bench.records import EndReason, Problem, RunSpec
-from cfo_bench.results.schema import SCHEMA_VERSION, Build, Data, EndRecord, Header, Machine, encode
+from cfo_bench.results.schema import SCHEMA_VERSION, Build, EndRecord, FoldData, Header, Machine, encode
 from cfo_bench.results.trace import path_of, sealed_end
 
 BUDGET_SECONDS = 3600.0
@@ -127,7 +127,7 @@ def header(spec: RunSpec, problem: str, metric: str, constant: float) -> Header:
         problem=Problem(problem),
         metric=metric,
         constant_loss=constant,
-        data=Data(
+        data=FoldData(
             source="made up",
             sha256=f"{spec.task:>064}".replace("-", "0"),
             rows=50000,

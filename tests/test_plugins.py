@@ -21,11 +21,11 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("module", [plugins, testing])
 def test_every_public_name_has_a_docstring_of_its_own(module: object) -> None:
     for name in module.__all__:  # type: ignore[attr-defined]
-        found = getattr(module, name)
-        if inspect.isclass(found) or inspect.isfunction(found):
+        value = getattr(module, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
             # A dataclass without a docstring is given its signature for one.
-            assert "__doc__" in vars(found) or inspect.isfunction(found), name
-            assert found.__doc__ and not found.__doc__.startswith(f"{name}("), name
+            assert "__doc__" in vars(value) or inspect.isfunction(value), name
+            assert value.__doc__ and not value.__doc__.startswith(f"{name}("), name
 
 
 def test_a_name_that_is_not_there_is_told_as_python_does() -> None:

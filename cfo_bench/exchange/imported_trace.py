@@ -29,10 +29,10 @@ from cfo_bench.results.run import run_of_text
 from cfo_bench.results.schema import (
     NO_DIGEST,
     SCHEMA_VERSION,
-    Data,
     EndRecord,
+    FoldData,
     Header,
-    Imported,
+    ImportOrigin,
     TrialRecord,
     encode,
 )
@@ -216,7 +216,7 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
     facts: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
         "spec": spec,
-        "imported": Imported(
+        "imported": ImportOrigin(
             format=source.format,
             source=source.file,
             part=run.part,
@@ -233,7 +233,7 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
     if before:
         header = msgspec.structs.replace(before, **facts)
     else:
-        data = Data(
+        data = FoldData(
             source=f"not known: imported from {source.format}",
             sha256=run.data_sha256 or "",
             train_rows=run.train_rows or 0,

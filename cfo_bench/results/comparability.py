@@ -17,7 +17,7 @@ from cfo_bench.errors import TraceError
 from cfo_bench.records import RunSpec, TaskFacts
 from cfo_bench.registry import label
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import Data, DataIdentity, Header
+from cfo_bench.results.schema import DataIdentity, FoldData, Header
 from cfo_bench.settings import Affects
 
 # Limits of a run: how long it goes on. Only `extended` runs differ in them.
@@ -53,7 +53,7 @@ def aspects(spec_type: type = RunSpec) -> list[Aspect]:
         for one in fields(spec_type)
         if one.metadata.get("affects")
     ]
-    return [*settings, *_facts(Header, ""), *_facts(Data, "data.")]
+    return [*settings, *_facts(Header, ""), *_facts(FoldData, "data.")]
 
 
 def _of_spec(name: str) -> Callable[[Header], Any]:

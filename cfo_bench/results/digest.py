@@ -19,9 +19,9 @@ from msgspec import Raw, Struct
 
 from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason, TrialStatus
-from cfo_bench.results.schema import DECODE_ERRORS, NO_DIGEST, EndRecord, Header, TrialRecord, Value
+from cfo_bench.results.schema import DECODE_ERRORS, NO_DIGEST, ConfigValue, EndRecord, Header, TrialRecord
 from cfo_bench.space import Config
-from cfo_bench.values import NonNegativeInt, Seconds
+from cfo_bench.values import NonNegative, NonNegativeInt
 
 # A digest of another version is ignored. Increase it whenever the same trials give another digest.
 VERSION = 1
@@ -34,15 +34,15 @@ N_BINS = len(COST_BIN_EDGES) - 1
 class Incumbents(Struct, frozen=True):
     """The incumbents of a run in order: each has a lower loss than the one before."""
 
-    seconds: list[Seconds]  # when each was found
+    seconds: list[NonNegative]  # when each was found
     losses: list[float]
     test_scores: list[float | None]
-    costs: list[Seconds]  # seconds to fit and validate it
-    overheads: list[Seconds]  # seconds of the method's ask and tell
+    costs: list[NonNegative]  # seconds to fit and validate it
+    overheads: list[NonNegative]  # seconds of the method's ask and tell
     # Their configurations. If all have the same hyperparameters, `names` has these once, and each row the
     # values; otherwise `names` is None, and each row is a configuration.
     names: list[str] | None
-    rows: list[list[Value] | dict[str, Value]] = msgspec.field(name="configs")
+    rows: list[list[ConfigValue] | dict[str, ConfigValue]] = msgspec.field(name="configs")
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -130,13 +130,13 @@ class TrialDigest(Struct, frozen=True, kw_only=True):
     incumbents: Incumbents = msgspec.field(name="steps")
     # Of trials on all rows only; None: the same as `incumbents`.
     only_full: Incumbents | None = msgspec.field(name="full")
-    method_seconds: Seconds  # of asks and tells, including those cut off: see `_method_seconds`
-    fit_seconds: Seconds
-    validate_seconds: Seconds
+    method_seconds: NonNegative  # of asks and tells, including those cut off: see `_method_seconds`
+    fit_seconds: NonNegative
+    validate_seconds: NonNegative
     # Spent in trials that cost more than the final incumbent.
-    expensive_seconds: Seconds = msgspec.field(name="dearer_seconds")
-    cost_bins: list[Seconds | None]  # mean cost of the trials that ended in each of COST_BIN_EDGES
-    last_ended: Seconds  # when the last trial ended; 0 without a trial
+    expensive_seconds: NonNegative = msgspec.field(name="dearer_seconds")
+    cost_bins: list[NonNegative | None]  # mean cost of the trials that ended in each of COST_BIN_EDGES
+    last_ended: NonNegative  # when the last trial ended; 0 without a trial
 
     @property
     def full_incumbents(self) -> Incumbents:

@@ -235,11 +235,6 @@ class Run:
             parsed=trials,
         )
 
-    def with_spec(self, spec: RunSpec, constant_loss: float | None = None) -> Run:
-        """The same run with other settings, for an imported run whose source does not state them."""
-        changes = {} if constant_loss is None else {"constant_loss": constant_loss}
-        return replace(self, header=msgspec.structs.replace(self.header, spec=spec, **changes))
-
     def without_trials(self) -> Run:
         """The run without what is large, so that thousands fit into memory."""
         return replace(self, stored=None, parsed=None)
@@ -554,13 +549,3 @@ def _first_bad_line(header: Header, lines: list[bytes]) -> tuple[int, str]:
         except BadLineError as error:
             return number, str(error)
     return len(lines), f"trials are missing: the last number is {max(numbers, default=0)}"
-
-
-# --- many runs ------------------------------------------------------------------------------------
-
-
-def read_runs(paths: Iterable[Path]) -> Iterator[Run]:
-    """The runs of traces that have a header."""
-    for path in paths:
-        if (run := read_run(path)) is not None:
-            yield run

@@ -22,12 +22,12 @@ from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, Result, RunLimits, RunSpec, StartedTrial, TrialStatus
 from cfo_bench.settings import Affects, settings_of
 from cfo_bench.space import Space
-from cfo_bench.values import NonNegativeInt, PositiveInt, Seconds
+from cfo_bench.values import NonNegative, NonNegativeInt, PositiveInt
 
 SCHEMA_VERSION = 1
 
 # The value of a hyperparameter. Larger whole numbers do not fit into the columns of a table.
-Value = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | str | bool | None
+ConfigValue = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | str | bool | None
 
 
 class BadLineError(ValueError):
@@ -51,7 +51,7 @@ def described(text: str, affects: Affects = Affects.NOTHING, plural: str = "") -
 # --- the header -----------------------------------------------------------------------------------
 
 
-class Imported(Struct, frozen=True, kw_only=True):
+class ImportOrigin(Struct, frozen=True, kw_only=True):
     """The origin of a run that `cfo-bench import` wrote."""
 
     format: Annotated[str, described("optuna, smac, flaml or csv.")]
@@ -103,7 +103,7 @@ class DataIdentity(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Data(DataIdentity, frozen=True, kw_only=True, omit_defaults=True):
+class FoldData(DataIdentity, frozen=True, kw_only=True, omit_defaults=True):
     """The data, and this fold of it."""
 
     rows: Annotated[NonNegativeInt | None, described("Rows in total.")] = None
@@ -143,18 +143,18 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     cpu: Annotated[str | None, described("Model of the processor.")] = None
     cores: Annotated[PositiveInt | None, described("Cores that the run could use.")] = None
-    memory_mb: Annotated[Seconds | None, described("Memory of the machine.")] = None
+    memory_mb: Annotated[NonNegative | None, described("Memory of the machine.")] = None
     os: Annotated[str | None, described("Operating system.")] = None
     node: Annotated[str | None, described("Name of the machine.")] = None
     cpus: Annotated[
         PositiveInt | None, described("Processors of the machine; its load is relative to them.")
     ] = None
-    load: Annotated[Seconds | None, described("Load average over a minute when the run started.")] = None
+    load: Annotated[NonNegative | None, described("Load average over a minute when the run started.")] = None
     load_5min: Annotated[
-        Seconds | None, described("Load average over five minutes when the run started.")
+        NonNegative | None, described("Load average over five minutes when the run started.")
     ] = None
     steal_percent: Annotated[
-        Seconds | None,
+        NonNegative | None,
         described(
             "Time that the hypervisor gave to other machines since the command or the cluster's worker "
             "started; null if the system does not report it."
@@ -162,13 +162,13 @@ class Machine(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Program(Struct, frozen=True, kw_only=True):
+class ProgramFacts(Struct, frozen=True, kw_only=True):
     """A method that is a separate program."""
 
     command: Annotated[str, described("The command that started it.")] = ""
     version: Annotated[str | None, described("The version that it reports.")] = None
     round_trip_seconds: Annotated[
-        Seconds | None, described("Time of a request and its answer, if the answer took no time.")
+        NonNegative | None, described("Time of a request and its answer, if the answer took no time.")
     ] = None
 
 
@@ -178,7 +178,7 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
     schema: Annotated[int, described("Version of this format.")]
     spec: Annotated[RunSpec, described("The run as requested, with every default filled in.")]
     imported: Annotated[
-        Imported | None, described("Only of a run that cfo-bench import wrote: its origin.")
+        ImportOrigin | None, described("Only of a run that cfo-bench import wrote: its origin.")
     ] = None
     changed_options: Annotated[
         dict[str, Any] | None, described("Options of the method that differ from its defaults.")
@@ -193,10 +193,10 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
     ] = None
     space: Annotated[list[dict[str, Any]] | None, described("The hyperparameters in their order.")] = None
     start: Annotated[
-        dict[str, Value] | None, described("The low-cost configuration that every method starts from.")
+        dict[str, ConfigValue] | None, described("The low-cost configuration that every method starts from.")
     ] = None
     program: Annotated[
-        Program | None, described("Only if the method is a separate program: the program.")
+        ProgramFacts | None, described("Only if the method is a separate program: the program.")
     ] = None
     cost_related: Annotated[
         list[str] | None, described("Hyperparameters that the cost of a trial depends on.")
@@ -217,7 +217,7 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
     optimum: Annotated[
         float | None, described("The lowest loss of all configurations, if a recording contains it.")
     ] = None
-    data: Annotated[Data, described("The data, and this fold of it.")]
+    data: Annotated[FoldData, described("The data, and this fold of it.")]
     utc: Annotated[str | None, described("When the run started.")] = None
     command: Annotated[str | None, described("The command that does this run again.")] = None
     cfo_bench: Annotated[Build | None, described("The cfo-bench that ran it.")] = None
@@ -247,7 +247,7 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
     """One trial with its result, in the order in which trials ended."""
 
     number: Annotated[NonNegativeInt, described("The method's count of the trials it asked for, from 0.")]
-    config: Annotated[dict[str, Value], described("One value for each hyperparameter of the space.")]
+    config: Annotated[dict[str, ConfigValue], described("One value for each hyperparameter of the space.")]
     rows: Annotated[PositiveInt | None, described("Training rows that were used; null: all.")]
     thread: Annotated[
         NonNegativeInt,
@@ -256,17 +256,17 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
     status: Annotated[TrialStatus, described("How it ended; only an ok trial counts.")]
     loss: Annotated[float | None, described("The minimised value; null unless ok.")]
     score: Annotated[float | None, described("The metric itself; null unless ok.")]
-    started: Annotated[Seconds, described("When the evaluation started, on the run's clock.")]
-    ended: Annotated[Seconds, described("When the evaluation ended.")]
-    ask_seconds: Annotated[Seconds, described("Time that the method took to ask for it.")]
-    fit_seconds: Annotated[Seconds, described("Time of training.")]
-    validate_seconds: Annotated[Seconds, described("Time of predicting and scoring.")]
+    started: Annotated[NonNegative, described("When the evaluation started, on the run's clock.")]
+    ended: Annotated[NonNegative, described("When the evaluation ended.")]
+    ask_seconds: Annotated[NonNegative, described("Time that the method took to ask for it.")]
+    fit_seconds: Annotated[NonNegative, described("Time of training.")]
+    validate_seconds: Annotated[NonNegative, described("Time of predicting and scoring.")]
     tell_seconds: Annotated[
-        Seconds | None,
+        NonNegative | None,
         described("Time of the method's tell; null if it was not called, or did not return."),
     ] = always(None)
     peak_memory_mb: Annotated[
-        Seconds | None, described("The most memory that the run's process had used by then.")
+        NonNegative | None, described("The most memory that the run's process had used by then.")
     ] = always(None)
     error: Annotated[str | None, described("Why it failed, in one line.")] = always(None)
     test_score: Annotated[
@@ -334,7 +334,7 @@ def trial_record(
 class ResumeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="resume"):
     """The run was resumed here, by replay."""
 
-    elapsed: Annotated[Seconds, described("The reading of the run's clock, which continues from here.")]
+    elapsed: Annotated[NonNegative, described("The reading of the run's clock, which continues from here.")]
     trials: Annotated[NonNegativeInt, described("Trials that were replayed.")]
     utc: Annotated[str, described("When it was resumed.")]
     why: Annotated[str, described("Why the run had ended before.")]
@@ -356,8 +356,8 @@ class ResumeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="res
 class Pause(Struct, frozen=True):
     """A time in which a run was stopped, for example by Ctrl-Z. It is not on the run's clock."""
 
-    at: Annotated[Seconds, described("The reading of the run's clock.")]
-    seconds: Annotated[Seconds, described("How long it lasted.")]
+    at: Annotated[NonNegative, described("The reading of the run's clock.")]
+    seconds: Annotated[NonNegative, described("How long it lasted.")]
 
 
 NO_DIGEST = Raw(b"null")
@@ -367,23 +367,23 @@ class EndRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """Why the run ended, and its best trial."""
 
     reason: Annotated[EndReason, described("interrupted: the same command resumes the run.")]
-    elapsed: Annotated[Seconds, described("The reading of the run's clock.")]
+    elapsed: Annotated[NonNegative, described("The reading of the run's clock.")]
     trials: Annotated[NonNegativeInt, described("Trials in total, including those before a resume.")]
     best_loss: Annotated[float | None, described("The lowest loss; null without an ok trial.")]
     best_score: Annotated[float | None, described("Its score.")]
     best_number: Annotated[NonNegativeInt | None, described("Its trial.")]
     error: Annotated[str | None, described("Why the run failed, in one line; with reason error.")] = None
     cut_ask_seconds: Annotated[
-        Seconds, described("Time of an ask that had not returned when the run ended.")
+        NonNegative, described("Time of an ask that had not returned when the run ended.")
     ] = 0.0
     cut_tell_seconds: Annotated[
-        Seconds, described("Time of a tell that had not returned when the run ended.")
+        NonNegative, described("Time of a tell that had not returned when the run ended.")
     ] = 0.0
     load: Annotated[
-        Seconds | None, described("Load average over a minute at the end; null on the virtual clock.")
+        NonNegative | None, described("Load average over a minute at the end; null on the virtual clock.")
     ] = None
     steal_percent: Annotated[
-        Seconds | None,
+        NonNegative | None,
         described("Time that the hypervisor gave to other machines since the run started or was resumed."),
     ] = None
     pauses: Annotated[

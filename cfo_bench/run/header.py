@@ -18,7 +18,7 @@ from cfo_bench.optimizers import METHODS
 from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
 from cfo_bench.registry import Registry, default_options, is_users_code, label
 from cfo_bench.results.comparability import data_identity
-from cfo_bench.results.schema import SCHEMA_VERSION, Build, Data, Header, Machine, Program
+from cfo_bench.results.schema import SCHEMA_VERSION, Build, FoldData, Header, Machine, ProgramFacts
 from cfo_bench.run.job import Job
 from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, settings_of
 from cfo_bench.space import Config, Space
@@ -48,7 +48,7 @@ def header_of(
         method_seed=seed,
         space=space.to_json(),
         start=start,
-        program=Program(**program) if program else None,
+        program=ProgramFacts(**program) if program else None,
         cost_related=list(learner.cost_related),
         problem=facts.problem,
         metric=facts.metric,
@@ -64,10 +64,10 @@ def header_of(
     )
 
 
-def _data(fold: Fold, facts: TaskFacts) -> Data:
+def _data(fold: Fold, facts: TaskFacts) -> FoldData:
     """The data and this fold of it; what concerns a recording is None for data to train on."""
     is_recorded = fold.recording is not None
-    return Data(
+    return FoldData(
         **{**msgspec.structs.asdict(data_identity(facts)), "source": facts.source},
         rows=facts.n_rows,
         features=facts.n_features,

@@ -33,15 +33,15 @@ from cfo_bench.records import EndReason, Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import (
     DECODE_ERRORS,
     BadLineError,
+    ConfigValue,
     EndRecord,
     Pause,
     TrialRecord,
-    Value,
     decode,
     encode,
     trial_record,
 )
-from cfo_bench.values import NonNegativeInt, PositiveInt, Seconds
+from cfo_bench.values import NonNegative, NonNegativeInt, PositiveInt
 
 # --- the layout -----------------------------------------------------------------------------------
 
@@ -137,11 +137,11 @@ class _StartedLine(msgspec.Struct, frozen=True, tag_field="kind", tag="started")
     """A trial without a result, in a slot."""
 
     number: NonNegativeInt
-    config: dict[str, Value]
+    config: dict[str, ConfigValue]
     rows: PositiveInt | None
     thread: NonNegativeInt
-    started: Seconds
-    ask_seconds: Seconds
+    started: NonNegative
+    ask_seconds: NonNegative
 
     def begun(self) -> StartedTrial:
         trial = Trial(self.number, self.config, self.rows, self.thread)

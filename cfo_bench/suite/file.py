@@ -20,14 +20,14 @@ from cfo_bench.registry import placed
 from cfo_bench.settings import settings_of
 from cfo_bench.suite.choices import Choice, Tasks
 from cfo_bench.suite.model import Suite
-from cfo_bench.tasks import DATA_SUFFIXES
+from cfo_bench.tasks import DATA_FORMATS
 from cfo_bench.values import Schema, Several
 
 
 def find(name: str) -> Path:
     """The file that a user means: a path, or the name of a suite that comes with the package."""
     path = Path(os.path.expanduser(name))
-    if path.suffix.lower() in DATA_SUFFIXES:
+    if path.suffix.lower() in DATA_FORMATS:
         raise UserError(
             f"{name!r} is data, and no suite: give it as --data {shlex.quote(name)} --target COLUMN"
         )

@@ -18,7 +18,6 @@ first data.
 from __future__ import annotations
 
 from cfo_bench.tasks.catalogue import (
-    DATA_SUFFIXES,
     TaskRow,
     file_ref,
     listing,
@@ -29,9 +28,10 @@ from cfo_bench.tasks.catalogue import (
 )
 from cfo_bench.tasks.fetching import obtain
 from cfo_bench.tasks.loading import facts_if_known, inspect, is_stored, load_fold, official_folds
+from cfo_bench.tasks.sources import DATA_FORMATS
 
 __all__ = [
-    "DATA_SUFFIXES",
+    "DATA_FORMATS",
     "TaskRow",
     "facts_if_known",
     "file_ref",

@@ -26,7 +26,6 @@ ENVIRONMENT = "CFO_BENCH_DATA"
 TABLES_ENVIRONMENT = "CFO_BENCH_TASKS"
 OFFLINE_ENVIRONMENT = "CFO_BENCH_OFFLINE"
 ANALYTIC = "no data: for the analytic learners"
-DATA_SUFFIXES = (".csv", ".parquet", ".pq", ".arff")  # of the files that can be read
 
 
 @dataclass(frozen=True, slots=True)

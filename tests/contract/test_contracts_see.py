@@ -52,17 +52,17 @@ def test_every_check_sees_what_it_is_there_to_see(
 ) -> None:
     """An honest plug-in passes all of them; a broken one fails the check that it breaks."""
     plugins = {
-        f"Test{name}": found
-        for name, found in runpy.run_path(str(BROKEN / file)).items()
-        if inspect.isclass(found) and hasattr(found, "breaks")
+        f"Test{name}": plugin
+        for name, plugin in runpy.run_path(str(BROKEN / file)).items()
+        if inspect.isclass(plugin) and hasattr(plugin, "breaks")
     }
     classes = []
-    for name, found in plugins.items():
-        settings = {attribute: f"{BROKEN / file}:{found.__name__}", **getattr(found, "settings", {})}
+    for name, plugin in plugins.items():
+        settings = {attribute: f"{BROKEN / file}:{plugin.__name__}", **getattr(plugin, "settings", {})}
         lines = [f"    {key} = {value!r}" for key, value in settings.items()]
         classes.append("\n".join([f"class {name}({contract.__name__}):", *lines, ""]))
-    honest = [name for name, found in plugins.items() if found.breaks is None]
-    broken = {(name, found.breaks) for name, found in plugins.items() if found.breaks is not None}
+    honest = [name for name, plugin in plugins.items() if plugin.breaks is None]
+    broken = {(name, plugin.breaks) for name, plugin in plugins.items() if plugin.breaks is not None}
 
     failed = failed_checks(
         tmp_path,

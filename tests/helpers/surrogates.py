@@ -11,7 +11,7 @@ import numpy as np
 
 from cfo_bench.recordings.surrogate import Encoding, Surrogate
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
-from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, TrialRecord, encode
+from cfo_bench.results.schema import SCHEMA_VERSION, EndRecord, FoldData, Header, TrialRecord, encode
 from cfo_bench.results.trace import path_of, sealed_end
 from cfo_bench.space import Categorical, Config, Float, Int, Space
 from cfo_bench.surrogates.boosting import fit_models
@@ -98,7 +98,7 @@ def _header(spec: RunSpec) -> Header:
         problem=Problem.BINARY,
         metric="auc",
         constant_loss=0.5,
-        data=Data(
+        data=FoldData(
             source="a formula",
             sha256="0" * 64,
             problem=Problem.BINARY,

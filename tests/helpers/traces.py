@@ -8,7 +8,7 @@ from pathlib import Path
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
 from cfo_bench.results.run import Run, read_run
-from cfo_bench.results.schema import SCHEMA_VERSION, Data, EndRecord, Header, TrialRecord, encode
+from cfo_bench.results.schema import SCHEMA_VERSION, EndRecord, FoldData, Header, TrialRecord, encode
 from cfo_bench.results.trace import path_of, sealed_end
 
 BUDGET = 100.0
@@ -24,7 +24,7 @@ def header_of(spec: RunSpec, metric: str = "auc") -> Header:
         problem=Problem.BINARY,
         metric=metric,
         constant_loss=0.5,
-        data=Data(sha256="0" * 64, train_rows=90),
+        data=FoldData(sha256="0" * 64, train_rows=90),
     )
 
 
@@ -70,7 +70,7 @@ def write_run(
         problem=problem,
         metric=scored.name,
         constant_loss=constant_loss,
-        data=Data(sha256="0" * 64, rows=n_rows, train_rows=n_rows * 9 // 10),
+        data=FoldData(sha256="0" * 64, rows=n_rows, train_rows=n_rows * 9 // 10),
         space=[],
         start={},
     )

@@ -84,10 +84,10 @@ def test_of_30000_categories_the_frequent_ones_have_a_column_each_and_the_others
     assert fitted.width == MOST_COLUMNS
     dense = fitted.transform(x)
     assert (dense.sum(axis=1) == 1).all()
-    own = fitted.transform(np.arange(100, 120, dtype=np.float32)[:, None]).argmax(axis=1)
-    assert len(set(own.tolist())) == 20
+    columns = fitted.transform(np.arange(100, 120, dtype=np.float32)[:, None]).argmax(axis=1)
+    assert len(set(columns.tolist())) == 20
     rows_of = dense.sum(axis=0)
-    assert rows_of[own] == pytest.approx(51)  # nobody shares a frequent one's column
+    assert rows_of[columns] == pytest.approx(51)  # nobody shares a frequent one's column
     shared = rows_of[MOST_COLUMNS // 2 :]
     assert shared.min() > 0.8 * shared.mean()  # the others are spread evenly
 
@@ -135,7 +135,7 @@ def test_fewer_rows_are_encoded_by_themselves(fold: Fold) -> None:
     order = shuffled_order(fold, 1)
     changed = fold.train_x.copy()
     changed[order[20:]] = 3
-    first, second = (dense_levels(one, 1).on(20) for one in (fold, replace(fold, train_x=changed)))
+    first, second = (dense_levels(data, 1).on(20) for data in (fold, replace(fold, train_x=changed)))
     assert len(first.train_y) == 20
     assert np.array_equal(first.train_x, second.train_x) and np.array_equal(first.valid_x, second.valid_x)
 

@@ -163,7 +163,7 @@ def test_r2_is_that_of_the_original_scale_and_the_network_never_sees_it() -> Non
     fold = some_fold(Problem.REGRESSION)
     moved = replace(fold, train_y=1e6 * fold.train_y - 4e8, valid_y=1e6 * fold.valid_y - 4e8)
     first, second = (
-        DNN().prepare(one, 1, 0).evaluate(Trial(0, GOOD), forever()).loss for one in (fold, moved)
+        DNN().prepare(data, 1, 0).evaluate(Trial(0, GOOD), forever()).loss for data in (fold, moved)
     )
     assert first == pytest.approx(second, rel=0.05)
 

@@ -124,12 +124,12 @@ def test_its_trees_are_those_of_scikit_learns_forest(problem: Problem, threads: 
     """In batches, and with more trees than one batch has."""
     fold = some_fold(problem, missing=0.0, empty=0)
     trees = 2 * BATCH_TREES + 3
-    found = forest(fold, seed=3, threads=threads, trees=trees, grid=1).evaluate(START, forever())
+    result = forest(fold, seed=3, threads=threads, trees=trees, grid=1).evaluate(START, forever())
     kind = RandomForestRegressor if problem is Problem.REGRESSION else RandomForestClassifier
     at_each_split = round(fold.train_x.shape[1] ** 0.5)
     model = kind(trees, max_features=at_each_split, random_state=3).fit(fold.train_x, fold.train_y)
     # The mean of batches is rounded otherwise, and rounding makes ties.
-    assert found.loss == pytest.approx(sklearn_loss(fold, model), abs=3e-3)
+    assert result.loss == pytest.approx(sklearn_loss(fold, model), abs=3e-3)
 
 
 @pytest.mark.parametrize("problem", Problem)
@@ -248,7 +248,7 @@ def test_trees_are_smaller_with_larger_leaves_and_fewer_rows() -> None:
         forest(fold, grid=1, **options)._forest(3, 2, 0, ForestSize(3, 3, **options), 400)
         for options in ({}, {"leaf_rows": 20}, {"tree_rows": 50})
     )
-    sizes = [one.fit(fold.train_x, fold.train_y)[0].tree_.node_count for one in (whole, leaves, rows)]
+    sizes = [grown.fit(fold.train_x, fold.train_y)[0].tree_.node_count for grown in (whole, leaves, rows)]
     assert sizes[1] < sizes[0] / 5 and sizes[2] < sizes[0] / 5
 
 

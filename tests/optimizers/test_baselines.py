@@ -24,12 +24,12 @@ def test_the_start_comes_first_and_draws_from_the_space_after_it() -> None:
 
 
 def test_what_it_is_told_changes_nothing() -> None:
-    told, untold = RandomSearch(SPACE, START, seed=1), RandomSearch(SPACE, START, seed=1)
+    informed, uninformed = RandomSearch(SPACE, START, seed=1), RandomSearch(SPACE, START, seed=1)
 
     for _ in range(20):
-        trial = told.ask()
-        told.tell(trial, Result.ok(trial.config["x"]))
-        assert untold.ask() == trial
+        trial = informed.ask()
+        informed.tell(trial, Result.ok(trial.config["x"]))
+        assert uninformed.ask() == trial
 
 
 def test_it_draws_on_the_scale_that_is_declared() -> None:

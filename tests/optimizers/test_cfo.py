@@ -156,9 +156,9 @@ def test_unit_consistent_leaves_the_range_out() -> None:
     space = Space([Int("i", 1, 16), Int("j", 2, 200)])
 
     # √2 · log2(1 + 1/100)
-    found = lower_bound(space, {"i": 4, "j": 100}, delta_lower="unit_consistent")
+    bound = lower_bound(space, {"i": 4, "j": 100}, delta_lower="unit_consistent")
 
-    assert found == pytest.approx(math.sqrt(2) * math.log2(1.01))
+    assert bound == pytest.approx(math.sqrt(2) * math.log2(1.01))
 
 
 def test_a_linear_discrete_dimension_counts_one_over_its_range() -> None:

@@ -31,12 +31,12 @@ def bowl(config: Config) -> float:
 
 def asked(method: CFOTuned, loss: Any, n: int, seconds: float = 1.0) -> list[str]:
     """What the search was asking with each of n trials: RANKED is the model's choice."""
-    found = []
+    steps = []
     for _ in range(n):
         trial = method.ask()
-        found.append(method.threads[trial.thread].asking)
+        steps.append(method.threads[trial.thread].asking)
         method.tell(trial, Result.ok(loss(trial.config), seconds))
-    return found
+    return steps
 
 
 # --- the first steps, by hand -----------------------------------------------------------------
@@ -157,13 +157,13 @@ def test_the_climb_ends_with_a_gain_that_is_less_than_half_of_the_largest(loss: 
 def test_the_climb_ends_at_the_far_end_of_all_ranges() -> None:
     slope = Slope()
 
-    found = []
+    steps = []
     for n in range(12):
-        found.append(slope.asks()[0])
+        steps.append(slope.asks()[0])
         slope.tell((1.0 - 0.1 * n, 1.0))
 
-    assert found[1:9] == ["CLIMB"] * 8  # from 4 to 1024 trees
-    assert "CLIMB" not in found[9:]
+    assert steps[1:9] == ["CLIMB"] * 8  # from 4 to 1024 trees
+    assert "CLIMB" not in steps[9:]
 
 
 def test_without_cost_related_hyperparameters_there_is_no_climb() -> None:
@@ -188,24 +188,24 @@ def test_a_cost_related_name_that_is_not_in_the_space_is_refused() -> None:
 
 
 def test_with_trials_of_seconds_the_model_chooses_from_the_fifth_trial_on() -> None:
-    found = asked(CFOTuned(PLANE, ORIGIN), bowl, 30)
+    steps = asked(CFOTuned(PLANE, ORIGIN), bowl, 30)
 
-    assert "RANKED" not in found[:4]
-    assert found.count("RANKED") >= 24  # an iteration that was begun is ended first
+    assert "RANKED" not in steps[:4]
+    assert steps.count("RANKED") >= 24  # an iteration that was begun is ended first
 
 
 def test_with_trials_of_a_millisecond_the_model_is_silent() -> None:
-    found = asked(CFOTuned(PLANE, ORIGIN), bowl, 30, seconds=1e-3)
+    steps = asked(CFOTuned(PLANE, ORIGIN), bowl, 30, seconds=1e-3)
 
-    assert "RANKED" not in found
+    assert "RANKED" not in steps
 
 
 def test_the_model_takes_no_more_than_its_share_of_the_trials_seconds() -> None:
     method = CFOTuned(PLANE, ORIGIN, overhead=0.1)
 
-    found = asked(method, bowl, 300, seconds=5e-3)
+    steps = asked(method, bowl, 300, seconds=5e-3)
 
-    price = sum(model_seconds(n, 2) for n, what in enumerate(found) if what == "RANKED")
+    price = sum(model_seconds(n, 2) for n, what in enumerate(steps) if what == "RANKED")
     assert 0.05 * 300 * 5e-3 < price <= 0.1 * 300 * 5e-3
 
 
@@ -298,9 +298,9 @@ def test_any_number_of_dimensions(d: int, is_constant: bool) -> None:
     method = CFOTuned(space, {f"x{i}": 1.0 for i in range(d)}, overhead=None)
 
     losses = lambda config: 0.5 if is_constant else bowl(config)  # noqa: E731
-    found = asked(method, losses, 2 * d + 20)
+    steps = asked(method, losses, 2 * d + 20)
 
-    assert "RANKED" in found
+    assert "RANKED" in steps
 
 
 def test_a_small_space_is_searched_to_its_end() -> None:

@@ -54,10 +54,10 @@ def test_the_best_so_far_of_gpeips_is_a_loss_and_not_the_logarithm_of_a_time() -
     for loss, seconds in [(0.5, 1e-3), (0.3, 1e-7), (0.4, 200.0)]:
         tell(method, loss, seconds)
 
-    told = np.array(method._optimizer.yi)
-    assert np.min(told) == told[1, 0]
-    assert np.diff(told[:, 0]) == pytest.approx([-0.2, 0.1])
-    assert np.exp(told[:, 1]) == pytest.approx([1e-3, 1e-7, 200.0])
+    observed = np.array(method._optimizer.yi)
+    assert np.min(observed) == observed[1, 0]
+    assert np.diff(observed[:, 0]) == pytest.approx([-0.2, 0.1])
+    assert np.exp(observed[:, 1]) == pytest.approx([1e-3, 1e-7, 200.0])
 
 
 def test_gpeips_prefers_the_cheaper_of_two_halves_that_are_as_good() -> None:
@@ -82,8 +82,8 @@ def cooled(budget: float | None, seconds: list[float], n_initial: int = 3) -> GP
     method = GPCooled(
         SPACE, START, n_initial_points=n_initial, n_candidates=20, n_restarts=1, budget_seconds=budget
     )
-    for i, one in enumerate(seconds):
-        tell(method, 0.5 + 0.1 * i, one)
+    for i, spent in enumerate(seconds):
+        tell(method, 0.5 + 0.1 * i, spent)
     return method
 
 
@@ -150,15 +150,15 @@ def test_only_the_last_model_is_kept() -> None:
 
 @pytest.mark.parametrize("method", [GPEI, GPEIPS])
 def test_the_least_improvement_is_a_share_of_the_spread_of_the_losses(method: type[GPEI]) -> None:
-    found = method(SPACE, START, n_initial_points=9, xi=0.1)
+    optimizer = method(SPACE, START, n_initial_points=9, xi=0.1)
     in_losses = method(SPACE, START, n_initial_points=9, xi=0.1, xi_unit="loss")
 
     for loss in (0.500, 0.502, 0.504, 0.506, 90.0):  # a bad trial does not count
-        tell(found, loss)
+        tell(optimizer, loss)
         tell(in_losses, loss)
 
     # The quartiles of five losses are the second and the fourth.
-    assert found._optimizer.acq_func_kwargs["xi"] == pytest.approx(0.1 * 0.004)
+    assert optimizer._optimizer.acq_func_kwargs["xi"] == pytest.approx(0.1 * 0.004)
     assert in_losses._optimizer.acq_func_kwargs["xi"] == 0.1
 
 
@@ -167,12 +167,12 @@ def test_losses_in_another_unit_give_the_same_search() -> None:
 
     def asked(unit: float, **options: str) -> list[dict]:
         method = GPEI(SPACE, START, 3, n_initial_points=4, acq_optimizer="sampling", xi=0.3, **options)
-        found = []
+        configs = []
         for _ in range(8):
             trial = method.ask()
-            found.append(trial.config)
+            configs.append(trial.config)
             method.tell(trial, Result.ok(unit * math.log2(trial.config["trees"] / 100) ** 2, 1.0))
-        return found
+        return configs
 
     assert asked(1.0) == asked(2.0**-10)  # a power of two: the numbers differ in nothing else
     assert asked(1.0, xi_unit="loss") != asked(2.0**-10, xi_unit="loss")

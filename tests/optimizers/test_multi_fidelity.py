@@ -47,7 +47,7 @@ def test_the_first_bracket_is_nine_on_few_rows_three_on_more_and_one_on_all(name
 
     assert [trial.rows for trial in asked] == [10_000] * 9 + [30_000] * 3 + [None]
     best = sorted(asked[:9], key=loss)
-    assert {trial.config["share"] for trial in asked[9:12]} == {one.config["share"] for one in best[:3]}
+    assert {trial.config["share"] for trial in asked[9:12]} == {trial.config["share"] for trial in best[:3]}
 
 
 @BOTH

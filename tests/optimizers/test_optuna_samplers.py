@@ -110,7 +110,7 @@ def test_options_that_exclude_each_other_are_one_line() -> None:
 
 
 def test_each_option_says_what_it_does_in_the_samplers_words() -> None:
-    does = {one.name: one.does for one in METHODS.described_options("optuna:TPESampler")}
+    does = {option.name: option.does for option in METHODS.described_options("optuna:TPESampler")}
 
     assert does["n_ei_candidates"] == (
         "Number of candidate samples used to calculate the expected improvement."

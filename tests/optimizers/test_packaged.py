@@ -64,10 +64,10 @@ def test_an_enormous_loss_is_cut_to_what_the_model_can_take() -> None:
     ],
 )
 def test_levels_are_thirds_down_to_10000_rows(n_rows: int | None, expected: list[float]) -> None:
-    found = levels(n_rows, 10_000, 3)
+    rows_of_levels = levels(n_rows, 10_000, 3)
 
-    assert found == pytest.approx(expected)
-    assert all(type(rows) is float for rows in found)
+    assert rows_of_levels == pytest.approx(expected)
+    assert all(type(rows) is float for rows in rows_of_levels)
 
 
 def test_levels_are_those_of_hpbandster() -> None:
@@ -81,11 +81,14 @@ def test_levels_are_those_of_hpbandster() -> None:
 @pytest.mark.parametrize("eta", [2, 3, 4])
 def test_a_package_that_counts_levels_by_a_logarithm_has_as_many(n_rows: int | None, eta: int) -> None:
     """SMAC takes the floor of it and DEHB the whole part, and both may lose a level to a rounding error."""
-    found = levels(n_rows, 10_000, eta)
-    least, most = budget_range(found)
+    rows_of_levels = levels(n_rows, 10_000, eta)
+    least, most = budget_range(rows_of_levels)
 
     count = int(np.floor(np.log(most / least) / np.log(eta))) + 1
     budgets = most * np.power(float(eta), -np.arange(count - 1, -1, -1.0))
 
-    assert count == len(found)
-    assert [rows_at(budget, found) for budget in budgets] == [*(round(rows) for rows in found[:-1]), None]
+    assert count == len(rows_of_levels)
+    assert [rows_at(budget, rows_of_levels) for budget in budgets] == [
+        *(round(rows) for rows in rows_of_levels[:-1]),
+        None,
+    ]

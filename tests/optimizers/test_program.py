@@ -60,8 +60,8 @@ def build(name: str, **options: Any) -> Any:
 
 
 def children() -> set[int]:
-    found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return set(map(int, found))
+    numbers = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return set(map(int, numbers))
 
 
 def assert_no_new_child(before: set[int]) -> None:
@@ -262,13 +262,13 @@ def test_what_it_refuses_at_the_beginning_is_a_wrong_option(program: Write) -> N
 
 
 def test_it_says_how_many_trials_it_takes_at_once(program: Write) -> None:
-    one = program()
-    assert "parallel" not in METHODS.options(one, {})
-    two = program('answers["hello"] = {"protocol": 1, "parallel": 2}')
-    assert METHODS.options(two, {})["parallel"] == 1
-    build(two, parallel=2)
+    single = program()
+    assert "parallel" not in METHODS.options(single, {})
+    double = program('answers["hello"] = {"protocol": 1, "parallel": 2}')
+    assert METHODS.options(double, {})["parallel"] == 1
+    build(double, parallel=2)
     with pytest.raises(OptionError, match="parallel 3: the program takes at most 2 trials"):
-        build(two, parallel=3)
+        build(double, parallel=3)
 
 
 def test_it_says_that_it_is_exhausted_or_can_not_be_replayed(program: Write) -> None:

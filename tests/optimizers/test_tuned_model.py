@@ -57,10 +57,10 @@ def test_columns_of_one_group_share_their_length() -> None:
     rng = np.random.default_rng(1)
     points, losses, groups = rng.random((15, 3)), rng.standard_normal(15), np.array([0, 1, 1])
 
-    one = SmallProcess(points, losses, groups, np.array([0.3, 2.0])).predict(points[:5] + 0.1)
+    together = SmallProcess(points, losses, groups, np.array([0.3, 2.0])).predict(points[:5] + 0.1)
     other = SmallProcess(points, losses, np.arange(3), np.array([0.3, 2.0, 2.0])).predict(points[:5] + 0.1)
 
-    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(together, other)
 
 
 @pytest.mark.parametrize("losses", [[0.0] * 30, [1.0, 2.0] * 15, list(range(30))])
@@ -106,11 +106,11 @@ def test_few_results_share_the_most_likely_of_some_lengths() -> None:
 
 def test_losses_far_above_the_median_are_cut() -> None:
     # The median is 2 and the least 1: what is above 2 + 2·(2 − 1) is cut to 4. So the two last are equal.
-    found = standardised([1.0, 1.5, 2.0, 4.0, 1000.0])
+    scaled = standardised([1.0, 1.5, 2.0, 4.0, 1000.0])
 
-    assert found[3] == found[4]
-    assert found.mean() == pytest.approx(0.0)
-    assert found.std() == pytest.approx(1.0)
+    assert scaled[3] == scaled[4]
+    assert scaled.mean() == pytest.approx(0.0)
+    assert scaled.std() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-8, 1.0, 1e90])
@@ -140,8 +140,8 @@ def test_expected_improvement_is_that_of_the_formula() -> None:
 def test_expected_improvement_still_ranks_what_promises_next_to_nothing() -> None:
     mean = np.array([5.0, 10.0, 30.0, 100.0, 900.0])
 
-    found = log_expected_improvement(mean, np.ones(5), 0.0)
+    improvements = log_expected_improvement(mean, np.ones(5), 0.0)
 
-    assert (np.diff(found) < 0).all()
+    assert (np.diff(improvements) < 0).all()
     # log φ(z) − 2·log|z| far below
-    assert found[3] == pytest.approx(norm.logpdf(100.0) - 2 * math.log(100.0), rel=1e-3)
+    assert improvements[3] == pytest.approx(norm.logpdf(100.0) - 2 * math.log(100.0), rel=1e-3)

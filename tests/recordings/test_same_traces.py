@@ -39,5 +39,5 @@ def test_one_job_and_two_give_the_same_traces(
         outcome = run_suite(Suite(**what, budget_seconds="1h", jobs=jobs, results=tmp_path / str(jobs)))
         assert not outcome.failures
 
-    one = bodies(tmp_path / "1")
-    assert len(one) == 4 and one == bodies(tmp_path / "2")
+    first = bodies(tmp_path / "1")
+    assert len(first) == 4 and first == bodies(tmp_path / "2")

@@ -57,15 +57,15 @@ def refusal(tmp_path: Path, data: bytes) -> str:
 def test_a_file_comes_back_as_it_was_written(tmp_path: Path, content: SurrogateFile, written: bytes) -> None:
     (tmp_path / "s.npz").write_bytes(written)
 
-    found = read(tmp_path / "s.npz")
+    file = read(tmp_path / "s.npz")
 
-    assert to_bytes(found) == written
-    assert (found.traces, found.traces_sha256, found.made_by) == (6, "ab" * 32, "9.9")
-    assert found.learners == ["xgboost"] and found.tasks("xgboost") == ["bowl"]
+    assert to_bytes(file) == written
+    assert (file.traces, file.traces_sha256, file.made_by) == (6, "ab" * 32, "9.9")
+    assert file.learners == ["xgboost"] and file.tasks("xgboost") == ["bowl"]
     rng = np.random.default_rng(0)
     for config in (SPACE.sample(rng) for _ in range(20)):
         before, after = (
-            ModelledFold(one.surrogates[0], 3, 1).look_up(config, None) for one in (content, found)
+            ModelledFold(source.surrogates[0], 3, 1).look_up(config, None) for source in (content, file)
         )
         assert before == after
 
@@ -89,8 +89,8 @@ def test_a_damaged_file_is_one_line_or_still_a_surrogate(written: bytes, data: s
     if isinstance(answer, str):
         assert "\n" not in answer
     else:
-        for one in answer.surrogates:
-            ModelledFold(one, 0, 0).look_up(dict(one.start), None)
+        for surrogate in answer.surrogates:
+            ModelledFold(surrogate, 0, 0).look_up(dict(surrogate.start), None)
 
 
 def read_or_message(data: bytes) -> SurrogateFile | str:

@@ -60,9 +60,9 @@ def test_a_look_up_is_what_the_model_says_of_inputs_made_by_hand(copy: Path) -> 
         None, {"x_cat": np.array([x_cat], np.int32), "x_cont": np.array([x_cont], np.float32)}
     )[0]
 
-    found = learner.recorded(resolve("yahpo:1590")).open_fold(0).look_up(start, None)
-    assert found.loss == pytest.approx(1 - row[2], abs=1e-6)
-    assert (found.fit_seconds, found.validate_seconds) == pytest.approx((row[6], row[7]), rel=1e-5)
+    looked_up = learner.recorded(resolve("yahpo:1590")).open_fold(0).look_up(start, None)
+    assert looked_up.loss == pytest.approx(1 - row[2], abs=1e-6)
+    assert (looked_up.fit_seconds, looked_up.validate_seconds) == pytest.approx((row[6], row[7]), rel=1e-5)
 
 
 def test_a_hyperparameter_that_its_condition_turns_off_changes_nothing(copy: Path) -> None:
@@ -99,10 +99,10 @@ def test_a_loss_that_no_model_has_is_a_failed_trial(copy: Path) -> None:
         "colsample_bylevel": 0.8437,
     }
 
-    found = answer("yahpo:41169", config, booster="gbtree", num_impute_selected_cpo="impute.median")
+    looked_up = answer("yahpo:41169", config, booster="gbtree", num_impute_selected_cpo="impute.median")
 
-    assert found.loss is None and found.fit_seconds < 1
-    assert re.fullmatch("the surrogate predicts a logloss of .*: far from what was recorded", found.error)
+    assert looked_up.loss is None and looked_up.fit_seconds < 1
+    assert re.fullmatch("the surrogate predicts a logloss of .*: far from what was recorded", looked_up.error)
 
 
 def test_more_than_two_classes_are_measured_by_log_loss(copy: Path) -> None:
@@ -118,7 +118,7 @@ def test_every_scenario_that_is_here_opens_and_its_orders_are_those_of_its_model
     for name in yahpo_folder.scenarios(copy):
         scenario, facts = scenario_of(name, copy), SCENARIOS[name]
         model = onnxruntime.InferenceSession(str(copy / name / "model.onnx"))
-        widths = [one.shape[1] for one in (*model.get_inputs(), *model.get_outputs())]
+        widths = [tensor.shape[1] for tensor in (*model.get_inputs(), *model.get_outputs())]
         assert widths == [len(facts.categories), len(facts.numbers), len(facts.outputs)]
         assert {*facts.categories, *facts.numbers} == {*scenario.params, facts.instance}
 
@@ -214,11 +214,11 @@ def test_a_scenario_that_the_user_states_is_searched_like_a_known_one(mine: Path
         },
     )[0]
 
-    found = task.open_fold(0).look_up(start, None)
+    looked_up = task.open_fold(0).look_up(start, None)
     assert start["s"] == learner.scenario.params["s"].high and learner.cost_related == ("s",)
-    assert found.loss == pytest.approx(row[0], abs=1e-6)
-    assert (found.fit_seconds, found.validate_seconds) == (pytest.approx(row[7], rel=1e-5), 0)
-    assert (task.facts.metric, task.constant_loss) == ("accuracy", found.loss)
+    assert looked_up.loss == pytest.approx(row[0], abs=1e-6)
+    assert (looked_up.fit_seconds, looked_up.validate_seconds) == (pytest.approx(row[7], rel=1e-5), 0)
+    assert (task.facts.metric, task.constant_loss) == ("accuracy", looked_up.loss)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,9 @@ def test_a_scenario_without_instances_in_its_inputs_has_the_one_that_is_known(tm
     epoch = {"name": "epoch", "type": "uniform_int", "lower": 1, "upper": 98}
     condition = {"child": facts.categories[2], "parent": node, "type": "IN", "values": ["0_1"]}
     space = {"hyperparameters": [*rows, epoch], "conditions": [condition]}
-    codes = {row["name"]: {"#na#": 0, **{one: i + 1 for i, one in enumerate(row["choices"])}} for row in rows}
+    codes = {
+        row["name"]: {"#na#": 0, **{choice: i + 1 for i, choice in enumerate(row["choices"])}} for row in rows
+    }
     (folder / "config_space.json").write_text(json.dumps(space))
     (folder / "encoding.json").write_text(json.dumps(codes))
     (folder / "model.onnx").write_bytes(b"")
@@ -282,7 +284,7 @@ def test_a_scenario_without_instances_in_its_inputs_has_the_one_that_is_known(tm
     assert instances(tmp_path) == {"CIFAR10": ("nb301",)}
     assert len(start) == 34 and scenario.full_rows == 980_000
     assert {value for name, value in start.items() if "edge" in name} == {"skip_connect"}
-    assert facts.categories[2] not in {one.name for one in scenario.searched({node: "0_2"})}
+    assert facts.categories[2] not in {param.name for param in scenario.searched({node: "0_2"})}
     assert facts.loss.of(94.5) == pytest.approx(0.055)
 
 

@@ -22,24 +22,24 @@ from cfo_bench.results.comparability import (
     same_run,
 )
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import Data, DataIdentity, Header, Imported
+from cfo_bench.results.schema import DataIdentity, FoldData, Header, ImportOrigin
 from cfo_bench.settings import Affects, setting
 from cfo_bench.values import Count
 from tests.helpers.traces import header_of
 
 SPEC = RunSpec("xgboost", "iris", "cfo", 0, options={"n_threshold": 3})
-DATA = Data(sha256="a" * 64, folds="by seed 0", train_rows=90)
+DATA = FoldData(sha256="a" * 64, folds="by seed 0", train_rows=90)
 
 
-def header(data: Data = DATA, **changes: Any) -> Header:
+def header(data: FoldData = DATA, **changes: Any) -> Header:
     return msgspec.structs.replace(header_of(replace(SPEC, **changes)), data=data)
 
 
-def with_data(**changes: Any) -> Data:
+def with_data(**changes: Any) -> FoldData:
     return msgspec.structs.replace(DATA, **changes)
 
 
-def run(data: Data = DATA, metric: str = "auc", **changes: Any) -> Run:
+def run(data: FoldData = DATA, metric: str = "auc", **changes: Any) -> Run:
     return Run(Path("t.jsonl"), msgspec.structs.replace(header(data, **changes), metric=metric))
 
 
@@ -70,7 +70,7 @@ def test_differences_are_named_with_both_values(other: Header, expected: list[tu
 
 
 def test_an_imported_run_is_not_a_measured_one() -> None:
-    imported = Imported(format="csv", source="t.csv", sha256="c" * 64, clock="wall", unknown=[])
+    imported = ImportOrigin(format="csv", source="t.csv", sha256="c" * 64, clock="wall", unknown=[])
     [difference] = same_run(header(), msgspec.structs.replace(header(), imported=imported))
 
     assert difference == Difference("origin", "a run", "imported cccccccccccc…")

@@ -12,7 +12,7 @@ import pytest
 from cfo_bench.records import EndReason, RunLimits, RunSpec, Status
 from cfo_bench.report.numbers.scores import score_tasks
 from cfo_bench.results.run import Run, read_run
-from cfo_bench.results.schema import Data, EndRecord, Program, TrialRecord
+from cfo_bench.results.schema import EndRecord, FoldData, ProgramFacts, TrialRecord
 from cfo_bench.results.summary import SummaryRow, comparable_traces, round_trips, summarise
 from cfo_bench.results.trace import TraceWriter, path_of
 from cfo_bench.terminal.summary import print_summary
@@ -328,7 +328,7 @@ SPEC = RunSpec("xgboost", "iris", "cfo", 0, budget_seconds=10.0)
 def write_end(results: Path, spec: RunSpec, sha256: str = "0" * 64, is_over: bool = True) -> Path:
     path = path_of(results, spec)
     with TraceWriter(path) as writer:
-        writer.append(msgspec.structs.replace(header_of(spec), data=Data(sha256=sha256, train_rows=90)))
+        writer.append(msgspec.structs.replace(header_of(spec), data=FoldData(sha256=sha256, train_rows=90)))
         if is_over:
             writer.append(
                 EndRecord(
@@ -396,7 +396,7 @@ def test_other_data_and_unfinished_runs_do_not_stand_beside(tmp_path: Path) -> N
 
 def run_of_program(seconds: float | None, trials: int, clock: str = "wall") -> Run:
     """A run of 10 s."""
-    program = None if seconds is None else Program(command="x", round_trip_seconds=seconds)
+    program = None if seconds is None else ProgramFacts(command="x", round_trip_seconds=seconds)
     header = msgspec.structs.replace(header_of(replace(SPEC, clock=clock)), program=program)
     end = EndRecord(
         reason=EndReason.BUDGET,

@@ -93,7 +93,7 @@ def test_a_file_that_was_read_is_not_parsed_again(
     ref: DataRef, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = load(ref), inspect(ref, 10)
-    broken = {".csv": lambda path: pytest.fail(f"{path} is parsed again")}
+    broken = {"csv": lambda path: pytest.fail(f"{path} is parsed again")}
     monkeypatch.setattr("cfo_bench.tasks.sources.files.READERS", broken)
     assert_same(load(ref), expected[0])
     assert inspect(ref, 10) == expected[1]

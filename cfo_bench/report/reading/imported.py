@@ -25,7 +25,7 @@ from cfo_bench.report.contents import plural, some
 from cfo_bench.report.reading.consistency import by_task, run_names
 from cfo_bench.results.limits import shortened
 from cfo_bench.results.run import Run, read_finished_part, read_run
-from cfo_bench.results.schema import Imported
+from cfo_bench.results.schema import ImportOrigin
 
 # --- a shorter budget -----------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ _CLOCKS = {
 }
 
 
-def origin(imported: Imported) -> str:
+def origin(imported: ImportOrigin) -> str:
     """The source of an imported run."""
     return f"imported from {imported.format} ({Path(imported.source).name}, SHA-256 {imported.sha256[:12]}…)"
 

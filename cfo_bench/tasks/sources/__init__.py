@@ -6,3 +6,6 @@ openml, pmlb             through their packages, imported only to fetch
 caches                   the local copies of these two
 origins                  names such as `openml:3`, and the error of a source that fails
 """
+
+# The formats of data files, by their ending.
+DATA_FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arff": "arff"}

@@ -20,6 +20,7 @@ from cfo_bench.errors import DataError
 from cfo_bench.files.writing import open_regular
 from cfo_bench.tasks.columns import Column, check_names
 from cfo_bench.tasks.from_pandas import from_pandas, joined, labelled
+from cfo_bench.tasks.sources import DATA_FORMATS
 
 # A big file is read in pieces of this many cells, so that the parser needs little memory.
 CELLS_AT_ONCE = 200_000
@@ -30,28 +31,28 @@ ARFF_DATE = re.compile(r"""(@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)date\b.*""",
 
 def read_columns(path: Path) -> list[Column]:
     """Every column of a file, in its order."""
-    reader = READERS.get(path.suffix.lower())
+    format_name = DATA_FORMATS.get(path.suffix.lower())
     if os.path.isdir(path):
         raise DataError(f"{path} is a folder: give a file, or the folder with --data-dir")
     if not os.path.exists(path):
         raise DataError(f"no file {str(path)!r}: check the path")
-    if reader is None:
+    if format_name is None:
         raise DataError(
-            f"{path} ends in {path.suffix!r}: files are read by their ending, one of {', '.join(READERS)}"
+            f"{path} ends in {path.suffix!r}: the ending has to be one of {', '.join(DATA_FORMATS)}"
         )
     try:
         with open_regular(path):  # the readers below would wait for a pipe without end
             pass
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty: it needs column names and rows")
-        return list(reader(path))
+        return list(READERS[format_name](path))
     except (DataError, MemoryError):
         raise
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
     except Exception as error:  # parsers raise all kinds of exceptions on broken files
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{path} can't be read as {path.suffix.lower()[1:]}: {reason}") from None
+        raise DataError(f"{path} can't be read as {format_name}: {reason}") from None
 
 
 def _csv(path: Path) -> Iterator[Column]:
@@ -160,8 +161,7 @@ def _readable_arff(lines: Iterable[str]) -> Iterator[str]:
 
 
 READERS: dict[str, Callable[[Path], Iterator[Column]]] = {
-    ".csv": _csv,
-    ".parquet": _parquet,
-    ".arff": _arff,
-    ".pq": _parquet,
+    "csv": _csv,
+    "parquet": _parquet,
+    "arff": _arff,
 }

@@ -13,7 +13,7 @@ from cfo_bench.report.contents import Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.sections import configurations, frugality
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import Program
+from cfo_bench.results.schema import ProgramFacts
 from tests.helpers.traces import runs_of
 
 
@@ -92,7 +92,7 @@ def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Run]) -
 
 
 def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: list[Run]) -> None:
-    program = Program(command="python rs.py", round_trip_seconds=0.125)
+    program = ProgramFacts(command="python rs.py", round_trip_seconds=0.125)
     found = [
         replace(run, header=msgspec.structs.replace(run.header, program=program))
         if run.method == "rs"

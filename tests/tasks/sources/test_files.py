@@ -50,7 +50,7 @@ def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["data.xlsx", "data", "data.csv.gz"])
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
-    assert ".csv, .parquet, .arff" in refusal(tmp_path / name, "a,y\n1,2\n")
+    assert ".csv, .parquet, .pq, .arff" in refusal(tmp_path / name, "a,y\n1,2\n")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arff"])

@@ -37,7 +37,7 @@ from cfo_bench.optuna import CFOSampler  # noqa: E402
 from cfo_bench.optuna.search import PLACE, Dimension  # noqa: E402
 from cfo_bench.records import Status  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 START = {"c": "b", "i": 1, "x": 0.5, "y": 0.25}
 SPACE = Space(
     [Categorical("c", "abc"), Int("i", 1, 1000, log=True), Float("x", 1e-4, 1.0), Float("y", -1.0, 1.0)]
@@ -79,12 +79,12 @@ def sampler(seed: int | None = 7, **options: Any) -> CFOSampler:
 
 def proposals(cfo: Any, n: int, results: Any = lambda number, config: Result.ok(loss(config))) -> list[Any]:
     """What CFO asks for, without optuna."""
-    found = []
+    configs = []
     for number in range(n):
         trial = cfo.ask()
-        found.append(trial.config)
+        configs.append(trial.config)
         cfo.tell(trial, results(number, trial.config))
-    return found
+    return configs
 
 
 def params(study: Any) -> list[dict[str, Any]]:
@@ -283,10 +283,10 @@ def test_every_value_lies_in_its_distribution_and_comes_back_as_it_was(
     dimension, rng = Dimension.of("x", distribution), np.random.default_rng(seed)
     start = dimension.start({}, ())
 
-    for found in (start, dimension.around(start, rng), dimension.param.at(rng.random())):
-        value = dimension.to_optuna(found)
+    for inner in (start, dimension.around(start, rng), dimension.param.at(rng.random())):
+        value = dimension.to_optuna(inner)
         assert distribution._contains(distribution.to_internal_repr(value))
-        assert dimension.from_optuna(value) == found
+        assert dimension.from_optuna(value) == inner
 
 
 def test_numbers_with_a_step_are_searched_on_their_grid() -> None:
@@ -413,7 +413,7 @@ def test_a_sampler_may_serve_several_studies_in_turn() -> None:
     assert params(studies[0]) == params(studies[1]) == proposals(CFO(SPACE, START, 7), 10)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sampler: pickle.loads(pickle.dumps(sampler))])
 def test_a_copied_sampler_goes_on_with_the_study(copied: Any) -> None:
     study = optuna.create_study(sampler=sampler())
     study.optimize(objective, n_trials=10)
@@ -438,7 +438,7 @@ def test_trials_at_once_are_searches_side_by_side() -> None:
     study = optuna.create_study(sampler=sampler())
     study.optimize(slow, n_trials=30, n_jobs=3)
 
-    places = [tuple(one.system_attrs[PLACE][:3]) for one in study.trials if PLACE in one.system_attrs]
+    places = [tuple(trial.system_attrs[PLACE][:3]) for trial in study.trials if PLACE in trial.system_attrs]
     assert study.trials[0].params == START
     assert len(set(places)) == len(places) >= 27
     assert {stream for _, stream, _ in places} == {0, 1, 2}
@@ -455,7 +455,7 @@ def open_study(url: str, **options: Any) -> Any:
     return optuna.create_study(study_name="s", storage=url, load_if_exists=True, sampler=sampler(), **options)
 
 
-def test_a_study_in_sqlite_is_taken_up_where_it_stood(url: str) -> None:
+def test_a_study_in_sqlite_is_resumed_where_it_stood(url: str) -> None:
     open_study(url).optimize(objective, n_trials=5)
     study = open_study(url)
     study.optimize(objective, n_trials=5)
@@ -467,7 +467,7 @@ WORKER = """
 import os, signal, sys, time
 import optuna
 sys.path.insert(0, {root!r})
-from tests.test_optuna import objective, open_study
+from tests.optuna.test_sampler import objective, open_study
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 def work(trial):
     value = objective(trial)
@@ -507,7 +507,7 @@ def test_processes_on_one_storage_search_side_by_side(url: str) -> None:
         assert worker.returncode == 0, err
 
     study = open_study(url)
-    places = [one.system_attrs[PLACE] for one in study.trials if PLACE in one.system_attrs]
+    places = [trial.system_attrs[PLACE] for trial in study.trials if PLACE in trial.system_attrs]
     assert len(study.trials) == 18
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
     assert {place[4] for place in places} == {os.getpid(), *(worker.pid for worker in workers)}
