@@ -44,8 +44,8 @@ def test_the_same_run_in_two_folders_is_counted_once_and_another_one_is_named(
 
     built = write_report([a, b, a], tmp_path / "out", formats=["csv"])
 
-    (same,) = [line for line in built.warnings if "there more than once" in line]
-    assert same.startswith("2 runs are") and same.endswith("each is counted once: iris cfo fold 0, 1")
+    (same,) = [line for line in built.warnings if "more than once" in line]
+    assert same.startswith("2 runs exist") and same.endswith("each is counted once: iris cfo fold 0, 1")
     (other,) = [line for line in built.warnings if "exists twice" in line]
     assert "rs, fold 1" in other
     assert other.endswith("it is left out") and str(a) in other and str(b) in other
@@ -58,7 +58,7 @@ def test_several_folders_need_a_place_for_their_report_and_lie_beside_each_other
         UserError, match="2 results folders: name the folder of their report, as in -o report"
     ):
         write_report(folders)
-    with pytest.raises(UserError, match=r"lies inside .*: give one of the two"):
+    with pytest.raises(UserError, match=r"is inside .*: give only one of them"):
         write_report([tmp_path, folders[0]], tmp_path / "out")
 
 

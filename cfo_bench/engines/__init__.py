@@ -23,24 +23,42 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Built as Engine(**options): every option has a default."""
+    """Does many runs. It is built as Engine(**options): every option has a default."""
 
     def check(self) -> None:
-        """Raises a UserError where the engine can't work as it was asked to, before anything starts."""
+        """Raise a UserError if the engine can't work as requested, before anything starts."""
 
     def at_once(self) -> int:
-        """How many runs are under way at the same time, as far as that is known before it starts."""
+        """Return how many runs are running at the same time, as far as that is known before it starts."""
 
     def price(self, specs: Sequence[RunSpec]) -> str:
-        """What these runs take of cores and memory, for `--dry-run`: one line."""
+        """Return the cores and the memory that these runs need, for `--dry-run`, in words."""
 
     def run(
         self, jobs: Sequence[Job], listener: Listener, *, force: bool, context: ForkServerContext
     ) -> list[Verdict]:
-        """Every job's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
+        """Do the runs. A run that fails does not stop the others.
 
-        `force` runs again what is done already. `context` forks processes on this machine that have loaded
-        what the runs need.
+        Parameters
+        ----------
+        jobs
+            The runs.
+        listener
+            Is called with what happens, in the main thread.
+        force
+            Do finished runs again.
+        context
+            Forks processes on this machine that have loaded the packages of the runs.
+
+        Returns
+        -------
+        list of Verdict
+            The result of each job, in order.
+
+        Raises
+        ------
+        Interrupted
+            If the command was stopped by a signal.
         """
 
 
@@ -60,13 +78,13 @@ ENGINES = Registry(
 
 
 def engine_of(suite: Suite) -> Engine:
-    """The engine of a suite. Of `jobs` and the keys of `cluster` it gets those that are options of it."""
+    """The engine of a suite. Of `jobs` and the keys of `cluster`, it gets those that it has as options."""
     with at_place(suite.places.get("engine", "")):
         known = ENGINES.options(suite.engine, {})
-    cluster = {one.name: getattr(suite.cluster, one.name) for one in fields(suite.cluster)}
+    cluster = {field.name: getattr(suite.cluster, field.name) for field in fields(suite.cluster)}
     shared = {"jobs": suite.jobs, **cluster}
-    mine = {key: value for key, value in shared.items() if key in known}
+    supported = {key: value for key, value in shared.items() if key in known}
     with at_place(suite.places.get("engine_options", "")):
-        options = ENGINES.options(suite.engine, {**mine, **suite.engine_options})
+        options = ENGINES.options(suite.engine, {**supported, **suite.engine_options})
     engine: Engine = ENGINES.load(suite.engine)(**options)
     return engine

@@ -1,4 +1,4 @@
-"""What a machine has for runs, what each run takes of it, and which run is next."""
+"""Cores and memory: what a machine has for runs, what each run needs, and which run is next."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from cfo_bench.values import duration
 
 # The rest is for the system, and for what a run holds besides its trials.
 _MEMORY_FOR_RUNS = 0.9
-# A run that was skipped so often because it did not fit goes next: no other run starts before it.
-_PATIENCE = 8
+# A run that was skipped this often because it did not fit goes next: no other run starts before it.
+_MAX_SKIPPED = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
+    """Cores and memory."""
+
     cores: int
     memory_mb: int
 
@@ -61,7 +63,9 @@ def with_memory(specs: Sequence[RunSpec], have: Capacity, side_by_side: int) -> 
 def at_once(specs: Sequence[RunSpec], have: Capacity) -> int:
     """How many of the runs fit on the machine at the same time; 1 even if none does."""
     count, left = 0, have
-    for needed in sorted((needs(spec) for spec in specs), key=lambda one: (one.cores, one.memory_mb)):
+    for needed in sorted(
+        (needs(spec) for spec in specs), key=lambda capacity: (capacity.cores, capacity.memory_mb)
+    ):
         if not left.holds(needed):
             break
         count, left = count + 1, left - needed
@@ -121,7 +125,7 @@ class Queue:
         self._is_limited, self._left = have is not None, have or Capacity(0, 0)
         self._waiting: list[tuple[float, int]] = []
         self._running: set[int] = set()
-        self._passed_over = dict.fromkeys(range(len(specs)), 0)
+        self._skipped = dict.fromkeys(range(len(specs)), 0)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -137,12 +141,12 @@ class Queue:
             needed = needs(self._specs[index])
             if not self._is_limited or self._left.holds(needed):
                 for _, before in self._waiting[:place]:
-                    self._passed_over[before] += 1
+                    self._skipped[before] += 1
                 del self._waiting[place]
                 self._running.add(index)
                 self._left -= needed
                 return index
-            if self._passed_over[index] >= _PATIENCE:
+            if self._skipped[index] >= _MAX_SKIPPED:
                 return None
         return None
 

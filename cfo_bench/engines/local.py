@@ -1,4 +1,4 @@
-"""Many runs on this machine, as many side by side as it holds, each in a process of its own."""
+"""Many runs on this machine, as many side by side as there is room for, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cfo_bench.run.supervisor import Stop, Verdict, supervise
 
 
 class LocalEngine:
-    """So many `jobs` side by side, and never more than the machine has unless it is oversubscribed."""
+    """Does `jobs` runs side by side, but no more than fit on the machine, unless it is oversubscribed."""
 
     def __init__(self, *, jobs: int = 1, oversubscribe: bool = False) -> None:
         self._side_by_side, self._oversubscribe = jobs, oversubscribe
@@ -44,7 +44,7 @@ def run_jobs(
     listener: Listener,
     oversubscribe: bool = False,
 ) -> list[Verdict]:
-    """Every job's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
+    """Every job's verdict, in order. A run that fails does not stop the others; Interrupted after a signal.
 
     A job without memory gets a fair share of the machine's. A run that another command is doing is left
     to it, and resumed only if that command stops before the run is finished.

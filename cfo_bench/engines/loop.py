@@ -1,4 +1,4 @@
-"""The loop of every engine: it starts runs where there is room, retries them, and stops on Ctrl-C."""
+"""The loop of every engine: it starts runs while there is room, retries them, and stops on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,42 +22,47 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.page import Snapshot
 from cfo_bench.run.supervisor import Verdict, already_done
 
-# --- listener --------------------------------------------------------------------------------------
-# Who shows what an engine does, and what an engine tells about a run under way.
+# --- who is told what an engine does --------------------------------------------------------------
 
 
 @dataclass
 class Active:
-    """A run under way."""
+    """A run that is running.
+
+    Parameters
+    ----------
+    job
+        The run.
+    snapshot
+        How far it is, as its engine last heard.
+    """
 
     job: Job
-    snapshot: Snapshot = field(default_factory=lambda: Snapshot(None, 0, None))  # what its engine heard last
+    snapshot: Snapshot = field(default_factory=lambda: Snapshot(None, 0, None))
 
     def elapsed(self) -> float:
-        """Seconds on the run's clock; 0 before it starts."""
+        """Return the reading of the run's clock in seconds; 0 before it starts."""
         zero = self.snapshot.zero
         return 0.0 if zero is None else monotonic() - zero
 
 
 class Listener(Protocol):
-    """An engine calls it from the main thread only."""
+    """Reports to the user. An engine calls it from the main thread only."""
 
     def tick(self, active: Sequence[Active]) -> None:
-        """Several times a second: the runs that are under way now."""
+        """Take the runs that are running now; called several times a second."""
 
     def said(self, text: str) -> None:
-        """A message for the user, in one line."""
+        """Take a message for the user, in one line."""
 
     def warned(self, text: str) -> None:
-        """A message that the user gets also with --quiet."""
+        """Take a message that the user gets even with --quiet."""
 
     def finished(self, job: Job, verdict: Verdict) -> None:
-        """Once for each run, when nothing more will be done about it."""
+        """Take the result of a run; called once for each, when nothing more will be done for it."""
 
 
-# --- interrupts ------------------------------------------------------------------------------------
-# Ctrl-C and SIGTERM while an engine is at work.
-
+# --- Ctrl-C and SIGTERM ---------------------------------------------------------------------------
 
 # Whether a second signal ends this process at once. The program `cfo-bench` sets it; in somebody else's
 # program or notebook, a second signal goes to whatever handled signals before.
@@ -66,9 +71,16 @@ exits_at_once = False
 
 @contextmanager
 def signals_into(signals: list[int], stop: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM is added to `signals`, and `stop` is called: the engine then ends its runs.
+    """Within the context, add the first Ctrl-C or SIGTERM to `signals`, and call `stop`.
 
-    Only the main thread can handle signals: on another one, nothing is installed.
+    Only the main thread can handle signals: in another one, nothing is installed.
+
+    Parameters
+    ----------
+    signals
+        The number of the signal is appended to it. The engine then ends its runs.
+    stop
+        Called in the signal handler.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -90,27 +102,28 @@ def signals_into(signals: list[int], stop: Callable[[], None] = lambda: None) ->
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for handled, handler in before.items():
+            signal.signal(handled, handler)
 
 
-# --- runs ------------------------------------------------------------------------------------------
-# What every engine keeps of its runs: which are finished, and which another command is doing.
-
+# --- the runs of a command ------------------------------------------------------------------------
 
 # How often we look whether another command has stopped working on a run.
 LOOK_SECONDS = 0.5
 
 
 class Runs:
-    """The runs of one command. Each is known by its index in `jobs`."""
+    """The runs of one command: which are finished, and which another command is doing.
+
+    A run is identified by its index in `jobs`.
+    """
 
     def __init__(self, jobs: Sequence[Job], force: bool, listener: Listener) -> None:
         self.jobs, self._listener = jobs, listener
         self.forced = set(range(len(jobs))) if force else set()  # to be run again, though done
-        found = {index: self.already_done(index) for index in range(len(jobs))}
-        self._done_before = {index: verdict for index, verdict in found.items() if verdict is not None}
-        self.missing = [index for index in found if index not in self._done_before]
+        verdicts = {index: self.already_done(index) for index in range(len(jobs))}
+        self._done_before = {index: verdict for index, verdict in verdicts.items() if verdict is not None}
+        self.missing = [index for index in verdicts if index not in self._done_before]
         self._verdicts: dict[int, Verdict] = {}
         self._elsewhere: set[int] = set()  # the runs that another command is doing
         self._looked_at = float("-inf")
@@ -120,7 +133,7 @@ class Runs:
         return None if index in self.forced else already_done(self.jobs[index])
 
     def finish_done(self) -> None:
-        """Tells the listener of the runs that were done before this command."""
+        """Reports the runs that were done before this command."""
         for index, verdict in self._done_before.items():
             self.finish(index, verdict)
 
@@ -144,36 +157,35 @@ class Runs:
     def left_by_other(self, is_idle: bool) -> list[int]:
         """The runs that another command has stopped working on, finished or not.
 
-        An engine asks when it has no other run to start; `is_idle`: it has none under way either.
+        An engine asks when it has no other run to start; `is_idle`: none is running, either.
         """
         if not self._elsewhere or monotonic() - self._looked_at < LOOK_SECONDS:
             return []
         self._looked_at = monotonic()
-        found = [index for index in sorted(self._elsewhere) if not is_held(self.jobs[index].trace_path)]
-        self._elsewhere.difference_update(found)
-        if is_idle and not found:
+        left = [index for index in sorted(self._elsewhere) if not is_held(self.jobs[index].trace_path)]
+        self._elsewhere.difference_update(left)
+        if is_idle and not left:
             count = len(self._elsewhere)
             self.say_once(f"waiting for another cfo-bench, which is at {count} of the runs", "waiting")
-        return found
+        return left
 
     def say_once(self, text: str, subject: str | None = None) -> None:
-        """Tells the user, unless the same text, or another on the same subject, was told before."""
+        """Prints a message, unless the same text, or another on the same subject, was printed before."""
         if (subject or text) not in self._said:
             self._said.add(subject or text)
             self._listener.said(text)
 
     def warn_once(self, text: str) -> None:
-        """Tells the user also with --quiet, unless the same text was told before."""
+        """Prints a message even with --quiet, unless the same text was printed before."""
         if text not in self._said:
             self._said.add(text)
             self._listener.warned(text)
 
 
-# --- loop ------------------------------------------------------------------------------------------
-
+# --- the loop -------------------------------------------------------------------------------------
 
 TICK_SECONDS = 0.2
-# A supervisor that has not answered so long after its run's deadline is given up on.
+# A supervisor that has not answered this long after its run's deadline is given up on.
 GIVE_UP_SECONDS = 60.0
 # How long runs may take to end when the engine itself fails.
 STOP_SECONDS = 15.0
@@ -185,10 +197,10 @@ class Attempt(Active):
 
     index: int  # of the run among all
     overdue_seconds: float = 0.0  # since its budget was over, as far as the loop itself was running
-    has_new_trials: bool = False  # so that another attempt is worth it, however many there were
+    has_new_trials: bool = False  # so that another attempt is worthwhile, however many there were
 
     def supervise(self, force: bool, say: Callable[[str], None]) -> Verdict:
-        """Does the run, in a thread of its own. `say` gets messages for the user."""
+        """Does the run, in a thread of its own. `say` takes messages for the user."""
         raise NotImplementedError
 
     def refresh(self) -> None:

@@ -1,4 +1,7 @@
-"""Runs what is missing of a suite, and tells what became of each run."""
+"""Runs of a suite: which runs it has (`runs_of`), and doing those that are missing (`run_suite`).
+
+`cfo-bench run` is a thin skin over these two. Nothing is printed: events are passed to a callback.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.recordings import yahpo_folder
 from cfo_bench.records import DataRef, RunSpec, RunStatus, TaskFacts, method_label, run_id
 from cfo_bench.registry import is_in_file, is_users_code
-from cfo_bench.results import status, trace
+from cfo_bench.results import status
 from cfo_bench.results.comparability import data_differences, data_identity, of_another_run
 from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.limits import (
@@ -30,6 +33,7 @@ from cfo_bench.results.limits import (
 )
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import DataIdentity
+from cfo_bench.results.trace import path_of
 from cfo_bench.run.checks import MethodTraits, fetch_task, inspect_task, packages, rehearse
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.job import Job
@@ -47,53 +51,52 @@ if TYPE_CHECKING:
     from cfo_bench.results.frames import ResultFrames
 
 
-# --- suite events ----------------------------------------------------------------------------------
-# What happens while a suite is run, for the callback of `run_suite` and `runs_of`.
+# --- events ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
-    """The data of this task is fetched, or looked at for the first time."""
+    """The data of this task is being fetched, or read for the first time."""
 
     task: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """That is over; it may have failed."""
+    """The data of this task is ready, or could not be prepared."""
 
     task: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunsStarted:
-    """All runs of the suite, also those that turn out to be done, and how many will be under way at once."""
+    """All runs of the suite, including those that are done already, and how many will run at once."""
 
     jobs: Sequence[Job]
     at_once: int
     metrics: Mapping[str, str]  # of each task
-    # What is spent of budgets, by the id of the run: all of it for one that is done.
+    # The spent part of the budgets, by run id: all of it if the run is done.
     spent_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RunsUnderWay:
-    """Sent several times a second while runs are under way."""
+    """The runs that are running now; sent several times a second."""
 
     active: Sequence[Active]
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that a person should know, such as a run that is retried."""
+    """A message for the user, such as that a run is retried."""
 
     text: str
-    is_warning: bool = False  # true: also for a person who wants no progress
+    is_warning: bool = False  # True: also for a user who wants no progress
 
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """A run is done, failed, or was done before: see the verdict's `outcome`."""
+    """A run is done, has failed, or was done before: see the `outcome` of the verdict."""
 
     job: Job
     verdict: Verdict
@@ -106,7 +109,7 @@ OnEvent = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """The callback of somebody who does not want to know."""
+    """The callback that ignores every event."""
 
 
 @contextmanager
@@ -118,26 +121,37 @@ def while_preparing(task: str, on_event: OnEvent) -> Iterator[None]:
         on_event(Prepared(task))
 
 
-# --- suite runs ------------------------------------------------------------------------------------
-# The runs that a suite becomes. `suite_execution` runs what is missing of them.
-#
-# `cfo-bench run` is a skin over these two. Nothing is printed: what happens is handed to a callback.
+# --- the runs of a suite --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteRuns:
-    """The runs that a suite becomes, in the order in which they are listed, and where their data is."""
+    """The runs of a suite, in the order in which they are listed, and where their data is.
+
+    Parameters
+    ----------
+    suite
+        The suite.
+    specs
+        What each run does.
+    data
+        Where the data of each task is.
+    engine
+        The engine of the suite; None if it is in a local file that was not imported.
+    import_files
+        False if the runs can be listed, but not done: no local file was imported, and no option of one
+        was checked.
+    """
 
     suite: Suite
     specs: Sequence[RunSpec]
     data: Mapping[str, DataRef]
-    engine: Engine | None  # None: it is in a local file that was not imported
-    # False: the runs can be looked at, but not run: no local file was imported, and no option of one checked.
+    engine: Engine | None
     import_files: bool = True
 
     @property
     def without_data(self) -> list[str]:
-        """The tasks whose data is not on this machine yet: their official folds are not known either."""
+        """The tasks whose data is not on this machine yet: their official folds are not known, either."""
         return [task for task, ref in self.data.items() if ref.origins and not is_stored(ref)]
 
     def commands(self) -> list[str]:
@@ -150,17 +164,17 @@ class SuiteRuns:
         ]
 
     def there_before(self, traits: MethodTraits) -> str:
-        """What the results folder has of these runs, in words; "" for nothing.
+        """How many of these runs the results folder contains, in words; "" if none.
 
-        A UserError where a run is there with other limits, and can't go on with these.
+        A UserError if a run exists with other limits, and can't be resumed with these.
         """
         results = self.suite.results
-        found = [past_run(trace.path_of(results, spec)) for spec in self.specs]
-        refuse_other_limits(self.specs, found, results, traits.not_resumable, traits.knows_budget)
-        return in_words(self.specs, found)
+        pasts = [past_run(path_of(results, spec)) for spec in self.specs]
+        refuse_other_limits(self.specs, pasts, results, traits.not_resumable, traits.knows_budget)
+        return in_words(self.specs, pasts)
 
     def price(self) -> str:
-        """What all runs take of time, cores and memory, in words."""
+        """The time, cores and memory that all runs need, in words."""
         if self.engine is None:
             runs = f"{len(self.specs)} run{'s' * (len(self.specs) != 1)}"
             return f"{runs}; what they take is known to the engine {self.suite.engine} only"
@@ -193,19 +207,39 @@ def runs_of(
     import_files: bool = True,
     on_event: OnEvent = ignore,
 ) -> SuiteRuns:
-    """Every run of a suite, without running any.
+    """Return every run of a suite, without doing any.
 
-    suite            a `Suite`, the path of its file, or the name of one that comes with the package
-    options          for all methods that have them, or as `name.key` for one
-    learner_options  the same for learners
-    only             take only the runs with these ids
-    shard            (k, n) takes every n-th run from the k-th on
-    offline          never use the network
-    fetch            fetch data that is not on this machine: only then are a task's official folds known
-    import_files     False: import no local file that the suite names (`mine.py:Mine`), and start no program
-                     (`exec:…`). Such runs can be looked at, but not run
-    on_event         is told when data is fetched
-    returns          the runs, with what they take
+    Parameters
+    ----------
+    suite
+        A `Suite`, the path of its file, or the name of a suite that comes with the package.
+    options
+        Options for all methods that have them, or as `name.key` for one method.
+    learner_options
+        The same for learners.
+    only
+        Take only the runs with these ids.
+    shard
+        (k, n) takes every n-th run from the k-th on.
+    offline
+        Never use the network.
+    fetch
+        Fetch data that is not on this machine: only then are a task's official folds known.
+    import_files
+        False: import no local file that the suite names (`mine.py:Mine`), and start no program (`exec:…`).
+        Such runs can be listed, but not done.
+    on_event
+        Called when data is fetched.
+
+    Returns
+    -------
+    SuiteRuns
+        The runs, with the time, cores and memory that they need.
+
+    Raises
+    ------
+    UserError
+        If the suite has a mistake.
     """
     if not isinstance(suite, Suite):
         suite = read(find(str(suite)))
@@ -238,12 +272,11 @@ def _on_surrogate(
             f"--data {suite.data_file} is to train on, and --surrogate {path} trains on nothing: "
             "leave one out"
         )
-    found = on_surrogate(suite, path, offline)
-    if found.left_out:
-        on_event(
-            Note(f"left out, since a surrogate has no data to train on: {', '.join(found.left_out)}", True)
-        )
-    return found.suite, found.data
+    simulated = on_surrogate(suite, path, offline)
+    if simulated.left_out:
+        names = ", ".join(simulated.left_out)
+        on_event(Note(f"left out, since a surrogate has no data to train on: {names}", is_warning=True))
+    return simulated.suite, simulated.data
 
 
 def _check_is_complete(suite: Suite) -> None:
@@ -252,12 +285,22 @@ def _check_is_complete(suite: Suite) -> None:
             raise UserError(f"the suite has no {name}: give it {what}")
 
 
-# --- suite execution -------------------------------------------------------------------------------
+# --- doing the runs -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
-    """What became of each run, in the order of the suite."""
+    """The result of each run, in the order of the suite.
+
+    Parameters
+    ----------
+    runs
+        The runs of the suite.
+    jobs
+        Each run as its engine got it.
+    verdicts
+        The result of each run.
+    """
 
     runs: SuiteRuns
     jobs: Sequence[Job]
@@ -274,14 +317,14 @@ class SuiteOutcome:
 
     @property
     def exit_code(self) -> int:
-        """0 if all is well, else that of the worst: 1 for a run that failed, 2 for a mistake in the suite."""
+        """0 without a failure, 1 if a run failed, 2 if that is a mistake in the suite; the largest counts."""
         return max((verdict.exit_code for verdict in self.verdicts), default=0)
 
     @property
     def traces(self) -> list[Path]:
         """The traces of the runs that have ended.
 
-        A trace that its run could not be resumed from may be of another run: it is not among them.
+        A trace that could not be resumed may be of another run, and is not included.
         """
         ended = zip(self.jobs, self.verdicts, strict=True)
         return [job.trace_path for job, verdict in ended if verdict.end is not None]
@@ -299,17 +342,34 @@ def run_suite(
     force: bool = False,
     on_event: OnEvent = ignore,
 ) -> SuiteOutcome:
-    """Runs what is missing of a suite. Finished runs are skipped, interrupted ones are resumed.
+    """Do the missing runs of a suite. Finished runs are skipped, interrupted ones are resumed.
 
-    Everything that can be checked is checked before the first run starts, and a mistake is a `UserError`.
-    A run that fails stops no other: see `SuiteOutcome.failures`. Ctrl-C ends all runs and raises
-    `Interrupted`; the same call resumes them.
+    Everything that can be checked is checked before the first run starts. A run that fails does not stop the
+    others: see `SuiteOutcome.failures`.
 
-    suite     a `Suite`, the path of its file, the name of one that comes with the package, or `runs_of(…)`
-    force     run finished runs again; a copy of each old trace is kept
-    on_event  is called with each event, on the thread that called `run_suite`
-    returns   what became of each run
+    Parameters
+    ----------
+    suite
+        A `Suite`, the path of its file, the name of a suite that comes with the package, or `runs_of(…)`.
+    force
+        Do finished runs again; a copy of each old trace is kept.
+    on_event
+        Called with each event, in the thread that called `run_suite`.
 
+    Returns
+    -------
+    SuiteOutcome
+        The result of each run.
+
+    Raises
+    ------
+    UserError
+        If the suite has a mistake.
+    Interrupted
+        After Ctrl-C, when all runs have ended; the same call resumes them.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from cfo_bench import Suite, run_suite
     >>> suite = Suite(
@@ -325,21 +385,21 @@ def run_suite(
     """
     runs = suite if isinstance(suite, SuiteRuns) else runs_of(suite, on_event=on_event)
     if runs.engine is None or not runs.import_files:
-        raise UserError("these runs are only to be looked at: make them without import_files=False")
+        raise UserError("these runs can only be listed: make them without import_files=False")
     results = runs.suite.results
     check_no_links(results, map(run_id, runs.specs))
     traits = runs.check()
     context = fork_server(packages(runs.specs, runs.data.values()))
-    paths = [trace.path_of(results, spec) for spec in runs.specs]
+    paths = [path_of(results, spec) for spec in runs.specs]
     pasts = [None if force else past_run(path) for path in paths]
     refuse_other_limits(runs.specs, pasts, results, traits.not_resumable, traits.knows_budget)
-    if told := in_words(runs.specs, pasts):
-        on_event(Note(told))
-    facts, looked_at = _facts(runs, pasts, context, on_event)
+    if summary := in_words(runs.specs, pasts):
+        on_event(Note(summary))
+    facts, inspected = _facts(runs, pasts, context, on_event)
     identities = [data_identity(facts[spec.task, spec.learner]) for spec in runs.specs]
     _refuse_other_data(paths, pasts, identities)
-    for task in looked_at:
-        _tell_of_columns(task, next(found for (one, _), found in facts.items() if one == task), on_event)
+    for task in inspected:
+        _note_columns(task, next(known for (name, _), known in facts.items() if name == task), on_event)
     status.record_plan(results, runs.specs)
     here = machine.provenance()
     jobs = [
@@ -353,16 +413,16 @@ def run_suite(
         )
         for spec, path, identity in zip(runs.specs, paths, identities, strict=True)
     ]
-    metrics = {task: found.metric for (task, _), found in facts.items()}
+    metrics = {task: known.metric for (task, _), known in facts.items()}
     at_once = min(runs.engine.at_once(), len(jobs))
     on_event(RunsStarted(jobs, at_once, metrics, spent_seconds(runs.specs, pasts)))
-    verdicts = runs.engine.run(jobs, _Telling(results, on_event), force=force, context=context)
+    verdicts = runs.engine.run(jobs, _EventListener(results, on_event), force=force, context=context)
     return SuiteOutcome(runs, jobs, verdicts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
-    """What an engine reports, as events; and why a run failed that has no end in its trace to say so."""
+class _EventListener:
+    """Turns the reports of an engine into events, and records why a run failed whose trace has no end."""
 
     results: Path
     on_event: OnEvent = field(repr=False)
@@ -388,10 +448,10 @@ def _facts(
     context: ForkServerContext,
     on_event: OnEvent,
 ) -> tuple[dict[tuple[str, str], TaskFacts], list[str]]:
-    """The facts of each task, with each learner: two learners may have recordings of the same task.
+    """The facts of each task with each learner, and the tasks whose data was inspected.
 
-    Data is looked at once for each task and learner. If all their runs are done, and the data has not changed
-    since, it is not read. The tasks whose data was looked at are the second part of the answer.
+    Two learners may have recordings of the same task. Data is inspected once for each task and learner; not
+    if all their runs are done, and the data has not changed since.
     """
     first: dict[tuple[str, str], RunSpec] = {}
     unfinished = set()
@@ -399,21 +459,21 @@ def _facts(
         first.setdefault((spec.task, spec.learner), spec)
         if past is None or not is_done(past, limits_of(spec)):
             unfinished.add((spec.task, spec.learner))
-    found: dict[tuple[str, str], TaskFacts] = {}
-    looked_at: dict[str, None] = {}  # in order, each once
+    facts: dict[tuple[str, str], TaskFacts] = {}
+    inspected: dict[str, None] = {}  # in order, each once
     for key, spec in first.items():
         ref = runs.data[spec.task]
         known = None if key in unfinished else facts_if_known(ref, spec.n_folds)
         if known is None:
             with while_preparing(spec.task, on_event):
                 known = inspect_task(spec, ref, context)
-            looked_at[spec.task] = None
-        found[key] = known
-    return found, list(looked_at)
+            inspected[spec.task] = None
+        facts[key] = known
+    return facts, list(inspected)
 
 
-def _tell_of_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
-    """What was left out of a file, and the columns that may not be what their owner thinks."""
+def _note_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
+    """Reports the rows that were left out of a file, and columns that may be a mistake."""
     for remark in facts.remarks:
         on_event(Note(f"{task}: {remark}", is_warning=True))
     if facts.dropped_rows:
@@ -424,13 +484,13 @@ def _tell_of_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
 def _refuse_other_data(
     paths: Sequence[Path], pasts: Sequence[Run | None], identities: Sequence[DataIdentity]
 ) -> None:
-    """A trace of other data is not of this suite, finished or not: nothing is run beside it."""
+    """A TraceError if a trace is of other data, finished or not: nothing is run beside it."""
     others = [
-        (path, found)
+        (path, differences)
         for path, past, here in zip(paths, pasts, identities, strict=True)
-        if past is not None and (found := data_differences(past.header.data, here))
+        if past is not None and (differences := data_differences(past.header.data, here))
     ]
     if others:
-        path, found = others[0]
+        path, differences = others[0]
         more = f", and {len(others) - 1} more" if len(others) > 1 else ""
-        raise of_another_run(path, found, more)
+        raise of_another_run(path, differences, more)

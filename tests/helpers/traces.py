@@ -28,6 +28,11 @@ def header_of(spec: RunSpec, metric: str = "auc") -> Header:
     )
 
 
+def runs_of(*paths: Path) -> list[Run]:
+    """The runs of these traces."""
+    return [run for path in paths if (run := read_run(path)) is not None]
+
+
 def write_run(
     results: Path,
     task: str,

@@ -28,9 +28,9 @@ from cfo_bench.tasks.fetching import Parcel, pack
 if TYPE_CHECKING:
     from distributed import Client
 
-# An attempt that has started, and then sends nothing for so long, is given up on.
+# An attempt that has started, and then sends nothing for this long, is given up on.
 SILENT_SECONDS = 60.0
-# How long an attempt may take to end when everything is to stop.
+# How long an attempt may take to end when the command is stopped.
 STOP_SECONDS = 10.0
 # How often the two are looked at.
 TICK_SECONDS = 1.0
@@ -44,10 +44,10 @@ class DaskAttempt(Attempt):
 
     client: Client
     worker: str  # its address
-    folder: str  # of the worker: another one where the worker was started again at its address
+    folder: str  # of the worker: a worker that is restarted at its address has another one
     preload: tuple[str, ...]  # packages that the run's process needs
     token: str = field(default_factory=lambda: f"cfo-bench-run-{uuid4().hex}")
-    is_silent: bool = False  # nothing was heard of its worker for too long
+    is_silent: bool = False  # its worker sent nothing for too long
     messages: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     _heard_at: float | None = None  # None before the first message of its worker
     _stop_at: float | None = None  # until when its last message is waited for, once it has to stop

@@ -55,12 +55,12 @@ LINK_TO_DASHBOARD = {"distributed.dashboard.link": "{scheme}://127.0.0.1:{port}/
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The workers that there are, by their addresses."""
+class WorkerList:
+    """The available workers, by their addresses."""
 
-    folders: dict[str, str]  # of all: a worker that is started again may get its address, not its folder
-    rooms: dict[str, Capacity]  # what those that can be used offer to runs
-    unusable: dict[str, str]  # why others can't
+    worker_dirs: dict[str, str]  # of every worker; identifies it across restarts, which may reuse an address
+    rooms: dict[str, Capacity]  # the capacity that each usable worker offers to runs
+    unusable: dict[str, str]  # why the other workers can't be used
 
 
 class Link:
@@ -91,7 +91,7 @@ class Link:
 
     @property
     def is_up(self) -> bool:
-        """False also where the client made a new connection by itself: it gets no messages by that one."""
+        """False also if the client made a new connection by itself, by which it gets no messages."""
         return self.client.status == "running" and self.client.scheduler_comm is self._connection
 
     def set_up(self, receive: Callable[[Message], None]) -> None:
@@ -107,19 +107,19 @@ class Link:
         # It returns when every worker has answered: in a thread of its own, since one may hang.
         threading.Thread(target=register, daemon=True).start()
 
-    def workers(self) -> Found | None:
+    def workers(self) -> WorkerList | None:
         """None when the scheduler is lost."""
         if not self.is_up:
             return None
-        found = Found({}, {}, {})
+        workers = WorkerList({}, {}, {})
         for address, about in self.client.scheduler_info(n_workers=-1)["workers"].items():
-            found.folders[address] = about["local_directory"]
+            workers.worker_dirs[address] = about["local_directory"]
             offer, metrics = about["resources"], about["metrics"]
             if worker.THREADS in offer:
-                found.rooms[address] = Capacity(int(offer[worker.THREADS]), int(offer[worker.MEMORY]))
+                workers.rooms[address] = Capacity(int(offer[worker.THREADS]), int(offer[worker.MEMORY]))
             elif worker.UNUSABLE in metrics:
-                found.unusable[address] = metrics[worker.UNUSABLE]
-        return found
+                workers.unusable[address] = metrics[worker.UNUSABLE]
+        return workers
 
     def reconnect(self) -> bool:
         """Whether there is a scheduler again, at the same address or at that of a new scheduler file."""
@@ -157,12 +157,12 @@ def need_packages(cluster: Cluster) -> None:
 
 @contextmanager
 def linked(cluster: Cluster, threads: int) -> Iterator[Link]:
-    """A link to the cluster. One that we start gets workers of so many threads, and ends with the link."""
+    """A link to the cluster. One that is started here gets workers with `threads`, and ends with the link."""
     need_packages(cluster)
     import dask
     import distributed  # noqa: F401  it sets up its logging when it is first imported
 
-    # The driver tells the user in one line each what matters of Dask's logs.
+    # The driver reports to the user, in one line each, what matters of Dask's logs.
     for name in ("distributed", "distributed.client", "distributed.scheduler", "distributed.nanny"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     settings = {**FRUGAL, **(LINK_TO_DASHBOARD if _has_own_dashboard(cluster) else {})}

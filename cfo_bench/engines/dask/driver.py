@@ -26,8 +26,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
 from cfo_bench.suite.model import Cluster
 
-# --- placing ---------------------------------------------------------------------------------------
-# Which worker takes the next run, given what each offers and what our runs take of it.
+# --- which worker takes the next run --------------------------------------------------------------
 
 
 class Placed(NamedTuple):
@@ -47,7 +46,7 @@ def free(rooms: Mapping[str, Capacity], taken: Iterable[tuple[str, Capacity]]) -
 def place(spec: RunSpec, rooms: Mapping[str, Capacity], left: Mapping[str, Capacity]) -> Placed | None:
     """The run on the worker with the most free cores that has room for it."""
     fitted = {address: with_memory(spec, rooms[address]) for address in left}
-    fitting = [address for address, one in fitted.items() if left[address].holds(capacity.needs(one))]
+    fitting = [address for address in fitted if left[address].holds(capacity.needs(fitted[address]))]
     if not fitting:
         return None
     chosen = max(fitting, key=lambda address: left[address].cores)
@@ -73,8 +72,7 @@ def with_memory(spec: RunSpec, room: Capacity) -> RunSpec:
     return fitted
 
 
-# --- driver ----------------------------------------------------------------------------------------
-
+# --- the driver -----------------------------------------------------------------------------------
 
 POLL_SECONDS, REFILL_SECONDS = 1.0, 30.0
 # How long larger workers are waited for when a run has room on none.
@@ -132,7 +130,7 @@ def _workers(runs: Runs, cluster: Cluster, listener: Listener) -> Iterator[_Work
 
 
 def _allow_many_files() -> None:
-    """Each run under way keeps a file open here: more of them than a shell allows at first."""
+    """Each running run keeps a file open here: more files than a shell allows at first."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -149,7 +147,7 @@ class _Workers:
         self._begun: set[int] = set()  # runs that had an attempt
         self._attempts: dict[str, DaskAttempt] = {}  # by their tokens
         self._rooms: dict[str, Capacity] = {}  # what each worker that can be used offers to runs
-        self._folders: dict[str, str] = {}  # of every worker
+        self._worker_dirs: dict[str, str] = {}  # of every worker
         self._silent: set[str] = set()  # workers that get no run until they are heard of
         self._joined_at = monotonic()
         self._polled_at = self._refilled_at = float("-inf")
@@ -167,7 +165,7 @@ class _Workers:
         if not self._link.is_up:
             return None  # the next refresh looks for the scheduler
         rooms = {address: room for address, room in self._rooms.items() if address not in self._silent}
-        left = free(rooms, ((one.worker, one.room) for one in self._attempts.values()))
+        left = free(rooms, ((attempt.worker, attempt.room) for attempt in self._attempts.values()))
         may_grow = monotonic() - self._joined_at < UNFIT_SECONDS  # others may join right after the first
         too_large: set[Capacity] = set()
         for waiting in list(self._waiting):
@@ -183,7 +181,7 @@ class _Workers:
                     index=waiting[1],
                     client=self._link.client,
                     worker=placed.worker,
-                    folder=self._folders[placed.worker],
+                    folder=self._worker_dirs[placed.worker],
                     preload=self._preload,
                 )
                 self._attempts[attempt.token] = attempt
@@ -215,7 +213,7 @@ class _Workers:
             return
         self._silent.discard(message["worker"])
         attempt = self._attempts.get(message["token"])
-        if attempt is not None:  # else it is of another driver's, or of one that was given up on
+        if attempt is not None:  # None: the attempt is another driver's, or was given up on
             attempt.messages.put(message)
 
     def stop(self) -> None:
@@ -223,26 +221,26 @@ class _Workers:
             attempt.tell("stop")
 
     def refresh(self) -> None:
-        """Which workers there are now; a lost scheduler is looked for."""
+        """Updates the list of workers; a lost scheduler is looked for."""
         now = monotonic()
         if now - self._polled_at < POLL_SECONDS:
             return
         self._polled_at = now
-        found = None if self._lost_at is not None else self._link.workers()
-        if found is None:
+        workers = None if self._lost_at is not None else self._link.workers()
+        if workers is None:
             self._find_scheduler(now)
             return
-        if found.rooms.keys() - self._rooms.keys():
+        if workers.rooms.keys() - self._rooms.keys():
             self._joined_at = now
-        self._folders, self._rooms = found.folders, found.rooms
-        self._silent.intersection_update(self._folders)
+        self._worker_dirs, self._rooms = workers.worker_dirs, workers.rooms
+        self._silent.intersection_update(self._worker_dirs)
         for attempt in self._attempts.values():
-            if self._folders.get(attempt.worker) != attempt.folder:
+            if self._worker_dirs.get(attempt.worker) != attempt.folder:
                 attempt.tell("over", f"worker {attempt.worker} is gone")
-        for address, why in found.unusable.items():
+        for address, why in workers.unusable.items():
             remedy = f"install cfo-bench {__version__} where it runs; until then it is not used"
             self._runs.say_once(f"worker {address} {why}: {remedy}")
-        if not self._folders:
+        if not self._worker_dirs:
             self._runs.say_once(f"no worker has joined {self._link.address} yet: waiting for one")
         if now - self._refilled_at >= REFILL_SECONDS:
             self._refilled_at = now
@@ -259,7 +257,7 @@ class _Workers:
         self._link.set_up(self._receive)
 
     def _find_scheduler(self, now: float) -> None:
-        """What was under way waits until there is a scheduler again, and is resumed then."""
+        """Runs that were running wait for a new scheduler, and are resumed then."""
         where = self._link.address
         if self._lost_at is None:
             self._lost_at = now
@@ -276,5 +274,5 @@ class _Workers:
         elif now - self._lost_at > RECONNECT_SECONDS:
             raise RunError(
                 f"no scheduler came back at {where} for {RECONNECT_SECONDS:.0f} s: start one, "
-                "then run the same command to go on"
+                "then run the same command to resume"
             )

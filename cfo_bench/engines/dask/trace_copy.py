@@ -42,9 +42,9 @@ class TraceCopy:
 
     @classmethod
     def open(cls, job: Job, force: bool, say: Callable[[str], None]) -> TraceCopy | None:
-        """The copy with what earlier attempts left; None where the run is finished already.
+        """The copy with the lines of earlier attempts; None if the run is finished already.
 
-        Raises BusyError where another command is doing the run.
+        Raises BusyError if another command is doing the run.
         """
         page = LivePage.own(page_path(job.trace_path))
         try:
@@ -61,7 +61,7 @@ class TraceCopy:
         return None
 
     def past(self) -> bytes:
-        """What the attempt resumes from; empty where it starts from the beginning."""
+        """The trace that the attempt resumes from; empty if it starts from the beginning."""
         return self._job.trace_path.read_bytes() if self.size else b""
 
     def add(self, at: int, lines: bytes) -> bool:
@@ -92,9 +92,9 @@ class TraceCopy:
                 self._page.add_pause(pause.at, pause.seconds)
 
     def record_pauses(self) -> None:
-        """Writes an end `interrupted` if there were pauses that the trace does not tell of.
+        """Writes an end `interrupted` if there were pauses that the trace does not contain.
 
-        The worker that resumes the run learns of them by that line.
+        The worker that resumes the run reads them from that line.
         """
         if not self.size:
             self._page.forget_pauses()
@@ -106,7 +106,7 @@ class TraceCopy:
                 self.size = self._job.trace_path.stat().st_size
 
     def interrupt(self) -> None:
-        """Writes the end `interrupted`, where no end has arrived from a worker."""
+        """Writes the end `interrupted`, if no end has arrived from a worker."""
         if self.size:
             recovery.complete_trace(
                 self._job, self._page, ProcessExit(ExitCause.STOP, monotonic()), has_begun=True

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TOPIC = f"cfo-bench-{__version__}"
 # The resources that runs reserve. A worker with another version of cfo-bench does not offer them.
 THREADS, MEMORY = f"cfo_threads_{__version__}", f"cfo_memory_mb_{__version__}"
-# What a worker that can't be used says of itself, among the metrics that it sends to the scheduler.
+# The metric by which a worker that can't be used tells the scheduler why.
 UNUSABLE = f"cfo_bench_{__version__}_unusable"
 # What is kept of a worker's memory for the worker itself.
 SPARE_PERCENT = 10
@@ -94,12 +94,12 @@ def task() -> Callable[[bytes], None]:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """All that an attempt has to know."""
+    """Everything that an attempt needs to know."""
 
     token: str  # the attempt's name, and the key of its Dask task
     folder: str  # of the worker that the driver chose
     job: Job
-    past: bytes  # the trace so far, compressed: of no bytes where the run starts from the beginning
+    past: bytes  # the trace so far, compressed; it is empty if the run starts from the beginning
     data: Parcel | None  # the files that the node needs, and may have
     preload: tuple[str, ...]  # the packages that the run's process needs
 
@@ -108,12 +108,12 @@ class Assignment:
 
 
 async def offer(worker: Worker) -> None:
-    """Makes known to Dask what the worker has for runs."""
+    """Reports to Dask the threads and the memory that the worker has for runs."""
     counting = ExitStack()
     counting.enter_context(counting_continuations())  # for the supervisors in this process, to its end
     limit = worker.memory_manager.memory_limit
     total_mb = limit // 2**20 if limit else machine.total_memory_mb()
-    if THREADS not in worker.state.total_resources:  # else another driver did it, and its runs hold some
+    if THREADS not in worker.state.total_resources:  # another driver may have set them, and its runs use some
         memory_mb = total_mb * (100 - SPARE_PERCENT) // 100
         await worker.set_resources(**{THREADS: worker.state.nthreads, MEMORY: memory_mb})
 
@@ -212,9 +212,9 @@ class _Attempt:
     def _data(self) -> DataRef:
         """The data as this node has it; the driver sends what the node lacks."""
         ref, files = self._job.data, self._assignment.data
-        found = at_hand(ref, files)
-        if found is not None or files is None:
-            return found or ref
+        available = at_hand(ref, files)
+        if available is not None or files is None:
+            return available or ref
         try:
             return unpack(ref, files, self._receive, self._wait_for_others)
         finally:

@@ -209,11 +209,11 @@ def overview(
         standings.append(
             Standing(
                 method=method,
-                results=sum(own.final_score is not None for own in on_tasks),
+                results=sum(scored.final_score is not None for scored in on_tasks),
                 wins=ranking.wins(method),
                 ties=sum(method in task.winners and len(task.winners) > 1 for task in scores),
-                reached=sum(own.seconds_to_best is not None for own in on_tasks),
-                failed=sum(own.has_failed for own in on_tasks),
+                reached=sum(scored.seconds_to_best is not None for scored in on_tasks),
+                failed=sum(scored.has_failed for scored in on_tasks),
                 mean_rank=mean_ranks[1.0],
                 ranks_at=mean_ranks,
                 mean_gap_percent=_mean(gaps),
@@ -316,8 +316,11 @@ def _left_out_runs(scores: Sequence[TaskScores]) -> list[str]:
     apart = [task.task for task in scores if len(task.methods) > 1 and len(task.compared) < 2]
     if apart:
         lines.append(f"nothing is compared where no fold and seed has enough methods: {some(apart)}")
+    most_runs = {
+        task.task: max((method.runs for method in task.methods.values()), default=0) for task in scores
+    }
     short = [
-        f"{method.method} on {task.task} ({method.runs} of {max(own.runs for own in task.methods.values())})"
+        f"{method.method} on {task.task} ({method.runs} of {most_runs[task.task]})"
         for task in scores
         for method in task.methods.values()
         if not method.is_compared and len(task.compared) > 1

@@ -230,24 +230,38 @@ def learners_by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
     for (task, method), by_learner in sorted(runs.items(), key=lambda item: (item[0][0], order[item[0][1]])):
         if len(by_learner) < 2:
             continue
-        if len({_conditions(run) for own in by_learner.values() for run in own.values()}) > 1:
+        if (
+            len(
+                {
+                    _conditions(run)
+                    for runs_of_learner in by_learner.values()
+                    for run in runs_of_learner.values()
+                }
+            )
+            > 1
+        ):
             differ.append(task)
             continue
-        kept, places = keep_most({learner: set(own) for learner, own in by_learner.items()})
+        kept, places = keep_most(
+            {learner: set(runs_of_learner) for learner, runs_of_learner in by_learner.items()}
+        )
         most = max(map(len, by_learner.values()))
         short += [
-            f"{learner} with {method} on {task} ({len(own)} of {most})"
-            for learner, own in by_learner.items()
+            f"{learner} with {method} on {task} ({len(runs_of_learner)} of {most})"
+            for learner, runs_of_learner in by_learner.items()
             if learner not in kept
         ]
         if len(kept) < 2:
             continue
         shared = sorted(places)
-        kept_runs = {learner: own for learner, own in by_learner.items() if learner in kept}
-        losses = {
-            learner: _final_losses(results_of[learner], own, shared) for learner, own in kept_runs.items()
+        kept_runs = {
+            learner: runs_of_learner for learner, runs_of_learner in by_learner.items() if learner in kept
         }
-        if any(loss is not None for own in losses.values() for loss in own.values()):
+        losses = {
+            learner: _final_losses(results_of[learner], runs_of_learner, shared)
+            for learner, runs_of_learner in kept_runs.items()
+        }
+        if any(loss is not None for by_place in losses.values() for loss in by_place.values()):
             tasks.append(_task_of_learners(task, method, kept_runs, losses, shared))
     return SideBySide(tasks, sorted(set(differ)), short)
 
@@ -281,7 +295,7 @@ def _task_of_learners(
         place: max(
             [
                 first[place].constant_loss,
-                *(loss for own in losses.values() if (loss := own[place]) is not None),
+                *(loss for by_place in losses.values() if (loss := by_place[place]) is not None),
             ]
         )
         for place in shared
@@ -294,11 +308,15 @@ def _task_of_learners(
         metric=header.metric,
         over=over_folds(shared),
         losses={
-            learner: _by_fold({place: worst[place] if loss is None else loss for place, loss in own.items()})
-            for learner, own in losses.items()
+            learner: _by_fold(
+                {place: worst[place] if loss is None else loss for place, loss in by_place.items()}
+            )
+            for learner, by_place in losses.items()
         },
         runs=len(shared),
-        failed={learner: sum(loss is None for loss in own.values()) for learner, own in losses.items()},
+        failed={
+            learner: sum(loss is None for loss in by_place.values()) for learner, by_place in losses.items()
+        },
         constant_loss=1.0 if header.problem == "regression" else fmean(constants.values()),
     )
 

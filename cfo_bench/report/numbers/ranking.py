@@ -167,9 +167,16 @@ class RankTests:
             return Lead(leaders, others, others, n, test, None, None, False)
         pairs = {leader: self._pairs_with(leader) for leader in leaders}
         p = pairs[leaders[0]][0].p if self.friedman is None else self.friedman.p
-        not_won = [pair for leader, own in pairs.items() for pair in own if pair.winner != leader]
+        not_won = [
+            pair for leader, with_leader in pairs.items() for pair in with_leader if pair.winner != leader
+        ]
         unproven = {name for pair in not_won for name in (pair.one, pair.other)}
-        with_others = [pair for own in pairs.values() for pair in own if {pair.one, pair.other} & set(others)]
+        with_others = [
+            pair
+            for with_leader in pairs.values()
+            for pair in with_leader
+            if {pair.one, pair.other} & set(others)
+        ]
         return Lead(
             leaders=leaders,
             others=others,

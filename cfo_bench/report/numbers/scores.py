@@ -209,8 +209,10 @@ def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
     by_method: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: (run.method, run.fold, run.seed)):
         by_method.setdefault(run.method, []).append(run)
-    candidates = {method: own for method, own in by_method.items() if method not in NOT_COMPARED}
-    kept, shared = keep_most({method: {_place(run) for run in own} for method, own in candidates.items()})
+    candidates = {method: of_method for method, of_method in by_method.items() if method not in NOT_COMPARED}
+    kept, shared = keep_most(
+        {method: {_place(run) for run in of_method} for method, of_method in candidates.items()}
+    )
     by_test = is_by_test(runs, full_rows_only)
     measured = {
         method: {
@@ -228,26 +230,26 @@ def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
     }
     references = _References(runs, by_method, {fold for fold, _ in shared}, full_rows_only, by_test)
     scale = references.scale(first.header.metric)
-    losses = {method: float(own.mean[-1]) for method, own in curves.items() if own}
+    losses = {method: float(method_curve.mean[-1]) for method, method_curve in curves.items() if method_curve}
     best_loss = min(losses.values(), default=None)
     methods = {}
-    for method, own in candidates.items():
+    for method, of_method in candidates.items():
         method_curve, final = curves.get(method), losses.get(method)
         by_fold = _by_fold(counted[method]) if method in counted else ()
         methods[method] = MethodScores(
             method=method,
-            folds=tuple(sorted({run.fold for run in own})),
+            folds=tuple(sorted({run.fold for run in of_method})),
             curve=method_curve,
             final_loss=final,
             final_score=None if final is None else scale.score(final),
             seconds_to_best=_seconds_to(method_curve, best_loss, scale),
             imputed=0 if method_curve is None else n_imputed.get(method, 0),
-            runs=len(own),
+            runs=len(of_method),
             is_compared=method in kept,
             counted_score=scale.score(fmean(by_fold)) if by_fold else None,
             seconds_to_final=_seconds_to(method_curve, final, scale),
             fold_losses=() if method_curve is None else by_fold,
-            **(_validation_and_test(own, shared, full_rows_only) if by_test else {}),
+            **(_validation_and_test(of_method, shared, full_rows_only) if by_test else {}),
         )
     return TaskScores(
         learner=first.learner,
@@ -281,7 +283,7 @@ def _with_imputed(
         counted[method] = dict(runs)
         for place, incumbents in runs.items():
             if not incumbents.seconds:
-                others = [own[place] for other, own in measured.items() if other != method]
+                others = [by_place[place] for other, by_place in measured.items() if other != method]
                 counted[method][place] = imputed(others, constants[place])
                 n_imputed[method] = n_imputed.get(method, 0) + 1
     return counted, n_imputed
@@ -402,7 +404,7 @@ class _References:
             incumbents = counting_incumbents(run, self.full_rows_only, self.by_test)
             if incumbents.losses:
                 losses.setdefault(run.fold, []).append(incumbents.losses[-1])
-        return {fold: fmean(own) for fold, own in losses.items()}
+        return {fold: fmean(of_seeds) for fold, of_seeds in losses.items()}
 
 
 # --- the incumbents that count --------------------------------------------------------------------

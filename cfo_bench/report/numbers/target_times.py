@@ -125,10 +125,10 @@ def target_folds(results: LearnerResults) -> TargetFolds:
 def _target_fold(results: LearnerResults, runs: Mapping[str, Sequence[Run]]) -> TargetFold:
     first = next(iter(runs.values()))[0]
     tracks = {
-        method: [Track.of(results.incumbents(run), run.budget_seconds) for run in own]
-        for method, own in runs.items()
+        method: [Track.of(results.incumbents(run), run.budget_seconds) for run in of_method]
+        for method, of_method in runs.items()
     }
-    optima = {run.header.optimum for own in runs.values() for run in own}
+    optima = {run.header.optimum for of_method in runs.values() for run in of_method}
     optimum = optima.pop() if len(optima) == 1 else None
     lowest = _lowest_loss(tracks)
     best = optimum if optimum is not None else lowest if math.isfinite(lowest) else first.constant_loss
@@ -138,7 +138,7 @@ def _target_fold(results: LearnerResults, runs: Mapping[str, Sequence[Run]]) -> 
 
 def _lowest_loss(runs: Mapping[str, Sequence[Track]]) -> float:
     """The best loss that any method has; infinite if none has any."""
-    return min(float(track.losses.min()) for own in runs.values() for track in own)
+    return min(float(track.losses.min()) for of_method in runs.values() for track in of_method)
 
 
 def times_to(fold: TargetFold, run: Track, gaps: Array) -> Array:

@@ -152,7 +152,7 @@ def test_ctrl_c_ends_every_run_as_interrupted_and_the_same_command_goes_on(bench
     os.killpg(driver.pid, signal.SIGINT)
     code, out = bench.finish(driver)
     assert code == 130, out
-    assert "run the same command to go on" in out and "Traceback" not in out
+    assert "run the same command to resume" in out and "Traceback" not in out
     [begun] = bench.read()
     assert begun.end is not None and begun.end.reason == "interrupted"
     assert not bench.run_processes()
@@ -245,7 +245,7 @@ def test_a_scheduler_that_never_comes_back_ends_the_command_and_the_same_one_goe
     bench.wait_for_trials(5, driver)
     os.killpg(scheduler.pid, signal.SIGKILL)
     code, out = bench.finish(driver)
-    assert code == 1 and "then run the same command to go on" in out and "Traceback" not in out, out
+    assert code == 1 and "then run the same command to resume" in out and "Traceback" not in out, out
     [cut] = bench.read()
     assert cut.end is not None and cut.end.reason == "interrupted"
     bench.scheduler()

@@ -15,13 +15,10 @@ from cfo_bench.report.reading.load import load
 from cfo_bench.report.sections import optimality, provenance, statistics
 from cfo_bench.results.best_so_far import imputed
 from cfo_bench.results.digest import Incumbents, without_configs
-from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.run import Run
+from tests.helpers.traces import runs_of
 
 FAILS = [(90, None, 80)]
-
-
-def digests(*paths: Any) -> list[Run]:
-    return [found for path in paths if (found := read_run(path)) is not None]
 
 
 def test_a_method_that_always_fails_is_last_and_erases_nobody_s_rank(write_run: Any) -> None:
@@ -32,7 +29,7 @@ def test_a_method_that_always_fails_is_last_and_erases_nobody_s_rank(write_run: 
         for fold in (0, 1)
     ]
 
-    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
+    found = LearnerResults("xgboost", runs_of(*runs), "cfo").overview
 
     by_method = {one.method: one for one in found.standings}
     assert found.ranked == 3
@@ -57,7 +54,7 @@ def test_runs_without_a_result_are_counted_once_each(write_run: Any) -> None:
     # A fold that not all methods have: with or without a result, it is in no mean.
     runs += [write_run("u", method, 3, own) for method, own in (("cfo", [(10, 0.1, 1)]), ("rs", FAILS))]
 
-    found = provenance.missing_section(LearnerResults("xgboost", digests(*runs)))
+    found = provenance.missing_section(LearnerResults("xgboost", runs_of(*runs)))
 
     assert found.warnings == (
         "2 runs: left out of the means: not every method has this fold",
@@ -83,7 +80,7 @@ def test_with_negative_r2_failing_does_not_win(write_run: Any) -> None:
         for fold, own in enumerate(folds)
     ]
 
-    found = score_task(digests(*runs))
+    found = score_task(runs_of(*runs))
 
     # Fold 1 counts as the 3 of rs, not as the constant's 1.
     assert found.methods["bohb"].final_loss == pytest.approx((2.5 + 3.0) / 2)
@@ -107,14 +104,14 @@ def test_nobody_beats_the_constant_is_said_and_nobody_wins(write_run: Any) -> No
         for method, second, loss in (("cfo", 5, 0.5), ("rs", 50, 0.55))
         for fold in (0, 1)
     ]
-    results = LearnerResults("xgboost", digests(*runs))
+    results = LearnerResults("xgboost", runs_of(*runs))
 
     found = results.overview
 
     assert [one.wins for one in found.standings] == [0, 0]
     assert "no method beats the constant predictor, so none wins: t" in found.left_out
     assert "On t no method beats the constant predictor: the best validation AUC is 0.5000." in found.sentence
-    section = optimality.section(LearnerResults("xgboost", digests(*runs)))
+    section = optimality.section(LearnerResults("xgboost", runs_of(*runs)))
     assert "no method beats the constant predictor on t: no method wins these tasks" in section.warnings
 
 
@@ -137,13 +134,13 @@ def test_a_score_a_hair_below_the_best_has_no_gap(write_run: Any) -> None:
         for method, second, loss in (("cfo", 5, 0.1001), ("rs", 50, 0.1))
     ]
 
-    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
+    found = LearnerResults("xgboost", runs_of(*runs), "cfo").overview
 
     assert [one.mean_gap_percent for one in found.standings] == [0, 0]
 
 
 def test_statistics_name_what_failed(many_tasks: list[Run], write_run: Any) -> None:
-    failed = digests(*(write_run("car", "mine", fold, FAILS, n_rows=100) for fold in (0, 1)))
+    failed = runs_of(*(write_run("car", "mine", fold, FAILS, n_rows=100) for fold in (0, 1)))
     others = [one for one in many_tasks if (one.task, one.method) != ("car", "mine")]
 
     found = statistics.section(LearnerResults("xgboost", [*others, *failed]))

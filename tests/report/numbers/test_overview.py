@@ -11,7 +11,7 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.ranking import Lead, RankTests
 from cfo_bench.report.numbers.significance import least_p, pairwise, tied_ranks
-from cfo_bench.results.run import read_run
+from tests.helpers.traces import runs_of
 
 
 def test_the_standings_are_those_worked_out_by_hand(by_hand: list[Any]) -> None:
@@ -89,7 +89,7 @@ def made(write_run: Any, tasks: int, folds: int, losses: dict[str, list[float]])
         for method, own in losses.items()
         for fold in range(folds)
     ]
-    found = [one for path in paths if (one := read_run(path)) is not None]
+    found = runs_of(*paths)
     return LearnerResults("xgboost", found, "cfo").overview
 
 
@@ -136,7 +136,7 @@ def test_methods_that_share_tasks_only_by_pairs_are_not_said_to_share_none(write
         for loss, method in zip((0.1, 0.2), methods, strict=True)
         for fold in (0, 1)
     ]
-    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     assert results.overview.sentence == (
         "a, b and c tie for the most wins: each reaches the best score first on 1 of 3 tasks. The methods "
@@ -153,7 +153,7 @@ def test_pairs_of_methods_that_are_worse_than_the_constant_are_not_said_to_share
         for method in methods
         for fold in (0, 1)
     ]
-    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     assert results.overview.sentence == (
         "No method beats the constant predictor on any of 3 tasks. The methods can't be ranked: too few "
@@ -209,7 +209,7 @@ def test_an_early_leader_is_named_where_the_final_one_did_not_lead(write_run: An
         )
         for fold in (0, 1)
     ]
-    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     found = results.overview
 
@@ -224,7 +224,7 @@ def test_a_leader_all_along_is_said_to_be_one(write_run: Any) -> None:
         for method, loss in (("cfo", 0.2), ("rs", 0.4))
         for fold in (0, 1)
     ]
-    results = LearnerResults("xgboost", [run for path in paths if (run := read_run(path)) is not None])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     found = results.overview.sentence
 
@@ -335,7 +335,7 @@ def test_two_methods_that_differ_by_jitter_share_the_early_ranks(write_run: Any)
         for method, second in (("cfo", 9.95), ("flow2", 10.05))
         for fold in (0, 1)
     ]
-    runs = [run for path in paths if (run := read_run(path)) is not None]
+    runs = runs_of(*paths)
     found = LearnerResults("xgboost", runs).overview
 
     assert {one.method: one.ranks_at[0.1] for one in found.standings} == {"cfo": 1.5, "flow2": 1.5}

@@ -15,6 +15,7 @@ from cfo_bench.report.reading.load import load
 from cfo_bench.report.rendering.table_files import to_latex
 from cfo_bench.report.sections import final_scores, learner_pairs
 from cfo_bench.results.run import read_run
+from tests.helpers.traces import runs_of
 from tests.report.reading.test_consistency import change
 
 
@@ -36,7 +37,7 @@ def test_differences_are_in_the_metric_and_above_0_is_better(write_run: Any) -> 
         for method, own in losses.items()
         for fold, loss in enumerate(own)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     (found,) = paired(results, results.scores[0])
 
@@ -58,7 +59,7 @@ def test_the_words_follow_the_corrected_p(write_run: Any) -> None:
         write_run("t", "smac", fold, [(5, 0.2 + 0.001 * fold + (0.01 if fold % 2 else -0.02), 1)])
         for fold in range(8)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     found = {one.method: one for one in paired(results, results.scores[0])}
 
@@ -78,7 +79,7 @@ def test_a_difference_within_the_tolerance_is_a_tie_however_often_it_is_there(wr
         for method, loss in (("cfo", 0.2), ("rs", 0.19999))
         for fold in range(10)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     (found,) = paired(results, results.scores[0])
 
@@ -93,7 +94,7 @@ def test_a_run_without_a_result_counts_as_the_worse_of_constant_and_other(write_
         write_run("t", "cfo", 1, [(5, 0.2, 1)]),
         write_run("t", "rs", 1, [(5, 0.2, 1)]),
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     (found,) = paired(results, results.scores[0])
 
@@ -108,7 +109,7 @@ def test_scores_are_a_table_of_latex_in_the_metric(write_run: Any) -> None:
         for fold in (0, 1)
     ]
 
-    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*paths))
     section = final_scores.section(results)
 
     # AUC 0.9 and 0.88: mean 0.89, sd 0.01414.
@@ -130,7 +131,7 @@ def test_few_folds_are_drawn_as_strokes_and_many_as_an_interval(
         for method, loss in (("cfo", 0.1), ("rs", 0.2))
         for fold in range(folds)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*paths))
     scores, differences = final_scores.section(results).figures
 
     for figure, methods in ((scores, 2), (differences, 1)):
@@ -147,7 +148,7 @@ def test_the_same_scores_are_called_equal_however_few_the_folds(write_run: Any) 
         for method in ("cfo", "flow2")
         for fold in range(2)
     ]
-    results = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*paths))
 
     (found,) = paired(results, results.scores[0])
 

@@ -22,7 +22,7 @@ from cfo_bench.report.sections import optimality
 from cfo_bench.report.sections.neighbours import figure_of, save_beside
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import TrialRecord
-from tests.helpers.traces import header_of
+from tests.helpers.traces import header_of, runs_of
 
 
 def cell(outcome: str, ratio: float | None = None, gap: float | None = None) -> Cell:
@@ -106,9 +106,7 @@ def test_our_cells_stand_beside_the_paper_s(write_run: Any) -> None:
     ]
     paths.append(write_run("nobody-printed-this", "cfo", 0, [(10, 0.1, 1)]))
 
-    found = optimality.paper_section(
-        LearnerResults("xgboost", [one for path in paths if (one := read_run(path))])
-    )
+    found = optimality.paper_section(LearnerResults("xgboost", runs_of(*paths)))
 
     assert found is not None
     agreement, cells = found.tables

@@ -10,11 +10,7 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import paired
 from cfo_bench.report.numbers.scores import keep_most, score_task
 from cfo_bench.report.sections import optimality, provenance
-from cfo_bench.results.run import Run, read_run
-
-
-def digests(*paths: Any) -> list[Run]:
-    return [found for path in paths if (found := read_run(path)) is not None]
+from tests.helpers.traces import runs_of
 
 
 @pytest.mark.parametrize(
@@ -45,7 +41,7 @@ def test_what_keeps_most_is_kept(having: dict[str, list[int]], kept: set[str], s
 def test_a_method_with_1_fold_of_10_is_left_out_and_the_others_keep_theirs(write_run: Any) -> None:
     runs = [write_run("t", method, fold, [(10, 0.1, 1)]) for method in ("cfo", "rs") for fold in range(10)]
     runs.append(write_run("t", "bohb", 0, [(10, 0.05, 1)]))
-    results = LearnerResults("xgboost", digests(*runs))
+    results = LearnerResults("xgboost", runs_of(*runs))
 
     (task,) = results.scores
     found = results.overview
@@ -73,7 +69,7 @@ def test_a_method_on_few_tasks_is_left_out_of_the_ranks_and_they_say_so(write_ru
     ]
     runs += [write_run("t", "bohb", fold, [(10, 0.05, 1)]) for fold in (0, 1)]
 
-    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
+    found = LearnerResults("xgboost", runs_of(*runs), "cfo").overview
 
     # 2 methods · 4 tasks are more than 3 · 1.
     assert (found.ranked, [one.mean_rank for one in found.standings]) == (4, [1, 2, None])
@@ -90,7 +86,7 @@ def test_the_best_method_is_not_ranked_lower_for_one_run_that_it_lacks(write_run
         if (task, method, fold) != ("t", "cfo", 3)
     ]
 
-    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
+    found = LearnerResults("xgboost", runs_of(*runs), "cfo").overview
 
     assert (found.ranked, found.standings[0].method, found.standings[0].mean_rank) == (4, "cfo", 1)
     assert found.left_out == [
@@ -101,7 +97,7 @@ def test_the_best_method_is_not_ranked_lower_for_one_run_that_it_lacks(write_run
 def test_methods_without_a_run_in_common_are_said_not_to_be_compared(write_run: Any) -> None:
     runs = [write_run("t", method, fold, [(10, 0.1, 1)]) for method, fold in (("cfo", 0), ("rs", 1))]
 
-    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
+    found = LearnerResults("xgboost", runs_of(*runs), "cfo").overview
 
     assert found.sentence == "No two methods have runs in common here, so nothing is compared."
     assert found.left_out == [
@@ -118,7 +114,7 @@ def test_no_rank_is_told_where_no_method_has_a_result(write_run: Any) -> None:
         for fold in (0, 1)
     ]
 
-    found = LearnerResults("xgboost", digests(*runs), "cfo").overview
+    found = LearnerResults("xgboost", runs_of(*runs), "cfo").overview
 
     assert found.sentence == "No method has a result here, so nothing is compared."
 
@@ -127,7 +123,7 @@ def test_seeds_of_a_fold_are_averaged_before_the_interval(write_run: Any) -> Non
     losses = {(0, 0): 0.1, (0, 1): 0.3, (1, 0): 0.3, (1, 1): 0.5}
     paths = [write_run("t", "cfo", fold, [(10, loss, 1)], seed=seed) for (fold, seed), loss in losses.items()]
 
-    found = score_task(digests(*paths))
+    found = score_task(runs_of(*paths))
 
     assert (found.over, found.n_folds) == ("2 folds (2 seeds averaged)", 2)
     curve = found.methods["cfo"].curve

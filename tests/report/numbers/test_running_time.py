@@ -9,7 +9,8 @@ import pytest
 from cfo_bench.records import EndReason
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.running_time import OWN_FINAL, Factor, Summary, factors, summaries
-from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.run import Run
+from tests.helpers.traces import runs_of
 
 FAR = "99% of the way"
 
@@ -43,7 +44,7 @@ def test_a_baseline_that_ends_a_hair_above_the_other_s_loss_has_reached_it(write
         write_run("t", "flow2", 0, [(1, 0.4, 1), (10, 0.0999, 1)]),
     ]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
+    found = by_place(factors(LearnerResults("xgboost", runs_of(*runs))))
 
     assert (found["t", "flow2", OWN_FINAL].factor, found["t", "flow2", OWN_FINAL].who) == (2.0, "")
 
@@ -77,7 +78,7 @@ def test_a_target_that_neither_reaches_has_no_factor(write_run: Any) -> None:
         write_run("t", "bohb", 0, [(1, 0.4, 1), (50, 0.1, 1)]),
     ]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
+    found = by_place(factors(LearnerResults("xgboost", runs_of(*runs))))
 
     assert (found["t", "rs", FAR].who, found["t", "rs", FAR].factor) == ("neither reached it", None)
     summary = next(one for one in summaries([found["t", "rs", FAR]]))
@@ -91,7 +92,7 @@ def test_a_run_that_never_reached_the_target_is_charged_its_budget(write_run: An
         write_run("t", "rs", 0, [(1, 0.4, 1), (2, 0.3, 1)], elapsed=2.0, reason=EndReason.EXHAUSTED),
     ]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
+    found = by_place(factors(LearnerResults("xgboost", runs_of(*runs))))
 
     assert (found["t", "rs", FAR].factor, found["t", "rs", FAR].who) == (
         100 / 10,
@@ -102,14 +103,14 @@ def test_a_run_that_never_reached_the_target_is_charged_its_budget(write_run: An
 def test_a_time_of_0_gives_no_factor(write_run: Any) -> None:
     runs = [write_run("t", "cfo", 0, [(0, 0.4, 0)]), write_run("t", "rs", 0, [(5, 0.4, 1)])]
 
-    found = by_place(factors(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])))
+    found = by_place(factors(LearnerResults("xgboost", runs_of(*runs))))
 
     assert (found["t", "rs", FAR].factor, found["t", "rs", FAR].who) == (None, "too fast to time")
 
 
 def test_who_reached_the_target_is_counted_where_a_time_is_too_short_for_a_factor(write_run: Any) -> None:
     runs = [write_run("t", "cfo", 0, [(1e-9, 0.1, 0)]), write_run("t", "rs", 0, [(5, 0.4, 1)])]
-    results = LearnerResults("xgboost", [one for path in runs if (one := read_run(path))])
+    results = LearnerResults("xgboost", runs_of(*runs))
 
     found = by_place(factors(results))["t", "rs", FAR]
 

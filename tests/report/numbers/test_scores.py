@@ -12,11 +12,8 @@ from cfo_bench.report.numbers.scores import Cell, optimality, score_task, score_
 from cfo_bench.report.sections import optimality as optimality_section
 from cfo_bench.report.sections import overall, provenance
 from cfo_bench.report.sections.provenance import NO_RESULT, NOT_RUN, NOT_SHARED
-from cfo_bench.results.run import Run, read_run
-
-
-def digests(*paths: Any) -> list[Run]:
-    return [found for path in paths if (found := read_run(path)) is not None]
+from cfo_bench.results.run import Run
+from tests.helpers.traces import runs_of
 
 
 def test_the_tuned_forest_is_the_one_of_classification(by_hand: list[Run]) -> None:
@@ -59,10 +56,10 @@ def test_without_a_forest_a_loss_of_nothing_is_the_one(by_hand: list[Run]) -> No
 def test_a_forest_on_other_folds_or_no_better_than_the_constant_scales_nothing(write_run: Any) -> None:
     runs = [write_run("t", "cfo", fold, [(1, 0.25, 1)]) for fold in (0, 1)]
     one_fold = write_run("t", "tuned-rf", 0, [(1, 0.25, 1)])
-    assert score_task(digests(*runs, one_fold)).scale.by == "a loss of 0"
+    assert score_task(runs_of(*runs, one_fold)).scale.by == "a loss of 0"
 
     useless = [write_run("t", "tuned-rf", fold, [(1, 0.5, 1)]) for fold in (0, 1)]
-    assert score_task(digests(*runs, *useless)).scale.by == "a loss of 0"
+    assert score_task(runs_of(*runs, *useless)).scale.by == "a loss of 0"
 
 
 def test_the_best_is_reached_by_the_soonest_at_99_95_percent(by_hand: list[Run]) -> None:
@@ -81,7 +78,7 @@ def test_the_best_is_reached_by_the_soonest_at_99_95_percent(by_hand: list[Run])
 def test_a_score_a_hair_below_the_best_reaches_it(write_run: Any) -> None:
     # Scores 1 - 2 · loss: 0.8 is the best, and 99.95 % of it is 0.7996, a loss of 0.1002.
     found = score_task(
-        digests(
+        runs_of(
             write_run("t", "cfo", 0, [(1, 0.4, 1), (50, 0.1, 1)]),
             write_run("t", "rs", 0, [(1, 0.4, 1), (10, 0.1001, 1)]),
             write_run("t", "bohb", 0, [(1, 0.4, 1), (5, 0.1003, 1)]),
@@ -112,7 +109,7 @@ def test_every_kind_of_cell_is_printed_as_in_the_paper(by_hand: list[Run]) -> No
 
 
 def test_a_method_without_any_result_and_one_that_was_not_run_say_so(write_run: Any) -> None:
-    found = digests(
+    found = runs_of(
         write_run("t", "cfo", 0, [(1, 0.25, 1)]),
         write_run("t", "rs", 0, [(90, None, 80)]),
         write_run("u", "cfo", 0, [(1, 0.25, 1)]),
@@ -141,7 +138,7 @@ def test_a_best_score_of_nothing_has_no_percent() -> None:
 
 def test_methods_that_share_no_fold_are_not_compared(write_run: Any) -> None:
     found = score_task(
-        digests(
+        runs_of(
             write_run("t", "cfo", 0, [(1, 0.25, 1)]),
             write_run("t", "cfo", 1, [(1, 0.25, 1)]),
             write_run("t", "rs", 7, [(1, 0.125, 1)]),
@@ -167,7 +164,7 @@ def test_scores_are_normalised_by_the_baseline(by_hand: list[Run]) -> None:
 
 def test_a_baseline_that_is_worse_than_the_constant_normalises_nothing(write_run: Any) -> None:
     found = score_task(
-        digests(
+        runs_of(
             write_run("t", "cfo", 0, [(1, 1.5, 1)], problem=Problem.REGRESSION),
             write_run("t", "rs", 0, [(1, 0.5, 1)], problem=Problem.REGRESSION),
         )

@@ -22,7 +22,8 @@ from cfo_bench.report.numbers.significance import (
     tied_ranks,
 )
 from cfo_bench.report.sections import statistics as section_of
-from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.run import Run
+from tests.helpers.traces import runs_of
 
 
 def test_ties_share_a_rank_and_no_result_is_last() -> None:
@@ -204,7 +205,7 @@ def test_scores_are_in_the_metric_that_people_read(by_hand: list[Run]) -> None:
 def test_an_interval_ends_where_the_metric_does(write_run: Any) -> None:
     # Losses 0, 0.3: Student's t with one degree of freedom gives an interval of more than 1 on both sides.
     paths = [write_run("t", "cfo", fold, [(5, loss, 1)]) for fold, loss in enumerate((0.0, 0.3))]
-    (task,) = LearnerResults("xgboost", [one for path in paths if (one := read_run(path))]).scores
+    (task,) = LearnerResults("xgboost", runs_of(*paths)).scores
 
     found = task.estimate(task.methods["cfo"].fold_losses)
 

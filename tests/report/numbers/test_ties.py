@@ -11,17 +11,13 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import optimality, score_task
 from cfo_bench.report.numbers.significance import pairwise, tied_ranks
 from cfo_bench.report.sections import final_scores
-from cfo_bench.results.run import Run, read_run
-
-
-def digests(*paths: Any) -> list[Run]:
-    return [found for path in paths if (found := read_run(path)) is not None]
+from tests.helpers.traces import runs_of
 
 
 def test_times_within_a_tenth_of_the_least_tie(write_run: Any) -> None:
     # A trial takes 0.5 s and 0.5 s of the method: after 40 s a tenth, 4 s, is more.
     found = score_task(
-        digests(
+        runs_of(
             write_run("t", "flow2", 0, [(1, 0.4, 0.5), (40, 0.1, 0.5)]),
             write_run("t", "cfo", 0, [(1, 0.4, 0.5), (44, 0.1, 0.5)]),
             write_run("t", "rs", 0, [(1, 0.4, 0.5), (44.1, 0.1, 0.5)]),
@@ -39,7 +35,7 @@ def test_times_within_a_tenth_of_the_least_tie(write_run: Any) -> None:
 def test_times_within_the_trial_that_reached_the_best_tie(write_run: Any) -> None:
     # The trial of the first took 5 s and 0.5 s of the method: it began at 4.5 s and ended at 10 s.
     found = score_task(
-        digests(
+        runs_of(
             write_run("t", "rs", 0, [(1, 0.4, 0.5), (10, 0.1, 5)]),
             write_run("t", "bohb", 0, [(1, 0.4, 0.5), (15.5, 0.1, 5)]),
             write_run("t", "cfo", 0, [(1, 0.4, 0.5), (15.6, 0.1, 12)]),
@@ -58,7 +54,7 @@ def test_the_alphabet_decides_nothing(write_run: Any) -> None:
             for fold in (0, 1)
         ]
 
-        found = LearnerResults("xgboost", digests(*runs), "alpha").overview
+        found = LearnerResults("xgboost", runs_of(*runs), "alpha").overview
 
         assert [(one.wins, one.ties, one.mean_rank) for one in found.standings] == [(3, 3, 1.5)] * 2
         assert found.sentence == (
@@ -86,7 +82,7 @@ def test_a_pair_that_differs_by_less_than_the_tolerance_is_equal() -> None:
 
 def test_all_that_equal_the_best_are_bold(write_run: Any) -> None:
     # AUC 0.9 and 0.9001 and 0.8: scores of 0.8, 0.8002 and 0.6 on the scale from 0.5 to 1.
-    found = digests(
+    found = runs_of(
         write_run("t", "rs", 0, [(1, 0.1, 0.5)]),
         write_run("t", "bohb", 0, [(90, 0.0999, 0.5)]),
         write_run("t", "cfo", 0, [(1, 0.2, 0.5)]),
@@ -100,7 +96,7 @@ def test_all_that_equal_the_best_are_bold(write_run: Any) -> None:
 def test_the_best_cell_prints_the_best_score_also_where_a_slower_method_has_it(write_run: Any) -> None:
     results = LearnerResults(
         "xgboost",
-        digests(
+        runs_of(
             write_run("t", "rs", 0, [(1, 0.1, 0.5)]),
             write_run("t", "bohb", 0, [(90, 0.0999, 0.5)]),
         ),
@@ -118,7 +114,7 @@ def test_the_best_cell_prints_the_best_score_also_where_a_slower_method_has_it(w
 
 def test_the_time_to_the_best_of_a_tie_is_the_least(write_run: Any) -> None:
     found = score_task(
-        digests(
+        runs_of(
             write_run("t", "rs", 0, [(10, 0.1, 0.5)]),
             write_run("t", "cfo", 0, [(10.5, 0.1, 0.5)]),
             write_run("t", "bohb", 0, [(40, 0.1, 0.5)]),

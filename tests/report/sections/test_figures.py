@@ -22,6 +22,7 @@ from cfo_bench.report.sections import configurations, sections
 from cfo_bench.report.sections.configurations import apart
 from cfo_bench.report.sections.performance import chosen_tasks
 from cfo_bench.results.run import Run, read_run
+from tests.helpers.traces import runs_of
 
 
 def figures(found: list[Section]) -> list[Figure]:
@@ -244,7 +245,7 @@ def test_test_scores_stand_beside_validation_scores(write_run: Any) -> None:
         for fold, test in enumerate((0.625, 0.875))
     ]
 
-    found = sections(LearnerResults("xgboost", [one for path in runs if (one := read_run(path))]))
+    found = sections(LearnerResults("xgboost", runs_of(*runs)))
 
     table = next(section for section in found if section.name == "holdout").tables[0]
     # AUC 1 - 0.25 on validation; on test the mean of 0.625 and 0.875.
@@ -290,7 +291,7 @@ def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_pat
 def test_any_name_can_be_drawn(write_run: Any, tmp_path: Path, text: str) -> None:
     paths = [write_run(text[:60], method, 0, [(1, 0.25, 1)]) for method in ("cfo", "rs")]
 
-    found = sections(LearnerResults("xgboost", [one for path in paths if (one := read_run(path))]))
+    found = sections(LearnerResults("xgboost", runs_of(*paths)))
 
     assert png(figures(found)[0], tmp_path / "it.png").startswith(b"\x89PNG")
 

@@ -12,8 +12,9 @@ from cfo_bench.records import EndReason
 from cfo_bench.report.contents import Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.sections import configurations, frugality
-from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.run import Run
 from cfo_bench.results.schema import ProgramFacts
+from tests.helpers.traces import runs_of
 
 
 def tables(found: list[Run]) -> dict[str, Table]:
@@ -72,7 +73,7 @@ def test_how_exactly_the_budget_was_kept(write_run: Any) -> None:
         write_run("t", "cfo", 2, [(1, 0.4, 1)], elapsed=30.0, reason=EndReason.EXHAUSTED),
     ]
 
-    found = tables([one for path in paths if (one := read_run(path))])["budget-kept"]
+    found = tables(runs_of(*paths))["budget-kept"]
 
     kept = row(found, method="cfo")
     assert (kept["runs"], kept["spent_it"], kept["trials"]) == (3, 2, 3)
