@@ -42,7 +42,7 @@ docs: install  ## build the site from docs/ into build/site, without a network
 bench: install  ## measure our own speed against its limits (11 minutes on an idle machine)
 	@$(python) -m scripts.bench $(ARGS)
 
-schemas: install  ## write the JSON Schemas and the table of suite keys anew, after a setting was changed
+schemas: install  ## write the suite's JSON Schema and table of keys anew, after a setting was changed
 	@$(python) scripts/schemas.py
 
 lock:  ## pin the whole tree anew from pyproject.toml (UPGRADE=1: newest versions)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cfo_bench.records import TrialRecord
+from cfo_bench.results.schema import TrialRecord
 from tests.helpers import pages
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,7 +87,7 @@ def test_the_annotated_trial_has_every_key_of_a_trial() -> None:
     (example,) = blocks("jsonc")
     without_config = re.sub(r'"config": \{.*?\}', '"config": 0', example)
 
-    of_one_at_a_time = [key for key in TrialRecord._fields if key != "asked"]
+    of_one_at_a_time = [key for key in TrialRecord.__struct_fields__ if key != "asked"]
     assert re.findall(r'"(\w+)":', without_config) == ["kind", *of_one_at_a_time]
 
 

@@ -63,9 +63,24 @@ class Table:
         """The rows as dicts by the names of the columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
+    def records_by(self, name: str) -> dict[Any, list[dict[str, Any]]]:
+        """The records, grouped by their value in a column."""
+        groups: dict[Any, list[dict[str, Any]]] = {}
+        for record in self.records():
+            groups.setdefault(record[name], []).append(record)
+        return groups
+
     def column(self, name: str) -> list[Any]:
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
+
+    def values_by_method(self, name: str) -> dict[str, list[Any]]:
+        """The values of a column for each method that has any."""
+        groups: dict[str, list[Any]] = {}
+        for method, value in zip(self.column("method"), self.column(name), strict=True):
+            if value is not None:
+                groups.setdefault(method, []).append(value)
+        return groups
 
     @cached_property
     def fingerprint(self) -> str:

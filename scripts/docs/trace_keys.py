@@ -1,63 +1,66 @@
-"""The page of all keys of a trace, from the JSON Schema that ships in the package."""
+"""The page of all keys of a trace, from its JSON Schema."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from typing import Any
 
+from cfo_bench.results.schema import trace_schema
 from scripts.docs import markdown
 
 Schema = Mapping[str, Any]
 
 INTRO = (
-    "Every key of every line of a trace, written from the JSON Schema that ships in the package "
-    "(`cfo-bench schema trace` prints it). [Trace](../trace.md) explains how the lines work together. "
-    "A key with *optional* may be missing, for instance in traces of older versions."
+    "Every key of every line of a trace, from the JSON Schema that `cfo-bench schema trace` prints. "
+    "[Trace](../trace.md) explains how the lines work together. A key marked *optional* may be missing, for "
+    "example in traces of older versions."
 )
 TITLES = {
-    "run": "The header, kind `run`",
-    "trial": "A trial, kind `trial`",
-    "resume": "A resumption, kind `resume`",
-    "end": "The end, kind `end`",
+    "Header": "The header, kind `run`",
+    "TrialRecord": "A trial, kind `trial`",
+    "ResumeRecord": "A resumption, kind `resume`",
+    "EndRecord": "The end, kind `end`",
 }
 
 
 def page() -> str:
-    file = resources.files("cfo_bench").joinpath("schema/trace.schema.json")
-    kinds = json.loads(file.read_text(encoding="utf-8"))["$defs"]
-    return markdown.page("Trace keys", INTRO, (_section(kind, kinds[kind]) for kind in TITLES))
+    definitions = trace_schema()["$defs"]
+    sections = (_section(title, definitions[name], definitions) for name, title in TITLES.items())
+    return markdown.page("Trace keys", INTRO, sections)
 
 
-def _section(kind: str, schema: Schema) -> str:
-    table = markdown.table(["key", "value", "what it is"], _rows(schema))
-    return f"## {TITLES[kind]}\n\n{schema['description']}\n\n{table}"
+def _section(title: str, schema: Schema, definitions: Schema) -> str:
+    table = markdown.table(["key", "value", "meaning"], _rows(schema, definitions))
+    return f"## {title}\n\n{schema['description']}\n\n{table}"
 
 
-def _rows(schema: Schema, prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    required = schema.get("required", ())
-    for name, one in schema["properties"].items():
-        notes = "" if name in required else " *Optional.*"
-        if one.get("deprecated"):
+def _rows(schema: Schema, definitions: Schema, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """A row for each key, and below it those of the mappings in it."""
+    for name, key in schema["properties"].items():
+        notes = "" if name in schema.get("required", ()) else " *Optional.*"
+        if key.get("deprecated"):
             notes += " *Only in traces of older versions.*"
-        yield markdown.code(prefix + name), _values(one), (one.get("description", "") + notes).strip()
-        if "properties" in one:
-            yield from _rows(one, f"{prefix}{name}.")
-        items = one.get("items", {})
-        if isinstance(items, Mapping) and "properties" in items:
-            yield from _rows(items, f"{prefix}{name}[].")
+        values, mapping = _values(key, definitions)
+        yield markdown.code(prefix + name), values, (key.get("description", "") + notes).strip()
+        if mapping is not None:
+            yield from _rows(mapping, definitions, f"{prefix}{name}{'[]' * ('items' in key)}.")
 
 
-def _values(schema: Schema) -> str:
-    if "const" in schema:
-        return markdown.code(json.dumps(schema["const"]))
-    if "enum" in schema:
-        return " or ".join(markdown.code(json.dumps(value)) for value in schema["enum"])
-    if choices := schema.get("oneOf") or schema.get("anyOf"):
-        return " or ".join(dict.fromkeys(_values(one) for one in choices))
+def _values(schema: Schema, definitions: Schema) -> tuple[str, Schema | None]:
+    """The values of a key in words, and the mapping among them, if its keys are known."""
+    if "$ref" in schema:
+        return _values(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if choices := schema.get("anyOf"):
+        words, mappings = zip(*(_values(choice, definitions) for choice in choices), strict=True)
+        return " or ".join(dict.fromkeys(words)), next(filter(None, mappings), None)
+    if "const" in schema or "enum" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return " or ".join(markdown.code(json.dumps(value)) for value in values), None
     types = schema.get("type", "anything")
     words = " or ".join([types] if isinstance(types, str) else types)
-    if "minimum" in schema and schema["minimum"] != 0:
+    if schema.get("minimum", 0) > 0:
         words += f", from {schema['minimum']} on"
-    return words
+    if "items" in schema:
+        return words, _values(schema["items"], definitions)[1]
+    return words, schema if "properties" in schema else None

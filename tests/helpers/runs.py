@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import RunSpec
 from cfo_bench.results.run import Run
@@ -38,3 +40,9 @@ def spec(method: str = "cfo", parallel: int = 1, **changes: Any) -> RunSpec:
 def cut_off(header: Header, trials: Sequence[TrialRecord]) -> Run:
     """The run as its trace has it after these trials."""
     return Run(Path("t.jsonl"), header, n_trials=len(trials), parsed=trials)
+
+
+def with_settings(run: Run, **changes: Any) -> Run:
+    """The same run with other settings."""
+    header = msgspec.structs.replace(run.header, spec=replace(run.spec, **changes))
+    return replace(run, header=header)

@@ -149,19 +149,12 @@ def _best(results: LearnerResults) -> Table:
 
 
 def _cumulative(results: LearnerResults, best: Table, name: str) -> Table:
-    by_method: dict[str, list[float]] = {}
-    for method, value in zip(best.column("method"), best.column(name), strict=True):
-        if value is not None:
-            by_method.setdefault(method, []).append(value)
+    by_method = best.values_by_method(name)
     rows: list[list[CellValue]] = []
-    for method in results.methods:
-        values = np.array(by_method.get(method, ()))
-        if len(values):
-            different, counts = np.unique(values, return_counts=True)
-            shares = np.cumsum(counts) / len(values)
-            rows += [
-                [method, value.item(), float(share)] for value, share in zip(different, shares, strict=True)
-            ]
+    for method in (method for method in results.methods if method in by_method):
+        values, counts = np.unique(by_method[method], return_counts=True)
+        shares = np.cumsum(counts) / counts.sum()
+        rows += [[method, value.item(), float(share)] for value, share in zip(values, shares, strict=True)]
     return Table(
         f"cumulative-{name}",
         f"Cumulative histogram of {name}",
@@ -199,8 +192,7 @@ def draw_histograms(tables: Sequence[Table], names: Sequence[str], best: Sequenc
         records = table.records()
         right = max(row[name] for row in records)
         wide = min(row[name] for row in records) > 0
-        for method in in_order({row["method"] for row in records}):
-            points = [row for row in records if row["method"] == method]
+        for method, points in table.records_by("method").items():
             x = [points[0][name], *(row[name] for row in points), right]
             y = [0.0, *(row["share"] for row in points), 1.0]
             axes.step(x, y, where="post", **style.line_of(method, method in grey))
@@ -298,11 +290,8 @@ def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
 
 def _seconds(best: Table) -> dict[str, list[float]]:
     """The evaluation times of each method's best configurations, without those of 0 s: the axis is log."""
-    by_method: dict[str, list[float]] = {}
-    for method, seconds in zip(best.column("method"), best.column("seconds"), strict=True):
-        if seconds > 0:
-            by_method.setdefault(method, []).append(seconds)
-    return by_method
+    positive = replace(best, rows=[row for row in best.rows if row[-1]])  # the last column are the seconds
+    return positive.values_by_method("seconds")
 
 
 def footprint_section(results: LearnerResults) -> Section | None:

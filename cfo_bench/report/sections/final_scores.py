@@ -329,11 +329,8 @@ def sheets(
 
 def _best_in_words(means: Table, column: str) -> str:
     """The best of each task, for the text alternative: all means would be thousands of letters."""
-    by_task: dict[str, list[dict[str, Any]]] = {}
-    for row in means.records():
-        by_task.setdefault(row["task"], []).append(row)
     parts = []
-    for task, rows in by_task.items():
+    for task, rows in means.records_by("task").items():
         is_low = column == "score" and rows[0]["metric"] in _LOWER_IS_BETTER
         best = (min if is_low else max)(row[column] for row in rows)
         names = in_words([row["method"] for row in rows if row[column] == best])
@@ -357,9 +354,6 @@ def draw_sheet(means: Table, folds: Table, others: Table | None = None) -> Canva
     each: dict[tuple[str, str], list[float]] = {}
     for row in folds.records():
         each.setdefault((row["task"], row["method"]), []).append(row[column])
-    by_task: dict[str, list[dict[str, Any]]] = {}
-    for row in means.records():
-        by_task.setdefault(row["task"], []).append(row)
 
     def dot(row: Mapping[str, Any]) -> Dot:
         values = each.get((row["task"], row["method"]), ())
@@ -379,7 +373,7 @@ def draw_sheet(means: Table, folds: Table, others: Table | None = None) -> Canva
             reverse=not is_difference and rows[0]["metric"] in _LOWER_IS_BETTER,
             bounds=(-math.inf, math.inf) if is_difference else _BOUNDS[rows[0]["metric"]],
         )
-        for task, rows in by_task.items()
+        for task, rows in means.records_by("task").items()
     ]
     return dot_sheet(plots, in_order({str(row["method"]) for row in means.records()}))
 

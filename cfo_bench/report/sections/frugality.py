@@ -67,7 +67,7 @@ def section(results: LearnerResults) -> Section:
             (dearer, by_task),
             partial(draw_dearer, dearer, by_task),
             "Share of the time in trials that are more expensive than the best one, by method. "
-            f"{values_in_words(_dearer_shares(by_task))}",
+            f"{values_in_words(by_task.values_by_method('dearer'))}",
         ),
         Figure(
             "time-shares",
@@ -163,18 +163,16 @@ def _shares_by_task(results: LearnerResults) -> Table:
 
 
 def _shares(results: LearnerResults, by_task: Table) -> Table:
-    rows: list[list[CellValue]] = []
-    records = by_task.records()
-    for method in results.methods:
-        rows_of_method = [row for row in records if row["method"] == method]
-        if rows_of_method:
-            rows.append(
-                [
-                    method,
-                    *(fmean(row[kind] for row in rows_of_method) for kind in _COLOURS),
-                    len(rows_of_method),
-                ]
-            )
+    by_method = by_task.records_by("method")
+    rows: list[list[CellValue]] = [
+        [
+            method,
+            *(fmean(row[kind] for row in by_method[method]) for kind in _COLOURS),
+            len(by_method[method]),
+        ]
+        for method in results.methods
+        if method in by_method
+    ]
     return Table(
         "time-shares",
         "Where the time goes",
@@ -220,7 +218,7 @@ def _round_trips(programs: Mapping[str, RoundTrips]) -> Table:
 
 def _dearer(results: LearnerResults, by_task: Table) -> Table:
     rows: list[list[CellValue]] = []
-    by_method = _dearer_shares(by_task)
+    by_method = by_task.values_by_method("dearer")
     for method in results.methods:
         if values := by_method.get(method):
             rows.append([method, len(values), *box(values)])
@@ -263,17 +261,10 @@ def draw_dearer(table: Table, by_task: Table) -> Canvas:
     records = table.records()
     canvas = style.canvas(style.COLUMN, 0.6 + 0.27 * len(records))
     axes = canvas.add_subplot()
-    paint_boxes(axes, records, _dearer_shares(by_task))
+    paint_boxes(axes, records, by_task.values_by_method("dearer"))
     axes.set_xlim(-0.02, 1.02)
     style.dress(axes, x="share of the time", grid="x")
     return canvas
-
-
-def _dearer_shares(by_task: Table) -> dict[str, list[float]]:
-    by_method: dict[str, list[float]] = {}
-    for method, share in zip(by_task.column("method"), by_task.column("dearer"), strict=True):
-        by_method.setdefault(method, []).append(share)
-    return by_method
 
 
 def draw_shares(table: Table) -> Canvas:

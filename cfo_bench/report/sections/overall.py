@@ -65,7 +65,8 @@ def section(results: LearnerResults) -> Section:
                 else f"Every dot is a task: {len(scored)} tasks are too few for boxes.",
                 (boxes, cells),
                 partial(draw_boxes, boxes, cells, base),
-                alt=f"Scaled scores over tasks, {base} = 100. {values_in_words(_scores(cells))}",
+                alt=f"Scaled scores over tasks, {base} = 100. "
+                + values_in_words(cells.values_by_method("scaled_score_percent")),
             ),
             Figure(
                 "scores-by-task",
@@ -124,28 +125,15 @@ def _cells(results: LearnerResults) -> Table:
 def _shares(results: LearnerResults, cells: Table) -> Table:
     """Shares of the tasks on which a method was run and the baseline has a score."""
     rows: list[list[CellValue]] = []
-    records = cells.records()
-    scored = {row["task"] for row in records if row["scaled_score_percent"] is not None}
+    scored = {row["task"] for row in cells.records() if row["scaled_score_percent"] is not None}
+    by_method = cells.records_by("method")
     for method in results.methods:
-        rows_of_method = [row for row in records if row["method"] == method]
-        comparable = [row for row in rows_of_method if row["task"] in scored]
-        high = sum(
-            row["scaled_score_percent"] is not None and row["scaled_score_percent"] > HIGH
-            for row in comparable
-        )
-        reached = sum(row["seconds_to_best"] is not None for row in rows_of_method)
-        rows.append(
-            [
-                *(
-                    method,
-                    len(rows_of_method),
-                    len(comparable),
-                    high,
-                    high / len(comparable) if comparable else None,
-                ),
-                *(reached, reached / len(rows_of_method) if rows_of_method else None),
-            ]
-        )
+        runs = by_method.get(method, [])
+        n_scored = sum(row["task"] in scored for row in runs)
+        n_high = sum((row["scaled_score_percent"] or 0.0) > HIGH for row in runs)
+        n_reached = sum(row["seconds_to_best"] is not None for row in runs)
+        shares = n_high / n_scored if n_scored else None, n_reached / len(runs) if runs else None
+        rows.append([method, len(runs), n_scored, n_high, shares[0], n_reached, shares[1]])
     return Table(
         "shares",
         "Shares of tasks",
@@ -159,7 +147,7 @@ def _shares(results: LearnerResults, cells: Table) -> Table:
 
 def _boxes(results: LearnerResults, cells: Table) -> Table:
     rows: list[list[CellValue]] = []
-    by_method = _scores(cells)
+    by_method = cells.values_by_method("scaled_score_percent")
     for method in results.methods:
         if scores := by_method.get(method):
             rows.append([method, len(scores), *box(scores)])
@@ -179,18 +167,9 @@ def draw_boxes(boxes: Table, cells: Table, base: str) -> Canvas:
     canvas = style.canvas(style.COLUMN, 0.6 + 0.27 * len(records))
     axes = canvas.add_subplot()
     axes.axvline(100, color=style.FAINT, linewidth=0.8, zorder=0)
-    paint_boxes(axes, records, _scores(cells), _FLOOR)
+    paint_boxes(axes, records, cells.values_by_method("scaled_score_percent"), _FLOOR)
     style.dress(axes, x=f"scaled score ({base} = 100)", grid="x")
     return canvas
-
-
-def _scores(cells: Table) -> dict[str, list[float]]:
-    """The scaled scores in percent of the baseline's, of each method that has any."""
-    scores: dict[str, list[float]] = {}
-    for row in cells.records():
-        if row["scaled_score_percent"] is not None:
-            scores.setdefault(row["method"], []).append(row["scaled_score_percent"])
-    return scores
 
 
 def _times_in_words(cells: Table, shares: Table, seconds: str) -> str:

@@ -26,6 +26,7 @@ from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
+    NOT_SIGNIFICANT,
     Pair,
     cliques,
     critical_difference,
@@ -57,8 +58,8 @@ def section(results: LearnerResults) -> Section:
         "Statistics",
         "Are the differences significant, or could they be chance? Each task counts as one observation: the "
         "mean over its folds. A method without any result on a task ranks last on it. Scores that differ by "
-        "less than 0.05 % count as equal. “Not shown to differ” means not significant: the runs are not "
-        "enough evidence of a difference, which does not mean that the methods are equally good.",
+        "less than 0.05 % count as equal. “Not significant” means that the runs are not enough evidence of a "
+        "difference, which does not mean that the methods are equally good.",
     )
     if len(methods) < 2 or len(tasks) < FEWEST_TASKS:
         why = (
@@ -96,7 +97,9 @@ def section(results: LearnerResults) -> Section:
     if test is None:
         warnings.append("no Friedman test: it needs three methods")
     else:
-        rows.append(["Friedman", "task", test.tasks, test.methods, test.statistic, test.p, _shown(test.p)])
+        rows.append(
+            ["Friedman", "task", test.tasks, test.methods, test.statistic, test.p, _friedman_verdict(test.p)]
+        )
         rows.append(
             ["Nemenyi, critical difference", "task", len(tasks), len(methods), difference, None, None]
         )
@@ -146,8 +149,8 @@ def section(results: LearnerResults) -> Section:
     )
 
 
-def _shown(p: float) -> str:
-    return "the methods differ" if p < LEVEL else "not shown to differ"
+def _friedman_verdict(p: float) -> str:
+    return "the methods differ" if p < LEVEL else NOT_SIGNIFICANT
 
 
 def _over_time(ranking: Ranking) -> Table:

@@ -22,6 +22,7 @@ from cfo_bench.report.sections import optimality
 from cfo_bench.report.sections.neighbours import figure_of, save_beside
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import TrialRecord
+from tests.helpers.runs import with_settings
 from tests.helpers.traces import header_of, runs_of
 
 
@@ -162,7 +163,7 @@ def test_runs_that_were_charged_and_runs_that_were_not_are_not_compared(
     for method in ("cfo", "rs", "tpe"):
         write_run("t", method, 0, [(1, 0.3, 1)])
     runs = [
-        run.with_spec(replace(run.spec, charge_method=True)) if run.method == "rs" else run
+        with_settings(run, charge_method=True) if run.method == "rs" else run
         for run in load(tmp_path / "results").runs
     ]
 

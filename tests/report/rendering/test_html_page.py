@@ -20,6 +20,7 @@ from cfo_bench.report.rendering.html_table import MAX_ROWS, sheet
 from cfo_bench.report.rendering.layout import href, prose, table_file
 from cfo_bench.report.sections import final_scores
 from cfo_bench.results.run import Run
+from tests.helpers.runs import with_settings
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 SCRIPT = "<script>alert(1)</script>"
@@ -157,7 +158,7 @@ def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
 def test_the_sheets_of_one_figure_are_not_torn_apart(many_tasks: list[Run]) -> None:
     results = LearnerResults(
         "xgboost",
-        [run.with_spec(replace(run.spec, task=f"{run.task}{at}")) for at in (1, 2) for run in many_tasks],
+        [with_settings(run, task=f"{run.task}{at}") for at in (1, 2) for run in many_tasks],
     )
     section = final_scores.section(results)
     standings = results.overview

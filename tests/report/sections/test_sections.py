@@ -17,6 +17,7 @@ from cfo_bench.report.rendering import style
 from cfo_bench.report.sections import configurations, final_scores, importance, optimality, speed, statistics
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Int, Space
+from tests.helpers.runs import with_settings
 
 MAKERS: tuple[Callable[[LearnerResults], Section | None], ...] = (
     speed.targets_section,
@@ -227,12 +228,8 @@ def test_methods_that_never_have_a_result_stop_no_section(write_run: Any, tmp_pa
 
 
 def test_times_of_different_budgets_are_shares_of_the_budget(by_hand: list[Run]) -> None:
-    from dataclasses import replace
 
-    mixed = [
-        run.with_spec(replace(run.spec, budget_seconds=200.0)) if run.task == "beta" else run
-        for run in by_hand
-    ]
+    mixed = [with_settings(run, budget_seconds=200.0) if run.task == "beta" else run for run in by_hand]
 
     assert max(
         row["time"] for row in table(of(speed.targets_section, mixed), "regret").records()
