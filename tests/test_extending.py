@@ -17,7 +17,7 @@ from cfo_bench.engines import ENGINES
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Status
-from cfo_bench.results import trace
+from cfo_bench.results.run import Run, read_run
 from cfo_bench.tasks.sources import plugin_tasks as task_sources
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +49,7 @@ def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def run_as_shown(folder: Path, file: str) -> trace.Trace:
+def run_as_shown(folder: Path, file: str) -> Run:
     """The trace of the page's command for a file, with fewer trials."""
     (command,) = [line for line in blocks("console") if file in line]
     program, *arguments = shlex.split(command)
@@ -57,7 +57,7 @@ def run_as_shown(folder: Path, file: str) -> trace.Trace:
     done = python(folder, "-m", "cfo_bench", *arguments, "--max-trials", "5")
     assert done.returncode == 0, done.stderr
     (path,) = folder.glob("results/*/*/*/*.jsonl")
-    run = trace.read(path)
+    run = read_run(path, parse_trials=True)
     assert run is not None
     return run
 
@@ -81,7 +81,7 @@ def test_the_method_of_the_page_runs_by_its_command(folder: Path) -> None:
     run = run_as_shown(folder, "dice.py")
 
     assert len(run.trials) == 5
-    assert run.header["spec"]["options"] == {"sides": 8}
+    assert run.spec.options == {"sides": 8}
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_the_learner_of_the_page_runs_by_its_command(folder: Path) -> None:
 
     assert [trial.status for trial in run.trials] == [Status.OK] * 5
     assert run.trials[0].test_score is not None
-    assert run.header["spec"]["learner_options"] == {"criterion": "entropy"}
+    assert run.spec.learner_options == {"criterion": "entropy"}
 
 
 @pytest.mark.slow  # a pytest of its own

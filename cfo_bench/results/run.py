@@ -381,23 +381,24 @@ def _by_checksum(path: Path, text: bytes) -> Run | None:
         if not isinstance(end, EndRecord) or end.trials_crc32 is None:
             return None
         resumes: list[ResumeRecord] = []
+        n_trials: int | None = None
         # Most runs were never resumed: all lines between the header and the end are trials.
-        if zlib.crc32(memoryview(text)[first + 1 : last]) == end.trials_crc32:
-            n_trials = text.count(b"\n", first, last)
-        else:
+        if zlib.crc32(memoryview(text)[first + 1 : last]) != end.trials_crc32:
             lines = split_lines(text)[1:]
             if trials_crc32(lines) != end.trials_crc32:
                 return None
             others = [(at, decode(line)) for at, line in enumerate(lines) if not is_trial(line)]
             n_trials = _check_others(others, len(lines))
             resumes = [record for _, record in others if isinstance(record, ResumeRecord)]
-        if n_trials != end.trials:
-            return None
         header = _header(path, text[:first])
         for resume in resumes:
             header = with_limits(header, resume.limits)
         budget = header.spec.budget_seconds
         stored = stored_digest(end, budget)
+        if n_trials is None:
+            n_trials = stored.trials if stored else text.count(b"\n", first, last)
+        if n_trials != end.trials:
+            return None
         late_trials = 0
         if stored is None or stored.last_ended > budget:
             are_in_order = header.spec.parallel == 1 and not resumes

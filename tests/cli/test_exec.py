@@ -53,7 +53,7 @@ def test_a_program_of_another_environment_runs_and_its_trace_says_all_of_it(
     assert 0 < header["program"]["round_trip_seconds"] < 1
     schema = trace_schema()
     jsonschema.validate(header, schema)
-    assert "hill_climb is a program of its own" in answer.stderr
+    assert "hill_climb is a separate program" in answer.stderr
     again = shlex.split(header["command"])
     assert again[again.index("--method") + 1] == words[1]
     assert [again[at + 1] for at, word in enumerate(again) if word == "--option"] == ["share=0.5"]

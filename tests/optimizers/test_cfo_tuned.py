@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cfo_bench.results.identity import check_same_run
 
 from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.errors import Exhausted, OptionError, TraceError
@@ -18,8 +17,10 @@ from cfo_bench.optimizers.cfo import CFO
 from cfo_bench.optimizers.cfo_tuned import CFOTuned, model_seconds
 from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
 from cfo_bench.optimizers.tuned_model import MOST_RESULTS, History
-from cfo_bench.records import Optimizer, Result, Status
+from cfo_bench.records import Optimizer, Result, RunSpec, Status
+from cfo_bench.results.comparability import check_resumable
 from cfo_bench.space import Categorical, Config, Float, Int, Space
+from tests.helpers.traces import header_of
 
 PLANE = Space([Float("a", 2.0**-10, 2.0**10), Float("b", 2.0**-10, 2.0**10)])
 ORIGIN = {"a": 1.0, "b": 1.0}
@@ -377,8 +378,8 @@ def test_a_trace_of_the_earlier_cfo_tuned_is_not_resumed_by_this_one() -> None:
     earlier = {"mode": "tuned", "n_threshold": "2d", "delta_lower": "unit_consistent", "redraw": True}
 
     with pytest.raises(TraceError, match=r"belongs to another run .*n_threshold '2d' there.*--force"):
-        check_same_run(
+        check_resumable(
             Path("old.jsonl"),
-            {"spec": {**spec, "options": {**earlier, "parallel": 1}}},
-            {"spec": {**spec, "options": {"parallel": 1, "overhead": 0.03}}},
+            header_of(RunSpec(**spec, options={**earlier, "parallel": 1})),
+            RunSpec(**spec, options={"parallel": 1, "overhead": 0.03}),
         )
