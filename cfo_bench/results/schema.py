@@ -424,6 +424,9 @@ DECODE_ERRORS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(TrialRecord | ResumeRecord | EndRecord)
 _TRIAL_DECODER = msgspec.json.Decoder(TrialRecord)
+# msgspec reads the annotations of a struct at its first use, which crashes if two threads do so at once: a
+# report reads traces in threads. A decoder reads them here.
+msgspec.json.Decoder(Header)
 
 # Keys without which nothing can be said about a run, though a RunSpec has a default for them.
 _REQUIRED_IN_SPEC = ("seed", "budget_seconds")
