@@ -192,18 +192,7 @@ def test_every_public_class_has_a_docstring(name: str) -> None:
     assert written and not written.startswith(f"{name.rpartition('.')[2]}("), "none, or made by dataclass"
 
 
-# The docstrings of engines/ become numpydoc with the rest of the room.
-NOT_YET = ("cfo_bench.run_suite", "cfo_bench.runs_of", "cfo_bench.plugins.signals_into")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=False)) if name in NOT_YET else name
-        for name in API_NAMES
-        if inspect.isfunction(documented(name))
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in API_NAMES if inspect.isfunction(documented(name))])
 def test_every_parameter_of_a_public_function_is_explained(name: str) -> None:
     function = documented(name)
     sections = {

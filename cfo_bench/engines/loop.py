@@ -81,6 +81,11 @@ def signals_into(signals: list[int], stop: Callable[[], None] = lambda: None) ->
         The number of the signal is appended to it. The engine then ends its runs.
     stop
         Called in the signal handler.
+
+    Returns
+    -------
+    context manager
+        At its end it restores the handlers that were installed before.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

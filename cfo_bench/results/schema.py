@@ -143,7 +143,7 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     cpu: Annotated[str | None, described("Model of the processor.")] = None
     cores: Annotated[PositiveInt | None, described("Cores that the run could use.")] = None
-    memory_mb: Annotated[NonNegative | None, described("Memory of the machine.")] = None
+    memory_mb: Annotated[NonNegativeInt | NonNegative | None, described("Memory of the machine.")] = None
     os: Annotated[str | None, described("Operating system.")] = None
     node: Annotated[str | None, described("Name of the machine.")] = None
     cpus: Annotated[
