@@ -66,7 +66,7 @@ from cfo_bench.tasks.sources.plugin_tasks import TaskSource as TaskSource
 
 # An engine.
 from cfo_bench.engines import Engine as Engine
-from cfo_bench.engines.loop import (
+from cfo_bench.engines.scheduling import (
     Active as Active,
     Listener as Listener,
     signals_into as signals_into,

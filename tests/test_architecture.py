@@ -50,9 +50,6 @@ MAY_IMPORT = {
 # What people type and see may import every room below it.
 COMMAND_LINE = ("terminal", "cli")
 
-# Names that modules of two rooms share; no more are added.
-SHARED_NAMES = {"library", "loop", "options", "references", "summary", "tables"}
-
 # What the words may load besides the standard library.
 LIGHT = {"msgspec", "numpy", "yaml"}
 
@@ -201,7 +198,7 @@ def test_no_two_modules_have_one_name() -> None:
         if not path.stem.startswith("__") and path.parent.name != "cli"
     )
 
-    assert {name for name, count in counts.items() if count > 1} <= SHARED_NAMES
+    assert {name for name, count in counts.items() if count > 1} == set()
 
 
 def test_words_doors_and_rooms_are_told_apart() -> None:

@@ -74,7 +74,7 @@ def test_the_class_is_about_twelve_lines() -> None:
 
 
 def test_the_table_shown_has_the_columns_of_the_program() -> None:
-    from cfo_bench.terminal.summary import _COLUMNS
+    from cfo_bench.terminal.summary_table import _COLUMNS
 
     headings = [line for line in "\n".join(blocks("text")).splitlines() if line.startswith("task ")]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.terminal.options import chosen_runs
-from cfo_bench.terminal.tables import print_text, show_json, text_table
+from cfo_bench.terminal.command_options import chosen_runs
+from cfo_bench.terminal.printing import print_text, show_json, text_table
 
 if TYPE_CHECKING:
     from cfo_bench.models.best import BestConfiguration

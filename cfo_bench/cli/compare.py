@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from cfo_bench.settings import VALIDATIONS
-from cfo_bench.terminal.options import learner_names, method_names, own_data
-from cfo_bench.terminal.tables import show_json, show_prose, show_table
+from cfo_bench.terminal.command_options import learner_names, method_names, own_data
+from cfo_bench.terminal.printing import show_json, show_prose, show_table
 
 
 @click.command(short_help="Which method and learner are best on your data?")
@@ -77,7 +77,7 @@ def compare(
     with its interval, whether the difference is significant, and the command that trains the model.
     """
     from cfo_bench.comparison.compare import compare as compare_methods
-    from cfo_bench.engines import loop
+    from cfo_bench.engines import scheduling
     from cfo_bench.machine.processes import age_seconds
     from cfo_bench.terminal.progress import progress
 
@@ -87,7 +87,7 @@ def compare(
         raise click.UsageError(
             f"missing option '--target': cfo-bench tasks show --data {data_file} lists the columns"
         )
-    loop.exits_at_once = True
+    scheduling.exits_at_once = True
     with progress(quiet) as show:
         comparison = compare_methods(
             data_file,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cfo_bench.terminal.options import chosen_runs
-from cfo_bench.terminal.tables import counted, one_line, print_text
+from cfo_bench.terminal.command_options import chosen_runs
+from cfo_bench.terminal.printing import counted, one_line, print_text
 
 
 @click.command(short_help="Write trials as a table, or for Optuna or DeepCAVE.")

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from cfo_bench.terminal.options import AsInSuite
-from cfo_bench.terminal.tables import one_line, print_text
+from cfo_bench.terminal.command_options import AsInSuite
+from cfo_bench.terminal.printing import one_line, print_text
 from cfo_bench.values import Duration
 
 FORMATS = ("optuna", "smac", "flaml", "csv")

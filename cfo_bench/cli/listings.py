@@ -48,7 +48,7 @@ def schema(what: str) -> None:
 
 def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
     """Print the rows of a registry, with the command that installs an absent one; or one row's options."""
-    from cfo_bench.terminal.tables import show
+    from cfo_bench.terminal.printing import show
 
     if name is not None:
         _show_options(registry, name, as_json)
@@ -87,7 +87,7 @@ def _show_options(registry: Registry, name: str, as_json: bool) -> None:
     import shutil
     import textwrap
 
-    from cfo_bench.terminal.tables import one_line, show_json
+    from cfo_bench.terminal.printing import one_line, show_json
 
     options = registry.described_options(name)
     if as_json:

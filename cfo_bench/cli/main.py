@@ -27,7 +27,7 @@ from cfo_bench.cli.study import study
 from cfo_bench.cli.surrogate import surrogate
 from cfo_bench.cli.tasks import tasks
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.terminal.tables import one_line, print_text
+from cfo_bench.terminal.printing import one_line, print_text
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cfo_bench.terminal.tables import counted, one_line, print_text
+from cfo_bench.terminal.printing import counted, one_line, print_text
 
 # At most this many conflicts are listed; the others are counted.
 _MAX_CONFLICTS = 20

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.terminal.options import suite_names, task_names, task_places
+from cfo_bench.terminal.command_options import suite_names, task_names, task_places
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef

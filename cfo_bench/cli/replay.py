@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from cfo_bench.terminal.options import AsInSuite
-from cfo_bench.terminal.tables import show, show_json
+from cfo_bench.terminal.command_options import AsInSuite
+from cfo_bench.terminal.printing import show, show_json
 from cfo_bench.values import Duration
 
 

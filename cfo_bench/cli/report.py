@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.terminal.options import chosen_runs
-from cfo_bench.terminal.tables import one_line, print_text, show_json, show_prose, show_table
+from cfo_bench.terminal.command_options import chosen_runs
+from cfo_bench.terminal.printing import one_line, print_text, show_json, show_prose, show_table
 
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfo_bench.terminal.options import GroupedCommand, suite_names, suite_of, what_to_run
+from cfo_bench.terminal.command_options import GroupedCommand, suite_names, suite_of, what_to_run
 
 if TYPE_CHECKING:
     from cfo_bench.engines.suite_runs import SuiteRuns
@@ -56,16 +56,16 @@ def run(
     A finished run is skipped, and an interrupted one is resumed. A run that finished with a shorter budget,
     or with fewer trials, is resumed where it ended.
     """
-    from cfo_bench.engines import loop
+    from cfo_bench.engines import scheduling
     from cfo_bench.engines.suite_runs import run_suite, runs_of
     from cfo_bench.results.limits import limits_of
     from cfo_bench.results.summary import comparable_traces
     from cfo_bench.suite.choices import parse_options
     from cfo_bench.suite.expansion import parse_shard
     from cfo_bench.terminal.progress import progress
-    from cfo_bench.terminal.summary import print_summary
+    from cfo_bench.terminal.summary_table import print_summary
 
-    loop.exits_at_once = True
+    scheduling.exits_at_once = True
     chosen = suite_of(suite, keys)
     is_preview = dry_run or list_runs
     with progress(quiet or is_preview) as show:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfo_bench.terminal.tables import counted, fitting_table, one_line, print_text, printable, show_json
+from cfo_bench.terminal.printing import counted, fitting_table, one_line, print_text, printable, show_json
 
 if TYPE_CHECKING:
     from cfo_bench.results.status import FolderStatus, RunProgress, Watch

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cfo_bench.cli.run import run
-from cfo_bench.terminal.options import task_names
+from cfo_bench.terminal.command_options import task_names
 
 
 @click.group(short_help="Try every value of a hyperparameter.")

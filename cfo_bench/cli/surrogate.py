@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfo_bench.terminal.options import PATH
-from cfo_bench.terminal.tables import show_table
+from cfo_bench.terminal.command_options import PATH
+from cfo_bench.terminal.printing import show_table
 
 if TYPE_CHECKING:
     from cfo_bench.surrogates.building import TaskFit

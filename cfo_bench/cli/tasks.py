@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from cfo_bench.terminal.options import own_data, task_names, task_places
-from cfo_bench.terminal.tables import show, show_json
+from cfo_bench.terminal.command_options import own_data, task_names, task_places
+from cfo_bench.terminal.printing import show, show_json
 
 # At most this many columns of a file are printed.
 _MAX_COLUMNS = 60

@@ -14,7 +14,7 @@ from cfo_bench.errors import at_place
 from cfo_bench.registry import Registry, Row
 
 if TYPE_CHECKING:
-    from cfo_bench.engines.loop import Listener
+    from cfo_bench.engines.scheduling import Listener
     from cfo_bench.machine.processes import ForkServerContext
     from cfo_bench.records import RunSpec
     from cfo_bench.run.job import Job

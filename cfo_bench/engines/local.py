@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from cfo_bench.engines import capacity
-from cfo_bench.engines.loop import Attempt, Listener, Runs, run_all
+from cfo_bench.engines.scheduling import Attempt, Listener, Runs, run_all
 from cfo_bench.machine.processes import ForkServerContext
 from cfo_bench.records import RunSpec
 from cfo_bench.run.job import Job

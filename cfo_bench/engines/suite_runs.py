@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfo_bench import machine
 from cfo_bench.engines import Engine, engine_of
-from cfo_bench.engines.loop import Active
+from cfo_bench.engines.scheduling import Active
 from cfo_bench.errors import UserError
 from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.recordings import yahpo_folder

@@ -20,7 +20,7 @@ from cfo_bench.report.output import NO_LINK, Drawing, Folder
 from cfo_bench.report.reading.consistency import comparable, unequal_conditions
 from cfo_bench.report.reading.imported import as_if_ended, completed, origin
 from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
-from cfo_bench.report.reading.references import Reference
+from cfo_bench.report.reading.published_scores import Reference
 from cfo_bench.report.rendering import assets, layout
 from cfo_bench.report.rendering.html_page import LearnerPart, Page
 from cfo_bench.report.rendering.html_plots import curves_script

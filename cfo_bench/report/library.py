@@ -13,7 +13,7 @@ from cfo_bench.values import DURATION_RULE, seconds
 
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built
-    from cfo_bench.report.reading.references import Reference
+    from cfo_bench.report.reading.published_scores import Reference
 
 
 def write_report(
@@ -75,7 +75,7 @@ def write_report(
     from cfo_bench.report.build import Request, build
     from cfo_bench.report.numbers.hyperparameters import require_optuna
     from cfo_bench.report.reading.load import Selection
-    from cfo_bench.report.reading.references import read_references
+    from cfo_bench.report.reading.published_scores import read_references
     from cfo_bench.report.rendering.layout import DEFAULT_FORMATS, FORMATS
 
     for name in formats or ():

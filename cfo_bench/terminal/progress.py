@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 from cfo_bench.clock import monotonic
-from cfo_bench.engines.loop import Active
+from cfo_bench.engines.scheduling import Active
 from cfo_bench.engines.suite_runs import (
     Event,
     Note,
@@ -23,7 +23,7 @@ from cfo_bench.records import RunSpec, RunStatus, method_label, run_id
 from cfo_bench.registry import label
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
-from cfo_bench.terminal.tables import counted, one_line, print_text
+from cfo_bench.terminal.printing import counted, one_line, print_text
 from cfo_bench.values import duration
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.engines import ENGINES, Engine
-from cfo_bench.engines.loop import Active
+from cfo_bench.engines.scheduling import Active
 from cfo_bench.errors import Interrupted
 from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.records import DataRef, RunSpec

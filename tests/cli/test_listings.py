@@ -17,8 +17,8 @@ from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.registry import Registry, Row
 from cfo_bench.tasks import listing
-from cfo_bench.terminal.options import GROUPS
-from cfo_bench.terminal.tables import text_table
+from cfo_bench.terminal.command_options import GROUPS
+from cfo_bench.terminal.printing import text_table
 
 
 def output(*arguments: str) -> str:

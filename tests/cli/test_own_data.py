@@ -15,7 +15,7 @@ from cfo_bench.cli.main import cli
 from cfo_bench.engines.suite_runs import Event, Note
 from cfo_bench.errors import TraceError, UserError
 from cfo_bench.suite.file import read
-from cfo_bench.terminal.options import suite_of
+from cfo_bench.terminal.command_options import suite_of
 
 N = 40
 

@@ -21,7 +21,7 @@ from cfo_bench.suite.chosen_options import learner_options, method_options
 from cfo_bench.suite.expansion import data_of, specs_of
 from cfo_bench.suite.file import shipped
 from cfo_bench.suite.model import DEFAULTS, Cluster, Suite
-from cfo_bench.terminal.options import suite_of
+from cfo_bench.terminal.command_options import suite_of
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -20,7 +20,7 @@ SCRIPT = """
 from dataclasses import replace
 import json, sys, time
 from pathlib import Path
-from cfo_bench.engines import capacity, local, loop
+from cfo_bench.engines import capacity, local, scheduling
 from cfo_bench.records import DataRef, RunSpec
 from cfo_bench.run.job import Job
 from cfo_bench.machine.fork_server import fork_server
@@ -105,7 +105,7 @@ def test_a_supervisor_that_does_not_answer_is_given_up_on_and_the_next_run_is_do
     import time
     from cfo_bench.run import recovery
     recovery.complete_trace = lambda *_: time.sleep(600)
-    loop.GIVE_UP_SECONDS = 0.5
+    scheduling.GIVE_UP_SECONDS = 0.5
     go([spec(0, learner="stuck.py:Stuck", learner_options={}), spec(1, max_trials=3)], 1)
     """
     found = run(tmp_path, textwrap.dedent(body).strip())

@@ -15,7 +15,7 @@ from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import EndRecord, FoldData, ProgramFacts, TrialRecord
 from cfo_bench.results.summary import SummaryRow, comparable_traces, round_trips, summarise
 from cfo_bench.results.trace import TraceWriter, path_of
-from cfo_bench.terminal.summary import print_summary
+from cfo_bench.terminal.summary_table import print_summary
 from tests.helpers.traces import header_of
 
 

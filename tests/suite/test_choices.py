@@ -14,7 +14,7 @@ from cfo_bench.suite.choices import Choice, parse_options
 from cfo_bench.suite.chosen_options import method_options
 from cfo_bench.suite.file import read
 from cfo_bench.suite.model import Suite
-from cfo_bench.terminal.options import suite_of
+from cfo_bench.terminal.command_options import suite_of
 
 
 def of_file(tmp_path: Path, methods: str) -> Suite:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.clock import monotonic
-from cfo_bench.engines.loop import Active
+from cfo_bench.engines.scheduling import Active
 from cfo_bench.engines.suite_runs import RunsStarted
 from cfo_bench.records import DataRef, EndReason, RunSpec, RunStatus, run_id
 from cfo_bench.results.schema import EndRecord

@@ -18,7 +18,7 @@ from cfo_bench.engines.capacity import Capacity
 from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.trace_copy import TraceCopy
 from cfo_bench.engines.dask.worker import Assignment, Message
-from cfo_bench.engines.loop import Attempt
+from cfo_bench.engines.scheduling import Attempt
 from cfo_bench.records import RunStatus
 from cfo_bench.results.schema import Pause
 from cfo_bench.run.page import BusyError, Snapshot

@@ -17,7 +17,7 @@ from cfo_bench.engines.dask.attempt import DaskAttempt
 from cfo_bench.engines.dask.clusters import Link, linked, need_packages
 from cfo_bench.engines.dask.trace_copy import interrupt
 from cfo_bench.engines.dask.worker import Message
-from cfo_bench.engines.loop import Attempt, Listener, Runs, run_all
+from cfo_bench.engines.scheduling import Attempt, Listener, Runs, run_all
 from cfo_bench.errors import RunError
 from cfo_bench.machine.processes import ForkServerContext
 from cfo_bench.records import RunSpec, RunStatus

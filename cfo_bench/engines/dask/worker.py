@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic, sleep
-from cfo_bench.engines.loop import failed
+from cfo_bench.engines.scheduling import failed
 from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.machine.processes import ForkServerContext, counting_continuations
 from cfo_bench.records import DataRef, RunStatus

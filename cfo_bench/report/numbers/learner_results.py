@@ -20,7 +20,7 @@ from cfo_bench.report.numbers.scores import (
     validation_incumbents,
 )
 from cfo_bench.report.reading.consistency import run_names
-from cfo_bench.report.reading.references import Reference
+from cfo_bench.report.reading.published_scores import Reference
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import NOT_COMPARED, Run
 

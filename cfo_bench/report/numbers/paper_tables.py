@@ -19,7 +19,7 @@ from typing import Any
 from cfo_bench.errors import TraceError
 from cfo_bench.metrics import METRICS
 from cfo_bench.report.numbers.scores import Cell, TaskScores
-from cfo_bench.report.reading.references import SCALED, Reference
+from cfo_bench.report.reading.published_scores import SCALED, Reference
 from cfo_bench.results.run import Run
 
 # Seconds that the paper gave a run, by learner.

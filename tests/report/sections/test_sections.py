@@ -12,7 +12,7 @@ import pytest
 from cfo_bench.report.contents import Section, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import load
-from cfo_bench.report.reading.references import Reference
+from cfo_bench.report.reading.published_scores import Reference
 from cfo_bench.report.rendering import style
 from cfo_bench.report.sections import configurations, final_scores, importance, optimality, speed, statistics
 from cfo_bench.results.run import Run, read_run

@@ -13,7 +13,7 @@ from cfo_bench.metrics import METRIC_NAMES, METRICS
 from cfo_bench.records import RunLimits
 from cfo_bench.registry import label
 from cfo_bench.results.summary import RoundTrips, SummaryRow, summarise
-from cfo_bench.terminal.tables import show_json, show_prose, show_table
+from cfo_bench.terminal.printing import show_json, show_prose, show_table
 
 _NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfo_bench.terminal.tables import one_line, printable, text_table
+from cfo_bench.terminal.printing import one_line, printable, text_table
 from tests.helpers.terminals import on_a_terminal
 
 ROWS = [["breast_cancer", "cfo-tuned", "3", "log-loss ↓", "0.9913 ± 0.0084", "1.5 s", "74", "21.1%"]]
@@ -13,12 +13,12 @@ RIGHT = (2, 4, 5, 6, 7)
 LEARNERS = [[learner, *row] for learner in ("lightgbm", "xgboost") for row in ROWS]
 
 SHOW = f"""
-from cfo_bench.terminal.tables import show_prose, show_table
+from cfo_bench.terminal.printing import show_prose, show_table
 show_table({COLUMNS!r}, {ROWS!r}, {RIGHT!r})
 show_prose("one two three four five six seven eight nine ten eleven twelve thirteen\\n\\nshort")
 """
 BY_LEARNER = f"""
-from cfo_bench.terminal.tables import show_table
+from cfo_bench.terminal.printing import show_table
 show_table({("learner", *COLUMNS)!r}, {LEARNERS!r}, {[at + 1 for at in RIGHT]!r}, by=(0, 1, 4))
 """
 
@@ -86,7 +86,7 @@ def test_columns_that_have_no_room_side_by_side_are_in_several_tables() -> None:
     methods = ["blendsearch", "hyperopt-tpe", "cfo-tuned", "rs"]
     rows = [["blood-transfusion", "3/3", "2/3", "1/3", "0/3"]]
     script = (
-        "from cfo_bench.terminal.tables import show_table;"
+        "from cfo_bench.terminal.printing import show_table;"
         f"show_table({['task', *methods]!r}, {rows!r}, (1, 2, 3, 4))"
     )
 

@@ -11,7 +11,7 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import misspelt, placed, printed
-from cfo_bench.report.reading.references import Reference, read_references
+from cfo_bench.report.reading.published_scores import Reference, read_references
 from cfo_bench.results.run import Run
 
 HEAD = "task,metric,score,source"

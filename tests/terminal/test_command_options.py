@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from cfo_bench.cli.run import run
 from cfo_bench.settings import settings_of
 from cfo_bench.suite.model import Suite
-from cfo_bench.terminal.options import GROUPS, suite_of
+from cfo_bench.terminal.command_options import GROUPS, suite_of
 
 
 def test_every_option_is_in_one_group_of_the_help_text() -> None:
