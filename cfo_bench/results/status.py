@@ -58,6 +58,9 @@ class PlannedRun(msgspec.Struct, frozen=True):
     error: str | None = None  # why it failed, if it failed before it had a trace
 
 
+_PLAN_DECODER = msgspec.json.Decoder(PlannedRun)  # made here, since types must not be prepared in threads
+
+
 def record_plan(results: Path, specs: Sequence[RunSpec]) -> None:
     """Adds runs to the plan, unless it has them already; several commands may do so at once."""
     add_to_plan(results, [_planned(spec) for spec in specs])
@@ -133,7 +136,7 @@ def _parsed_plan(data: bytes) -> dict[str, PlannedRun]:
     runs: dict[str, PlannedRun] = {}
     for line in data.splitlines():
         with suppress(*DECODE_ERRORS):  # a torn line, or not one of ours
-            run = msgspec.json.decode(line, type=PlannedRun)
+            run = _PLAN_DECODER.decode(line)
             runs[run.id] = run
     return runs
 
