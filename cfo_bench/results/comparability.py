@@ -49,9 +49,14 @@ class Difference:
 def aspects(spec_type: type = RunSpec) -> list[Aspect]:
     """Everything that affects comparison or resumption, in the order in which it is declared."""
     settings = [
-        Aspect(one.name, one.metadata["plural"] or one.name, one.metadata["affects"], _of_spec(one.name))
-        for one in fields(spec_type)
-        if one.metadata.get("affects")
+        Aspect(
+            field.name,
+            field.metadata["plural"] or field.name,
+            field.metadata["affects"],
+            _of_spec(field.name),
+        )
+        for field in fields(spec_type)
+        if field.metadata.get("affects")
     ]
     return [*settings, *_facts(Header, ""), *_facts(FoldData, "data.")]
 
@@ -64,14 +69,14 @@ def _of_spec(name: str) -> Callable[[Header], Any]:
 def _facts(record: type[msgspec.Struct], prefix: str) -> list[Aspect]:
     """The facts of a header, or of its data, that affect anything."""
     hints = get_type_hints(record, include_extras=True)
-    found = []
+    facts = []
     for name in record.__struct_fields__:
         for meta in getattr(hints[name], "__metadata__", ()):
             extra = meta.extra or {}
             if extra.get("affects"):
                 of = _of_data(name) if prefix else _of_header(name)
-                found.append(Aspect(f"{prefix}{name}", extra["plural"] or name, extra["affects"], of))
-    return found
+                facts.append(Aspect(f"{prefix}{name}", extra["plural"] or name, extra["affects"], of))
+    return facts
 
 
 def _of_header(name: str) -> Callable[[Header], Any]:
@@ -124,15 +129,15 @@ def comparable(first: Run, second: Run, ignoring: Collection[str] = ()) -> list[
     ignoring  names of settings that may differ
     """
     skipped = {*ignoring, *(("budget_seconds",) if first.is_reference or second.is_reference else ())}
-    found = [
+    differences = [
         Difference(aspect.name, shown(aspect.of(first.header)), shown(aspect.of(second.header)))
         for aspect in comparison_aspects(type(first.spec))
         if aspect.name not in skipped and aspect.of(first.header) != aspect.of(second.header)
     ]
     options = method_options(first.header), method_options(second.header)
     if first.method == second.method and options[0] != options[1]:
-        found.append(Difference(f"options of {first.method}", *options))
-    return found
+        differences.append(Difference(f"options of {first.method}", *options))
+    return differences
 
 
 def same_task(header: Header) -> tuple[tuple[str, str], ...]:
@@ -177,10 +182,10 @@ def resumable(past: Header, spec: RunSpec, data: DataIdentity | None = None) -> 
 
 def same_run(first: Header, second: Header) -> list[Difference]:
     """Why two traces are not copies of one run; empty if they are."""
-    found = _spec_differences(first.spec, second.spec, also=LIMITS)
+    differences = _spec_differences(first.spec, second.spec, also=LIMITS)
     if _origin(first) != _origin(second):
-        found.append(Difference("origin", _origin(first), _origin(second)))
-    return found or data_differences(first.data, second.data)
+        differences.append(Difference("origin", _origin(first), _origin(second)))
+    return differences or data_differences(first.data, second.data)
 
 
 def _origin(header: Header) -> str:
@@ -195,7 +200,9 @@ def check_resumable(path: Path, past: Header, spec: RunSpec, data: DataIdentity 
 
 def of_another_run(path: Path, differences: Sequence[Difference], remark: str = "") -> TraceError:
     """The error for a trace that belongs to another run; the `remark` follows the differences."""
-    listed = "; ".join(f"{one.name} {one.first} there, {one.second} here" for one in differences)
+    listed = "; ".join(
+        f"{difference.name} {difference.first} there, {difference.second} here" for difference in differences
+    )
     return TraceError(
         f"{path} belongs to another run ({listed}){remark}: use another --results, or --force to run it again"
     )
@@ -204,11 +211,11 @@ def of_another_run(path: Path, differences: Sequence[Difference], remark: str = 
 def _spec_differences(first: RunSpec, second: RunSpec, also: Sequence[str] = ()) -> list[Difference]:
     """A setting that an older version did not know has its default."""
     names = [
-        one.name
-        for one in fields(second)
-        if Affects.RESUME in one.metadata.get("affects", Affects.NOTHING) or one.name in also
+        field.name
+        for field in fields(second)
+        if Affects.RESUME in field.metadata.get("affects", Affects.NOTHING) or field.name in also
     ]
-    defaults = {one.name: one.default for one in fields(second) if one.default is not MISSING}
+    defaults = {field.name: field.default for field in fields(second) if field.default is not MISSING}
     old, new = (
         {name: getattr(spec, name, defaults.get(name)) for name in names} | _options(spec)
         for spec in (first, second)

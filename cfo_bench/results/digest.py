@@ -182,7 +182,7 @@ def stored_digest(end: EndRecord, budget_seconds: float) -> TrialDigest | None:
         and len(digest.cost_bins) == N_BINS
         and all(map(_is_consistent, columns))
         # A trial past the budget never counts, whoever wrote the digest.
-        and all(moment <= budget_seconds for one in columns for moment in one.seconds[-1:])
+        and all(moment <= budget_seconds for incumbents in columns for moment in incumbents.seconds[-1:])
     )
     return digest if is_ours else None
 

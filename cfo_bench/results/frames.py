@@ -39,8 +39,8 @@ def load_results(folder: str | Path = "results") -> ResultFrames:
         The folder does not exist, or has no traces.
     """
     path = Path(folder)
-    found = status(path)
-    return ResultFrames(path, found.runs, tuple(found.unreadable))
+    folder_status = status(path)
+    return ResultFrames(path, folder_status.runs, tuple(folder_status.unreadable))
 
 
 class ResultFrames:

@@ -152,7 +152,9 @@ class Run:
     def nodes(self) -> list[str]:
         """The machines that it ran on."""
         first = self.header.machine.node if self.header.machine else None
-        return list(dict.fromkeys(name for name in (first, *(one.node for one in self.resumes)) if name))
+        return list(
+            dict.fromkeys(name for name in (first, *(resume.node for resume in self.resumes)) if name)
+        )
 
     # --- its results ------------------------------------------------------------------------------
 
