@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -69,3 +72,21 @@ def test_a_benchmark_says_what_it_measures_in_one_sentence_and_prints_figures(na
 def test_an_unknown_benchmark_is_refused_with_the_names_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["deadlines"]) == 2
     assert "no benchmark 'deadlines': choose from ask_tell" in capsys.readouterr().err
+
+
+PROGRAMS = [path for folder in ("benchmarks", "scripts") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_names_that_a_benchmark_or_script_imports_from_the_package_exist(path: Path) -> None:
+    """Most of them are too slow to be run by the tests."""
+    imports = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cfo_bench")
+    ]
+    for node in imports:
+        module = importlib.import_module(node.module or "")
+        for alias in node.names:
+            if not hasattr(module, alias.name):
+                importlib.import_module(f"{node.module}.{alias.name}")

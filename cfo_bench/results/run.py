@@ -331,6 +331,13 @@ def read_finished_part(path: Path) -> Run | None:
     return None
 
 
+def read_runs(paths: Iterable[Path]) -> Iterator[Run]:
+    """The runs of those traces that have a header."""
+    for path in paths:
+        if (run := read_run(path)) is not None:
+            yield run
+
+
 _cached: dict[str, tuple[tuple[int, int], Run | None]] = {}
 
 
