@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cfo_bench.errors import SpaceError
+from cfo_bench.values import LEAST_INT, MOST_INT
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -23,8 +24,6 @@ Value = int | float | str | bool | None
 Config = dict[str, Any]
 
 PLAIN_TYPES = (int, float, str, bool, type(None))
-# The integers that a trace can hold.
-LEAST_INT, MOST_INT = -(2**63), 2**63 - 1
 
 
 def without_numpy(value: object) -> object:

@@ -20,9 +20,9 @@ from msgspec import Meta
 from cfo_bench.errors import UnknownNameError, UserError, at_place
 
 # Types of the values in records. Larger whole numbers do not fit into the columns of a table.
-LARGEST_INT = 2**63 - 1
-NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST_INT)]
-PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST_INT)]
+LEAST_INT, MOST_INT = -(2**63), 2**63 - 1
+NonNegativeInt = Annotated[int, Meta(ge=0, le=MOST_INT)]
+PositiveInt = Annotated[int, Meta(ge=1, le=MOST_INT)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 OpenShare = Annotated[float, Meta(gt=0, lt=1)]
 NonNegative = Annotated[float, Meta(ge=0)]
@@ -123,7 +123,7 @@ def megabytes(value: object) -> int | None:
     if number is None and isinstance(value, str) and re.fullmatch(MEMORY, value):
         amount = float(value[:-2])
         number = math.ceil(amount * (1024 if value[-2] in "gG" else 1))
-    return number if number is not None and 0 < number <= LARGEST_INT else None
+    return number if number is not None and 0 < number <= MOST_INT else None
 
 
 def plain_number(value: object) -> float | None:
@@ -233,13 +233,13 @@ class Count(Parsed):
 
     def parse(self, value: object) -> int | None:
         number = whole_number(value)
-        return number if number is not None and 1 <= number <= LARGEST_INT else None
+        return number if number is not None and 1 <= number <= MOST_INT else None
 
     def schema(self) -> Schema:
         return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": WHOLE}]}
 
     def stored_schema(self) -> Schema:
-        return {"type": "integer", "minimum": 1, "maximum": LARGEST_INT}
+        return {"type": "integer", "minimum": 1, "maximum": MOST_INT}
 
 
 class UpTo(Parsed):
@@ -292,7 +292,7 @@ class Memory(Parsed):
         return {"oneOf": [self.stored_schema(), {"type": "string", "pattern": pattern}]}
 
     def stored_schema(self) -> Schema:
-        return {"type": "integer", "minimum": 1, "maximum": LARGEST_INT}
+        return {"type": "integer", "minimum": 1, "maximum": MOST_INT}
 
 
 class Share(Parsed):

@@ -22,7 +22,8 @@ from cfo_bench.records import Status
 from cfo_bench.results.frames import CONFIG_PREFIX, RUN_KEYS
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import TrialRecord
-from cfo_bench.space import LEAST_INT, MOST_INT, Categorical, Int, Value
+from cfo_bench.space import Categorical, Int, Value
+from cfo_bench.values import LEAST_INT, MOST_INT
 
 # --- columns --------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from cfo_bench.metrics import METRICS, Array
 from cfo_bench.recordings.surrogate import Cover, Scatter, Surrogate, Trees, problem_with
 from cfo_bench.records import Problem
 from cfo_bench.space import Space
+from cfo_bench.values import MOST_INT
 
 FORMAT, VERSION = "cfo-bench surrogate", 1
 # `surrogate fit` makes no larger file than these.
@@ -349,7 +350,7 @@ def _finite(value: object) -> float:
 
 
 def _count(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
+    if type(value) is not int or not 0 <= value <= MOST_INT:
         raise ValueError(f"{value!r} is no whole number from 0 on")
     return value
 

@@ -22,12 +22,12 @@ from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, Result, RunLimits, RunSpec, StartedTrial, TrialStatus
 from cfo_bench.settings import Affects, settings_of
 from cfo_bench.space import Space
-from cfo_bench.values import NonNegative, NonNegativeInt, PositiveInt
+from cfo_bench.values import LEAST_INT, MOST_INT, NonNegative, NonNegativeInt, PositiveInt
 
 SCHEMA_VERSION = 1
 
-# The value of a hyperparameter. Larger whole numbers do not fit into the columns of a table.
-ConfigValue = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | str | bool | None
+# The value of a hyperparameter.
+ConfigValue = Annotated[int, Meta(ge=LEAST_INT, le=MOST_INT)] | float | str | bool | None
 
 
 class BadLineError(ValueError):

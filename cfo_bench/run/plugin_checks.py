@@ -13,9 +13,8 @@ from typing import Any
 from cfo_bench.errors import RunError, brief_line
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Space, without_numpy
+from cfo_bench.values import MOST_INT
 
-# The largest whole number that a trace can hold.
-MAX_INT = 2**63 - 1
 # How much of a wrong value an error shows.
 SHOWN_CHARACTERS = 200
 
@@ -31,8 +30,8 @@ def checked_trial(trial: Any, number: int, space: Space) -> Trial:
             raise RunError(f"trial {trial.number} in place of {number}: count them from 0 on")
     elif (
         config is trial.config
-        and (rows is None or (type(rows) is int and 0 < rows <= MAX_INT))
-        and (type(thread) is int and 0 <= thread <= MAX_INT)
+        and (rows is None or (type(rows) is int and 0 < rows <= MOST_INT))
+        and (type(thread) is int and 0 <= thread <= MOST_INT)
     ):
         return trial
     rows = None if rows is None else _whole("number of rows", rows, 1)
@@ -90,7 +89,7 @@ def _seconds(what: str, value: Any) -> float:
 
 def _whole(what: str, value: Any, least: int) -> int:
     plain = without_numpy(value)
-    if type(plain) is int and least <= plain <= MAX_INT:
+    if type(plain) is int and least <= plain <= MOST_INT:
         return plain
     raise RunError(f"the {what} is {_shown(value)}: give a whole number from {least} on")
 

@@ -26,7 +26,8 @@ from cfo_bench.exchange.trial_table import (
 from cfo_bench.files.writing import no_formula
 from cfo_bench.results.run import read_run
 from cfo_bench.results.schema import TrialRecord
-from cfo_bench.space import LEAST_INT, MOST_INT, Value
+from cfo_bench.space import Value
+from cfo_bench.values import LEAST_INT, MOST_INT
 from tests.helpers.odd_run import write_odd_run
 from tests.helpers.traces import write_run
 
