@@ -18,8 +18,12 @@ CfoBenchError
 from __future__ import annotations
 
 import difflib
+import os
+import shlex
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class CfoBenchError(Exception):
@@ -94,6 +98,42 @@ class MissingPackageError(UserError):
 
     def __init__(self, what: str, package: str, remedy: str) -> None:
         super().__init__(f"{what} needs the package {package!r}, which is not installed: {remedy}")
+
+
+# The extra with a package that pip builds from source: netifaces, which hpbandster needs.
+_BUILT_FROM_SOURCE = "baselines"
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra; of a checkout that is not installed, it names the checkout.
+
+    If pip would need a C compiler or Python's headers and they are missing, their Debian packages are named.
+    """
+    tools = missing_build_tools() if _BUILT_FROM_SOURCE in extra.split(",") else ""
+    return f"pip install {_requirement(extra)}" + (f" (it also needs {tools})" if tools else "")
+
+
+def missing_build_tools() -> str:
+    """What pip needs to build a C extension if this machine lacks it, else "".
+
+    `scripts/install.sh` calls it too, before anything is installed.
+    """
+    import sysconfig  # here, since only the commands for extras need it
+
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    if shutil.which(compiler) and Path(sysconfig.get_path("include"), "Python.h").is_file():
+        return ""
+    return "a C compiler and Python's headers; on Debian: apt install gcc python3-dev"
+
+
+def _requirement(extra: str) -> str:
+    import importlib.metadata  # here, since it takes longer than the rest of `--help`
+
+    checkout = Path(__file__).resolve().parents[1]
+    is_installed = any(importlib.metadata.distributions(name="cfo-bench"))
+    if is_installed or not (checkout / "pyproject.toml").is_file():
+        return f"'cfo-bench[{extra}]'"
+    return shlex.quote(f"{checkout}[{extra}]")
 
 
 class TraceError(UserError):

@@ -98,6 +98,7 @@ class Result(NamedTuple):
     validate_seconds: float = 0.0  # what predicting and scoring took
     peak_memory_mb: float | None = None  # the most that the process has held so far; None: not measured
     error: str | None = None  # one line
+    cpu_seconds: float | None = None  # of all threads that evaluated it; None: not measured
 
     @classmethod
     def ok(cls, loss: float, fit_seconds: float = 0.0, validate_seconds: float = 0.0) -> Result:
@@ -166,6 +167,7 @@ class StartedTrial(NamedTuple):
     trial: Trial
     started: float  # when its evaluation started, in seconds of the run's clock
     ask_seconds: float  # how long the method took to ask for it
+    ask_cpu_seconds: float | None = None  # of all threads that did so; None: not measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,9 @@ class DataRef:
     recorded_folds: int = 0
     drop: tuple[str, ...] = ()  # columns of the file to leave out
     drop_missing_target: bool = False  # leave out rows without a target
+    split: str | None = None  # how a column makes the folds, such as `time:day`; the column is no feature
+    own_folds: int = 0  # with `split` by a column of folds: how many it has
+    weight: str | None = None  # the column with the weights of the rows, which is no feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +221,14 @@ class TaskFacts:
     dropped: tuple[str, ...] = ()  # columns that the user left out
     dropped_rows: int = 0  # rows that were left out, since they have no target
     remarks: tuple[str, ...] = ()  # on columns that may not be what the user thinks, a line each
+    split: str | None = None  # how a column makes the folds
+    weight: str | None = None  # the column with the weights of the rows
+    target_encoded: tuple[str, ...] = ()  # text columns that are encoded by the target
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> TaskFacts:
         """The facts whose fields JSON has kept."""
-        lists = {name: tuple(row[name]) for name in ("dropped", "remarks")}
+        lists = {name: tuple(row[name]) for name in ("dropped", "remarks", "target_encoded")}
         return cls(**{**row, "problem": Problem(row["problem"]), **lists})
 
 
@@ -248,6 +256,18 @@ class RecordedFold(Protocol):
         """What was recorded of a configuration; `rows` is None for all."""
 
 
+class FoldFrames(NamedTuple):
+    """The features of a fold as frames of pandas, each column with its own type.
+
+    A number is a float64, a date a datetime64 without a time zone (UTC), any other column a category. All
+    parts have the categories of the whole table.
+    """
+
+    train: Any
+    valid: Any
+    test: Any = None
+
+
 @dataclass(frozen=True, slots=True)
 class Fold:
     """One fold, ready for a learner: float32 features, classes as 0…k-1, missing values as NaN.
@@ -270,6 +290,12 @@ class Fold:
     test_y: np.ndarray[Any, Any] | None = None
     # Of a recording only: what a learner answers from. The arrays are empty then.
     recording: RecordedFold | None = None
+    # The weights of the rows of each part; None: they count alike.
+    train_weight: np.ndarray[Any, Any] | None = None
+    valid_weight: np.ndarray[Any, Any] | None = None
+    test_weight: np.ndarray[Any, Any] | None = None
+    # The same rows as frames of pandas, for pipelines. They are read from the data when this is called.
+    frames: Callable[[], FoldFrames] | None = field(default=None, compare=False, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -297,9 +323,14 @@ class Objective(Protocol):
 class Learner(Protocol):
     """A model to tune: built as Learner(**options)."""
 
-    problems: tuple[Problem, ...]  # that it can be trained for
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems that it can be trained for."""
+
     cost_related: tuple[str, ...]  # the hyperparameters that drive the cost of a trial
     virtual: bool  # it computes its seconds instead of spending them: for `clock: virtual` only
+    # A learner may also have `takes_weights = True`: it trains with the weights of rows in a fold.
+    # One with `checks_deadline = False` leaves late trials to the supervisor, which ends their process.
 
     def space(self, n_rows: int) -> Space: ...
 

@@ -3,6 +3,7 @@
 An installed package adds a row by an entry point. `path/to/file.py:Class` names a class without a row.
 A family is a row for many names: `optuna:GPSampler` is the class that the function behind the family
 `optuna` makes when it is given `GPSampler`. `exec:COMMAND` is a family too: a method that is a program.
+`estimator:REFERENCE` is a learner whose estimator is `package.module.Name` or `path/to/file.py:name`.
 The options of a class are its constructor's keyword-only parameters; a constructor that takes `**options`
 and passes them on also has those of the class it extends.
 """
@@ -29,10 +30,13 @@ from cfo_bench.errors import (
     UserError,
     describe,
     did_you_mean,
+    install_command,
 )
 
 # The families whose names are local folders, which are imported only for a run.
 LOCAL_FAMILIES = frozenset({"optunahub"})
+# The family of learners whose names refer to an estimator, which is imported only for a run or a model.
+ESTIMATOR = "estimator"
 # The group of rows that installed packages add, if a registry has groups.
 PLUG_INS = "plug-ins"
 
@@ -59,7 +63,7 @@ class Row:
     @property
     def remedy(self) -> str:
         """The command that installs what is missing; an extra may be several, as in `baselines,dnn`."""
-        return f"pip install 'cfo-bench[{self.extra}]'" if self.extra else f"pip install {self.missing}"
+        return install_command(self.extra) if self.extra else f"pip install {self.missing}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,22 @@ class Registry:
         """All rows by name, with each family under a name such as `optuna:NAME`."""
         return {**self.rows(), **{f"{name}:{row.takes}": row for name, row in self.families.items()}}
 
+    def matching(self, word: str) -> dict[str, Row]:
+        """The rows that have a word in their name, summary or packages, and those that another name with this
+        word stands for."""
+        wanted = folded(word)
+        meant = {
+            name
+            for other, answer in self.other_names.items()
+            if wanted in other
+            for name in re.findall(r"'([\w-]+)'", answer)
+        }
+        return {
+            name: row
+            for name, row in self.listed().items()
+            if name in meant or wanted in folded(" ".join([name, row.summary, *row.needs]))
+        }
+
     def row(self, name: str) -> Row:
         if (family := self._family(name)) is not None:
             return family
@@ -132,8 +152,10 @@ class Registry:
         self.row(name)
         if is_program(name):
             existing_program(name)
-        else:
+        elif family_of(name) != ESTIMATOR:
             existing_file(name)
+        elif is_python_file(reference_of(name)):
+            existing_file(reference_of(name))
 
     def load(self, name: str) -> type[Any]:
         """The class behind a name; an absent extra is named with the command that installs it."""
@@ -141,19 +163,7 @@ class Registry:
         if row.missing is not None:
             raise MissingPackageError(f"{self.kind} {name!r}", row.missing, row.remedy)
         module_name, _, attribute = row.target.rpartition(":")
-        try:
-            module = (
-                _module_of_file(existing_file(row.target))
-                if module_name.endswith(".py")
-                else importlib.import_module(module_name)
-            )
-        except UserError:
-            raise
-        except Exception as error:  # the module of a plug-in may raise anything
-            raise UserError(
-                f"{self.kind} {name!r} can't be imported: mend {module_name} ({describe(error)})"
-            ) from error
-        cls = getattr(module, attribute, None)
+        cls = getattr(imported_module(module_name, f"{self.kind} {name!r}"), attribute, None)
         if self._family(name) is not None and callable(cls):
             cls = cls(name.partition(":")[2])
         if not isinstance(cls, type):
@@ -194,9 +204,13 @@ class Registry:
 
 
 def label(name: str) -> str:
-    """The name in tables and folders: `Mine` for `path/to/mine.py:Mine`, `mine` for `exec:python mine.py`."""
+    """The name in tables and folders: `Mine` for `path/to/mine.py:Mine` and `estimator:package.Mine`, `mine`
+    for `exec:python mine.py`.
+    """
     if is_in_file(name):
         return name.rpartition(":")[2]
+    if family_of(name) == ESTIMATOR:
+        return re.split("[.:]", name)[-1]
     return program_label(name) if is_program(name) else name
 
 
@@ -219,15 +233,21 @@ def is_in_file(name: str) -> bool:
 
 
 def is_python_file(name: str) -> bool:
-    return ".py:" in name and family_of(name) not in LOCAL_FAMILIES and not is_program(name)
+    return ".py:" in name and family_of(name) not in {ESTIMATOR, *LOCAL_FAMILIES} and not is_program(name)
+
+
+def reference_of(name: str) -> str:
+    """The estimator that `estimator:REFERENCE` refers to."""
+    return name.removeprefix(f"{ESTIMATOR}:")
 
 
 def is_users_code(name: str) -> bool:
-    """Whether loading it runs code that the name itself points to: a class in a local file, or a program.
+    """Whether loading it runs code that the name itself points to: a class in a local file, an estimator, or
+    a program.
 
     Commands that only read results must not load it.
     """
-    return is_in_file(name) or is_program(name)
+    return is_in_file(name) or is_program(name) or family_of(name) == ESTIMATOR
 
 
 def placed(name: str, folder: Path) -> str:
@@ -237,6 +257,8 @@ def placed(name: str, folder: Path) -> str:
     if family_of(name) in LOCAL_FAMILIES:
         family, _, place = name.partition(":")
         return f"{family}:{folder / place}"
+    if family_of(name) == ESTIMATOR:
+        return f"{ESTIMATOR}:{placed(reference_of(name), folder)}"
     return str(folder / name) if is_python_file(name) else name
 
 
@@ -259,8 +281,26 @@ def existing_folder(path: str, family: str) -> Path:
     return folder
 
 
-def _module_of_file(file: Path) -> Any:
-    name = f"cfo_bench_local_{file.stem}"
+# Modules of local files have names of their own.
+LOCAL_MODULE = "cfo_bench_local_"
+
+
+def imported_module(name: str, what: str) -> Any:
+    """The module of that name, or of a `.py` file; the error begins with `what`."""
+    try:
+        return (
+            module_of_file(existing_file(f"{name}:"))
+            if name.endswith(".py")
+            else importlib.import_module(name)
+        )
+    except UserError:
+        raise
+    except Exception as error:  # the module of a plug-in may raise anything
+        raise UserError(f"{what} can't be imported: mend {name} ({describe(error)})") from error
+
+
+def module_of_file(file: Path) -> Any:
+    name = f"{LOCAL_MODULE}{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None  # a .py file always has both
     module = importlib.util.module_from_spec(spec)
@@ -349,6 +389,7 @@ _WORDS: dict[Any, str] = {
     str: "text",
     NoneType: "null",
     list: "a list",
+    dict: "a mapping",
     Any: "anything",
 }
 

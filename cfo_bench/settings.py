@@ -27,6 +27,7 @@ from cfo_bench.values import (
     PositiveInt,
     Schema,
     Share,
+    Text,
 )
 
 DEFAULT_LEARNER, DEFAULT_SEED = "xgboost", 0
@@ -166,6 +167,12 @@ class Settings:
         key="memory", by_default="a fair share of the machine",
         in_file="Memory of each trial: megabytes, or 512MB, 4GB.",
         in_trace="Megabytes that each trial could take.",
+    )
+    metric: str | None = setting(
+        None, Text("NAME"),
+        "What is optimised: auc, log-loss, r2, a scorer of scikit-learn such as f1, or metric.py:function.",
+        by_default="auc for two classes, log-loss for more, r2 for regression",
+        in_trace="The metric as requested; null: that of the problem type, or of the recording.",
     )
     validation: ValidationName = setting(
         "fold", OneOf(VALIDATIONS),

@@ -4,6 +4,9 @@
 the logarithm of every positive hyperparameter, whatever its `log`, as the paper does. Choices that are
 ordered numbers form a grid: a sampler draws each choice equally often, by its index, whereas CFO and CFO-0
 move on the scale of the numbers, as for an `Int`.
+
+A hyperparameter may be conditional on categorical ones (`when`). Methods see all hyperparameters and give a
+value to each; `Space.active` is the part of a configuration that has an effect.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cfo_bench.errors import SpaceError
+from cfo_bench.errors import SpaceError, describe
 from cfo_bench.values import LEAST_INT, MOST_INT
 
 if TYPE_CHECKING:
@@ -49,6 +53,8 @@ class Int:
         The largest value.
     log : bool, default False
         Whether to draw on a logarithmic scale.
+    when : mapping of str to value or list of values, optional
+        The choices of categorical hyperparameters with which this one has an effect; by default all.
 
     Raises
     ------
@@ -61,8 +67,10 @@ class Int:
     low: int
     high: int
     log: bool = False
+    when: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "when", _conditions(self.name, self.when))
         if type(self.low) is not int or type(self.high) is not int:
             raise SpaceError(f"{_bounds(self)}: an Int has whole bounds")
         if self.low < LEAST_INT or self.high > MOST_INT:
@@ -97,6 +105,8 @@ class Float:
         The largest value.
     log : bool, default False
         Whether to draw on a logarithmic scale.
+    when : mapping of str to value or list of values, optional
+        The choices of categorical hyperparameters with which this one has an effect; by default all.
 
     Raises
     ------
@@ -108,10 +118,17 @@ class Float:
     low: float
     high: float
     log: bool = False
+    when: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
+        object.__setattr__(self, "when", _conditions(self.name, self.when))
+        for name in ("low", "high"):
+            try:
+                if isinstance(getattr(self, name), str):
+                    raise TypeError
+                object.__setattr__(self, name, float(getattr(self, name)))
+            except (TypeError, ValueError, OverflowError):
+                raise SpaceError(f"{_bounds(self)}: a Float has finite numbers for bounds") from None
         _check_bounds(self)
 
     def at(self, share: float) -> float:
@@ -138,6 +155,8 @@ class Categorical:
         The choices, all different.
     ordered : bool, default False
         Whether the order of the choices matters, so that neighbours are alike.
+    when : mapping of str to value or list of values, optional
+        The choices of categorical hyperparameters with which this one has an effect; by default all.
 
     Raises
     ------
@@ -148,9 +167,17 @@ class Categorical:
     name: str
     choices: tuple[Value, ...]
     ordered: bool = False
+    when: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    def __init__(self, name: str, choices: Sequence[Value], ordered: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        choices: Sequence[Value],
+        ordered: bool = False,
+        when: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "when", _conditions(name, when))
         object.__setattr__(self, "choices", tuple(choices))
         object.__setattr__(self, "ordered", ordered)
         if any(type(choice) not in PLAIN_TYPES for choice in self.choices):
@@ -206,7 +233,8 @@ class Space:
     Raises
     ------
     SpaceError
-        If two hyperparameters have the same name, or a name is not a text that UTF-8 can encode.
+        If two hyperparameters have the same name, a name is not a text that UTF-8 can encode, or a condition
+        names no categorical hyperparameter that stands before its own, or a value that this does not have.
 
     Examples
     --------
@@ -231,6 +259,8 @@ class Space:
         for name in self._by_name:
             if type(name) is not str or not _can_be_written(name):
                 raise SpaceError(f"a hyperparameter is called {name!r}: give it a name that UTF-8 can hold")
+        for at, param in enumerate(self.params):
+            _check_conditions(param, self.params[:at])
 
     def __iter__(self) -> Iterator[Param]:
         return iter(self.params)
@@ -275,15 +305,44 @@ class Space:
         SpaceError
             If a name is missing or unknown, or a value is not in the space.
         """
-        self._check_names(config)
+        self.check_names(config)
         return {param.name: param.check(config[param.name]) for param in self.params}
+
+    def active(self, config: Config) -> Config:
+        """The values that have an effect: without the hyperparameters whose conditions do not hold.
+
+        A hyperparameter that is conditional on an inactive one is inactive, too.
+
+        Parameters
+        ----------
+        config : dict
+            One value for each hyperparameter.
+
+        Returns
+        -------
+        dict
+            The active part of the configuration, in the order of the space.
+
+        Examples
+        --------
+        >>> from cfo_bench import Categorical, Float, Space
+        >>> kernel = Categorical("kernel", ["linear", "rbf"])
+        >>> space = Space([kernel, Float("gamma", 0.01, 1.0, when={"kernel": "rbf"})])
+        >>> space.active({"kernel": "linear", "gamma": 0.1})
+        {'kernel': 'linear'}
+        """
+        active: Config = {}
+        for param in self.params:  # a condition names a hyperparameter before its own
+            if all(name in active and _is_among(active[name], values) for name, values in param.when.items()):
+                active[param.name] = config[param.name]
+        return active
 
     def accept(self, config: Mapping[str, Any]) -> Config:
         """The same object if it lies in the space and has plain values.
 
         Scalars of numpy are replaced in a copy. A SpaceError reports a configuration outside the space.
         """
-        self._check_names(config)
+        self.check_names(config)
         replaced = {}
         for param, name, kind, low, high in self._rules:
             value = config[name]
@@ -294,7 +353,8 @@ class Space:
                     replaced[name] = checked
         return config if type(config) is dict and not replaced else {**config, **replaced}
 
-    def _check_names(self, config: Mapping[str, Any]) -> None:
+    def check_names(self, config: Mapping[str, Any]) -> None:
+        """A SpaceError if a name is missing or unknown."""
         if config.keys() != self._by_name.keys():
             missing = [name for name in self._by_name if name not in config]
             extra = [name for name in config if name not in self._by_name]
@@ -308,9 +368,12 @@ class Space:
 
     @classmethod
     def from_json(cls, rows: Sequence[Mapping[str, Any]]) -> Space:
-        """The space of the header of a trace."""
+        """The space of the header of a trace, which may be anybody's; a SpaceError if it is none."""
         kinds: dict[str, type[Param]] = {"int": Int, "float": Float, "categorical": Categorical}
-        return cls([kinds[row["type"]](**{k: v for k, v in row.items() if k != "type"}) for row in rows])
+        try:
+            return cls([kinds[row["type"]](**{k: v for k, v in row.items() if k != "type"}) for row in rows])
+        except (LookupError, TypeError, AttributeError) as error:
+            raise SpaceError(f"the search space has a wrong key or type ({describe(error)})") from None
 
 
 def _rule(param: Param) -> tuple[Param, str, type, Any, Any]:
@@ -321,11 +384,52 @@ def _rule(param: Param) -> tuple[Param, str, type, Any, Any]:
 
 
 def _param_to_json(param: Param) -> dict[str, Any]:
+    when = {"when": dict(param.when)} if param.when else {}
     if isinstance(param, Categorical):
         choices = list(param.choices)
-        return {"type": "categorical", "name": param.name, "choices": choices, "ordered": param.ordered}
+        return {
+            "type": "categorical",
+            "name": param.name,
+            "choices": choices,
+            "ordered": param.ordered,
+            **when,
+        }
     kind = "int" if isinstance(param, Int) else "float"
-    return {"type": kind, "name": param.name, "low": param.low, "high": param.high, "log": param.log}
+    return {"type": kind, "name": param.name, "low": param.low, "high": param.high, "log": param.log, **when}
+
+
+# --- conditions -------------------------------------------------------------------------------------
+
+
+def _conditions(name: str, when: Any) -> dict[str, list[Value]]:
+    """The choices of each hyperparameter on which `name` depends; a single choice may be without a list."""
+    if not isinstance(when, Mapping):
+        raise SpaceError(f"{name!r} depends on {when!r}: give a mapping, as in {{'kernel': 'rbf'}}")
+    return {
+        other: list(choices) if isinstance(choices, list | tuple) else [choices]
+        for other, choices in when.items()
+    }
+
+
+def _check_conditions(param: Param, earlier: Sequence[Param]) -> None:
+    categorical = {other.name: other for other in earlier if isinstance(other, Categorical)}
+    for name, values in param.when.items():
+        if name not in categorical:
+            raise SpaceError(
+                f"{param.name!r} depends on {name!r}: name a categorical hyperparameter that stands before it"
+            )
+        if not values:
+            raise SpaceError(f"{param.name!r} depends on no choice of {name!r}: give one or more")
+        for value in values:
+            if not _is_among(value, categorical[name].choices):
+                raise SpaceError(
+                    f"{param.name!r} depends on {name} = {value!r}: choose from "
+                    f"{list(categorical[name].choices)}"
+                )
+
+
+def _is_among(value: Value, choices: Sequence[Value]) -> bool:
+    return any(type(value) is type(choice) and value == choice for choice in choices)  # 1 is not True
 
 
 def _interpolate(low: float, high: float, log: bool, share: float) -> float:
@@ -333,6 +437,8 @@ def _interpolate(low: float, high: float, log: bool, share: float) -> float:
 
 
 def _check_bounds(param: Int | Float) -> None:
+    if not isinstance(param.log, bool):
+        raise SpaceError(f"log = {param.log!r} of {param.name!r} is neither true nor false")
     if not (math.isfinite(param.low) and math.isfinite(param.high) and param.low <= param.high):
         raise SpaceError(f"{_bounds(param)}: low must not exceed high, both finite")
     if param.log and param.low <= 0:

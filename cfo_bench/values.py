@@ -5,6 +5,7 @@ A value comes from a YAML file, where it knows its line, or from Python, where i
 
 from __future__ import annotations
 
+import enum
 import math
 import os
 import re
@@ -148,6 +149,16 @@ def whole_number(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     return int(value) if isinstance(value, Integral) else None
+
+
+def as_option(value: Any) -> Any:
+    """The value of an option: YAML takes 1e-3 for text, here it is a number, also in lists and mappings."""
+    if isinstance(value, Mapping):
+        return {key: as_option(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_option(item) for item in value]
+    is_number = isinstance(value, str) and re.fullmatch(f"[+-]?{NUMBER}", value)
+    return float(value) if is_number and "e" in value.lower() else value
 
 
 def duration(seconds: float) -> str:
@@ -315,6 +326,28 @@ class Share(Parsed):
         return {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 
 
+class SplitKind(enum.StrEnum):
+    """How a column of the data makes the folds."""
+
+    GROUP = "group"  # the rows of one value are never divided
+    TIME = "time"  # earlier rows train, later rows validate
+    COLUMN = "column"  # each value is a fold
+
+
+class SplitBy(Parsed):
+    """`group:COLUMN`, `time:COLUMN` or `column:COLUMN`."""
+
+    metavar = "KIND:COLUMN"
+    rule = "write group:COLUMN, time:COLUMN or column:COLUMN, with the name of a column"
+    _pattern = rf"^({'|'.join(SplitKind)}):[^\x00-\x1f]+$"
+
+    def parse(self, value: object) -> str | None:
+        return value if isinstance(value, str) and re.fullmatch(self._pattern, value) else None
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": self._pattern}
+
+
 class OneOf(Kind):
     """One of several words."""
 
@@ -353,6 +386,9 @@ class Text(Parsed):
 
     name = "text"
     rule = "write some text; put quotes around a number"
+
+    def __init__(self, metavar: str | None = None) -> None:
+        self.metavar = metavar
 
     def parse(self, value: object) -> str | None:
         return value if is_text(value) else None

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from cfo_bench import errors
 from cfo_bench.errors import (
     RunError,
     SpaceError,
@@ -55,3 +60,34 @@ def test_a_users_error_is_told_with_its_place_and_any_other_error_as_it_is() -> 
         raise UserError("no such thing")
     with pytest.raises(RunError, match=r"^it died$"), at_place("suite.yaml:3"):
         raise RunError("it died")
+
+
+def test_an_extra_is_installed_by_name_or_into_a_checkout_that_is_not_installed(tmp_path: Path) -> None:
+    ask = "from cfo_bench.errors import install_command; print(install_command('tables'))"
+    # Without site-packages, with a copy of the package in a folder with a space.
+    checkout = tmp_path / "a clone"
+    (checkout / "cfo_bench").mkdir(parents=True)
+    (checkout / "cfo_bench" / "errors.py").write_bytes(Path(errors.__file__).read_bytes())
+
+    def printed() -> str:
+        command = [sys.executable, "-S", "-c", ask]
+        return subprocess.run(
+            command, cwd=checkout, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    assert printed() == "pip install 'cfo-bench[tables]'"
+    (checkout / "pyproject.toml").touch()
+    assert printed() == f"pip install '{checkout}[tables]'"
+    assert errors.install_command("tables") == "pip install 'cfo-bench[tables]'"
+
+
+def test_without_a_compiler_the_command_for_the_baselines_names_the_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CC", "a-compiler-nobody-has")
+
+    assert errors.install_command("baselines,dnn") == (
+        "pip install 'cfo-bench[baselines,dnn]' (it also needs a C compiler and Python's headers; "
+        "on Debian: apt install gcc python3-dev)"
+    )
+    assert errors.install_command("tables") == "pip install 'cfo-bench[tables]'"

@@ -166,8 +166,8 @@ def test_the_constant_loss_is_that_of_scikit_learns_dummy(seed: int, problem: Pr
 )
 def test_a_score_becomes_a_loss_and_back(problem: str, score: float, loss: float) -> None:
     metric = METRICS[METRIC_OF[Problem(problem)]]
-    assert metric.to_loss(score) == loss
-    assert metric.to_score(loss) == score
+    assert metric.facts.to_loss(score) == loss
+    assert metric.facts.to_score(loss) == score
 
 
 def test_the_loss_of_a_metric_is_its_score_converted() -> None:
@@ -189,3 +189,53 @@ def test_the_metrics_of_recordings_are_scikit_learns(seed: int, n: int) -> None:
         ("mse", sklearn_metrics.mean_squared_error),
     ):
         assert METRICS[name].score(truth, guess) == pytest.approx(theirs(truth, guess), abs=1e-12)
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+@FEW
+@given(seed=SEEDS, n=st.integers(4, 200), levels=st.sampled_from([1, 3, 10**9]))
+def test_weighted_metrics_are_scikit_learns(seed: int, n: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight = np.where(rng.random(n) < 0.2, 0.0, rng.exponential(size=n))
+    weight[:4] = 1.0
+    truth, score = both_classes(rng, n), (rng.integers(0, levels, n) / levels).astype(np.float32)
+    assert auc(truth, score, weight) == pytest.approx(
+        sklearn_metrics.roc_auc_score(truth, score, sample_weight=weight), abs=1e-12
+    )
+    probability = rng.dirichlet([1.0, 1.0, 1.0], n)
+    classes = rng.integers(0, 3, n)
+    assert log_loss(classes, probability, weight) == pytest.approx(
+        sklearn_metrics.log_loss(classes, probability, labels=[0, 1, 2], sample_weight=weight)
+    )
+    numbers = rng.normal(size=n)
+    assert r2(numbers, numbers + score, weight) == pytest.approx(
+        sklearn_metrics.r2_score(numbers, numbers + score, sample_weight=weight)
+    )
+
+
+@pytest.mark.parametrize("name", ["auc", "log_loss", "r2"])
+def test_equal_weights_change_no_loss_and_a_weight_of_two_is_a_row_given_twice(name: str) -> None:
+    rng = np.random.default_rng(3)
+    truth, metric = both_classes(rng, 40), METRICS[name]
+    prediction = rng.dirichlet([1.0, 1.0], 40) if name == "log_loss" else rng.random(40)
+    weight = 1.0 + (np.arange(40) % 2)
+    twice = np.repeat(np.arange(40), weight.astype(int))
+    assert metric.loss(truth, prediction, np.full(40, 0.5)) == pytest.approx(metric.loss(truth, prediction))
+    assert metric.loss(truth, prediction, weight) == pytest.approx(
+        metric.loss(truth[twice], prediction[twice])
+    )
+
+
+@pytest.mark.parametrize("problem", [Problem.MULTICLASS, Problem.REGRESSION])
+def test_the_constant_predictor_is_weighted_in_training_and_validation(problem: Problem) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 60) if problem is Problem.MULTICLASS else rng.normal(size=60)
+    weight = 1.0 + (np.arange(60) % 3)
+    rows, others = np.arange(40), np.arange(40, 60)
+    again, again_others = (np.repeat(part, weight[part].astype(int)) for part in (rows, others))
+    weighted = constant_loss(
+        problem, y[rows], y[others], 3, train_weight=weight[rows], valid_weight=weight[others]
+    )
+    assert weighted == pytest.approx(constant_loss(problem, y[again], y[again_others], 3))

@@ -369,7 +369,7 @@ def test_a_value_fits_or_it_does_not(hint: Any, good: list[object], bad: list[ob
         (Literal["log2", "ln"], "log2 or ln"),
         (int | Literal["d"], "a whole number or d"),
         (bool, "true or false"),
-        (dict, "dict"),
+        (dict, "a mapping"),
         (Any, "anything"),
     ],
 )

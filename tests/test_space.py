@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -275,3 +276,87 @@ def test_a_space_reads_like_the_dataclass_it_is() -> None:
     assert len(space) == 2
     assert space == Space([Int("k", 1, 2), Float("x", 0.0, 1.0)])
     assert hash(space) == hash(Space([Int("k", 1, 2), Float("x", 0.0, 1.0)]))
+
+
+# --- conditions ----------------------------------------------------------------------------------
+
+KERNEL = Categorical("kernel", ["linear", "rbf", "poly"])
+
+
+def conditional_space() -> Space:
+    return Space(
+        [
+            KERNEL,
+            Float("gamma", 0.01, 1.0, log=True, when={"kernel": ["rbf", "poly"]}),
+            Categorical("shape", ["odd", "even"], when={"kernel": "poly"}),
+            Int("degree", 2, 8, when={"shape": "even"}),
+            Float("C", 0.1, 10.0),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shape", "active"),
+    [
+        ("linear", "even", ["kernel", "C"]),
+        ("rbf", "even", ["kernel", "gamma", "C"]),
+        ("poly", "odd", ["kernel", "gamma", "shape", "C"]),
+        ("poly", "even", ["kernel", "gamma", "shape", "degree", "C"]),
+    ],
+)
+def test_a_hyperparameter_is_active_only_if_its_conditions_hold(kernel: str, shape: str, active: list[str]):
+    config = {"kernel": kernel, "gamma": 0.1, "shape": shape, "degree": 3, "C": 1.0}
+    assert conditional_space().active(config) == {name: config[name] for name in active}
+
+
+def test_a_sample_has_a_value_for_inactive_hyperparameters_too():
+    space = conditional_space()
+    config = space.sample(np.random.default_rng(0))
+    assert list(config) == [param.name for param in space] and space.check(config) == config
+
+
+def test_conditions_survive_json_and_a_space_without_them_is_written_as_before():
+    rows = json.loads(json.dumps(conditional_space().to_json()))
+    assert Space.from_json(rows) == conditional_space()
+    assert [row["name"] for row in rows if "when" in row] == ["gamma", "shape", "degree"]
+
+
+@pytest.mark.parametrize(
+    ("when", "rule"),
+    [
+        ({"missing": "rbf"}, "'gamma' depends on 'missing': name a categorical hyperparameter"),
+        ({"C": 1.0}, "'gamma' depends on 'C': name a categorical hyperparameter"),
+        ({"kernel": "RBF"}, "'gamma' depends on kernel = 'RBF': choose from"),
+        ({"kernel": []}, "'gamma' depends on no choice of 'kernel'"),
+        ("rbf", "'gamma' depends on 'rbf': give a mapping"),
+    ],
+)
+def test_a_condition_names_a_choice_of_a_categorical_hyperparameter(when: object, rule: str):
+    with pytest.raises(SpaceError, match=rule):
+        Space([Float("C", 0.1, 1.0), KERNEL, Float("gamma", 0.01, 1.0, when=when)])
+
+
+def test_a_hyperparameter_stands_after_the_one_it_depends_on():
+    with pytest.raises(SpaceError, match="stands before it"):
+        Space([Float("gamma", 0.01, 1.0, when={"kernel": "rbf"}), KERNEL])
+
+
+ROW = {"type": "float", "name": "x", "low": 0.5, "high": 1.0, "log": False}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        7, "text", [7], [[]], [{}], {"a": 1},
+        [{**ROW, "type": "complex"}], [{**ROW, "type": []}], [{**ROW, "name": []}], [{**ROW, "name": None}],
+        [{**ROW, "low": "0.5"}], [{**ROW, "low": {}}], [{**ROW, "high": 10**400}], [{**ROW, "high": None}],
+        [{**ROW, "log": "yes"}], [{**ROW, "more": 1}], [{"type": "float", "name": "x", "low": 0.5}],
+        [{"type": "int", "name": "x", "low": 1, "high": "2"}],
+        [{"type": "categorical", "name": "x", "choices": 7}],
+        [{"type": "categorical", "name": "x", "choices": [[]]}],
+    ],
+)  # fmt: skip
+def test_what_is_no_space_in_json_is_an_error_of_the_space(rows: Any) -> None:
+    with pytest.raises(SpaceError) as refusal:
+        Space.from_json(rows)
+    assert "\n" not in str(refusal.value)

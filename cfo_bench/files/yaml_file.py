@@ -15,7 +15,7 @@ from cfo_bench.files.writing import open_regular
 from cfo_bench.values import Marked, YamlValue
 
 MAX_BYTES = 2**20
-MAX_DEPTH = 12
+MAX_DEPTH = 40
 
 
 def read(path: Path) -> Marked:

@@ -58,8 +58,8 @@ def bomb() -> str:
         (b"x: !!binary aGk=\n", "line 1: the tag"),
         (b"a: &x 1\nb: *x\n", "line 1: anchors and aliases"),
         (bomb().encode(), "line 1: anchors and aliases"),
-        (b"[" * 100_000, "line 1: nested more than 12 deep"),
-        (b"a:\n" + b"".join(b" " * i + b"- \n" for i in range(1, 300)), "nested more than 12 deep"),
+        (b"[" * 100_000, "line 1: nested more than 40 deep"),
+        (b"a:\n" + b"".join(b" " * i + b"- \n" for i in range(1, 300)), "nested more than 40 deep"),
         (b"a: b\n" * MAX_BYTES, "is larger than 1024 kB"),
     ],
 )
