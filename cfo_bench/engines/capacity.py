@@ -79,9 +79,13 @@ def price(specs: Sequence[RunSpec], side_by_side: int, who: str, have: Capacity 
     what we `have`, if that is known.
     """
     seconds = sum(spec.budget_seconds for spec in specs)
-    hours = f"{len(specs)} run{'s' * (len(specs) != 1)}, {duration(seconds)} of budget in all"
+    is_virtual = all(spec.clock == "virtual" for spec in specs)
+    kind = "virtual time" if is_virtual else "budget"
+    hours = f"{len(specs)} run{'s' * (len(specs) != 1)}, {duration(seconds)} of {kind} in all"
     at_once = max(min(side_by_side, len(specs)), 1)
-    if at_once > 1:
+    if is_virtual and specs:
+        hours += "; it is recorded or computed, and only the methods themselves take real time"
+    elif at_once > 1:
         hours += f", {duration(seconds / at_once)} with {who.format(at_once)}"
     if not specs:
         return hours

@@ -17,6 +17,7 @@ from cfo_bench.engines import Engine, engine_of
 from cfo_bench.engines.scheduling import Active
 from cfo_bench.errors import UserError
 from cfo_bench.machine.fork_server import fork_server
+from cfo_bench.metrics import MetricFacts
 from cfo_bench.recordings import yahpo_folder
 from cfo_bench.records import DataRef, RunSpec, RunStatus, TaskFacts, method_label, run_id
 from cfo_bench.registry import is_in_file, is_users_code
@@ -34,7 +35,15 @@ from cfo_bench.results.limits import (
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import DataIdentity
 from cfo_bench.results.trace import path_of
-from cfo_bench.run.checks import MethodTraits, fetch_task, inspect_task, packages, rehearse
+from cfo_bench.run.checks import (
+    MethodTraits,
+    facts_of_metrics,
+    fetch_task,
+    inspect_task,
+    packages,
+    rehearse,
+    with_own_folds,
+)
 from cfo_bench.run.header import reproducing_command
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
@@ -74,7 +83,7 @@ class RunsStarted:
 
     jobs: Sequence[Job]
     at_once: int
-    metrics: Mapping[str, str]  # of each task
+    metrics: Mapping[str, MetricFacts]  # of each task
     # The spent part of the budgets, by run id: all of it if the run is done.
     spent_seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -189,7 +198,8 @@ class SuiteRuns:
             [
                 spec
                 for spec in each.values()
-                if self.import_files or not any(map(is_users_code, (spec.learner, spec.method)))
+                if self.import_files
+                or not any(map(is_users_code, (spec.learner, spec.method, spec.metric or "")))
             ],
             {choice.label: choice.place for choice in self.suite.methods},
         )
@@ -249,6 +259,8 @@ def runs_of(
         suite, data = _on_surrogate(suite, suite.surrogate, offline, on_event)
     else:
         data = data_of(suite, offline)
+    if suite.n_folds is None:
+        data = {task: with_own_folds(ref) for task, ref in data.items()}
     methods = options_of_methods(suite.methods, options or {}, suite.parallel, import_files=import_files)
     learners = options_of_learners(suite.learners, learner_options or {}, import_files=import_files)
     if only:
@@ -396,6 +408,8 @@ def run_suite(
     if summary := in_words(runs.specs, pasts):
         on_event(Note(summary))
     facts, inspected = _facts(runs, pasts, context, on_event)
+    questions = {spec.task: (spec, facts[spec.task, spec.learner]) for spec in runs.specs}
+    metrics = dict(zip(questions, facts_of_metrics(list(questions.values()), context), strict=True))
     identities = [data_identity(facts[spec.task, spec.learner]) for spec in runs.specs]
     _refuse_other_data(paths, pasts, identities)
     for task in inspected:
@@ -413,7 +427,6 @@ def run_suite(
         )
         for spec, path, identity in zip(runs.specs, paths, identities, strict=True)
     ]
-    metrics = {task: known.metric for (task, _), known in facts.items()}
     at_once = min(runs.engine.at_once(), len(jobs))
     on_event(RunsStarted(jobs, at_once, metrics, spent_seconds(runs.specs, pasts)))
     verdicts = runs.engine.run(jobs, _EventListener(results, on_event), force=force, context=context)

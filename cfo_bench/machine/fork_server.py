@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, process
 from typing import Any
 
 from cfo_bench.clock import monotonic, sleep
+from cfo_bench.errors import RunError
 from cfo_bench.machine.processes import (
     STOP_SIGNALS,
     ForkServerContext,
+    ProcessDiedError,
+    call_in_subprocess,
     end_children,
     signals_blocked,
     without_main_module,
@@ -19,6 +22,8 @@ from cfo_bench.machine.processes import (
 
 # One thread for each run. Set before numpy is imported, since its BLAS starts its threads then.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# A call in a fork of the server is given up when the server was killed this many times.
+MOST_KILLS = 3
 # How long a process may take from closing its pipes to its end, and how often that is checked.
 DYING_SECONDS, LOOK_SECONDS = 1.0, 0.01
 
@@ -43,6 +48,29 @@ def running_server() -> int:
     server: Any = forkserver._forkserver
     pid: int = server._forkserver_pid
     return pid
+
+
+def call_in_fork(
+    context: ForkServerContext,
+    doing: str,
+    function: Callable[..., Any],
+    *args: Any,
+    limit: tuple[float, str] | None = None,
+) -> Any:
+    """`call_in_subprocess` in a fork of the server. If the server is killed meanwhile, it is replaced."""
+    n_killed = 0
+    while n_killed < MOST_KILLS:
+        server = running_server()
+        try:
+            return call_in_subprocess(context, doing, function, *args, limit=limit)
+        except ProcessDiedError:
+            if not is_gone(server):
+                raise
+            n_killed += 1
+    raise RunError(
+        f"{doing}: the process that it is forked from was killed {n_killed} times: look for what kills it "
+        "(the kernel, if memory is short), then run the same command"
+    )
 
 
 def end_orphans(server: int) -> None:

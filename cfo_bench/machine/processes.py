@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing import context, forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext
@@ -93,6 +94,10 @@ class SpawnContext(context.SpawnContext):
     Process = _SpawnProcess
 
 
+class ProcessDiedError(RunError):
+    """A process died before it returned what it was asked for."""
+
+
 def call_in_subprocess(
     context: ForkContext | ForkServerContext | SpawnContext,
     doing: str,
@@ -108,8 +113,13 @@ def call_in_subprocess(
     """
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_call, args=(sender, function, *args), daemon=True)
-    child.start()
-    sender.close()
+    try:
+        child.start()
+    except (OSError, EOFError) as error:
+        receiver.close()
+        raise ProcessDiedError(f"{doing}: its process can't be started ({describe(error)})") from None
+    finally:
+        sender.close()
     try:
         if limit is not None and not receiver.poll(limit[0]):
             child.kill()
@@ -120,7 +130,7 @@ def call_in_subprocess(
         answer, exit_code, message = receiver.recv()
     except EOFError:
         child.join()
-        raise RunError(f"{doing} killed its process (exit code {child.exitcode})") from None
+        raise ProcessDiedError(f"{doing} killed its process (exit code {child.exitcode})") from None
     finally:
         receiver.close()
     child.join()
@@ -263,13 +273,49 @@ def is_stopped(fields: list[bytes]) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that its main thread has forked, and that have not ended."""
-    return list(map(int, _read(f"/proc/{pid}/task/{pid}/children").split()))
+    """The processes that its threads have forked, or that it has adopted, and that it has not waited for."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # the process has ended
+        return []
+    return [
+        int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()
+    ]
+
+
+def session_of(fields: list[bytes]) -> bytes:
+    """The session of the process of these `stat` fields; empty if it has ended."""
+    return fields[3] if fields else b""
+
+
+@dataclass(frozen=True, slots=True)
+class DescendantsUsage:
+    """What the descendants of a process use, in whatever session they are."""
+
+    cpu_seconds: float  # so far, of those that were waited for, too
+    threads: int  # of those that live
+
+
+def descendants_usage(pid: int) -> DescendantsUsage:
+    """The processor seconds of all descendants of a process that adopts orphans."""
+    cpu_seconds, threads = sum(_cpu_seconds(process_stat(pid))[2:]), 0
+    pids = children_of(pid)
+    for descendant in pids:  # grows meanwhile
+        fields = process_stat(descendant)
+        cpu_seconds += sum(_cpu_seconds(fields))
+        threads += int(fields[17]) if fields else 0
+        pids += children_of(descendant)
+    return DescendantsUsage(cpu_seconds, threads)
+
+
+def _cpu_seconds(fields: list[bytes]) -> list[float]:
+    """Of the process of these `stat` fields, user and system; the same of children that it waited for."""
+    return [int(ticks) / _TICKS_A_SECOND for ticks in fields[11:15]]
 
 
 def seconds_run(fields: list[bytes]) -> float:
     """The processor seconds of the process of these `stat` fields and of children that it waited for."""
-    return sum(map(int, fields[11:15])) / _TICKS_A_SECOND
+    return sum(_cpu_seconds(fields))
 
 
 def seconds_waited() -> float:

@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from cfo_bench.errors import TraceError
+from cfo_bench.metrics import METRIC_OF, canonical_name
 from cfo_bench.records import RunSpec, TaskFacts
 from cfo_bench.registry import label
 from cfo_bench.results.run import Run
@@ -166,6 +167,9 @@ def data_identity(facts: TaskFacts) -> DataIdentity:
         problem=facts.problem,
         dropped_columns=list(facts.dropped),
         dropped_rows=facts.dropped_rows,
+        split=facts.split,
+        weight=facts.weight,
+        target_encoded=facts.target_encoded,
     )
 
 
@@ -174,7 +178,7 @@ def resumable(past: Header, spec: RunSpec, data: DataIdentity | None = None) -> 
 
     Limits are no reason: a run may be resumed with others. `data` is None if it is not known yet.
     """
-    differences = _spec_differences(past.spec, spec)
+    differences = [*_spec_differences(past.spec, spec), *_metric_differences(past, spec)]
     if past.imported is not None:
         differences.append(Difference("origin", _origin(past), "a run"))
     return differences or ([] if data is None else data_differences(past.data, data))
@@ -183,6 +187,8 @@ def resumable(past: Header, spec: RunSpec, data: DataIdentity | None = None) -> 
 def same_run(first: Header, second: Header) -> list[Difference]:
     """Why two traces are not copies of one run; empty if they are."""
     differences = _spec_differences(first.spec, second.spec, also=LIMITS)
+    if first.metric != second.metric:
+        differences.append(Difference("metric", first.metric, second.metric))
     if _origin(first) != _origin(second):
         differences.append(Difference("origin", _origin(first), _origin(second)))
     return differences or data_differences(first.data, second.data)
@@ -227,6 +233,13 @@ def _spec_differences(first: RunSpec, second: RunSpec, also: Sequence[str] = ())
     ]
 
 
+def _metric_differences(past: Header, spec: RunSpec) -> list[Difference]:
+    """Whether a run with this spec is scored by another metric. That of a recording follows from its data."""
+    default = past.metric if past.data.recording else METRIC_OF[past.problem]
+    metric = canonical_name(getattr(spec, "metric", None) or default)
+    return [] if metric == past.metric else [Difference("metric", past.metric, metric)]
+
+
 def _options(spec: RunSpec) -> dict[str, Any]:
     """Each option of the method and the learner by its own name."""
     return {
@@ -240,9 +253,15 @@ def _options(spec: RunSpec) -> dict[str, Any]:
 def data_differences(first: DataIdentity, second: DataIdentity) -> list[Difference]:
     """The facts in which the data of two runs differs. A fact that one of them does not state is the same.
 
-    The hash depends on the target, the problem and what was dropped, and is named only if these are the same.
+    The hash depends on the target, the problem, what was dropped and the columns of split and weight, and is
+    named only if these are the same. A trace that does not state one of the last three has none.
     """
     differences = _differing(first, second, "target", "problem", "dropped_columns", "dropped_rows")
+    differences += [
+        Difference(name, repr(getattr(first, name)), repr(getattr(second, name)))
+        for name in ("split", "weight", "target_encoded")
+        if getattr(first, name) != getattr(second, name)
+    ]
     if differences:
         return differences
     if first.sha256 and second.sha256 and first.sha256 != second.sha256:

@@ -15,7 +15,7 @@ from typing import Any, overload
 
 import msgspec
 import numpy as np
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from cfo_bench.metrics import Array
 from cfo_bench.records import EndReason, TrialStatus
@@ -137,6 +137,9 @@ class TrialDigest(Struct, frozen=True, kw_only=True):
     expensive_seconds: NonNegative = msgspec.field(name="dearer_seconds")
     cost_bins: list[NonNegative | None]  # mean cost of the trials that ended in each of COST_BIN_EDGES
     last_ended: NonNegative  # when the last trial ended; 0 without a trial
+    # Processor seconds for each second of the trials in which they were measured; absent: of none.
+    learner_threads: NonNegative | UnsetType = UNSET  # of the evaluations
+    method_threads: NonNegative | UnsetType = UNSET  # of the asks and tells
 
     @property
     def full_incumbents(self) -> Incumbents:
@@ -162,7 +165,8 @@ def sealed(end: EndRecord, header: Header, trials: Sequence[TrialRecord], crc32:
 
 
 def stored_digest(end: EndRecord, budget_seconds: float) -> TrialDigest | None:
-    """The digest in an end record; None without one, or if it is damaged or of another version.
+    """The digest in an end record; None without one, or if it is damaged, contradicts the end record or is of
+    another version.
 
     The checksum of a digest continues that of the trials, which binds the one to the other.
     """
@@ -176,15 +180,31 @@ def stored_digest(end: EndRecord, budget_seconds: float) -> TrialDigest | None:
     except DECODE_ERRORS:
         return None
     columns = (digest.incumbents, digest.full_incumbents)
+    best_loss = digest.incumbents.losses[-1] if digest.incumbents.losses else None
     is_ours = (
         digest.version == VERSION
         and digest.trials == end.trials == sum(digest.statuses.values())
         and len(digest.cost_bins) == N_BINS
+        and best_loss == end.best_loss
         and all(map(_is_consistent, columns))
         # A trial past the budget never counts, whoever wrote the digest.
         and all(moment <= budget_seconds for incumbents in columns for moment in incumbents.seconds[-1:])
     )
     return digest if is_ours else None
+
+
+def agrees(stored: TrialDigest, computed: TrialDigest) -> bool:
+    """Whether a stored digest is that of the trials. Sums may have been added in another order."""
+    pairs = [(getattr(stored, name), getattr(computed, name)) for name in TrialDigest.__struct_fields__]
+    return all(_are_close(value, other) for value, other in pairs)
+
+
+def _are_close(value: Any, other: Any) -> bool:
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_are_close, value, other))
+    if isinstance(value, float) and isinstance(other, float):
+        return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(value == other)
 
 
 # --- computing ------------------------------------------------------------------------------------
@@ -205,6 +225,7 @@ class _Trials(Struct, frozen=True):
 _NUMBERS = (
     *("number", "rows", "loss", "test_score", "started", "ended", "asked"),
     *("ask_seconds", "tell_seconds", "fit_seconds", "validate_seconds"),
+    *("cpu_seconds", "method_cpu_seconds"),
 )
 
 
@@ -248,7 +269,16 @@ def digest_of(header: Header, trials: Sequence[TrialRecord], end: EndRecord | No
         expensive_seconds=float(arrays.cost[arrays.cost > final_cost].sum()),
         cost_bins=_cost_bins(arrays, budget),
         last_ended=float(arrays.ended.max(initial=0.0)),
+        learner_threads=_threads(ordered["cpu_seconds"], ordered["ended"] - ordered["started"]),
+        method_threads=_threads(ordered["method_cpu_seconds"], arrays.overhead),
     )
+
+
+def _threads(cpu_seconds: Array, seconds: Array) -> float | UnsetType:
+    """The number of threads that ran on average, where that was measured."""
+    is_measured = ~np.isnan(cpu_seconds)
+    measured_seconds = float(seconds[is_measured].sum())
+    return float(cpu_seconds[is_measured].sum()) / measured_seconds if measured_seconds > 0.0 else UNSET
 
 
 def _incumbents(trials: _Trials, wanted: Array, config_at: Callable[[int], Config]) -> Incumbents:

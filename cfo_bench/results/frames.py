@@ -91,7 +91,9 @@ class ResultFrames:
 
 _RUN_COLUMNS = ("state", "trials", "elapsed_seconds", "budget_seconds", "clock", "reason", "path")
 _END_COLUMNS = ("metric", "best_loss", "best_score", "best_number")
-_TRIAL_COLUMNS = tuple(name for name in TrialRecord.__struct_fields__ if name not in ("config", "asked"))
+# Those of every version: what is left out, a replay and the check of the threads need.
+_LEFT_OUT = ("config", "asked", "cpu_seconds", "method_cpu_seconds")
+_TRIAL_COLUMNS = tuple(name for name in TrialRecord.__struct_fields__ if name not in _LEFT_OUT)
 
 
 def _run_row(progress: RunProgress) -> dict[str, Any]:

@@ -48,10 +48,18 @@ def is_done(run: Run, asked: RunLimits) -> bool:
             return True
 
 
-def is_longer(end: EndRecord, asked: RunLimits) -> bool:
-    """Whether a run with this end went on for longer than the limits allow."""
-    return end.elapsed > asked.budget_seconds or (
-        asked.max_trials is not None and end.trials > asked.max_trials
+def is_longer(run: Run, asked: RunLimits) -> bool:
+    """Whether a run may contain more than one with these limits.
+
+    A run is stopped a little after its budget is over; this does not make it longer.
+    """
+    if run.limits == asked:
+        return False
+    if run.end is None:
+        return True
+    elapsed = min(run.end.elapsed, run.budget_seconds)
+    return elapsed > asked.budget_seconds or (
+        asked.max_trials is not None and run.end.trials > asked.max_trials
     )
 
 
@@ -299,7 +307,7 @@ def _plan(run: Run | None, spec: RunSpec) -> str:
         return _NEW
     asked = limits_of(spec)
     if is_done(run, asked):
-        is_whole = run.end is not None and run.is_finished and not is_longer(run.end, asked)
+        is_whole = run.is_finished and not is_longer(run, asked)
         return _DONE if is_whole else _LONGER
     if not run.is_finished:
         return _RESUMED

@@ -24,7 +24,7 @@ from cfo_bench.results.folder import (
     run_files,
     stamp,
 )
-from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.run import Run, read_verified_run
 from cfo_bench.results.schema import TrialRecord, encode
 from cfo_bench.results.status import PlannedRun, add_to_plan, read_plan
 from cfo_bench.results.trace import split_torn
@@ -144,10 +144,10 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _read(folder: Path, run_id: str, on_page: OnPage) -> _Copy | None:
-    """The copy, with every line checked; None for a run that never started: its trace has no header."""
+    """The copy, with every line and its digest checked; None for a run without a header: it never started."""
     path = folder / f"{run_id}{TRACE_SUFFIX}"
     stamp_before = stamp(path)
-    run = read_run(path, parse_trials=True)
+    run = read_verified_run(path)
     if run is None:
         return None
     is_torn = not read_regular(path).endswith(b"\n")

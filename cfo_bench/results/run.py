@@ -21,7 +21,7 @@ import msgspec
 from cfo_bench.errors import SpaceError, TraceError
 from cfo_bench.records import EndReason, RunLimits, RunSpec, RunStatus, TrialStatus, method_label
 from cfo_bench.registry import label
-from cfo_bench.results.digest import Incumbents, TrialDigest, digest_of, stored_digest
+from cfo_bench.results.digest import Incumbents, TrialDigest, agrees, digest_of, stored_digest
 from cfo_bench.results.folder import stamp
 from cfo_bench.results.schema import (
     DECODE_ERRORS,
@@ -50,6 +50,8 @@ LARGEST_LOSS = 1e100
 # These methods do not search: the first two scale the scores, a study tries every value.
 CONSTANT, FOREST, STUDY = "constant", "tuned-rf", "study"
 NOT_COMPARED = (CONSTANT, FOREST, STUDY)
+# The learner that the reference forest is: its runs are kept beside those of the learner that was tuned.
+FOREST_LEARNER = "random-forest"
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +222,14 @@ class Run:
 
     @property
     def paused_seconds(self) -> float:
-        return sum(pause.seconds for pause in self.end.pauses) if self.end else 0.0
+        """The seconds of its pauses that are not on its clock."""
+        pauses = self.end.pauses if self.end else ()
+        return sum(pause.seconds for pause in pauses) - self.charged_pause_seconds
+
+    @property
+    def charged_pause_seconds(self) -> float:
+        """The seconds of its pauses that are on its clock, since the run used the processor meanwhile."""
+        return sum(pause.charged_seconds for pause in self.end.pauses) if self.end else 0.0
 
     # --- other views of it ------------------------------------------------------------------------
 
@@ -300,6 +309,24 @@ def read_run(path: Path, parse_trials: bool = False) -> Run | None:
     """
     text = whole_lines(path)
     return None if text is None else run_of_text(path, text, parse_trials)
+
+
+def read_verified_run(path: Path) -> Run | None:
+    """`read_run` with its trials; a TraceError if a report would use a digest that is not that of the trials.
+
+    Whoever changes a digest can compute its checksum, too.
+    """
+    text = whole_lines(path)
+    if text is None or (run := run_of_text(path, text, parse_trials=True)) is None:
+        return None
+    by_checksum = _by_checksum(path, text)
+    stored = by_checksum.stored if by_checksum else None
+    if stored and not agrees(stored, digest_of(run.header, run.trials, run.end)):
+        raise TraceError(
+            f"{path}: the digest in its last line is not that of its trials: move the file away, or run it "
+            "again with --force"
+        )
+    return run
 
 
 def run_of_text(path: Path, text: bytes, parse_trials: bool = False) -> Run | None:

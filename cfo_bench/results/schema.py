@@ -18,13 +18,14 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from cfo_bench.errors import SpaceError
-from cfo_bench.metrics import METRICS
+from cfo_bench.metrics import METRICS, MetricFacts
 from cfo_bench.records import EndReason, Problem, Result, RunLimits, RunSpec, StartedTrial, TrialStatus
 from cfo_bench.settings import Affects, settings_of
 from cfo_bench.space import Space
 from cfo_bench.values import LEAST_INT, MOST_INT, NonNegative, NonNegativeInt, PositiveInt
 
-SCHEMA_VERSION = 1
+# Version 2: CFO's `delta_lower: alg3` is the paper's rule; in version 1 it was what is `with_floats` now.
+SCHEMA_VERSION = 2
 
 # The value of a hyperparameter.
 ConfigValue = Annotated[int, Meta(ge=LEAST_INT, le=MOST_INT)] | float | str | bool | None
@@ -101,6 +102,32 @@ class DataIdentity(Struct, frozen=True, kw_only=True):
         NonNegativeInt | None,
         described("Rows that were left out because they have no target.", Affects.RESUME),
     ] = None
+    split: Annotated[
+        str | None,
+        described(
+            "How a column of the user's file made the folds: group:COLUMN, time:COLUMN or column:COLUMN; "
+            "null: no column did.",
+            Affects.COMPARISON | Affects.RESUME,
+            "splits",
+        ),
+    ] = None
+    weight: Annotated[
+        str | None,
+        described(
+            "The column of the user's file with the weights of rows; null: they count alike.",
+            Affects.COMPARISON | Affects.RESUME,
+            "columns of weights",
+        ),
+    ] = None
+    target_encoded: Annotated[
+        tuple[str, ...],
+        described(
+            "Text columns of the user's file that are encoded by the mean of the target, since they have "
+            "many values.",
+            Affects.COMPARISON | Affects.RESUME,
+            "columns encoded by the target",
+        ),
+    ] = ()
 
 
 class FoldData(DataIdentity, frozen=True, kw_only=True, omit_defaults=True):
@@ -205,10 +232,18 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
     metric: Annotated[
         str,
         described(
-            "The metric of the scores. The loss is 1 - auc, log_loss, 1 - r2, 1 - accuracy, "
-            "1 - balanced_accuracy or mse.",
+            "The metric of the scores: auc, log_loss, r2, accuracy, balanced_accuracy, mse, a scorer of "
+            "scikit-learn, or metric.py:function.",
             Affects.COMPARISON,
             "metrics",
+        ),
+    ]
+    metric_facts: Annotated[
+        MetricFacts,
+        described(
+            "Its title, whether a higher score is better (the loss is then 1 - score), and its bounds.",
+            Affects.COMPARISON,
+            "directions of the metric",
         ),
     ]
     constant_loss: Annotated[
@@ -227,16 +262,17 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
         dict[str, str] | None, described("Versions of the packages that may change a result.")
     ] = None
 
-    def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise ValueError(_broken("metric", self.metric, f"one of {', '.join(METRICS)}"))
+    @property
+    def zero_loss(self) -> float:
+        """The loss of a scaled score of 0. r2 is its own scaled score."""
+        return 1.0 if self.metric == "r2" else self.constant_loss
 
     @property
     def search_space(self) -> Space | None:
         """The search space; None if the header does not contain a valid one."""
         try:
             return Space.from_json(self.space) if self.space else None
-        except (SpaceError, LookupError, TypeError, AttributeError):
+        except SpaceError:
             return None
 
 
@@ -280,6 +316,16 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
             "was told this result. A replay asks and tells in the same order."
         ),
     ] = None
+    cpu_seconds: Annotated[
+        NonNegative | None,
+        described(
+            "Processor seconds of training, predicting and scoring, of all threads; null: not measured."
+        ),
+    ] = None
+    method_cpu_seconds: Annotated[
+        NonNegative | None,
+        described("Processor seconds of the method's ask and tell, of all threads; null: not measured."),
+    ] = None
 
     def __post_init__(self) -> None:
         if (self.status is TrialStatus.OK) != (self.loss is not None):
@@ -290,7 +336,13 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
     def result(self) -> Result:
         """The result that the method was told, for a replay."""
         return Result(
-            self.status, self.loss, self.fit_seconds, self.validate_seconds, self.peak_memory_mb, self.error
+            self.status,
+            self.loss,
+            self.fit_seconds,
+            self.validate_seconds,
+            self.peak_memory_mb,
+            self.error,
+            self.cpu_seconds,
         )
 
 
@@ -302,10 +354,13 @@ def trial_record(
     tell_seconds: float | None = None,
     test_score: float | None = None,
     asked: int | None = None,
+    tell_cpu_seconds: float | None = None,
 ) -> TrialRecord:
     """The record of a trial that was evaluated."""
-    trial, started, ask_seconds = begun
-    status, loss, fit_seconds, validate_seconds, peak_memory_mb, error = result
+    trial, started, ask_seconds, method_cpu_seconds = begun
+    status, loss, fit_seconds, validate_seconds, peak_memory_mb, error, cpu_seconds = result
+    if method_cpu_seconds is not None and tell_cpu_seconds is not None:
+        method_cpu_seconds += tell_cpu_seconds
     # By position: a cheap trial has few microseconds to spare.
     return TrialRecord(
         trial.number,
@@ -325,6 +380,8 @@ def trial_record(
         error,
         test_score,
         asked,
+        cpu_seconds,
+        method_cpu_seconds,
     )
 
 
@@ -354,10 +411,19 @@ class ResumeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="res
 
 
 class Pause(Struct, frozen=True):
-    """A time in which a run was stopped, for example by Ctrl-Z. It is not on the run's clock."""
+    """A time in which a run was stopped, for example by Ctrl-Z."""
 
     at: Annotated[NonNegative, described("The reading of the run's clock.")]
     seconds: Annotated[NonNegative, described("How long it lasted.")]
+    cpu_seconds: Annotated[
+        NonNegative, described("Processor seconds that processes of the run used meanwhile.")
+    ] = 0.0
+    charged_seconds: Annotated[
+        NonNegative,
+        described(
+            "The part of it that is on the run's clock: all of it if the run used the processor, else 0."
+        ),
+    ] = 0.0
 
 
 NO_DIGEST = Raw(b"null")
@@ -388,7 +454,7 @@ class EndRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     ] = None
     pauses: Annotated[
         tuple[Pause, ...],
-        described("Times in which the run was stopped, for example by Ctrl-Z; not on its clock."),
+        described("Times in which the run was stopped, for example by Ctrl-Z."),
     ] = ()
     # Set by the writer of the trace, so that a reader need not parse the trials.
     trials_crc32: Annotated[
@@ -464,7 +530,7 @@ def decode_header(text: bytes) -> Header:
             raise BadLineError("no mapping")
         if row.get("kind") != "run":
             raise BadLineError("the first line is no header")
-        if isinstance(version := row.get("schema"), int) and version != SCHEMA_VERSION:
+        if isinstance(version := row.get("schema"), int) and not 1 <= version <= SCHEMA_VERSION:
             raise OtherVersionError(f"trace version {version}")
         row = _upgraded(row)
         header = msgspec.convert(row, Header)
@@ -477,17 +543,33 @@ def decode_header(text: bytes) -> Header:
 
 
 def _upgraded(row: dict[str, Any]) -> dict[str, Any]:
-    """A header of an older version with the names of this one: `parallel` was called `workers`."""
+    """A header of an older version with the names of this one.
+
+    `parallel` was called `workers`, and CFO's `delta_lower: with_floats` was called `alg3`. The metric was
+    one of METRICS, without facts.
+    """
+    name = row.get("metric")
+    if "metric_facts" not in row and isinstance(name, str):
+        if name not in METRICS:
+            raise BadLineError(_broken("metric", name, f"one of {', '.join(METRICS)}"))
+        row = {**row, "metric_facts": msgspec.to_builtins(METRICS[name].facts)}
     spec = row.get("spec")
     if not isinstance(spec, dict):
         return row
     if "workers" in spec:
-        spec = {"parallel" if key == "workers" else key: value for key, value in spec.items()}
+        spec = _with_parallel(spec)
         if isinstance(options := spec.get("options"), dict):
-            spec["options"] = {
-                "parallel" if key == "workers" else key: value for key, value in options.items()
-            }
-    return {**row, "spec": spec}
+            spec["options"] = _with_parallel(options)
+    if row.get("schema") != 1:
+        return {**row, "spec": spec}
+    options = spec.get("options")
+    if isinstance(options, dict) and options.get("delta_lower") == "alg3":
+        spec = {**spec, "options": {**options, "delta_lower": "with_floats"}}
+    return {**row, "schema": SCHEMA_VERSION, "spec": spec}
+
+
+def _with_parallel(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"parallel" if key == "workers" else key: value for key, value in row.items()}
 
 
 # --- errors that name key, value and rule ---------------------------------------------------------
@@ -598,8 +680,11 @@ def trace_schema() -> dict[str, Any]:
         "deprecated": True,
         "description": "Trials at once, in older versions.",
     }
-    definitions[Header.__name__]["properties"]["schema"]["const"] = SCHEMA_VERSION
-    definitions[Header.__name__]["properties"]["metric"]["enum"] = list(METRICS)
+    definitions[Header.__name__]["properties"]["schema"]["enum"] = [*range(1, SCHEMA_VERSION + 1)]
+    header = definitions[Header.__name__]
+    header["required"].remove("metric_facts")
+    header["if"] = {"not": {"required": ["metric_facts"]}}  # in older versions
+    header["then"] = {"properties": {"metric": {"enum": list(METRICS)}}}
     definitions[EndRecord.__name__]["properties"]["digest"]["type"] = ["object", "null"]
     is_ok = {"properties": {"status": {"const": str(TrialStatus.OK)}}}
     definitions[TrialRecord.__name__] |= {

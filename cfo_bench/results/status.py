@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from cfo_bench.clock import unix_now
+from cfo_bench.clock import monotonic, unix_now
 from cfo_bench.errors import NoLocksError, TraceError, UserError
 from cfo_bench.files.locks import lock
 from cfo_bench.files.writing import open_file, read_regular
@@ -34,6 +35,7 @@ from cfo_bench.results.folder import (
 from cfo_bench.results.limits import is_done
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import DECODE_ERRORS
+from cfo_bench.values import duration
 
 # --- the plan -------------------------------------------------------------------------------------
 
@@ -165,6 +167,8 @@ _FARTHEST = (
 TO_BE_DONE = (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.INTERRUPTED)
 
 _KILLED = "cut off: its process was killed, or the machine went down"
+# A run on another machine, whose lock is not visible, counts as running for so long after its trace grew.
+_SILENT_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +231,52 @@ def remaining(runs: Sequence[RunProgress]) -> Remaining:
     return Remaining(sum(left), running, eta)
 
 
-class Watch:
-    """Looks at results folders again and again. A trace that has not changed is not read again."""
+def is_unfinished(runs: Sequence[RunProgress]) -> bool:
+    return any(run.status in TO_BE_DONE for run in runs)
 
-    def __init__(self, *results: Path) -> None:
+
+def time_left(runs: Sequence[RunProgress]) -> str:
+    """The time until all runs are done, and how it was computed."""
+    if not is_unfinished(runs):
+        counts = Counter(run.status for run in runs)
+        others = [f"{counts[kind]} {kind}" for kind in (RunStatus.FAILED, RunStatus.MISSING) if counts[kind]]
+        return f"nothing left to do, {', '.join(others)}" if others else "all done"
+    left = remaining(runs)
+    budgets = f"{duration(left.budget_seconds)} of budget left"
+    if left.eta_seconds is not None:
+        at_once = f"{left.running} run{'s' * (left.running != 1)} at once"
+        return f"about {duration(left.eta_seconds)} to go: {budgets}, {at_once}"
+    if left.running:
+        return "time left unknown: seconds of the virtual clock are not real ones"
+    return f"nothing is running: {budgets}; enter the cfo-bench run command again to continue"
+
+
+@dataclass(slots=True)
+class _Growth:
+    """Whether an unfinished trace grows without a visible lock: then another machine writes it."""
+
+    stamp: tuple[int, int]
+    grown_at: float | None = None  # when it was last seen to have grown, on the machine's monotonic clock
+    was_locked: bool = False  # its lock can be seen, so a run without one is not running
+
+
+class Watch:
+    """Looks at results folders again and again. A trace that has not changed is not read again.
+
+    With `keep_digests`, `run_at` returns runs with the digests of their trials. A run whose trace grows is
+    running even if no lock is visible, as in a folder that another machine writes to.
+    """
+
+    def __init__(self, *results: Path, keep_digests: bool = False) -> None:
         self._folders = list({os.path.abspath(folder): folder for folder in results}.values())
+        self._keep_digests = keep_digests
         self._known: dict[str, tuple[tuple[int, int], Run]] = {}
+        self._growth: dict[str, _Growth] = {}
+
+    def run_at(self, path: str) -> Run | None:
+        """The run of a trace as it was at the last look; None if its trace had no whole header."""
+        known = self._known.get(path)
+        return known[1] if known else None
 
     def look(self) -> FolderStatus:
         """A run that several folders have is as far as where it is farthest."""
@@ -268,7 +312,10 @@ class Watch:
             asked = planned.get(id)
             if known is not None:
                 progress = _as_asked(known[1], asked)
-                runs.append(_running(progress, *known) if is_running else progress)
+                silent_seconds = self._silent_seconds(path, *known, is_running)
+                runs.append(
+                    progress if silent_seconds is None else _running(progress, silent_seconds, known[1])
+                )
             elif (is_running or TRACE_SUFFIX in suffixes) and (begun := _by_path(path, is_running)):
                 runs.append(replace(begun, budget_seconds=asked.budget_seconds) if asked else begun)
             else:
@@ -290,8 +337,23 @@ class Watch:
         run = read_run(path)
         if run is None or stamp_now is None:
             return None
-        self._known[str(path)] = stamp_now, run.without_trials()
+        self._known[str(path)] = stamp_now, run.digested() if self._keep_digests else run.without_trials()
         return self._known[str(path)]
+
+    def _silent_seconds(self, path: Path, stamp: tuple[int, int], run: Run, is_locked: bool) -> float | None:
+        """Seconds since the trace of a running run was written; None if the run is not running."""
+        now = monotonic()
+        growth = self._growth.setdefault(str(path), _Growth(stamp))
+        growth.was_locked |= is_locked
+        if stamp != growth.stamp:
+            growth.stamp, growth.grown_at = stamp, now
+        if is_locked:
+            return max(unix_now() - stamp[1] / 1e9, 0.0)
+        if run.end is not None or growth.was_locked or growth.grown_at is None:
+            return None
+        # Only with itself: the clock of the other machine may differ.
+        silent_seconds = now - growth.grown_at
+        return silent_seconds if silent_seconds <= _SILENT_SECONDS else None
 
 
 def _progress(run: Run) -> RunProgress:
@@ -311,7 +373,7 @@ def _progress(run: Run) -> RunProgress:
     )
 
 
-def _running(progress: RunProgress, stamp: tuple[int, int], run: Run) -> RunProgress:
+def _running(progress: RunProgress, silent_seconds: float, run: Run) -> RunProgress:
     """The run while a process works on it: its clock has advanced since the trace was last written.
 
     If the trace ends with an end record, the run is about to be resumed with other limits, and its clock
@@ -320,8 +382,7 @@ def _running(progress: RunProgress, stamp: tuple[int, int], run: Run) -> RunProg
     elapsed = progress.elapsed
     is_clock_running = progress.clock == "wall" and not run.is_finished
     if elapsed is not None and progress.budget_seconds is not None and is_clock_running:
-        since = max(unix_now() - stamp[1] / 1e9, 0.0)
-        elapsed = max(elapsed, min(elapsed + since, progress.budget_seconds))
+        elapsed = max(elapsed, min(elapsed + silent_seconds, progress.budget_seconds))
     return replace(progress, status=RunStatus.RUNNING, reason=None, elapsed=elapsed)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.metrics import METRICS
-from cfo_bench.records import Problem, RunLimits, RunStatus
+from cfo_bench.metrics import MetricFacts
+from cfo_bench.records import RunLimits, RunStatus
 from cfo_bench.results.best_so_far import best_by_fold, imputed, reached_at, reaching_loss
 from cfo_bench.results.comparability import comparable
 from cfo_bench.results.digest import NO_INCUMBENTS, Incumbents
@@ -38,6 +38,7 @@ class SummaryRow:
     unfinished: int  # runs that were interrupted or failed
     without_result: int  # runs that failed, or in which no trial has a loss
     metric: str
+    metric_facts: MetricFacts
     score_mean: float | None  # the validation score, by which the best trial was also selected
     score_sd: float | None  # None also for a single fold
     test_score_mean: float | None  # with `validation: holdout` only, as the next
@@ -71,17 +72,12 @@ class _Scored:
         """Of all trials at once."""
         return self.run.elapsed * self.run.spec.parallel
 
-    @property
-    def zero_loss(self) -> float:
-        """The loss at a score of 0, as in a report: r2 is measured from 0."""
-        return 1.0 if self.run.header.problem is Problem.REGRESSION else self.run.header.constant_loss
-
     def counting(self, by_test: bool) -> Incumbents:
         """The incumbents; if `by_test`, those with a test score, and their losses on the test part."""
         if not by_test:
             return self.incumbents
         tested = self.incumbents.tested
-        to_loss = METRICS[self.run.header.metric].to_loss
+        to_loss = self.run.header.metric_facts.to_loss
         losses = [to_loss(score) for score in tested.test_scores if score is not None]
         return msgspec.structs.replace(tested, losses=losses)
 
@@ -124,7 +120,7 @@ def summarise(paths: Iterable[Path], limits: RunLimits | None = None) -> list[Su
         run = read_run(path)
         if run is None:
             continue
-        if limits is not None and _is_longer(run, limits):
+        if limits is not None and is_longer(run, limits):
             run = shortened(run, limits.budget_seconds, limits.max_trials)
         has_failed = run.status is RunStatus.FAILED
         scored = _Scored(run, NO_INCUMBENTS if has_failed else run.incumbents)
@@ -134,10 +130,6 @@ def summarise(paths: Iterable[Path], limits: RunLimits | None = None) -> list[Su
         for names, runs in groups.items()
         for method in dict.fromkeys(scored.run.method for scored in runs)
     ]
-
-
-def _is_longer(run: Run, limits: RunLimits) -> bool:
-    return run.limits != limits and (run.end is None or is_longer(run.end, limits))
 
 
 def _row(learner: str, task: str, method: str, everyone: Sequence[_Scored]) -> SummaryRow:
@@ -152,9 +144,9 @@ def _row(learner: str, task: str, method: str, everyone: Sequence[_Scored]) -> S
     validated = _counted(runs, others, by_test=False) if has_result else {}
     is_tested = any(scored.incumbents.tested.seconds for scored in runs)
     on_test = _counted(runs, others, by_test=True) if is_tested else {}
-    metric = runs[0].run.header.metric
-    score_mean, score_sd = _over_folds(validated, metric)
-    test_mean, test_sd = _over_folds(on_test, metric)
+    header = runs[0].run.header
+    score_mean, score_sd = _over_folds(validated, header.metric_facts)
+    test_mean, test_sd = _over_folds(on_test, header.metric_facts)
     available = sum(scored.available_seconds for scored in runs)
     trips = round_trips([scored.run for scored in runs])
     return SummaryRow(
@@ -165,7 +157,8 @@ def _row(learner: str, task: str, method: str, everyone: Sequence[_Scored]) -> S
         runs=len(runs),
         unfinished=sum(scored.is_unfinished for scored in runs),
         without_result=sum(scored.has_no_result for scored in runs),
-        metric=metric,
+        metric=header.metric,
+        metric_facts=header.metric_facts,
         score_mean=score_mean,
         score_sd=score_sd,
         test_score_mean=test_mean,
@@ -198,11 +191,13 @@ def _counted(
     return counted
 
 
-def _over_folds(folds: Mapping[int, Sequence[Incumbents]], metric: str) -> tuple[float | None, float | None]:
+def _over_folds(
+    folds: Mapping[int, Sequence[Incumbents]], metric: MetricFacts
+) -> tuple[float | None, float | None]:
     """Mean and standard deviation over folds of the mean final score over the seeds of each fold."""
-    to_score = METRICS[metric].to_score
     means = [
-        statistics.fmean(to_score(incumbents.losses[-1]) for incumbents in seeds) for seeds in folds.values()
+        statistics.fmean(metric.to_score(incumbents.losses[-1]) for incumbents in seeds)
+        for seeds in folds.values()
     ]
     return (
         statistics.fmean(means) if means else None,
@@ -212,7 +207,7 @@ def _over_folds(folds: Mapping[int, Sequence[Incumbents]], metric: str) -> tuple
 
 def _seconds_to_best(folds: Mapping[int, Sequence[Incumbents]], runs: Sequence[_Scored]) -> float | None:
     """When the mean over folds comes to stay within 0.05 % of its final value, as in the report."""
-    zeros = {scored.run.fold: scored.zero_loss for scored in runs if scored.run.fold in folds}
+    zeros = {scored.run.fold: scored.run.header.zero_loss for scored in runs if scored.run.fold in folds}
     moments, best = best_by_fold(
         {fold: [(run.seconds, run.losses) for run in seeds] for fold, seeds in folds.items()}
     )

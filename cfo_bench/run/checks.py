@@ -13,7 +13,10 @@ from typing import Any
 from cfo_bench import tasks
 from cfo_bench.errors import CfoBenchError, RunError, TooManyFoldsError, UserError, at_place, describe
 from cfo_bench.learners import LEARNERS, REFERENCES
+from cfo_bench.learners.scoring import check_metric, metric_named, with_metric
+from cfo_bench.machine.fork_server import call_in_fork
 from cfo_bench.machine.processes import ForkServerContext, SpawnContext, call_in_subprocess
+from cfo_bench.metrics import METRICS, MetricFacts, canonical_name
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import (
     DataRef,
@@ -29,6 +32,7 @@ from cfo_bench.records import (
 )
 from cfo_bench.space import Space
 from cfo_bench.tasks.folds import check_choice
+from cfo_bench.values import SplitKind
 
 # Methods allocate something for each trial at once.
 MAX_PARALLEL = 1_000
@@ -84,13 +88,30 @@ def check_clock(spec: RunSpec, learner: Learner) -> None:
 
 
 def check_problem(name: str, learner: Learner, facts: TaskFacts) -> None:
-    """Whether the learner, called `name` by the user, can take a task of this kind."""
+    """Whether the learner, called `name` by the user, can take a task of this kind, and its weights."""
+    if facts.weight is not None and not getattr(learner, "takes_weights", False):
+        raise UserError(
+            f"--weight {facts.weight}: learner {name!r} does not take weights of rows: leave it out, or "
+            "choose another --learner, such as xgboost"
+        )
     if facts.problem not in learner.problems:
         kinds = ", ".join(learner.problems)
         raise UserError(
             f"task {facts.name!r} is {facts.problem}, and learner {name!r} takes {kinds} only: "
             "choose another --learner"
         )
+
+
+def metric_facts(spec: RunSpec, facts: TaskFacts) -> MetricFacts:
+    """What is known of the run's metric; a UserError if it is not for a task and a learner of this kind."""
+    if spec.metric is None or canonical_name(spec.metric) == facts.metric in METRICS:
+        return METRICS[facts.metric].facts
+    if spec.clock == "virtual":
+        raise UserError(
+            f"--metric {spec.metric}: learner {spec.learner!r} does not train, and its losses are those of "
+            f"{facts.metric}: leave --metric out"
+        )
+    return metric_named(spec.metric, facts.problem).facts
 
 
 # --- the data of a run: loaded, or the learner's recording ----------------------------------------
@@ -110,7 +131,10 @@ def load_fold(spec: RunSpec, ref: DataRef, learner: Learner) -> tuple[Fold, Task
         task = _opened(spec, ref, learner)
         return task.fold(spec.fold), task.facts
     holdout_share = spec.holdout_share if spec.validation == "holdout" else None
-    return tasks.load_fold(ref, spec.fold, spec.n_folds, spec.seed, holdout_share)
+    fold, facts = tasks.load_fold(ref, spec.fold, spec.n_folds, spec.seed, holdout_share)
+    if spec.metric is None or learner.virtual:
+        return fold, facts
+    return with_metric(fold, spec.metric), replace(facts, metric=canonical_name(spec.metric))
 
 
 def _opened(spec: RunSpec, ref: DataRef, learner: RecordedLearner) -> RecordedTask:
@@ -125,7 +149,7 @@ def _opened(spec: RunSpec, ref: DataRef, learner: RecordedLearner) -> RecordedTa
 
 def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> TaskFacts:
     """The facts of a task, from its data; an error if the spec's learner can't be trained on it."""
-    facts: TaskFacts = call_in_subprocess(
+    facts: TaskFacts = call_in_fork(
         context,
         f"loading task {ref.task!r}",
         _inspect,
@@ -143,7 +167,7 @@ def most_folds(
 
     `limit` is how many seconds it may take, and the option that sets them.
     """
-    found: tuple[int, TaskFacts] = call_in_subprocess(
+    found: tuple[int, TaskFacts] = call_in_fork(
         context, f"loading task {ref.task!r}", _most_folds, spec, ref, choices, limit=limit
     )
     return found
@@ -158,9 +182,38 @@ def _most_folds(spec: RunSpec, ref: DataRef, choices: Sequence[int]) -> tuple[in
     raise too_many
 
 
+def facts_of_metrics(
+    questions: Sequence[tuple[RunSpec, TaskFacts]], context: ForkServerContext
+) -> list[MetricFacts]:
+    """What is known of the metric of each run; an error if it is not for the task.
+
+    A scorer of scikit-learn, or of a local file, is looked up in another process.
+    """
+    if all(spec.metric is None or canonical_name(spec.metric) in METRICS for spec, _ in questions):
+        return _facts_of_metrics(questions)
+    facts: list[MetricFacts] = call_in_subprocess(
+        context, "looking up the metric", _facts_of_metrics, questions
+    )
+    return facts
+
+
+def _facts_of_metrics(questions: Sequence[tuple[RunSpec, TaskFacts]]) -> list[MetricFacts]:
+    return [metric_facts(spec, facts) for spec, facts in questions]
+
+
 def fetch_task(ref: DataRef) -> None:
     """Fetches the task's data into this machine's store, in a process that no run is forked from."""
     call_in_subprocess(SpawnContext(), f"fetching task {ref.task!r}", _fetch, ref)
+
+
+def with_own_folds(ref: DataRef) -> DataRef:
+    """The ref with the number of folds that a column of the user's file states, if one makes the folds."""
+    if ref.split is None or not ref.split.startswith(f"{SplitKind.COLUMN}:"):
+        return ref
+    counted: DataRef = call_in_subprocess(
+        ForkContext(), f"loading task {ref.task!r}", tasks.count_own_folds, ref
+    )
+    return counted
 
 
 def _fetch(ref: DataRef) -> None:
@@ -223,6 +276,8 @@ def _rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTrai
 def _rehearse_one(spec: RunSpec) -> Any:
     """The method, built."""
     check_parallel(spec)
+    if spec.metric is not None:
+        check_metric(spec.metric)
     learner: Learner = _built("learner", spec.learner, learner_of, spec)
     check_clock(spec, learner)
     space: Space = _built("learner", spec.learner, learner.space, _REHEARSED_ROWS)

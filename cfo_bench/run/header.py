@@ -19,6 +19,7 @@ from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
 from cfo_bench.registry import Registry, default_options, is_users_code, label
 from cfo_bench.results.comparability import data_identity
 from cfo_bench.results.schema import SCHEMA_VERSION, Build, FoldData, Header, Machine, ProgramFacts
+from cfo_bench.run.checks import metric_facts
 from cfo_bench.run.job import Job
 from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, settings_of
 from cfo_bench.space import Config, Space
@@ -52,6 +53,7 @@ def header_of(
         cost_related=list(learner.cost_related),
         problem=facts.problem,
         metric=facts.metric,
+        metric_facts=metric_facts(job.spec, facts),
         constant_loss=fold.constant_loss,
         optimum=fold.recording.optimum if fold.recording else None,
         data=_data(fold, facts),
@@ -131,6 +133,8 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
         words += ["--problem", str(data.problem)] if data.problem else []
         words += [word for name in data.drop for word in ("--drop", name)]
         words += ["--drop-missing-target"] if data.drop_missing_target else []
+        words += ["--split", data.split] if data.split else []
+        words += ["--weight", data.weight] if data.weight else []
     else:
         words += ["--task", spec.task]
     words += ["--method", spec.method, *(["--name", spec.variant] if spec.variant else [])]
@@ -168,4 +172,5 @@ def _word(value: object) -> str:
 
 def _options(flag: str, options: Mapping[str, Any]) -> Iterable[str]:
     for key, value in options.items():
-        yield from (flag, f"{key}={'null' if value is None else value}")
+        is_nested = value is None or isinstance(value, list | Mapping)
+        yield from (flag, f"{key}={msgspec.json.encode(value).decode() if is_nested else value}")

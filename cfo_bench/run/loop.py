@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from cfo_bench.clock import Clock, Deadline, SharedWallClock, VirtualClock, monotonic
@@ -22,6 +23,7 @@ from cfo_bench.machine.processes import die_with_parent, signal_name
 from cfo_bench.records import EndReason, Objective, Optimizer, Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import TrialRecord, trial_record
 from cfo_bench.run.plugin_checks import checked_result, checked_trial
+from cfo_bench.run.recovery import is_for_memory
 from cfo_bench.space import Space
 
 Records = Generator[TrialRecord, None, EndReason]
@@ -120,18 +122,18 @@ def search(
             if watcher:
                 watcher.asks(asked_at)
             if queue:
-                trial, since = queue.pop(0)
+                (trial, since), ask_cpu_seconds = queue.pop(0), None
                 started = since if isinstance(clock, VirtualClock) else clock.now()
             else:
                 try:
-                    trial = referee.ask(optimizer, done + len(running))
+                    trial, ask_cpu_seconds = referee.ask(optimizer, done + len(running))
                 except Exhausted:
                     reason, is_exhausted = EndReason.EXHAUSTED, True
                     if watcher and running:
                         watcher.returned()  # the method waits for results
                     break
                 started = clock.now()
-            begun = StartedTrial(trial, started, max(started - asked_at, 0.0))
+            begun = StartedTrial(trial, started, max(started - asked_at, 0.0), ask_cpu_seconds)
             running[trial.number] = begun
             if watcher:
                 watcher.began(begun)
@@ -161,7 +163,7 @@ def search(
         if watcher:
             watcher.tells(telling_at)
         try:
-            referee.tell(optimizer, trial, result)
+            tell_cpu_seconds = referee.tell(optimizer, trial, result)
         except RunError:
             yield trial_record(begun, result, score, ended, None, test_score, asked)
             raise
@@ -170,7 +172,7 @@ def search(
             watcher.returned()
         done += 1
         is_exhausted = False  # now that it was told a result, the method may have something to ask for
-        yield trial_record(begun, result, score, ended, tell_seconds, test_score, asked)
+        yield trial_record(begun, result, score, ended, tell_seconds, test_score, asked, tell_cpu_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,28 +183,36 @@ class Referee:
     limits: Limits
     to_score: Callable[[float], float] = float  # the metric of a loss
     peak_memory_mb: Callable[[float], float | None] = lambda now: None  # takes the seconds of a clock
+    # Processor seconds so far, of all threads that evaluate and of those of the method; NaN: not measured.
+    learner_cpu_seconds: Callable[[], float] = lambda: math.nan
+    method_cpu_seconds: Callable[[], float] = lambda: math.nan
 
-    def ask(self, optimizer: Optimizer, number: int) -> Trial:
-        """The method's next trial: it must have this number, and be in the space."""
+    def ask(self, optimizer: Optimizer, number: int) -> tuple[Trial, float | None]:
+        """The method's next trial, which must have this number and be in the space; and processor seconds."""
+        before = self.method_cpu_seconds()
         try:
-            return checked_trial(optimizer.ask(), number, self.space)
+            trial = checked_trial(optimizer.ask(), number, self.space)
         except Exhausted:
             raise
         except Exception as error:
             raise RunError(f"the method failed in ask: {describe(error)}") from error
+        return trial, _used(before, self.method_cpu_seconds())
 
-    def tell(self, optimizer: Optimizer, trial: Trial, result: Result) -> None:
+    def tell(self, optimizer: Optimizer, trial: Trial, result: Result) -> float | None:
+        """Returns the processor seconds that it took."""
+        before = self.method_cpu_seconds()
         try:
             optimizer.tell(trial, result)
         except Exception as error:
             raise RunError(f"the method failed in tell: {describe(error)}") from error
+        return _used(before, self.method_cpu_seconds())
 
     def evaluate(self, objective: Objective, trial: Trial, deadline: Deadline) -> Result:
         """The objective's result. If it raises, or returns no result or finite loss, the trial has failed."""
-        began = deadline.now()
+        began, before = deadline.now(), self.learner_cpu_seconds()
         try:
             result = checked_result(objective.evaluate(trial, deadline))
-            status, loss, fit_seconds, validate_seconds, _, error = result
+            status, loss, fit_seconds, validate_seconds, _, error, _ = result
         except Exception as failure:
             status = Status.MEMORY if isinstance(failure, MemoryError) else Status.FAILED
             loss, fit_seconds, validate_seconds = None, deadline.now() - began, 0.0
@@ -212,7 +222,8 @@ class Referee:
         elif loss is None or not math.isfinite(loss):
             status, loss, error = Status.FAILED, None, f"the loss is {loss}"
         peak = self.peak_memory_mb(began + fit_seconds + validate_seconds)
-        return Result(status, loss, fit_seconds, validate_seconds, peak, error)
+        cpu_seconds = _used(before, self.learner_cpu_seconds())
+        return Result(status, loss, fit_seconds, validate_seconds, peak, error, cpu_seconds)
 
     def judge(self, result: Result, due: float, ended: float) -> Result:
         """A trial that ended past its deadline is a timeout, whatever its result is."""
@@ -223,6 +234,10 @@ class Referee:
     def score(self, loss: float | None) -> float | None:
         """The metric of a loss, if there is a loss."""
         return None if loss is None else self.to_score(loss)
+
+
+def _used(before: float, after: float) -> float | None:
+    return None if math.isnan(before) else max(after - before, 0.0)
 
 
 T = TypeVar("T")
@@ -317,8 +332,10 @@ class ProcessPool:
         parallel: int,
         referee: Referee,
         clock: SharedWallClock,
+        log_path: Path | None = None,
     ) -> None:
         self._prepare, self._after_prepare = prepare, after_prepare
+        self._log_path, self._log_read = log_path, 0  # what the evaluators print, and how far it was read
         self._referee, self._clock, self.size = referee, clock, parallel
         self._evaluators = [_Evaluator(self._serve) for _ in range(parallel)]
         for evaluator in self._evaluators:
@@ -367,13 +384,25 @@ class ProcessPool:
         except (EOFError, ConnectionError):
             if not evaluator.is_ready:
                 raise evaluator.not_prepared() from None
-            return self._replace(evaluator, Status.FAILED, f"its process died: {evaluator.how_it_died()}")
+            how_it_died = evaluator.how_it_died()
+            has_no_memory = is_for_memory(evaluator.process.exitcode or 0, self._new_output())
+            status = Status.MEMORY if has_no_memory else Status.FAILED
+            return self._replace(evaluator, status, f"its process died: {how_it_died}")
         if not evaluator.is_ready:
             evaluator.is_ready = True
             return None
         result, ended = message
         # An evaluator that was paused may read the clock before the pause is taken off it.
         return Evaluated(evaluator.release(), result, min(ended, self._clock.now()))
+
+    def _new_output(self) -> str:
+        """What evaluators have printed since one died before."""
+        try:
+            output = self._log_path.read_bytes()[self._log_read :] if self._log_path else b""
+        except OSError:  # somebody removed it
+            return ""
+        self._log_read += len(output)
+        return output.decode(errors="replace")
 
     def _replace(self, evaluator: _Evaluator, status: Status, error: str | None = None) -> Evaluated:
         """Kills the evaluator and starts another one, which can take a trial once its data is prepared.

@@ -45,9 +45,11 @@ from cfo_bench.values import NonNegative, NonNegativeInt, PositiveInt
 
 # --- the layout -----------------------------------------------------------------------------------
 
-MAGIC = b"cfolive8"  # another layout has another number
+MAGIC = b"cfolive9"  # another layout has another number
 SLOT_BYTES, WAITING_BYTES, MAX_PAUSES = 128 * 1024, 64 * 1024, 32
 NO_CALL, ASK, TELL = 0, 1, 2
+# How long a supervisor waits for the lock: `cfo-bench status` and `watch` hold it for an instant to test it.
+_LOCK_PATIENCE_SECONDS = 0.2
 
 
 class _Structure(LittleEndianStructure):
@@ -66,6 +68,7 @@ class _OkResult(_Structure):
         ("fit_seconds", c_double),
         ("validate_seconds", c_double),
         ("peak_memory_mb", c_double),  # NaN: not measured
+        ("cpu_seconds", c_double),  # NaN: not measured
         ("turn", c_int64),
     ]
 
@@ -83,7 +86,18 @@ class _Waiting(_Structure):
 
 
 class _Pause(_Structure):
-    _fields_ = [("at", c_double), ("seconds", c_double)]
+    _fields_ = [(name, c_double) for name in Pause.__struct_fields__]
+
+
+class _NotedPause(_Structure):
+    """Valid if its seconds are above 0."""
+
+    _fields_ = [
+        ("since", c_double),
+        ("seconds", c_double),
+        ("cpu_seconds", c_double),
+        ("is_charged", c_int64),
+    ]
 
 
 class Layout(_Structure):
@@ -100,15 +114,15 @@ class Layout(_Structure):
         ("call", c_int64),
         ("call_since", c_double),
         ("is_prepared", c_int64),
-        # On the machine's monotonic clock: when the supervisor last saw the run's process running, and since
-        # when and how long (0: not) it saw it stopped.
+        # When the supervisor last saw the run's process running, on the machine's monotonic clock, and the
+        # processor seconds that its descendants had used by then.
         ("seen_running_at", c_double),
-        ("stopped_since", c_double),
-        ("stopped_seconds", c_double),
+        ("seen_cpu_seconds", c_double),
+        ("noted_pause", _NotedPause),
         ("result", _OkResult),
         ("slots", _Slot * 2),
         ("waiting", _Waiting),
-        # Pauses that were taken off the run's clock. `clear` keeps them.
+        # The pauses of the run. `clear` keeps them.
         ("n_pauses", c_int64),
         ("pauses", _Pause * MAX_PAUSES),
     ]
@@ -142,10 +156,11 @@ class _StartedLine(msgspec.Struct, frozen=True, tag_field="kind", tag="started")
     thread: NonNegativeInt
     started: NonNegative
     ask_seconds: NonNegative
+    ask_cpu_seconds: NonNegative | None
 
     def begun(self) -> StartedTrial:
         trial = Trial(self.number, self.config, self.rows, self.thread)
-        return StartedTrial(trial, self.started, self.ask_seconds)
+        return StartedTrial(trial, self.started, self.ask_seconds, self.ask_cpu_seconds)
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -201,8 +216,12 @@ def _trial(line: bytes) -> TrialRecord:
 
 
 def _with_result(begun: StartedTrial, ok: _OkResult) -> TrialRecord:
-    peak = None if math.isnan(ok.peak_memory_mb) else ok.peak_memory_mb
-    result = Result(Status.OK, ok.loss, ok.fit_seconds, ok.validate_seconds, peak)
+    peak, cpu_seconds = (
+        None if math.isnan(number) else number for number in (ok.peak_memory_mb, ok.cpu_seconds)
+    )
+    result = Result(
+        Status.OK, ok.loss, ok.fit_seconds, ok.validate_seconds, peak, error=None, cpu_seconds=cpu_seconds
+    )
     # Encoded and decoded, which validates it.
     return _trial(encode(trial_record(begun, result, ok.score, ok.ended)))
 
@@ -231,10 +250,17 @@ class Snapshot:
 
 
 class NotedPause(NamedTuple):
-    """A pause that the supervisor saw, and that is not taken off the run's clock yet."""
+    """A pause that the supervisor saw, and that the run's process has not recorded yet."""
 
     since: float  # on the machine's monotonic clock
     seconds: float
+    cpu_seconds: float  # that descendants of the run's process used meanwhile
+    is_charged: bool  # it stays on the run's clock, since they computed
+
+    def record(self, zero: float) -> Pause:
+        """What a trace has of it, if the run's clock was at 0 at the moment `zero`."""
+        charged_seconds = self.seconds if self.is_charged else 0.0
+        return Pause(max(self.since - zero, 0.0), self.seconds, self.cpu_seconds, charged_seconds)
 
 
 class MethodCall(NamedTuple):
@@ -280,7 +306,7 @@ class LivePage:
         It still has the content that a killed predecessor left, until it is cleared.
         """
         try:
-            fd = open_locked(path)
+            fd = open_locked(path, _LOCK_PATIENCE_SECONDS)
         except OSError as error:
             raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
         if fd is None:
@@ -345,7 +371,7 @@ class LivePage:
     def snapshot(self) -> Snapshot:
         page = self._page
         zero, best = page.zero, page.best_loss
-        if noted := self.noted_pause:
+        if (noted := self.noted_pause) and not noted.is_charged:
             zero += noted.seconds
         return Snapshot(None if math.isnan(zero) else zero, page.trials, None if math.isnan(best) else best)
 
@@ -368,39 +394,59 @@ class LivePage:
         """When the run's process was last seen not to be stopped, on the machine's monotonic clock."""
         return float(self._page.seen_running_at)
 
-    def seen_running(self, now: float) -> None:
-        self._page.seen_running_at = now
+    @property
+    def seen_cpu_seconds(self) -> float:
+        """The processor seconds of all descendants of the run's process by then."""
+        return float(self._page.seen_cpu_seconds)
+
+    def seen_running(self, now: float, descendants_cpu_seconds: float) -> None:
+        self._page.seen_running_at, self._page.seen_cpu_seconds = now, descendants_cpu_seconds
 
     @property
     def noted_pause(self) -> NotedPause | None:
-        noted = NotedPause(self._page.stopped_since, self._page.stopped_seconds)
-        return noted if 0.0 < noted.seconds < math.inf else None
+        noted = self._page.noted_pause
+        if not 0.0 < noted.seconds < math.inf:
+            return None
+        return NotedPause(noted.since, noted.seconds, noted.cpu_seconds, bool(noted.is_charged))
 
-    def note_pause(self, noted: tuple[float, float] | None) -> None:
-        """The supervisor saw the run stopped: (since when, how long); None: it was taken off the clock."""
-        self._page.stopped_since, self._page.stopped_seconds = noted or (0.0, 0.0)
+    def note_pause(self, noted: NotedPause | None) -> None:
+        """The supervisor saw the run stopped; None: the run's process has recorded that."""
+        self._page.noted_pause = noted or NotedPause(0.0, 0.0, 0.0, False)
 
-    def add_pause(self, at: float, seconds: float) -> None:
-        """A pause was taken off the clock. Of more than `MAX_PAUSES`, the last ones count as one."""
+    def record_noted_pause(self) -> None:
+        """The run's process died before it recorded the pause."""
+        if (noted := self.noted_pause) and self.is_clock_running:
+            self.add_pause(noted.record(self._page.zero))
+        self.note_pause(None)
+
+    def add_pause(self, pause: Pause) -> None:
+        """Of more than `MAX_PAUSES`, the last ones count as one."""
         page = self._page
         count = min(max(page.n_pauses, 0), MAX_PAUSES)
-        pause = page.pauses[min(count, MAX_PAUSES - 1)]
         if count == MAX_PAUSES:
-            at, seconds = pause.at, seconds + pause.seconds
-        pause.at, pause.seconds = max(at, 0.0), seconds
-        page.n_pauses = min(count + 1, MAX_PAUSES)
+            count, last = count - 1, page.pauses[count - 1]
+            pause = Pause(
+                last.at,
+                last.seconds + pause.seconds,
+                last.cpu_seconds + pause.cpu_seconds,
+                last.charged_seconds + pause.charged_seconds,
+            )
+        page.pauses[count] = msgspec.structs.astuple(pause)
+        page.n_pauses = count + 1
 
     def forget_pauses(self) -> None:
         """The run starts from the beginning."""
         self._page.n_pauses = 0
 
     def pauses(self) -> tuple[Pause, ...]:
-        """Those of the whole run that were taken off its clock; none if the page can't be read."""
+        """Those of the whole run; none if the page can't be read."""
         count = self._page.n_pauses
         if not 0 <= count <= MAX_PAUSES:
             return ()
-        pauses = [Pause(pause.at, pause.seconds) for pause in self._page.pauses[:count]]
-        return tuple(pause for pause in pauses if 0 <= pause.at < math.inf and 0 <= pause.seconds < math.inf)
+        rows = [
+            [getattr(pause, name) for name in Pause.__struct_fields__] for pause in self._page.pauses[:count]
+        ]
+        return tuple(Pause(*row) for row in rows if all(0 <= number < math.inf for number in row))
 
     # --- the calls of the method ---
 
@@ -426,11 +472,19 @@ class LivePage:
 
     def began(self, begun: StartedTrial) -> None:
         self.returned()
-        trial, started, ask_seconds = begun
+        trial, started, ask_seconds, ask_cpu_seconds = begun
         self.latest = started
         try:
             self._rows[trial.number] = _ENCODER.encode(
-                _StartedLine(trial.number, trial.config, trial.rows, trial.thread, started, ask_seconds)
+                _StartedLine(
+                    trial.number,
+                    trial.config,
+                    trial.rows,
+                    trial.thread,
+                    started,
+                    ask_seconds,
+                    ask_cpu_seconds,
+                )
             )
         except TypeError as error:
             raise RunError(f"the method failed in ask: its trial is no JSON: {describe(error)}") from None
@@ -441,16 +495,17 @@ class LivePage:
     ) -> None:
         """From now on the trial counts, whatever happens while the method is told.
 
-        Six numbers are enough for an `ok` trial that is alone in its slot, as most are. They are faster to
+        Seven numbers are enough for an `ok` trial that is alone in its slot, as most are. They are faster to
         write than the slot, and the run's clock is running.
         """
-        status, loss, fit_seconds, validate_seconds, peak, _ = result
+        status, loss, fit_seconds, validate_seconds, peak, _, cpu_seconds = result
         self.latest = ended
         if status is Status.OK and asked is None and self._in_slot == 1:
             ok = self._ok
             ok.loss, ok.score, ok.ended = loss, score, ended
             ok.fit_seconds, ok.validate_seconds = fit_seconds, validate_seconds
             ok.peak_memory_mb = math.nan if peak is None else peak
+            ok.cpu_seconds = math.nan if cpu_seconds is None else cpu_seconds
             ok.turn = self._turn  # last: it makes the result valid
         else:
             self._put(trial_record(begun, result, score, ended, asked=asked))

@@ -9,6 +9,10 @@ and notices the pauses without a signal.
 A busy machine is no pause. The run takes off time only after SIGCONT, and the supervisor sends that
 only if its own process did not run, did not wait for a processor, and was not continued by a signal:
 otherwise only the supervisor was stopped, and the run was not.
+
+A pause stays on the clock if a descendant of the run's process used the processor meanwhile: a program in a
+session of its own is not stopped by Ctrl-Z, and a program or a child can stop the run's process to compute
+for free. The trace records such a pause as charged.
 """
 
 from __future__ import annotations
@@ -22,15 +26,20 @@ from typing import Any
 
 from cfo_bench.clock import WallClock, monotonic, process_seconds, sleep
 from cfo_bench.machine import processes
-from cfo_bench.machine.processes import times_continued
-from cfo_bench.run.page import LivePage
+from cfo_bench.machine.processes import DescendantsUsage, descendants_usage, times_continued
+from cfo_bench.run.page import LivePage, NotedPause
 
 # A shorter stop is not worth a record: it stays on the clock.
 LEAST_SECONDS = 1.0
 # The same without a signal: a frozen container, a halted virtual machine.
 LEAST_UNSIGNALLED_SECONDS = 2.0
+# Processes that only wait use the processor now and then: this long, plus this share of the pause, is no
+# computing.
+IDLE_CPU_SECONDS, IDLE_SHARE = 0.05, 0.002
 # How often the supervisor looks at the run's process, and how often while the process is stopped.
 LOOK_SECONDS, STOPPED_LOOK_SECONDS = 0.25, 0.02
+# How long a process can compute between the last look of its supervisor and a stop of both.
+UNSEEN_SECONDS = LOOK_SECONDS + 0.1
 # How long a run that was continued may take to handle the signal, before the supervisor decides.
 ANSWER_SECONDS = 0.2
 
@@ -39,10 +48,11 @@ ANSWER_SECONDS = 0.2
 def take_off_pauses(clock: WallClock, page: LivePage) -> Iterator[None]:
     """Inside, whenever this process is continued, its clock is set back to when it was stopped.
 
-    Processes that are forked from it wait until that is done: they share the clock.
+    Not if its descendants computed meanwhile. Processes that are forked from it wait until that is done: they
+    share the clock.
     """
     owner = os.getpid()
-    page.seen_running(monotonic())
+    page.seen_running(monotonic(), descendants_usage(owner).cpu_seconds)
 
     def on_continue(*_: Any) -> None:
         if os.getpid() == owner:
@@ -62,16 +72,32 @@ def _take_off(clock: WallClock, page: LivePage) -> None:
     now, noted = monotonic(), page.noted_pause
     since = max(page.seen_running_at, _last_read(clock, page, now))
     seconds = now - since
-    if noted is not None and noted.seconds > seconds:  # we were busy elsewhere since the end of the pause
-        end = noted.since + noted.seconds
-        since = max(noted.since, _last_read(clock, page, end))
-        seconds = end - since
+    usage = descendants_usage(os.getpid())
+    cpu_seconds = _cpu_in_pause(usage, page.seen_cpu_seconds)
+    if noted is not None:
+        cpu_seconds = max(cpu_seconds, noted.cpu_seconds)
+        if noted.seconds > seconds:  # we were busy elsewhere since the end of the pause
+            end = noted.since + noted.seconds
+            since = max(noted.since, _last_read(clock, page, end))
+            seconds = end - since
     if seconds >= LEAST_SECONDS and page.is_clock_running:
-        page.add_pause(since - clock.zero, seconds)
-        clock.zero += seconds
-        page.start_clock(clock.zero)
+        pause = NotedPause(since, seconds, cpu_seconds, _is_charged(seconds, cpu_seconds))
+        page.add_pause(pause.record(clock.zero))
+        if not pause.is_charged:
+            clock.zero += seconds
+            page.start_clock(clock.zero)
     page.note_pause(None)
-    page.seen_running(now)
+    page.seen_running(now, usage.cpu_seconds)
+
+
+def _cpu_in_pause(usage: DescendantsUsage, seen_cpu_seconds: float) -> float:
+    """The least that descendants computed in a pause, given what they had used at the last look before it."""
+    unseen = UNSEEN_SECONDS * min(usage.threads, os.cpu_count() or 1)
+    return max(usage.cpu_seconds - seen_cpu_seconds - unseen, 0.0)
+
+
+def _is_charged(seconds: float, cpu_seconds: float) -> bool:
+    return cpu_seconds > IDLE_CPU_SECONDS + IDLE_SHARE * seconds
 
 
 def _last_read(clock: WallClock, page: LivePage, end: float) -> float:
@@ -96,6 +122,7 @@ class _Look:
     at: float  # on the machine's monotonic clock
     ours: float  # seconds that this process ran, or this thread waited for a processor
     run: float  # seconds that the run's process has run
+    descendants: float  # seconds that its descendants have run
     trials: int  # that the run had done
     continued: int | None  # how often our process was continued by a signal
 
@@ -110,21 +137,30 @@ class PauseWatch:
     def __init__(self, pid: int, page: LivePage, has_evaluators: bool = False) -> None:
         self._pid, self._page, self._has_evaluators = pid, page, has_evaluators
         self._last = self._before = self._look(processes.process_stat(pid))
-        self._was_stopped = False
-        self._n_pauses = len(page.pauses())  # that the run's process has taken off
+        # What the descendants of the run's process had used when it was first seen stopped (None: it is not),
+        # and what they have used since.
+        self._cpu_at_stop: float | None = None
+        self._cpu_in_stop = 0.0
+        self._n_pauses = len(page.pauses())  # that the run's process has recorded
         self._wait_until: float | None = None  # how long the run may take to answer
 
     def is_paused(self) -> bool:
-        """Whether the run's process is stopped, or was until now: then no deadline counts."""
+        """Whether the run's process is stopped, or was until now: then no deadline counts.
+
+        False if its descendants compute meanwhile: the deadlines hold.
+        """
         now = monotonic()
         fields = processes.process_stat(self._pid)
         if processes.is_stopped(fields) and not self._is_evaluating():
-            self._was_stopped = True
-            self._note(now)
-            return True
-        if self._was_stopped:  # the run's process takes off what is noted, as soon as it can
-            self._was_stopped = False
-            self._note(now)
+            cpu_seconds = descendants_usage(self._pid).cpu_seconds
+            if self._cpu_at_stop is None:
+                self._cpu_at_stop = cpu_seconds
+            self._cpu_in_stop = cpu_seconds - self._cpu_at_stop
+            self._note(now, self._cpu_in_stop)
+            return not _is_charged(now - self._last.at, self._cpu_in_stop)
+        if self._cpu_at_stop is not None:  # the run's process records what is noted, as soon as it can
+            self._cpu_at_stop = None
+            self._note(now, self._cpu_in_stop)
         elif now - self._last.at >= LEAST_SECONDS and len(self._page.pauses()) == self._n_pauses:
             # We did not look for a while. If the run was stopped too, it records that in a moment.
             if self._wait_until is None:
@@ -132,26 +168,35 @@ class PauseWatch:
             if now < self._wait_until:
                 return True
             if self._were_both_frozen():
-                self._note(now)
+                usage = descendants_usage(self._pid)
+                self._note(now, _cpu_in_pause(usage, self._last.descendants))
                 os.kill(self._pid, signal.SIGCONT)
         self._n_pauses, self._wait_until = len(self._page.pauses()), None
         self._before, self._last = self._last, self._look(fields)
-        self._page.seen_running(self._last.at)
+        self._page.seen_running(self._last.at, self._last.descendants)
         return False
 
     def start_again(self) -> None:
         """The supervisor did something that took a while: that was no pause."""
-        self._last = self._look(processes.process_stat(self._pid))
+        if self._cpu_at_stop is None:
+            self._last = self._look(processes.process_stat(self._pid))
 
     def _is_evaluating(self) -> bool:
-        pids = processes.children_of(self._pid) if self._has_evaluators else []
-        return not all(processes.is_stopped(processes.process_stat(pid)) for pid in pids)
+        """Whether an evaluator is not stopped; a program of the method's is in a session of its own."""
+        if not self._has_evaluators:
+            return False
+        session = processes.session_of(processes.process_stat(self._pid))
+        children = map(processes.process_stat, processes.children_of(self._pid))
+        return any(
+            processes.session_of(child) == session and not processes.is_stopped(child) for child in children
+        )
 
-    def _note(self, now: float) -> None:
-        """Writes to the page how long the pause is by now, unless the run's process has taken it off."""
+    def _note(self, now: float, cpu_seconds: float) -> None:
+        """Writes to the page how long the pause is by now, unless the run's process has recorded it."""
         seconds = now - self._last.at
         if seconds >= LEAST_SECONDS and len(self._page.pauses()) == self._n_pauses:
-            self._page.note_pause((self._last.at, seconds) if self._page.is_clock_running else None)
+            noted = NotedPause(self._last.at, seconds, cpu_seconds, _is_charged(seconds, cpu_seconds))
+            self._page.note_pause(noted if self._page.is_clock_running else None)
         if len(self._page.pauses()) != self._n_pauses:
             self._page.note_pause(None)
 
@@ -170,6 +215,7 @@ class PauseWatch:
             at=monotonic(),
             ours=process_seconds() + processes.seconds_waited(),
             run=processes.seconds_run(fields),
+            descendants=descendants_usage(self._pid).cpu_seconds,
             trials=self._page.snapshot().trials,
             continued=times_continued(),
         )

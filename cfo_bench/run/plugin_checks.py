@@ -41,7 +41,7 @@ def checked_trial(trial: Any, number: int, space: Space) -> Trial:
 def checked_result(result: Any) -> Result:
     """What a learner gave for a trial; a loss that is not finite is left for others to judge."""
     if type(result) is Result:
-        status, loss, fit_seconds, validate_seconds, _, error = result
+        status, loss, fit_seconds, validate_seconds, _, error, _ = result
         if (
             status is Status.OK
             and error is None

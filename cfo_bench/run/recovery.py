@@ -63,8 +63,8 @@ class ProcessExit:
 
     @property
     def is_for_memory(self) -> bool:
-        """Whether a C++ library aborted because it could not allocate memory."""
-        return self.code == -signal.SIGABRT and "bad_alloc" in self.output_tail
+        """Whether it had no memory left."""
+        return is_for_memory(self.code, self.output_tail)
 
     def __str__(self) -> str:
         if self.cause is not ExitCause.EXIT:
@@ -72,6 +72,11 @@ class ProcessExit:
         how = f"killed by {signal_name(self.code)}" if self.code < 0 else f"exit code {self.code}"
         last_line = self.output_tail.strip().rpartition("\n")[2]
         return f"{how}: {last_line}" if last_line else how
+
+
+def is_for_memory(exit_code: int, output: str) -> bool:
+    """Whether a C++ library ended the process because it could not allocate memory."""
+    return exit_code == -signal.SIGABRT and "bad_alloc" in output
 
 
 class KilledError(RunError):
@@ -137,7 +142,7 @@ def end_by(job: Job) -> EndRecord | None:
     is_exhausted = end is not None and end.reason is EndReason.EXHAUSTED and not job.replays
     if not (is_exhausted or is_done(past, asked)):
         return None
-    if past.is_finished and end is not None and not is_longer(end, asked):
+    if past.is_finished and end is not None and not is_longer(past, asked):
         return end
     return shortened(past, asked.budget_seconds, asked.max_trials).end
 
@@ -180,9 +185,7 @@ def complete_trace(
             return past.end
         left = page.trials()
         elapsed = _last_moment(past, left) if zero is None else process.at - zero
-        if zero is not None and (noted := page.noted_pause):  # the process died before it took the pause off
-            page.add_pause(noted.since - (zero - noted.seconds), noted.seconds)
-            page.note_pause(None)
+        page.record_noted_pause()
         is_to_resume = process.cause in (ExitCause.STOP, ExitCause.LOST) or (
             spec.clock == "virtual" and process.is_from_outside
         )

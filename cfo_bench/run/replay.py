@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cfo_bench.errors import CfoBenchError, Exhausted, RunError, TraceError, UserError, describe
-from cfo_bench.metrics import METRICS
+from cfo_bench.errors import CfoBenchError, Exhausted, RunError, SpaceError, TraceError, UserError, describe
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Optimizer, RunSpec, Trial
 from cfo_bench.results.limits import shortened
-from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.run import Run, read_verified_run
 from cfo_bench.run.loop import Limits, Referee
 from cfo_bench.space import Space
 
@@ -32,7 +31,7 @@ def replay(optimizer: Optimizer, past: Run, spec: RunSpec, referee: Referee) -> 
         most = min(n_told + spec.parallel, spec.max_trials or n_told + spec.parallel)
         while asked < (record.asked or most):
             try:
-                trial = referee.ask(optimizer, asked)
+                trial, _ = referee.ask(optimizer, asked)
             except Exhausted:
                 break
             untold[trial.number] = (trial, now)
@@ -78,7 +77,7 @@ def replay_trace(path: Path, budgets: tuple[float, ...] = ()) -> Replayed:
     task matter only by the space and the start, which the trace contains. A RunError if the method asks for
     other trials.
     """
-    run = read_run(path, parse_trials=True)
+    run = read_verified_run(path)
     if run is None:
         raise TraceError(f"no trace {str(path)!r}: give the path of a .jsonl file of a run")
     too_long = [budget for budget in budgets if budget > run.budget_seconds]
@@ -97,7 +96,10 @@ def _check(run: Run) -> None:
         raise UserError(f"{path} was imported, so its method can't be asked again: replay a run of cfo-bench")
     if header.space is None or header.method_seed is None:
         raise UserError(f"{path} was written by a version that did not record the space or the method's seed")
-    space, data = Space.from_json(header.space), header.data
+    try:
+        space, data = Space.from_json(header.space), header.data
+    except SpaceError as error:
+        raise UserError(f"{path} can't be replayed: {error}") from None
     # The facts of the data that a run passes to its method, under these names: see the runner.
     known = {
         "n_rows": (data.resource_rows or None) if data.recording is not None else data.train_rows,
@@ -128,5 +130,5 @@ def _at_budget(run: Run) -> AtBudget:
     incumbents = run.incumbents
     if not incumbents.losses:
         return AtBudget(run.budget_seconds, run.n_trials, None, None, None)
-    score = METRICS[run.header.metric].to_score(incumbents.losses[-1])
+    score = run.header.metric_facts.to_score(incumbents.losses[-1])
     return AtBudget(run.budget_seconds, run.n_trials, incumbents.losses[-1], score, incumbents.seconds[-1])

@@ -7,18 +7,27 @@ import math
 import platform
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cfo_bench.clock import Clock, SharedWallClock, VirtualClock, WallClock, utc_now
+from cfo_bench.clock import (
+    Clock,
+    SharedWallClock,
+    VirtualClock,
+    WallClock,
+    process_seconds,
+    process_seconds_of,
+    utc_now,
+)
 from cfo_bench.errors import DataError, RunError
 from cfo_bench.machine import facts as contention
 from cfo_bench.machine.facts import PeakMemory, cap_memory
-from cfo_bench.metrics import METRICS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.optimizers.program import ProgramMethod
 from cfo_bench.records import EndReason, Fold, Learner, Objective, Optimizer, RunSpec, TaskFacts
 from cfo_bench.results.comparability import check_resumable, data_differences, data_identity
+from cfo_bench.results.folder import log_path
 from cfo_bench.results.limits import limits_of
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import AnyLine, ResumeRecord
@@ -62,14 +71,19 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **options)
     program = optimizer.program_facts if isinstance(optimizer, ProgramMethod) else None
     header = header_of(job, learner, fold, facts, space, start, seed, program)
-    metric = METRICS[fold.metric]
     is_virtual = spec.clock == "virtual"
     referee = Referee(
         space,
         Limits(spec.budget_seconds, spec.max_trials, spec.trial_timeout_seconds),
-        metric.to_score,
-        (lambda now: None) if is_virtual else PeakMemory(),
+        header.metric_facts.to_score,
     )
+    if not is_virtual:
+        referee = replace(
+            referee,
+            peak_memory_mb=PeakMemory(),
+            learner_cpu_seconds=process_seconds,
+            method_cpu_seconds=_cpu_clock(optimizer),
+        )
     if past is None:
         yield header
         past, untold = Run(job.trace_path, header, parsed=()), []
@@ -93,7 +107,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     prepare = partial(learner.prepare, fold, spec.threads, spec.seed)
     with ExitStack() as cleanup:
         began = None if is_virtual else contention.ticks()
-        clock, pool = _start(spec, prepare, referee, past.told_seconds, page, cleanup)
+        clock, pool = _start(job, prepare, referee, past.told_seconds, page, cleanup)
         if spec.charge_method:
             optimizer = Charged(optimizer, clock)
         records = search(
@@ -153,6 +167,14 @@ def _options(spec: RunSpec, fold: Fold, learner: Learner) -> dict[str, Any]:
     return {**spec.options, **{name: value for name, value in known.items() if name in spec.options}}
 
 
+def _cpu_clock(optimizer: Optimizer) -> Callable[[], float]:
+    """The processor seconds of a method: those of this process, and of its program if it has one."""
+    if not isinstance(optimizer, ProgramMethod):
+        return process_seconds
+    pid = optimizer.pid
+    return lambda: process_seconds() + process_seconds_of(pid)
+
+
 def _test_of(pool: Pool, clock: Clock, page: LivePage) -> Callable[[], float | None]:
     """Returns the test loss of the model that was just evaluated; the run's clock is stopped meanwhile."""
     assert isinstance(pool, InProcessPool), "a run with a test part has one trial at a time"
@@ -175,7 +197,7 @@ def _test_of(pool: Pool, clock: Clock, page: LivePage) -> Callable[[], float | N
 
 
 def _start(
-    spec: RunSpec,
+    job: Job,
     prepare: Callable[[], Objective],
     referee: Referee,
     elapsed: float,
@@ -183,6 +205,7 @@ def _start(
     cleanup: ExitStack,
 ) -> tuple[Clock, Pool]:
     """Builds the pool that evaluates trials, and then starts the clock at `elapsed` seconds."""
+    spec = job.spec
     if spec.clock == "virtual":
         virtual = VirtualClock(elapsed)
         objective = prepare()
@@ -209,7 +232,7 @@ def _start(
         clock = SharedWallClock(elapsed)
         # Before the evaluators are forked, since they wait for it.
         cleanup.enter_context(take_off_pauses(clock, page))
-        pool = ProcessPool(prepare, cap, spec.parallel, referee, clock)
+        pool = ProcessPool(prepare, cap, spec.parallel, referee, clock, log_path(job.trace_path))
         cleanup.callback(pool.close)
         clock.rewind(elapsed)
     page.prepared(True)

@@ -193,7 +193,7 @@ class _Supervisor:
         if past is None or len(self._page.pauses()) < len(past.pauses):
             self._page.forget_pauses()
             for pause in past.pauses if past else ():
-                self._page.add_pause(pause.at, pause.seconds)
+                self._page.add_pause(pause)
         self._show(self._page)
         while True:
             before = _stamp_or_none(self._job.trace_path)

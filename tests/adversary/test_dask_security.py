@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from distributed.security import Security
 
 from tests.helpers.commands import ROOT, Commands, faulty, wait_until
 
@@ -53,6 +57,28 @@ def listening(commands: Commands) -> set[str]:
     return found
 
 
+def tls_clients(folder: Path) -> list[ssl.SSLContext]:
+    """One without a certificate, and one with that of another cluster."""
+    clients = [ssl.create_default_context() for _ in range(2)]
+    for client in clients:
+        client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    security = Security.temporary()
+    for name in ("tls_client_cert", "tls_client_key"):
+        (folder / name).write_text(getattr(security, name))
+    clients[1].load_cert_chain(folder / "tls_client_cert", folder / "tls_client_key")
+    return clients
+
+
+def heard_by(context: ssl.SSLContext, port: int) -> bytes:
+    """What a client of TLS hears first: Dask greets those that it takes."""
+    try:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+        with plain, context.wrap_socket(plain) as connection:
+            return connection.recv(1)
+    except OSError:
+        return b""
+
+
 def slurm(commands: Commands) -> dict[str, str]:
     """An environment with a Slurm of a few lines, which keeps the scripts of its jobs."""
     folder, jobs = commands.folder / "slurm", commands.folder / "jobs"
@@ -79,7 +105,7 @@ def test_a_foreign_client_is_kept_out_of_our_own_cluster(commands: Commands, kin
     wait_until(lambda: commands.results.exists() and len(commands.rows()) > 2, "the first trials", 90)
     addresses = listening(commands)
     assert addresses
-    tried = 0
+    tried, clients = 0, tls_clients(commands.folder)
     for address in sorted(addresses):
         host, _, port = address.partition(":")
         assert host in ("0100007F", "00000000000000000000000001000000"), f"{address} is not loopback"
@@ -91,12 +117,13 @@ def test_a_foreign_client_is_kept_out_of_our_own_cluster(commands: Commands, kin
             timeout=60,
         )
         assert "ran 17" not in answer.stdout, f"code was run through port {int(port, 16)}"
+        assert [heard_by(client, int(port, 16)) for client in clients] == [b"", b""]
         tried += 1
     assert tried
 
 
 def test_the_secrets_of_a_batch_systems_jobs_are_not_for_everybodys_eyes(commands: Commands):
-    commands.start(*faulty(budget=60, seconds=0.05, at=-1), *ON_SLURM, **slurm(commands))
+    running = commands.start(*faulty(budget=60, seconds=0.05, at=-1), *ON_SLURM, **slurm(commands))
     jobs = commands.folder / "jobs"
 
     def text_of_the_job() -> str:  # "" until it is written
@@ -107,6 +134,20 @@ def test_the_secrets_of_a_batch_systems_jobs_are_not_for_everybodys_eyes(command
     assert "tls://" in text and "PRIVATE KEY" not in text
     keys = [Path(word) for word in text.replace("=", " ").split() if word.endswith((".pem", ".key"))]
     assert keys and all(key.stat().st_mode & 0o077 == 0 for key in keys)
+    [folder] = {key.parent for key in keys}
+    assert folder.stat().st_mode & 0o077 == 0
+    os.killpg(running.pid, signal.SIGINT)
+    running.communicate(timeout=60)
+    assert not folder.exists()
+
+
+@pytest.mark.slow
+def test_the_keys_of_a_local_cluster_are_in_no_file(commands: Commands):
+    words = faulty(budget=60, seconds=0.05, at=-1)
+    commands.start(*words, "--cluster", "local", "--workers", "1", TMPDIR=str(commands.folder))
+    wait_until(lambda: commands.results.exists() and len(commands.rows()) > 2, "the first trials", 90)
+    files = [path for path in commands.folder.rglob("*") if path.is_file()]
+    assert files and not [path for path in files if b"PRIVATE KEY" in path.read_bytes()]
 
 
 def test_a_scheduler_without_tls_is_remarked_on_once(commands: Commands):

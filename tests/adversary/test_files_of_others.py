@@ -121,3 +121,30 @@ def test_a_merge_writes_through_no_link(commands: Commands, precious: Path, name
     link.symlink_to(precious)
     no_stack_trace(commands("merge", "results", "-o", "out"), 0, 1, 2)
     assert precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "link", "exit_code"),
+    [
+        ("-o trials.csv", "trials.csv", 0),  # written as a whole: the link is replaced
+        ("-o trials.parquet", "trials.parquet", 0),
+        ("--to optuna trials.log", "trials.log", 2),  # added to
+        ("--to optuna sqlite:///trials.db", "trials.db", 2),
+        ("--to deepcave runs", "runs/synthetic--synthetic-1k--rs--fold-0_seed-0", 2),
+    ],
+)
+@pytest.mark.parametrize("target", ["outside/precious.txt", "outside/new"])
+def test_an_export_writes_through_no_link(
+    commands: Commands, precious: Path, words: str, link: str, exit_code: int, target: str
+):
+    assert commands(*virtual()).returncode == 0
+    place = commands.folder / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(commands.folder / target)
+
+    answer = commands("export", "results", *words.split(), "--force")
+
+    no_stack_trace(answer, exit_code)
+    assert place.is_symlink() == (exit_code != 0)
+    assert [path.name for path in precious.parent.iterdir()] == ["precious.txt"]
+    assert precious.read_text() == "mine"

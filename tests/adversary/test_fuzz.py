@@ -27,6 +27,10 @@ CASES = {
     "indexes": 20,
     "names": 3,
     "pipes": 3,
+    "imports": 60,
+    "surrogates": 15,
+    "strangers": 15,
+    "comparisons": 30,
 }
 
 

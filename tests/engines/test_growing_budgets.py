@@ -433,7 +433,7 @@ def test_runs_that_have_grown_and_runs_that_go_on_are_not_compared_without_a_bud
 
     assert not found
     assert "different budgets (seconds), 4 (1 run) and 60 (1 run)" in warnings[-1]
-    assert "choose one with --budget" in warnings[-1]
+    assert "give each its own --results" in warnings[-1]
 
 
 @pytest.mark.parametrize("budget", [2.0, 4.0, 15.0])

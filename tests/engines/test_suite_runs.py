@@ -127,7 +127,8 @@ def test_events_say_what_happens_in_order(tmp_path: Path) -> None:
     kinds = [type(event) for event in events]
     assert kinds[:3] == [Preparing, Prepared, RunsStarted]
     [started] = [event for event in events if isinstance(event, RunsStarted)]
-    assert len(started.jobs) == 4 and started.metrics == {"synthetic-1k": "r2"}
+    assert len(started.jobs) == 4
+    assert {task: facts.title for task, facts in started.metrics.items()} == {"synthetic-1k": "r2"}
     finished = [event for event in events if isinstance(event, RunFinished)]
     assert {event.job.trace_path for event in finished} == {job.trace_path for job in started.jobs}
 

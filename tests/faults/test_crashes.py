@@ -37,9 +37,11 @@ def test_a_trial_that_crashes_is_logged_with_its_reason_and_the_run_goes_on(
     bench.assert_nothing_is_left()
 
 
-def test_an_abort_of_a_library_without_memory_is_status_memory(bench, faulty):
-    bench.run(*faulty("out_of_memory_in_cpp", budget=60), "--max-trials", 5)
-    assert [trial.status for trial in bench.trace().trials] == ["ok", "ok", "ok", "memory", "ok"]
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_an_abort_of_a_library_without_memory_is_status_memory(bench, faulty, parallel: int):
+    bench.run(*faulty("out_of_memory_in_cpp", budget=60), "--max-trials", 5, "--parallel", parallel)
+    statuses = {trial.number: trial.status for trial in bench.trace().trials}
+    assert statuses == {0: "ok", 1: "ok", 2: "ok", 3: "memory", 4: "ok"}
 
 
 def test_a_run_survives_crash_after_crash(bench, faulty):

@@ -147,6 +147,36 @@ def test_a_method_that_dies_by_itself_is_not_tried_again(bench, faulty, methods)
     assert "SIGSEGV" in result.stderr and "tried again" not in result.stderr
 
 
+def kill_the_next_server(bench, killed: set[int]) -> None:
+    """As soon as it exists: it loads packages for a second and more."""
+    bench.wait_until(lambda: set(servers(bench)) - killed, "the process that runs are forked from")
+    for pid in set(servers(bench)) - killed:
+        os.kill(pid, signal.SIGKILL)
+        killed.add(pid)
+
+
+def test_a_fork_server_that_is_killed_while_it_loads_is_replaced(bench, faulty):
+    running = bench.start(*faulty(budget=60), "--max-trials", "5")
+    kill_the_next_server(bench, set())
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    assert [(trial.number, trial.status) for trial in bench.trace().trials] == [
+        (n, Status.OK) for n in range(5)
+    ]
+    bench.assert_nothing_is_left()
+
+
+def test_fork_servers_that_are_all_killed_while_they_load_are_an_error_in_one_line(bench, faulty):
+    running = bench.start(*faulty(budget=60), "--max-trials", "5")
+    killed: set[int] = set()
+    for _ in range(3):
+        kill_the_next_server(bench, killed)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 1, err
+    assert err.count("\n") == 1 and "loading task 'synthetic-1k'" in err and "was killed 3 times" in err
+    bench.assert_no_process_is_left()
+
+
 def test_a_fork_server_that_is_killed_in_the_middle_of_a_suite_is_replaced(bench, faulty):
     words = [*loud(faulty(budget=60, seconds=0.05)), "--max-trials", "20", "--folds", "0-4", "--jobs", "2"]
     running = bench.start(*words)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cfo_bench.errors import TraceError
 from cfo_bench.records import EndReason, RunSpec, TrialStatus
 from cfo_bench.results.digest import TrialDigest, digest_of
-from cfo_bench.results.run import Run, read_run
+from cfo_bench.results.run import Run, read_run, read_verified_run
 from cfo_bench.results.schema import NO_DIGEST, EndRecord, ResumeRecord, TrialRecord, decode, encode
 from cfo_bench.results.trace import TraceWriter, sealed_end, trials_crc32
 from tests.helpers.traces import header_of, write_run
@@ -125,6 +125,54 @@ def test_a_digest_that_was_damaged_is_not_believed(path: Path) -> None:
     assert path.read_bytes() != content
 
     assert digested(path) == before
+
+
+@pytest.mark.parametrize("losses", [[0.5, 0.25e-3], [0.25e-3, 0.125e-3], []])
+def test_a_digest_with_another_best_loss_than_its_end_is_not_believed(
+    path: Path, losses: list[float]
+) -> None:
+    before = digested(path)
+    row = stored(path)["digest"]
+    steps = {
+        name: column[: len(losses)] if name != "names" else column for name, column in row["steps"].items()
+    }
+    with_digest(path, {**row, "steps": {**steps, "losses": losses}})
+
+    assert digested(path) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"statuses": {"ok": 4}},
+        {"last_ended": 3.0},
+        {"fit_seconds": 2.0},
+        {"method_seconds": 0.0},
+        {"cost_bins": [None] * 41},
+        {"steps": [("losses", [0.75, 0.25])]},
+        {"steps": [("seconds", [1.0, 2.0])]},
+        {"steps": [("configs", [[4, 8], [99, 24]])]},
+        {"full": []},
+    ],
+)
+def test_a_forged_digest_is_named_if_it_is_compared_with_the_trials(path: Path, change: Any) -> None:
+    assert read_verified_run(path) is not None
+    row = stored(path)["digest"]
+    if "steps" in change:
+        change = {"steps": {**row["steps"], **dict(change["steps"])}}
+    if "full" in change:
+        change = {"full": {**row["steps"], "losses": [0.5, 0.125]}}
+    with_digest(path, {**row, **change})
+
+    with pytest.raises(TraceError, match="the digest in its last line is not that of its trials"):
+        read_verified_run(path)
+
+
+def test_sums_that_were_added_in_another_order_are_the_same(path: Path) -> None:
+    row = stored(path)["digest"]
+    with_digest(path, {**row, "fit_seconds": row["fit_seconds"] * (1 + 1e-12)})
+
+    assert read_verified_run(path) is not None
 
 
 def test_a_digest_of_another_version_is_not_believed(path: Path) -> None:

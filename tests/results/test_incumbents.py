@@ -161,7 +161,7 @@ def test_a_file_without_a_whole_header_is_no_run_yet(tmp_path: Path) -> None:
     ("change", "says"),
     [
         ((b'"kind":"run"', b'"kind":"walk"'), "line 1 is not a record of a trace"),
-        ((b'"schema":1', b'"schema":99'), "version 99"),
+        ((b'"schema":2', b'"schema":99'), "version 99"),
         ((b'{"kind":"trial"', b'{"kind"'), "line 2 is not a record of a trace"),
     ],
 )

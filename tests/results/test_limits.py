@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from cfo_bench.errors import TraceError
 from cfo_bench.records import EndReason, RunLimits, RunSpec, TrialStatus
-from cfo_bench.results.limits import is_done, shortened
+from cfo_bench.results.limits import in_words, is_done, is_longer, shortened
 from cfo_bench.results.run import Run, read_finished_part, read_run
 from cfo_bench.results.schema import EndRecord, ResumeRecord, TrialRecord, decode
 from cfo_bench.results.trace import TraceWriter
@@ -149,3 +150,24 @@ def test_a_run_is_done_if_it_has_all_that_one_with_these_limits_would_have(
     run = Run(Path("t.jsonl"), header_of(spec), end=end, n_trials=20, reached=100.0)
 
     assert is_done(run, RunLimits(*asked)) is done
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "asked", "is_part_read"),
+    [
+        (100.01, (100, None), False),  # it was stopped a hundredth of a second after its budget
+        (100.01, (100, 50), False),
+        (100.01, (100, 2), True),
+        (100.01, (99, None), True),
+        (100.0, (600, 3), False),
+    ],
+)
+def test_a_run_that_stopped_a_little_after_its_budget_is_not_a_longer_one(
+    tmp_path: Path, elapsed: float, asked: tuple[float, int | None], is_part_read: bool
+) -> None:
+    run = read_run(write_run(tmp_path, "iris", "rs", 0, TRIALS, elapsed=elapsed))
+    assert run is not None
+    spec = replace(run.spec, budget_seconds=asked[0], max_trials=asked[1])
+
+    assert is_longer(run, RunLimits(*asked)) is is_part_read
+    assert ("only a part is read" in in_words([spec], [run])) is is_part_read

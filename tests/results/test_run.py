@@ -31,6 +31,17 @@ def as_bytes(rows: Rows) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
+def of_an_older_version(**values: Any) -> Callable[[Rows], Rows]:
+    """A header without the facts of its metric, and with other values."""
+
+    def change(rows: Rows) -> Rows:
+        header = {**rows[0], **values}
+        del header["metric_facts"]
+        return [header, *rows[1:]]
+
+    return change
+
+
 def changed(line: int, **values: Any) -> Callable[[Rows], Rows]:
     return lambda rows: [{**row, **values} if at == line else row for at, row in enumerate(rows)]
 
@@ -100,7 +111,8 @@ def deep() -> dict[str, Any]:
         (changed(3, started=0.0, ended=0.5), 4, "ended before the trial above it"),
         (changed(4, reason="boredom"), 5, "reason is 'boredom'"),
         (changed(0, machine=[]), 1, "machine is a list, which is not a mapping or null"),
-        (changed(0, metric="r3"), 1, "metric is 'r3', which is not one of"),
+        (of_an_older_version(metric="r3"), 1, "metric is 'r3', which is not one of"),
+        (changed(0, metric_facts={"title": "r3"}), 1, "metric_facts.higher_is_better is missing"),
         (changed(0, schema="1"), 1, "schema is '1'"),
         (changed(0, data={"sha256": 7, "train_rows": 9}), 1, "data.sha256 is 7, which is not text"),
         (changed(0, spec={}), 1, "spec.learner is missing"),

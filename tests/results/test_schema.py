@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from cfo_bench.records import RunSpec
 from cfo_bench.results.run import read_run
-from cfo_bench.results.schema import trace_schema
+from cfo_bench.results.schema import SCHEMA_VERSION, decode_header, encode, trace_schema
+from tests.helpers.traces import header_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = trace_schema()
@@ -107,6 +110,17 @@ def test_several_workers_and_the_virtual_clock_are_valid(tmp_path: Path) -> None
 
     assert {line["thread"] for line in found if line["kind"] == "trial"} == {0, 1, 2}
     assert_all_valid(found)
+
+
+@pytest.mark.parametrize(("version", "rule"), [(1, "with_floats"), (2, "alg3")])
+def test_the_paper_rule_of_version_1_is_with_floats_now(version: int, rule: str) -> None:
+    header = header_of(RunSpec("synthetic", "synthetic-1k", "cfo", 0, 0, options={"delta_lower": "alg3"}))
+    text = encode(msgspec.structs.replace(header, schema=version))
+
+    read = decode_header(text)
+
+    assert (read.schema, read.spec.options) == (SCHEMA_VERSION, {"delta_lower": rule})
+    assert decode_header(encode(read)) == read
 
 
 @pytest.mark.slow

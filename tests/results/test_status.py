@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +16,9 @@ from cfo_bench.results import status as plan
 from cfo_bench.results.folder import run_files
 from cfo_bench.results.status import RunProgress, Watch, remaining, status
 from cfo_bench.results.trace import path_of
-from tests.helpers.traces import BUDGET
+from tests.helpers.traces import BUDGET, held
 
 TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
-
-
-@contextmanager
-def held(page: Path) -> Iterator[None]:
-    """The page of a run, locked as its supervisor does."""
-    fd = os.open(page, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        os.close(fd)
 
 
 def one(found: list[RunProgress], method: str, fold: int) -> RunProgress:
@@ -199,6 +185,38 @@ def test_a_trace_that_has_not_grown_is_not_read_again(write_run: Any, tmp_path: 
     path.write_bytes(content + last + b"\n")
 
     assert watch.look().runs[0].elapsed == 9.0
+
+
+def test_a_trace_that_another_machine_writes_is_of_a_running_run(write_run: Any, tmp_path: Path) -> None:
+    """Its lock may not be visible here, and its clock may be another."""
+    path = write_run("t", "cfo", 0, TRIALS, reason=None)
+    watch = Watch(tmp_path / "results")
+    assert watch.look().runs[0].status is RunStatus.INTERRUPTED
+
+    content = path.read_bytes()
+    last = content.splitlines()[-1].replace(b'"ended":2.0', b'"ended":9.0')
+    path.write_bytes(content + last.replace(b'"number":1', b'"number":2') + b"\n")
+    os.utime(path, (0, 0))  # its clock is far behind
+
+    [run] = watch.look().runs
+    assert (run.status, run.elapsed, run.trials) == (RunStatus.RUNNING, 9.0, 3)
+
+    write_run("t", "cfo", 0, TRIALS, reason=EndReason.INTERRUPTED)  # it was stopped there
+
+    assert watch.look().runs[0].status is RunStatus.INTERRUPTED
+
+
+def test_a_run_that_was_killed_here_is_not_running_though_its_trace_has_grown(
+    write_run: Any, tmp_path: Path
+) -> None:
+    path = write_run("t", "cfo", 0, TRIALS[:1], reason=None)
+    watch = Watch(tmp_path / "results")
+    with held(path.with_suffix(".live")):
+        assert watch.look().runs[0].status is RunStatus.RUNNING
+        write_run("t", "cfo", 0, TRIALS, reason=None)
+
+    [run] = watch.look().runs
+    assert (run.status, run.trials) == (RunStatus.INTERRUPTED, 2)
 
 
 # --- the plan -------------------------------------------------------------------------------------

@@ -121,10 +121,11 @@ def test_what_is_written_is_read_back(tmp_path: Path, written: list[TrialRecord]
     assert (run.header, run.trials, end_without_checksum) == (HEADER, written, last)
 
 
-def test_a_line_has_the_fields_of_its_record_and_asked_only_where_it_is_known():
+def test_a_line_has_the_fields_of_its_record_and_some_only_where_they_are_known():
     fields = ["kind", *TrialRecord.__struct_fields__]
-    assert list(msgspec.json.decode(encode(trial(0, asked=3)))) == fields
-    assert list(msgspec.json.decode(encode(trial(0)))) == fields[:-1] and fields[-1] == "asked"
+    known = {"asked": 3, "cpu_seconds": 0.5, "method_cpu_seconds": 0.25}
+    assert list(msgspec.json.decode(encode(trial(0, **known)))) == fields
+    assert list(msgspec.json.decode(encode(trial(0)))) == fields[:-3] and fields[-3:] == list(known)
 
 
 @many
@@ -207,7 +208,7 @@ def test_garbage_is_an_error_that_names_the_line_and_changes_nothing(tmp_path: P
 
 def test_a_trace_of_another_version_is_refused(tmp_path: Path):
     write(tmp_path / "t.jsonl", changed(HEADER, schema=7))
-    with pytest.raises(TraceError, match=r"version 7.*reads version 1"):
+    with pytest.raises(TraceError, match=r"version 7.*reads version 2"):
         read_run(tmp_path / "t.jsonl")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cfo_bench.errors import RunError, TraceError
+from cfo_bench.files.locks import is_locked
 from cfo_bench.records import Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import Pause, TrialRecord, encode, trial_record
-from cfo_bench.run.page import SLOT_BYTES, BusyError, Layout, LivePage, Snapshot, TrialsOnPage
+from cfo_bench.run.page import SLOT_BYTES, BusyError, Layout, LivePage, NotedPause, Snapshot, TrialsOnPage
 
 fork = multiprocessing.get_context("fork")
 NOTHING = TrialsOnPage([], [])
@@ -168,13 +170,15 @@ def test_the_clock_and_the_tally_are_seen_by_the_other_side(page: LivePage) -> N
 
 
 def test_pauses_outlive_the_process_that_they_were_in(page: LivePage) -> None:
-    page.add_pause(1.0, 2.0)
-    page.note_pause((5.0, 3.0))
+    page.add_pause(Pause(1.0, 2.0))
+    page.note_pause(NotedPause(5.0, 3.0, 0.0, False))
     page.clear()
     assert page.pauses() == (Pause(1.0, 2.0),) and page.noted_pause is None
     for n in range(40):  # more than there is room for
-        page.add_pause(2.0 + n, 1.0)
-    assert len(page.pauses()) == 32 and sum(one.seconds for one in page.pauses()) == 42.0
+        page.add_pause(Pause(2.0 + n, 1.0, 0.5, 1.0))
+    assert len(page.pauses()) == 32 and sum(pause.seconds for pause in page.pauses()) == 42.0
+    assert sum(pause.cpu_seconds for pause in page.pauses()) == 20.0
+    assert sum(pause.charged_seconds for pause in page.pauses()) == 40.0
     page.forget_pauses()
     assert page.pauses() == ()
 
@@ -240,6 +244,28 @@ def test_a_configuration_too_large_for_the_page_is_an_error(page: LivePage) -> N
         page.began(started(0, {"x": "long" * 50_000}))
 
 
+def test_a_page_can_be_taken_while_others_look_whether_it_is_held(tmp_path: Path) -> None:
+    """`cfo-bench status` and `watch` hold its lock for an instant."""
+    path = tmp_path / "a.live"
+    LivePage.own(path).close()
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            is_locked(path)
+
+    lookers = [threading.Thread(target=look) for _ in range(2)]
+    for looker in lookers:
+        looker.start()
+    try:
+        for _ in range(300):
+            LivePage.own(path).close()
+    finally:
+        is_over.set()
+        for looker in lookers:
+            looker.join()
+
+
 def test_what_was_under_way_outlives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "t.live"
     ready = fork.Event()
@@ -303,7 +329,7 @@ def test_a_reader_never_sees_half_of_a_write(page: LivePage) -> None:
     seen = set()
     try:
         for _ in range(200_000):
-            for trial, begun_at, _ in page.trials().started:
+            for trial, begun_at, *_ in page.trials().started:
                 assert set(trial.config.values()) == {trial.number} and begun_at == trial.number
                 seen.add(trial.number)
             if len(seen) > 500:

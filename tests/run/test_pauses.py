@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.clock import SharedWallClock, WallClock, monotonic
+from cfo_bench.machine.processes import descendants_usage
 from cfo_bench.results.schema import Pause
-from cfo_bench.run.page import LivePage
+from cfo_bench.run.page import LivePage, NotedPause
 from cfo_bench.run.pauses import ANSWER_SECONDS, LEAST_SECONDS, PauseWatch, take_off_pauses
 
 
@@ -32,6 +33,10 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
         found.kill()
 
 
+def cpu_seconds_of_children() -> float:
+    return descendants_usage(os.getpid()).cpu_seconds
+
+
 def wait_for_state(pid: int, letters: str) -> None:
     while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in letters:
         time.sleep(0.005)
@@ -44,7 +49,7 @@ def test_a_process_that_is_continued_sets_its_clock_back_to_when_it_was_last_see
     clock = WallClock(5.0)
     page.start_clock(clock.zero)
     with take_off_pauses(clock, page):
-        page.seen_running(monotonic() - 3.0)
+        page.seen_running(monotonic() - 3.0, cpu_seconds_of_children())
         clock.zero -= 3.0  # as if three seconds had passed since
         os.kill(os.getpid(), signal.SIGCONT)
         assert 5.0 <= clock.now() < 5.5
@@ -57,8 +62,8 @@ def test_the_clock_does_not_go_back_behind_what_it_has_told(page: LivePage) -> N
     clock = WallClock(9.0)
     page.start_clock(clock.zero)
     with take_off_pauses(clock, page):
-        page.seen_running(monotonic() - 9.0)
-        page.note_pause((monotonic() - 9.0, 9.0))
+        page.seen_running(monotonic() - 9.0, cpu_seconds_of_children())
+        page.note_pause(NotedPause(monotonic() - 9.0, 9.0, 0.0, False))
         page.latest = 7.0
         os.kill(os.getpid(), signal.SIGCONT)
         assert 7.0 <= clock.now() < 7.5
@@ -72,10 +77,10 @@ def test_the_clock_does_not_go_back_behind_what_was_read_before_the_pause(
     """Else a learner would see its validation take less than no time."""
     with take_off_pauses(clock, page):
         page.start_clock(clock.zero)
-        page.seen_running(monotonic() - 0.2)
+        page.seen_running(monotonic() - 0.2, cpu_seconds_of_children())
         before = clock.now()
         clock.zero -= 3.0  # as if three seconds had passed since
-        page.seen_running(page.seen_running_at - 3.0)
+        page.seen_running(page.seen_running_at - 3.0, cpu_seconds_of_children())
         os.kill(os.getpid(), signal.SIGCONT)
         assert before <= clock.now() < before + 0.1
     [pause] = page.pauses()
@@ -86,7 +91,7 @@ def test_what_was_read_since_the_end_of_the_pause_does_not_hide_it(page: LivePag
     clock = SharedWallClock(9.0)
     with take_off_pauses(clock, page):
         page.start_clock(clock.zero)
-        page.seen_running(monotonic() - 3.0)
+        page.seen_running(monotonic() - 3.0, cpu_seconds_of_children())
         clock.zero -= 3.0
         assert clock.now() >= 12.0  # by an evaluator, or by another thread of the learner's
         os.kill(os.getpid(), signal.SIGCONT)
@@ -100,8 +105,8 @@ def test_what_the_supervisor_noted_counts_if_the_process_was_busy_when_it_was_co
     clock = WallClock(20.0)
     page.start_clock(clock.zero)
     with take_off_pauses(clock, page):
-        page.seen_running(monotonic())  # it has run for ten seconds since
-        page.note_pause((clock.zero + 3.0, 7.0))
+        page.seen_running(monotonic(), cpu_seconds_of_children())  # it has run for ten seconds since
+        page.note_pause(NotedPause(clock.zero + 3.0, 7.0, 0.0, False))
         os.kill(os.getpid(), signal.SIGCONT)
     assert page.pauses() == (Pause(pytest.approx(3.0), pytest.approx(7.0)),)
     assert clock.now() == pytest.approx(13.0, abs=0.5)
@@ -115,7 +120,7 @@ def test_a_short_stop_and_one_while_the_clock_stands_stay_as_they_are(
     if is_running:
         page.start_clock(clock.zero)
     with take_off_pauses(clock, page):
-        page.seen_running(monotonic() - (0.5 if is_running else 50.0))
+        page.seen_running(monotonic() - (0.5 if is_running else 50.0), cpu_seconds_of_children())
         os.kill(os.getpid(), signal.SIGCONT)
     assert page.pauses() == () and clock.now() >= 5.0
 
@@ -170,7 +175,7 @@ def test_a_stop_that_the_run_has_taken_off_itself_is_not_noted_again(
     page.start_clock(monotonic())
     watch = PauseWatch(process.pid, page)
     time.sleep(LEAST_SECONDS + 0.1)
-    page.add_pause(0.5, LEAST_SECONDS)
+    page.add_pause(Pause(0.5, LEAST_SECONDS))
     assert not watch.is_paused() and page.noted_pause is None
 
 

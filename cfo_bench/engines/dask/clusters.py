@@ -6,6 +6,7 @@ take only connections with TLS certificates that are made for this one cluster.
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import threading
@@ -21,7 +22,7 @@ from cfo_bench import machine
 from cfo_bench.engines.capacity import Capacity
 from cfo_bench.engines.dask import worker
 from cfo_bench.engines.dask.worker import Message
-from cfo_bench.errors import MissingPackageError, UserError
+from cfo_bench.errors import MissingPackageError, UserError, install_command
 from cfo_bench.machine.processes import STOP_SIGNALS, signals_blocked
 from cfo_bench.suite.model import BATCH_SYSTEMS, Cluster
 
@@ -54,6 +55,9 @@ DASHBOARD = "127.0.0.1:0"
 LINK_TO_DASHBOARD = {"distributed.dashboard.link": "{scheme}://127.0.0.1:{port}/status"}
 
 
+_TLS = ("tls://", "wss://")
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerList:
     """The available workers, by their addresses."""
@@ -78,7 +82,7 @@ class Link:
     def has_tls(self) -> bool:
         """Whether only those with a certificate can talk to the scheduler."""
         scheduler = self.client.scheduler
-        return scheduler is not None and str(scheduler.address).startswith(("tls://", "wss://"))
+        return scheduler is not None and str(scheduler.address).startswith(_TLS)
 
     def _connect(self) -> None:
         from distributed import Client
@@ -152,7 +156,7 @@ def need_packages(cluster: Cluster) -> None:
     packages += ["cryptography"] if cluster.kind != "join" else []  # it makes the certificates
     for package in packages:
         if find_spec(package) is None:
-            raise MissingPackageError("--engine dask", package, "pip install 'cfo-bench[cluster]'")
+            raise MissingPackageError("--engine dask", package, install_command("cluster"))
 
 
 @contextmanager
@@ -212,13 +216,25 @@ def _join(cluster: Cluster) -> Link:
             f"--scheduler {where!r} is neither an address such as tcp://host:8786 nor a scheduler file"
         )
     try:
+        _check_certificate(where if _is_address(where) else json.loads(Path(where).read_text())["address"])
         return Link(cluster)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         why = str(error).partition("\n")[0]
         raise UserError(
             f"no Dask scheduler answers at {where} ({why}): start one with `dask scheduler`, "
             "or check the address"
         ) from None
+
+
+def _check_certificate(address: str) -> None:
+    """Dask looks for its certificate only when it has started to connect, and its error is a stack trace."""
+    from distributed.security import Security
+
+    if address.startswith(_TLS) and Security().get_connection_args("client")["ssl_context"] is None:
+        raise UserError(
+            f"the scheduler at {address} takes only clients with a certificate: name yours in "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__CLIENT__CERT and …__CLIENT__KEY (see docs/cluster.md)"
+        )
 
 
 def _start(cluster: Cluster, threads: int, security: Security | None) -> Link:

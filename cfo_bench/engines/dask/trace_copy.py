@@ -89,7 +89,7 @@ class TraceCopy:
         if len(pauses) > len(self._page.pauses()):
             self._page.forget_pauses()
             for pause in pauses:
-                self._page.add_pause(pause.at, pause.seconds)
+                self._page.add_pause(pause)
 
     def record_pauses(self) -> None:
         """Writes an end `interrupted` if there were pauses that the trace does not contain.

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from cfo_bench import __version__, machine
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.engines.scheduling import failed
@@ -284,7 +286,7 @@ class _Attempt:
             "elapsed": None if self._seen.zero is None else monotonic() - self._seen.zero,
             "trials": self._seen.trials,
             "best_loss": self._seen.best_loss,
-            "pauses": [(pause.at, pause.seconds) for pause in self._pauses],
+            "pauses": [msgspec.structs.astuple(pause) for pause in self._pauses],
             **more,
         }
         self._worker.log_event(TOPIC, message)

@@ -86,6 +86,23 @@ threading.Thread(target=cut, daemon=True).start()
 """
 
 
+TWICE = """
+from cfo_bench.engines.dask.clusters import Link
+
+set_up = Link.set_up
+Link.set_up = lambda self, receive: set_up(self, lambda message: (receive(message), receive(message)))
+"""
+
+
+@pytest.mark.slow
+def test_messages_that_arrive_twice_change_nothing(bench):
+    bench.scheduler()
+    bench.worker()
+    code, out = bench.finish(bench.driver(*bench.real("0-1", 20), prelude=TWICE))
+    assert code == 0 and "tried again" not in out, out
+    bench.assert_whole(2, 20)
+
+
 @pytest.mark.slow
 def test_a_connection_that_breaks_is_made_again_and_the_runs_go_on(bench):
     """The scheduler and the worker stay: Dask's client would connect again, and hear of nothing."""
