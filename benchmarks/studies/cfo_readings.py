@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.studies.tuned_race import Problem, problems
 from cfo_bench.clock import Deadline, VirtualClock
 from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
@@ -28,6 +29,7 @@ from cfo_bench.results.run import read_runs
 from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
 
 SCALES = ("log2", "ln")
+RULES = ("alg3", "with_floats")
 TASKS, FOLDS = ("breast_cancer", "diabetes", "digits", "iris", "wine"), "0,1"
 SMALL: dict[str, Param] = {
     "yes or no": Categorical("k", ("yes", "no")),
@@ -81,7 +83,7 @@ def quadratic(low: float, high: float, seed: int, **options: Any) -> float:
     return best(CFO(space, {"x": low, "y": low}, seed, **options), loss, 300)
 
 
-def beside(param: Param, method: type[CFO] | type[CFOTuned], seed: int) -> float:
+def beside(param: Param, method: type[CFO] | type[CFOTuned], seed: int, **options: Any) -> float:
     values = param.choices if isinstance(param, Categorical) else range(int(param.low), int(param.high) + 1)
     space = Space([Float("a", 1e-3, 1e3), Float("b", 1e-3, 1e3), param])
 
@@ -89,7 +91,43 @@ def beside(param: Param, method: type[CFO] | type[CFOTuned], seed: int) -> float
         away = math.log2(config["a"] / 7.3) ** 2 + math.log2(config["b"] / 0.2) ** 2
         return away / 100 + 0.1 * (config["k"] != values[1])
 
-    return best(method(space, {"a": 1e-3, "b": 1e-3, "k": values[0]}, seed), loss, 3000)
+    return best(method(space, {"a": 1e-3, "b": 1e-3, "k": values[0]}, seed, **options), loss, 3000)
+
+
+def restarts(
+    problem: Problem, rule: Any, seed: int, budget: float, max_trials: int
+) -> tuple[int, int, float]:
+    """The restarts, the trials and the best loss of one run."""
+    search = CFO(problem.space, problem.start, seed, delta_lower=rule)
+    objective, clock, n_trials = problem.objective(seed), VirtualClock(), 0
+    while clock.now() < budget and n_trials < max_trials:
+        trial = search.ask()
+        result = objective.evaluate(trial, Deadline(clock, budget))
+        clock.account(result.fit_seconds + result.validate_seconds)
+        search.tell(trial, result)
+        n_trials += 1
+    assert search.best is not None
+    return search.threads[0].r, n_trials, search.best[1]
+
+
+def compare_rules(what: str, chosen: Sequence[Problem], seeds: int, budgets: float, max_trials: int) -> None:
+    """Both rules for the end of a round, within so many times the budget of each problem."""
+    first, second = (
+        [
+            restarts(problem, rule, seed, budgets * problem.budget, max_trials)
+            for problem in chosen
+            for seed in range(seeds)
+        ]
+        for rule in RULES
+    )
+    same = sum(a == b for a, b in zip(first, second, strict=True))
+    for rule, runs in zip(RULES, (first, second), strict=True):
+        n_restarts, n_trials, losses = zip(*runs, strict=True)
+        print(
+            f"  {what}, {rule}: {statistics.mean(n_restarts):.2g} restarts, {statistics.median(n_trials):g} "
+            f"trials, mean loss {statistics.mean(losses):.6g}; {same} of {len(runs)} runs are the same",
+            flush=True,
+        )
 
 
 def compare(what: str, log2: Sequence[float], ln: Sequence[float]) -> None:
@@ -115,8 +153,20 @@ def main() -> int:
         print(f"  {name:28}{statistics.median(quadratic(low, 1000.0, s, **options) for s in range(20)):.2g}")
     print("\ntwo floats beside a small dimension, median loss after 3,000 trials, 10 seeds")
     for name, param in SMALL.items():
-        medians = [statistics.median(beside(param, one, s) for s in range(10)) for one in (CFO, CFOTuned)]
-        print(f"  {name:14}cfo {medians[0]:.1g}  cfo-tuned {medians[1]:.1g}")
+        columns = [
+            f"cfo {rule} {statistics.median(beside(param, CFO, s, delta_lower=rule) for s in range(10)):.1g}"
+            for rule in RULES
+        ]
+        tuned = statistics.median(beside(param, CFOTuned, s) for s in range(10))
+        print(f"  {name:14}{'  '.join(columns)}  cfo-tuned {tuned:.1g}", flush=True)
+    print("\nboth rules for the end of a round")
+    for problem in problems("tune", ["synthetic"], 1):
+        compare_rules(f"{problem.name}, 6,000 virtual seconds", [problem], 20, 10, 10**6)
+        compare_rules(f"{problem.name}, 20,000 trials", [problem], 10, math.inf, 20_000)
+    if "CFO_BENCH_YAHPO" in os.environ:
+        instances = list(problems("tune", ["yahpo"], 3))
+        compare_rules("YAHPO's XGBoost, the cost of 60 random configurations", instances, 20, 1, 10**6)
+        compare_rules("YAHPO's XGBoost, of 600 of them", instances[::2], 4, 10, 10**6)
     if seconds:
         first, second = (real_losses(scale, seconds, tasks) for scale in SCALES)
         both = sorted(first.keys() & second.keys())

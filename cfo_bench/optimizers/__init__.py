@@ -7,10 +7,11 @@ cfo, cfo0, flow2       the paper's algorithms, on local_search (ask and tell) an
 cfo_tuned              our own search, with the model of tuned_model
 baselines              random search, the reference methods that scale the scores, and the study of one
                        hyperparameter
-bohb, dehb, flaml, gaussian_process, hyperopt, nevergrad, optuna_samplers, smac
+bohb, botorch, dehb, flaml, gaussian_process, hyperopt, nevergrad, optuna_samplers, smac
                        methods of other packages, on packaged
 program                a method that is a program of its own
 options                checks of option values
+description            what a method is told and supports, its packages, and the measured time of a suggestion
 """
 
 from cfo_bench.registry import Registry, Row
@@ -88,6 +89,22 @@ METHODS = Registry(
             group=PEERS,
             source="https://openreview.net/forum?id=VbLH04pRA3",
         ),
+        "botorch-ei": Row(
+            "cfo_bench.optimizers.botorch:BoTorchEI",
+            "BoTorch's Gaussian process, log expected improvement",
+            extra="botorch",
+            needs=("botorch", "gpytorch", "torch"),
+            group=PEERS,
+            source=f"{_ARXIV}2310.20708",
+        ),
+        "botorch-eips": Row(
+            "cfo_bench.optimizers.botorch:BoTorchEIPS",
+            "BoTorch's Gaussian process, log expected improvement per second",
+            extra="botorch",
+            needs=("botorch", "gpytorch", "torch"),
+            group=PEERS,
+            source=f"{_ARXIV}2310.20708",
+        ),
         "cfo-tuned": Row(
             "cfo_bench.optimizers.cfo_tuned:CFOTuned",
             "ours, not the paper's: CFO's search after a climb; a small Gaussian process chooses its steps",
@@ -136,7 +153,7 @@ METHODS = Registry(
         ),
         "tpe": Row(
             "cfo_bench.optimizers.optuna_samplers:OptunaTPE",
-            "optuna's tree-structured Parzen estimator, each hyperparameter by itself",
+            "optuna's default sampler: a tree-structured Parzen estimator, all hyperparameters together",
             extra="baselines",
             needs=("optuna",),
             group=PEERS,
@@ -144,11 +161,27 @@ METHODS = Registry(
         ),
         "tpe-multivariate": Row(
             "cfo_bench.optimizers.optuna_samplers:MultivariateTPE",
-            "optuna's tree-structured Parzen estimator, all hyperparameters together",
+            "another name of tpe, for results of version 0.2 and before",
             extra="baselines",
             needs=("optuna",),
             group=PEERS,
             source=f"{_ARXIV}2304.11127",
+        ),
+        "tpe-univariate": Row(
+            "cfo_bench.optimizers.optuna_samplers:UnivariateTPE",
+            "optuna's tree-structured Parzen estimator, each hyperparameter by itself",
+            extra="baselines",
+            needs=("optuna",),
+            group=PEERS,
+            source=f"{_ARXIV}2304.11127",
+        ),
+        "boca": Row(
+            "cfo_bench.optimizers.botorch:Boca",
+            "BOCA on BoTorch: a confidence bound on all rows, tried on the fewest rows that teach enough",
+            extra="botorch",
+            needs=("botorch", "gpytorch", "torch"),
+            group=FIDELITY,
+            source=f"{_ARXIV}1703.06240",
         ),
         "dehb": Row(
             "cfo_bench.optimizers.dehb:DEHB",
@@ -157,6 +190,14 @@ METHODS = Registry(
             needs=("dehb",),
             group=FIDELITY,
             source=f"{_ARXIV}2105.09821",
+        ),
+        "fabolas": Row(
+            "cfo_bench.optimizers.botorch:Fabolas",
+            "experimental, after FABOLAS, on BoTorch: information about the optimum on all rows, per second",
+            extra="botorch",
+            needs=("botorch", "gpytorch", "torch"),
+            group=FIDELITY,
+            source=f"{_ARXIV}1605.07079",
         ),
         "hyperband": Row(
             "cfo_bench.optimizers.bohb:Hyperband",
@@ -234,13 +275,24 @@ METHODS = Registry(
         "random": "random search is called 'rs' here",
         "random-search": "random search is called 'rs' here",
         "randomsearch": "random search is called 'rs' here",
-        "optuna": "optuna's default sampler is called 'tpe' here, and any other optuna:NAME, such as "
+        "optuna": "optuna's default sampler is called 'tpe' here; any other is optuna:NAME, such as "
         "optuna:GPSampler",
+        "tpesampler": "optuna's TPESampler is called 'tpe' here",
+        "gpsampler": "optuna's GPSampler is called 'optuna-gp' here",
+        "cmaessampler": "optuna's CmaEsSampler is called 'cma-es' here",
+        "randomsampler": "random search is called 'rs' here",
         "hyperopt": "hyperopt's TPE is called 'hyperopt-tpe' here",
+        "fmin": "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here",
+        "scikit-optimize": "scikit-optimize's methods are called 'gpei', 'gpeips' and 'gp-cooled' here",
+        "skopt": "scikit-optimize's methods are called 'gpei', 'gpeips' and 'gp-cooled' here",
+        "gp-minimize": "scikit-optimize's gp_minimize is called 'gpei' here",
+        "hpbandster": "hpbandster's methods are called 'bohb' and 'hyperband' here",
         "flaml": "FLAML's searchers are called 'blendsearch' and 'flaml-cfo' here",
         "bayesian": "Bayesian optimisation with a Gaussian process is called 'gpei' or 'optuna-gp' here",
         "bo": "Bayesian optimisation with a Gaussian process is called 'gpei' or 'optuna-gp' here",
         "gp": "Bayesian optimisation with a Gaussian process is called 'gpei' or 'optuna-gp' here",
+        "hyperparameteroptimizationfacade": "SMAC is called 'smac' here",
+        "multifidelityfacade": "SMAC on parts of the rows is called 'smac-mf' here",
         "smac3": "SMAC is called 'smac' here, and 'smac-mf' on parts of the rows",
         "cmaes": "CMA-ES is called 'cma-es' here",
         "nevergrad": "any optimizer of nevergrad is nevergrad:NAME, such as nevergrad:NGOpt",

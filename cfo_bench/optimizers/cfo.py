@@ -20,7 +20,7 @@ from cfo_bench.space import Space
 
 Threshold = Literal["2^(d-1)", "d", "2d"]
 Stall = Literal["consecutive", "cumulative"]
-DeltaLower = Literal["alg3", "unit_consistent"]
+DeltaLower = Literal["alg3", "with_floats", "unit_consistent"]
 
 _THRESHOLDS: dict[Threshold, Callable[[int], int]] = {
     "2^(d-1)": lambda d: 2 ** (d - 1),
@@ -36,7 +36,7 @@ class StepSettings:
     delta_init: float
     n_threshold: int
     is_consecutive: bool
-    is_unit_consistent: bool
+    delta_lower: DeltaLower
     redraw: bool
 
     @classmethod
@@ -57,7 +57,7 @@ class StepSettings:
             delta_init=math.sqrt(d) if delta_init is None else delta_init,
             n_threshold=_threshold(n_threshold, d),
             is_consecutive=stall == "consecutive",
-            is_unit_consistent=delta_lower == "unit_consistent",
+            delta_lower=delta_lower,
             redraw=redraw,
         )
 
@@ -115,14 +115,16 @@ class CFOThread(FLOW2Thread):
         return self.x, self.loss
 
     def delta_lower(self) -> float:
-        """Algorithm 3, at the round's incumbent; with floats in the space at most the bound for floats."""
-        steps = self.geometry.finest_steps(self.round_best)
+        """Algorithm 3 at the round's incumbent. The other rules leave dimensions of two values out, and take
+        the bound for floats as soon as the space has a float."""
+        rule, geometry = self.settings.delta_lower, self.geometry
+        steps = geometry.finest_steps(self.round_best, least_values=2 if rule == "alg3" else 3)
         bounds = []
-        if self.geometry.has_floats or not steps:
+        if not steps or (geometry.has_floats and rule != "alg3"):
             bounds.append(0.01)  # Alg. 3, line 4
         for finest, width in steps:
-            if self.settings.is_unit_consistent:
-                bounds.append(math.sqrt(self.geometry.d) * finest)
+            if rule == "unit_consistent":
+                bounds.append(math.sqrt(geometry.d) * finest)
             else:
                 bounds.append(self.settings.delta_init * (finest / width))  # Alg. 3, line 3
         return min(bounds)
@@ -151,8 +153,9 @@ class CFO(LocalSearch[CFOThread]):
         iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
     stall : {"consecutive", "cumulative"}, default "consecutive"
         those iterations are `consecutive`, or `cumulative`, the pseudocode taken literally
-    delta_lower : {"alg3", "unit_consistent"}, default "alg3"
-        where a round ends: `alg3`, or `unit_consistent`, √d times the finest step
+    delta_lower : {"alg3", "with_floats", "unit_consistent"}, default "alg3"
+        where a round ends: `alg3`, the paper's rule; `with_floats`, at most 0.01 in a space with floats; or
+        `unit_consistent`, √d times the finest step
     redraw : bool, default False
         draw a restart point again when it was evaluated before
     linear_span : float, optional

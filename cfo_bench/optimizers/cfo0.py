@@ -36,7 +36,8 @@ class CFO0Thread(CFOThread):
         self._reached = (plus, loss_plus)
         if loss_plus < math.inf:
             self.asking = "MOVE"
-            self.x = self.moved(-self.length(loss_plus), u)
+            moved = self.moved(-self.length(loss_plus), u)
+            self.x = plus if moved.is_same_as(plus) else moved  # plus is not evaluated twice
             self.loss = yield self.x
             if self.loss < loss_plus:
                 self._reached = (self.x, self.loss)

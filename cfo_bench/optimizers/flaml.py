@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfo_bench.errors import Exhausted
+from cfo_bench.errors import Exhausted, OptionError
 from cfo_bench.optimizers.options import check_flag, check_names
 from cfo_bench.optimizers.optuna_samplers import no_announcements
 from cfo_bench.optimizers.packaged import Packaged, silence
@@ -22,6 +22,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
 
     cost_related  hyperparameters whose values in the start are low-cost; a run names its learner's, and
                   without a run (null) these are all
+    cat_hp_cost   FLAML's relative cost of each choice, as in {kind: [1, 2, 5]}; null: not known
     """
 
     searcher = "CFO"
@@ -33,13 +34,17 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
         seed: int = 0,
         *,
         cost_related: list[str] | None = None,
+        cat_hp_cost: dict[str, list[float]] | None = None,
     ) -> None:
         super().__init__(space, start, seed)
-        self._build(cost_related)
+        self._build(cost_related, cat_hp_cost)
 
-    def _build(self, cost_related: list[str] | None, **settings: Any) -> None:
+    def _build(
+        self, cost_related: list[str] | None, cat_hp_cost: dict[str, list[float]] | None, **settings: Any
+    ) -> None:
         self._suggested = 0
         check_names("cost_related", cost_related or (), self.start)
+        _check_costs(cat_hp_cost or {}, self.searched)
         if not self.searched:
             return
         with silence(), no_announcements():
@@ -59,6 +64,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                     for name, value in first.items()
                     if cost_related is None or name in cost_related
                 },
+                cat_hp_cost=cat_hp_cost,
                 seed=self.seed,
                 # Not time_total_s: with that name FLAML reads the clock, and no run could be replayed.
                 cost_attr="seconds",
@@ -76,7 +82,10 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
         name, config = token
         seconds = result.fit_seconds + result.validate_seconds
         # An infinite loss, as FLAML's own AutoML reports a training that failed: never an improvement.
-        self._searcher.on_trial_complete(name, {"loss": result.value, "seconds": seconds, "config": config})
+        outcome = {"loss": result.value, "seconds": seconds, "config": config, "training_iteration": 0}
+        # Both, as FLAML's own `tune.run` does; the second alone leads to other configurations.
+        self._searcher.on_trial_result(name, outcome)
+        self._searcher.on_trial_complete(name, outcome)
 
     def _next(self) -> tuple[str, dict[str, Any]]:
         for _ in range(_PATIENCE):
@@ -103,11 +112,23 @@ class BlendSearch(FlamlCFO):
         seed: int = 0,
         *,
         cost_related: list[str] | None = None,
+        cat_hp_cost: dict[str, list[float]] | None = None,
         experimental: bool = False,
     ) -> None:
         check_flag("experimental", experimental)
         Packaged.__init__(self, space, start, seed)
-        self._build(cost_related, experimental=experimental)
+        self._build(cost_related, cat_hp_cost, experimental=experimental)
+
+
+def _check_costs(cat_hp_cost: Mapping[str, Any], params: Sequence[Param]) -> None:
+    n_choices = {param.name: len(param.choices) for param in params if isinstance(param, Categorical)}
+    for name, costs in cat_hp_cost.items():
+        is_list = isinstance(costs, list) and len(costs) == n_choices.get(name)
+        if not (is_list and all(isinstance(cost, int | float) and cost > 0 for cost in costs)):
+            raise OptionError(
+                f"cat_hp_cost {name}: {costs!r}: give a number above 0 for each choice of a categorical "
+                f"hyperparameter ({', '.join(n_choices) or 'the space has none'})"
+            )
 
 
 def _domain(param: Param) -> Any:

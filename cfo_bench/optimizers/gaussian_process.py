@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from cfo_bench.optimizers.options import check_choice, check_counts, check_number
-from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, silence
+from cfo_bench.optimizers.packaged import CostCooling, FiniteLosses, Packaged, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -141,28 +141,14 @@ class GPCooled(GPEIPS):
         budget_seconds: float | None = None,
         **options: Any,
     ) -> None:
-        if budget_seconds is not None:
-            check_number("budget_seconds", budget_seconds, 0)
         super().__init__(space, start, seed, n_initial_points=n_initial_points, **options)
-        self._budget, self._n_initial = budget_seconds, n_initial_points
-        self._spent, self._spent_at_first, self._results = 0.0, 0.0, 0
+        self.cooling = CostCooling(budget_seconds, n_initial_points)
         self._log_seconds: list[float] = []  # of every observation, in order
 
-    @property
-    def exponent(self) -> float:
-        """α: the remaining share of the budget that was left after the initial points."""
-        if self._budget is None or self._results < self._n_initial:
-            return 1.0
-        left = max(self._budget - self._spent, 0.0)
-        return left / (self._budget - self._spent_at_first) if left else 0.0
-
     def learn(self, token: SkoptPoint, result: Result) -> None:
-        self._spent += result.fit_seconds + result.validate_seconds
-        self._results += 1
-        if self._results == self._n_initial:
-            self._spent_at_first = self._spent
+        self.cooling.count(result)
         # The model of log-seconds is fitted to α times the logarithms, and so predicts α times as much.
-        alpha = self.exponent
+        alpha = self.cooling.exponent
         for pair, logarithm in zip(self._optimizer.yi, self._log_seconds, strict=True):
             pair[1] = alpha * logarithm
         super().learn(token, result)
@@ -170,7 +156,7 @@ class GPCooled(GPEIPS):
     def observation(self, loss: float, seconds: float) -> Any:
         shifted, seconds = super().observation(loss, seconds)
         self._log_seconds.append(math.log(seconds))
-        return shifted, seconds**self.exponent
+        return shifted, seconds**self.cooling.exponent
 
 
 def _interquartile_range(losses: Sequence[float]) -> float:

@@ -44,6 +44,13 @@ class Point:
     vector: Vector
     values: tuple[Value, ...]
 
+    def is_same_as(self, other: Point) -> bool:
+        """Whether both are one configuration but for a rounding error in a float."""
+        return all(
+            a == b or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12))
+            for a, b in zip(self.values, other.values, strict=True)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -61,7 +68,7 @@ class Axis:
     to_value: Callable[[float], float]
     is_log: bool
     is_discrete: bool
-    has_finest_step: bool  # whole numbers and ordered choices, if there are three or more
+    has_finest_step: bool  # whole numbers and ordered choices
     grid: Vector | None = None
 
     @classmethod
@@ -82,7 +89,7 @@ class Axis:
             to_value=to_value,
             is_log=low > 0,
             is_discrete=isinstance(param, Int),
-            has_finest_step=isinstance(param, Int) and high - low >= 2,
+            has_finest_step=isinstance(param, Int),
         )
 
     @classmethod
@@ -96,7 +103,7 @@ class Axis:
             to_value=lambda x: _nearest(grid, x),
             is_log=False,
             is_discrete=True,
-            has_finest_step=param.ordered and len(grid) >= 3,
+            has_finest_step=param.ordered,
             grid=grid,
         )
 
@@ -213,15 +220,15 @@ class Geometry:
     def has_floats(self) -> bool:
         return not all(axis.is_discrete for axis in self._axes)
 
-    def finest_steps(self, point: Point) -> list[tuple[float, float]]:
+    def finest_steps(self, point: Point, least_values: int) -> list[tuple[float, float]]:
         """For each discrete dimension, the length of its smallest change at this point and of its range.
 
-        Dimensions without a finest step are left out: choices without an order, and those with two values.
+        Choices without an order have no smallest change. Dimensions of fewer values are left out.
         """
         return [
             (axis.finest_step(value, x), axis.upper - axis.lower)  # type: ignore[arg-type]
             for axis, value, x in zip(self._axes, point.values, point.vector, strict=True)
-            if axis.has_finest_step
+            if axis.has_finest_step and axis.high - axis.low >= least_values - 1
         ]
 
 

@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from cfo_bench.errors import MissingPackageError, OptionError, UnknownNameError, UserError, describe
+from cfo_bench.errors import (
+    MissingPackageError,
+    OptionError,
+    UnknownNameError,
+    UserError,
+    describe,
+    install_command,
+)
 from cfo_bench.optimizers.options import check_count, check_counts, check_flag, check_length
 from cfo_bench.optimizers.packaged import FiniteLosses, Packaged, silence
 from cfo_bench.records import Result
@@ -65,7 +72,7 @@ class OptunaMethod(Packaged[Any]):
 
 
 class OptunaTPE(OptunaMethod):
-    """The tree-structured Parzen estimator of optuna.
+    """The tree-structured Parzen estimator of optuna. With its defaults it is optuna's default sampler.
 
     n_startup_trials  random configurations before the model, the start among them
     n_ei_candidates   candidates, of which the most promising is taken
@@ -83,14 +90,14 @@ class OptunaTPE(OptunaMethod):
         *,
         n_startup_trials: int = 10,
         n_ei_candidates: int = 24,
-        multivariate: bool = False,
+        multivariate: bool = True,
         parallel: int = 1,
     ) -> None:
         super().__init__(space, start, seed, parallel)
-        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate, parallel)
+        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate)
 
     def _build_tpe(
-        self, n_startup_trials: int, n_ei_candidates: int, multivariate: bool, parallel: int, **more: Any
+        self, n_startup_trials: int, n_ei_candidates: int, multivariate: bool, **more: Any
     ) -> None:
         check_counts(n_startup_trials=n_startup_trials, n_ei_candidates=n_ei_candidates)
         check_flag("multivariate", multivariate)
@@ -102,7 +109,6 @@ class OptunaTPE(OptunaMethod):
                 n_startup_trials=n_startup_trials,
                 n_ei_candidates=n_ei_candidates,
                 multivariate=multivariate,
-                constant_liar=parallel > 1,
                 seed=self.seed,
                 **more,
             )
@@ -110,8 +116,25 @@ class OptunaTPE(OptunaMethod):
         self.build(sampler)
 
 
+class UnivariateTPE(OptunaTPE):
+    """The tree-structured Parzen estimator of optuna, which models each hyperparameter by itself."""
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        n_startup_trials: int = 10,
+        n_ei_candidates: int = 24,
+        parallel: int = 1,
+    ) -> None:
+        OptunaMethod.__init__(self, space, start, seed, parallel)
+        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate=False)
+
+
 class MultivariateTPE(OptunaTPE):
-    """The tree-structured Parzen estimator of optuna, which models all hyperparameters together.
+    """`tpe` under the name that it had before it was optuna's default.
 
     group             split the space into groups of hyperparameters that occur together, as in a
                       conditional space; a space of cfo-bench is one group
@@ -130,7 +153,7 @@ class MultivariateTPE(OptunaTPE):
     ) -> None:
         check_flag("group", group)
         OptunaMethod.__init__(self, space, start, seed, parallel)
-        self._build_tpe(n_startup_trials, n_ei_candidates, True, parallel, group=group)
+        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate=True, group=group)
 
 
 class OptunaGP(OptunaMethod):
@@ -267,7 +290,7 @@ def sampler_called(name: str) -> type[OptunaMethod]:
         raise UnknownNameError("sampler of optuna", name, known)
     package, extra = _NEEDS.get(name, ("optuna", "baselines"))
     if importlib.util.find_spec(package) is None:
-        raise MissingPackageError(f"optuna's {name}", package, f"pip install 'cfo-bench[{extra}]'")
+        raise MissingPackageError(f"optuna's {name}", package, install_command(extra))
     return method_of(known[name], f"optuna:{name}")
 
 

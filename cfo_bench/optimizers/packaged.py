@@ -130,6 +130,33 @@ class FiniteLosses(Generic[Token]):
         return [(token, loss), *((earlier, self._worst) for earlier in held)]
 
 
+class CostCooling:
+    """How much the cost of a trial counts, as in CArBO: from 1 after the initial points to 0 at the end.
+
+    Without a budget it stays 1. Only the seconds of trials are counted, since a method knows no clock.
+    """
+
+    def __init__(self, budget_seconds: float | None, n_initial_points: int) -> None:
+        if budget_seconds is not None:
+            check_number("budget_seconds", budget_seconds, 0)
+        self._budget, self._n_initial = budget_seconds, n_initial_points
+        self._spent, self._spent_at_first, self._results = 0.0, 0.0, 0
+
+    def count(self, result: Result) -> None:
+        self._spent += result.fit_seconds + result.validate_seconds
+        self._results += 1
+        if self._results == self._n_initial:
+            self._spent_at_first = self._spent
+
+    @property
+    def exponent(self) -> float:
+        """The remaining share of the budget that was left after the initial points."""
+        if self._budget is None or self._results < self._n_initial:
+            return 1.0
+        left = max(self._budget - self._spent, 0.0)
+        return left / (self._budget - self._spent_at_first) if left else 0.0
+
+
 class OwnGlobalRandomness:
     """For packages that draw from numpy's global generator: a context in which it has a state of the
     method's own. Afterwards it has the state that it had before.

@@ -84,6 +84,11 @@ class ProgramMethod:
             self._program.close()  # the traceback would keep it alive
             raise
 
+    @property
+    def pid(self) -> int:
+        """The process id of the program."""
+        return self._program.pid
+
     def ask(self) -> Trial:
         self._program.pass_stderr_on()
         answer = self._exchange({"do": "ask", "number": self._asked})
@@ -285,7 +290,7 @@ class Program:
         except OSError as error:
             raise UserError(f"program {self.name!r} can't be started: {error.strerror}") from None
         assert process.stdin and process.stdout and process.stderr
-        self._process = process
+        self._process, self.pid = process, process.pid
         self._stdin, self._stdout, self._stderr = (
             pipe.fileno() for pipe in (process.stdin, process.stdout, process.stderr)
         )

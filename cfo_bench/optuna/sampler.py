@@ -28,7 +28,7 @@ except ModuleNotFoundError as _error:
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from cfo_bench.optuna.search import PLACE, CFOSearch, Dimension, StudyMemory
+from cfo_bench.optuna.search import PLACE, Branch, CFOSearch, Dimension, StudyMemory
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -38,7 +38,7 @@ _MODES: dict[str, type[CFO] | type[CFOTuned]] = {"paper": CFO, "tuned": CFOTuned
 # The system attribute of a study that holds its seed.
 _SEED = "cfo_bench:seed"
 # Part of a search's key: a version that may propose other configurations starts a new search.
-_VERSIONS = {"paper": 1, "tuned": 3}
+_VERSIONS = {"paper": 2, "tuned": 4}
 
 _logger = optuna.logging.get_logger(__name__)
 
@@ -117,16 +117,21 @@ class CFOSampler(BaseSampler):
             return {}
         with self._lock:
             memory = self._memory_of(study)
+            for branch in self._in_turn(memory, trial):
+                dimensions = [Dimension.of(name, branch.space[name]) for name in sorted(branch.space)]
+                if branch.choices and not branch.trials:
+                    return {**branch.choices, **_as_optuna(dimensions, self._start_in(dimensions))}
+                if not dimensions:
+                    continue
+                proposal = self._search(memory, dimensions, branch.choices).claim(memory)
+                if proposal is not None:
+                    place, config = proposal
+                    study._storage.set_trial_system_attr(
+                        trial._trial_id, PLACE, [*place, platform.node(), os.getpid()]
+                    )
+                    return {**branch.choices, **_as_optuna(dimensions, config)}
             dimensions = [Dimension.of(name, search_space[name]) for name in sorted(search_space)]
-            search = self._search(memory, dimensions)
-            proposal = search.claim(memory)
-            if proposal is None:
-                return self._drawn(memory, trial, dimensions)
-            place, config = proposal
-            study._storage.set_trial_system_attr(
-                trial._trial_id, PLACE, [*place, platform.node(), os.getpid()]
-            )
-        return {dimension.name: dimension.to_optuna(config[dimension.name]) for dimension in dimensions}
+            return self._drawn(memory, trial, dimensions)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -180,9 +185,25 @@ class CFOSampler(BaseSampler):
         seed: int = storage.get_study_system_attrs(study_id)[_SEED]
         return seed
 
-    def _search(self, memory: StudyMemory, dimensions: Sequence[Dimension]) -> CFOSearch:
+    def _in_turn(self, memory: StudyMemory, trial: FrozenTrial) -> list[Branch]:
+        """The branches, the one for this trial first.
+
+        Every other trial is for the branch with the lowest loss, and the others are for the one with the
+        fewest trials. The rest follow in case that its search is exhausted.
+        """
+        branches = memory.branches()
+        if trial.number % 2:
+            return sorted(branches, key=lambda branch: len(branch.trials))
+        return sorted(branches, key=lambda branch: branch.best(memory.sign))
+
+    def _start_in(self, dimensions: Sequence[Dimension]) -> Config:
+        return {dimension.name: dimension.start(self._start, self._cost_related) for dimension in dimensions}
+
+    def _search(
+        self, memory: StudyMemory, dimensions: Sequence[Dimension], choices: Mapping[str, Any]
+    ) -> CFOSearch:
         """The search in this space. Its key covers everything that decides its proposals."""
-        start = {dimension.name: dimension.start(self._start, self._cost_related) for dimension in dimensions}
+        start = self._start_in(dimensions)
         parts = (
             _VERSIONS[self._mode],
             self._mode,
@@ -190,10 +211,11 @@ class CFOSampler(BaseSampler):
             memory.seed,
             [(dimension.name, repr(dimension.distribution)) for dimension in dimensions],
             start,
+            sorted(choices.items()),
         )
         key = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
         if key not in memory.searches:
-            memory.searches[key] = CFOSearch(key, self._build, memory.seed, start, dimensions)
+            memory.searches[key] = CFOSearch(key, self._build, memory.seed, start, dimensions, choices)
         return memory.searches[key]
 
     def _drawn(
@@ -204,7 +226,7 @@ class CFOSampler(BaseSampler):
             memory.has_warned = True
             _logger.warning("CFO has tried all within its reach: from now on, configurations are random.")
         config = Space([dimension.param for dimension in dimensions]).sample(self._rng(memory, trial, ""))
-        return {dimension.name: dimension.to_optuna(config[dimension.name]) for dimension in dimensions}
+        return _as_optuna(dimensions, config)
 
     @staticmethod
     def _rng(memory: StudyMemory, trial: FrozenTrial, name: str) -> np.random.Generator:
@@ -216,3 +238,7 @@ class CFOSampler(BaseSampler):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._forget()
+
+
+def _as_optuna(dimensions: Sequence[Dimension], config: Config) -> dict[str, Any]:
+    return {dimension.name: dimension.to_optuna(config[dimension.name]) for dimension in dimensions}

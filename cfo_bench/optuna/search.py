@@ -2,10 +2,14 @@
 
 Each trial of a search stores its place in it. To restore a search, CFO is asked and told again in the same
 order: so a search continues in another process, or after a restart.
+
+In a conditional space each branch has a search of its own: the trials in which the choices that decide which
+hyperparameters there are have the same values.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -47,6 +51,7 @@ class StudyMemory:
     running: dict[SearchPlace, list[tuple[str, int]]] = field(default_factory=dict)
     other_trials: list[FrozenTrial] = field(default_factory=list)  # finished, and of no search
     _finished: set[int] = field(default_factory=set)
+    _name_sets: set[frozenset[str]] = field(default_factory=set)  # the hyperparameters of completed trials
     # None if the distribution differs between trials.
     _distributions: dict[str, BaseDistribution | None] = field(default_factory=dict)
 
@@ -65,6 +70,8 @@ class StudyMemory:
                     self.running.setdefault(place, []).append((holder[0], holder[1]))
                 continue
             self._finished.add(trial.number)
+            if trial.state == TrialState.COMPLETE:
+                self._name_sets.add(frozenset(trial.params))
             for name, distribution in trial.distributions.items():
                 known = self._distributions.get(name, distribution)
                 self._distributions[name] = distribution if known == distribution else None
@@ -81,12 +88,78 @@ class StudyMemory:
             if distribution is not None and not distribution.single()
         }
 
+    def branches(self) -> list[Branch]:
+        """The branches of the space: a single one if all completed trials have the same hyperparameters."""
+        whole = Branch({}, [trial for trial in self.trials if trial.state.is_finished()], self.space())
+        return _split(whole) if len(self._name_sets) > 1 else [whole]
+
     def result(self, trial: FrozenTrial) -> Result:
         """The result of a finished trial. One that was pruned or failed has no loss."""
         seconds = trial.duration.total_seconds() if trial.duration is not None else 0.0
         if trial.state != TrialState.COMPLETE or trial.value is None:
             return Result(Status.FAILED, fit_seconds=seconds)
         return Result.ok(self.sign * trial.value, seconds)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A part of a conditional space, with its finished trials and the hyperparameters that it may have."""
+
+    choices: dict[str, Any]  # the values of the choices that lead to it
+    trials: list[FrozenTrial]
+    space: dict[str, BaseDistribution]
+
+    @property
+    def completed(self) -> list[FrozenTrial]:
+        """Only these are known to have had all their hyperparameters."""
+        return [trial for trial in self.trials if trial.state == TrialState.COMPLETE]
+
+    def best(self, sign: float) -> float:
+        """The lowest loss of its trials."""
+        return min(
+            (sign * trial.value for trial in self.completed if trial.value is not None), default=math.inf
+        )
+
+
+def _split(branch: Branch) -> list[Branch]:
+    """The branches of a branch, by the choice that decides about the most hyperparameters.
+
+    A choice decides about a hyperparameter if all trials with some of its values have it, and no trial with
+    another value has it. A value that no trial has yet is a branch without trials.
+    """
+    completed = branch.completed
+    names = {name for trial in completed for name in trial.params}
+    common = {name for name in names if all(name in trial.params for trial in completed)}
+    choices = {
+        name: distribution
+        for name, distribution in branch.space.items()
+        if isinstance(distribution, CategoricalDistribution) and name in common
+    }
+    numbers = {name: _n_decided(name, choices[name], completed, names - common) for name in choices}
+    name = max(numbers, key=lambda name: numbers[name], default="")
+    if not numbers.get(name):
+        return [branch]
+    branches = []
+    for value in choices[name].choices:
+        trials = [trial for trial in branch.trials if name in trial.params and trial.params[name] == value]
+        present = {other for trial in trials for other in trial.params} or common
+        space = {other: branch.space[other] for other in branch.space if other in present and other != name}
+        branches += _split(Branch({**branch.choices, name: value}, trials, space))
+    return branches
+
+
+def _n_decided(
+    name: str, distribution: CategoricalDistribution, trials: Sequence[FrozenTrial], others: Collection[str]
+) -> int:
+    """The number of other hyperparameters whose presence the choice `name` decides."""
+    groups: dict[float, list[FrozenTrial]] = {}
+    for trial in trials:
+        groups.setdefault(distribution.to_internal_repr(trial.params[name]), []).append(trial)
+    shares = [
+        {sum(other in trial.params for trial in group) / len(group) for group in groups.values()}
+        for other in others
+    ]
+    return sum(share == {0.0, 1.0} for share in shares)
 
 
 class CFOSearch:
@@ -103,9 +176,10 @@ class CFOSearch:
         seed: int,
         start: Config,
         dimensions: Sequence[Dimension],
+        choices: Mapping[str, Any],
     ) -> None:
         self._key, self._build, self._seed = key, build, seed
-        self._start, self._dimensions = start, dimensions
+        self._start, self._dimensions, self._choices = start, dimensions, choices
         self._streams: list[_Stream] = []
 
     def claim(self, memory: StudyMemory) -> tuple[SearchPlace, Config] | None:
@@ -148,7 +222,7 @@ class CFOSearch:
         return None
 
     def _is_start(self, trial: FrozenTrial) -> bool:
-        return all(
+        return all(trial.params.get(name) == value for name, value in self._choices.items()) and all(
             trial.distributions.get(dimension.name) == dimension.distribution
             and dimension.from_optuna(trial.params[dimension.name]) == self._start[dimension.name]
             for dimension in self._dimensions

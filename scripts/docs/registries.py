@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
+from cfo_bench.optimizers.description import described_method
 from cfo_bench.registry import PLUG_INS, Registry, Row
 from cfo_bench.space import Categorical, Param
 from scripts.docs import markdown
@@ -33,7 +34,14 @@ def _methods() -> Iterator[str]:
         yield f"## {group.capitalize()}"
         for name, row in listed.items():
             if row.group == group:
-                yield _entry(METHODS, name, row)
+                yield _entry(METHODS, name, row) + _properties(name, row)
+
+
+def _properties(name: str, row: Row) -> str:
+    if name not in METHODS.builtin or row.missing is not None:
+        return ""
+    rows = [(heading, markdown.linked(text)) for heading, text in described_method(name).in_words().items()]
+    return f"\n\n{markdown.table(['property', 'of this method'], rows)}"
 
 
 def learners_page() -> str:

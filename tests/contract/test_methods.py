@@ -25,10 +25,16 @@ from cfo_bench.testing.searches import SPACES, build
 HUB = f"optunahub:{Path(__file__).parent / 'hub_package'}:Halves"
 FOREST = {"n_initial": 3, "retrain_after": 4, "challengers": 20, "local_search_iterations": 1, "n_trees": 2}
 
+BOTORCH = {"n_initial_points": 4, "n_candidates": 16, "n_restarts": 1}
+
 # A model that takes long to fit is asked early, and for the best of few candidates; and in fewer trials.
 QUICK: dict[str, dict[str, Any]] = {
+    "boca": BOTORCH,
     "bohb": {"num_samples": 8},
+    "botorch-ei": BOTORCH,
+    "botorch-eips": BOTORCH,
     "cfo-tuned": {"overhead": None},  # else its model would be silent, as the trials are short
+    "fabolas": BOTORCH,
     "gp-cooled": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
     "gpei": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
     "gpeips": {"n_initial_points": 4, "n_candidates": 100, "n_restarts": 1},
@@ -40,13 +46,17 @@ QUICK: dict[str, dict[str, Any]] = {
     "smac": FOREST,
     "smac-mf": FOREST,
 }
-FEW = {"gp-cooled": 6, "gpei": 6, "gpeips": 6, "optuna-gp": 5, "smac": 10, "smac-mf": 10}
+FEW = {
+    **dict.fromkeys(["boca", "botorch-ei", "botorch-eips", "fabolas", "gp-cooled", "gpei", "gpeips"], 6),
+    **dict.fromkeys(["smac", "smac-mf"], 10),
+    "optuna-gp": 5,
+}
 
 # One of each family, and one of those of its package that go another way than the rest.
 OF_FAMILIES = ["nevergrad:NGOpt", "nevergrad:NgIohTuned", "optuna:NSGAIISampler", "optuna:QMCSampler", HUB]
 
-# These take long, and are gpei with another acquisition, or another optimizer of nevergrad's.
-LIKE_ANOTHER = ["gp-cooled", "gpeips", "nevergrad:NgIohTuned"]
+# These take long, and have the model of gpei, botorch-ei or boca, or are another optimizer of nevergrad's.
+LIKE_ANOTHER = ["botorch-eips", "fabolas", "gp-cooled", "gpeips", "nevergrad:NgIohTuned"]
 
 # A reference asks for one trial only, of a learner of its own: see tests/learners/test_references.py.
 # A study searches nothing: see tests/optimizers/test_study.py.

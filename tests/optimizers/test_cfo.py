@@ -7,7 +7,9 @@ import itertools
 import math
 import time
 import tracemalloc
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cfo_bench.errors import Exhausted, OptionError
@@ -78,6 +80,16 @@ def test_n_starts_again_after_an_improvement(play) -> None:
     assert (run.thread.n, run.thread.k, run.thread.delta) == (0, 4, 2.5)
 
 
+def test_n_starts_again_after_an_improvement_on_the_minus_side(play) -> None:
+    run = play(CFO(PLANE, ORIGIN, delta_init=5.0, n_threshold=9), [3, 4], [4, -3], [4, 3])
+
+    run.tell(10.0, 11.0, 12.0)
+    assert run.thread.n == 1
+    run.tell(11.0, 9.0)
+
+    assert (run.thread.n, run.thread.k_best, run.thread.k) == (0, 1, 2)
+
+
 def test_cumulative_n_does_not_start_again(play) -> None:
     method = CFO(PLANE, ORIGIN, delta_init=5.0, stall="cumulative")
     run = play(method, [3, 4], [4, -3], [4, 3], [-4, 3])
@@ -129,9 +141,13 @@ def lower_bound(space: Space, start: dict, **options) -> float:
     return method.threads[0].delta_lower()
 
 
-def test_without_discrete_dimensions_the_step_ends_at_a_hundredth() -> None:
-    assert lower_bound(PLANE, ORIGIN) == 0.01
-    assert lower_bound(PLANE, ORIGIN, delta_lower="unit_consistent") == 0.01
+RULES = ("alg3", "with_floats", "unit_consistent")
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("delta_init", [None, 5.0])
+def test_without_discrete_dimensions_the_step_ends_at_a_hundredth(rule: str, delta_init: float) -> None:
+    assert lower_bound(PLANE, ORIGIN, delta_lower=rule, delta_init=delta_init) == 0.01
 
 
 def test_with_discrete_dimensions_the_step_ends_where_none_of_them_can_change() -> None:
@@ -152,11 +168,40 @@ def test_algorithm_3_takes_the_initial_step_that_is_given() -> None:
     assert lower_bound(Space([Int("i", 1, 16)]), {"i": 4}, delta_init=0.5) == pytest.approx(expected)
 
 
-def test_unit_consistent_leaves_the_range_out() -> None:
+def test_algorithm_3_takes_the_initial_step_and_not_the_present_one(play) -> None:
+    run = play(CFO(Space([Int("i", 1, 1024)]), {"i": 4}, delta_init=2.0), [1])
+    bound = 2.0 * math.log2(1.25) / 10
+    run.tell(1.0)
+    assert run.thread.delta_lower() == pytest.approx(bound)
+
+    run.tell(2.0, 2.0)  # i = 16 and 1, and at iteration 1 the same two again: η = 2
+
+    assert run.thread.delta == pytest.approx(2.0 / math.sqrt(2))
+    assert run.thread.delta_lower() == pytest.approx(bound)
+
+
+@pytest.mark.parametrize(("rule", "expected"), [("alg3", math.sqrt(2) / 2), ("with_floats", 0.01)])
+def test_floats_bound_the_step_only_where_the_rule_says_so(rule: str, expected: float) -> None:
+    space = Space([Int("i", 1, 4), Float("x", 0.5, 2.0)])
+
+    # line 3: √2 · log(1 + 1/1)/log(4/1) = √2/2
+    assert lower_bound(space, {"i": 1, "x": 1.0}, delta_lower=rule) == pytest.approx(expected)
+
+
+def test_with_floats_keeps_a_bound_of_line_3_that_is_below_a_hundredth() -> None:
+    space = Space([Int("i", 1, 1024), Float("x", 0.5, 2.0)])
+
+    # √2 · log2(1 + 1/512)/10 = 0.0004
+    for rule in ("alg3", "with_floats"):
+        bound = lower_bound(space, {"i": 512, "x": 1.0}, delta_lower=rule)
+        assert bound == pytest.approx(math.sqrt(2) * math.log2(1 + 1 / 512) / 10)
+
+
+def test_unit_consistent_leaves_the_range_and_the_initial_step_out() -> None:
     space = Space([Int("i", 1, 16), Int("j", 2, 200)])
 
     # √2 · log2(1 + 1/100)
-    bound = lower_bound(space, {"i": 4, "j": 100}, delta_lower="unit_consistent")
+    bound = lower_bound(space, {"i": 4, "j": 100}, delta_lower="unit_consistent", delta_init=7.0)
 
     assert bound == pytest.approx(math.sqrt(2) * math.log2(1.01))
 
@@ -167,34 +212,54 @@ def test_a_linear_discrete_dimension_counts_one_over_its_range() -> None:
     assert lower_bound(Space([Categorical("c", "vwxyz", ordered=True)]), {"c": "w"}) == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("rule", ["alg3", "unit_consistent"])
-@pytest.mark.parametrize(
-    "param",
-    [
-        Categorical("c", "vwxyz"),
-        Categorical("c", (True, False), ordered=True),
-        Int("c", 1, 2),
-        Int("c", 0, 1),
-    ],
-    ids=["choices", "two in order", "1 to 2", "0 to 1"],
-)
-def test_choices_and_dimensions_of_two_values_do_not_count_in_algorithm_3(param: Param, rule: str) -> None:
+def test_ordered_numbers_count_their_nearest_neighbour_on_their_own_scale() -> None:
+    space = Space([Categorical("c", [1, 2, 8, 1024], ordered=True)])
+
+    # From 8 the nearest other choice is 2, two octaves away, of ten.
+    assert lower_bound(space, {"c": 8}) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_choices_without_an_order_are_not_discrete_to_algorithm_3(rule: str) -> None:
+    choices = Categorical("c", "vwxyz")
+
+    # √2 times the bound without the dimension, where d is 1
+    alone = lower_bound(Space([Int("j", 2, 200)]), {"j": 100}, delta_lower=rule)
+    both = lower_bound(Space([choices, Int("j", 2, 200)]), {"c": "v", "j": 100}, delta_lower=rule)
+    assert both == pytest.approx(math.sqrt(2) * alone)
+    assert lower_bound(Space([choices]), {"c": "v"}, delta_lower=rule) == 0.01
+
+
+TWO_VALUED = [Categorical("c", (True, False), ordered=True), Int("c", 1, 2), Int("c", 0, 1)]
+
+
+@pytest.mark.parametrize("param", TWO_VALUED, ids=["two in order", "1 to 2", "0 to 1"])
+def test_a_dimension_of_two_values_counts_by_the_papers_rule_alone(param: Param) -> None:
     value = param.choices[0] if isinstance(param, Categorical) else param.low
-    many = Space([param, Int("j", 2, 200)])
-    alone = Space([Int("j", 2, 200)])
 
-    # √2 times what it is without the dimension, where d is 1
-    expected = math.sqrt(2) * lower_bound(alone, {"j": 100}, delta_lower=rule)
-    assert lower_bound(many, {"c": value, "j": 100}, delta_lower=rule) == pytest.approx(expected)
-    assert lower_bound(Space([param]), {"c": value}, delta_lower=rule) == 0.01
+    # Its one step is its whole range: the bound is δ_init.
+    assert lower_bound(Space([param]), {"c": value}, delta_init=3.0) == pytest.approx(3.0)
+    for rule in ("with_floats", "unit_consistent"):
+        assert lower_bound(Space([param]), {"c": value}, delta_lower=rule) == 0.01
 
 
-@pytest.mark.parametrize("rule", ["alg3", "unit_consistent"])
-def test_a_small_integer_does_not_keep_floats_coarse(rule: str) -> None:
+@pytest.mark.parametrize("rule", ["with_floats", "unit_consistent"])
+def test_a_small_integer_does_not_keep_floats_coarse_by_the_other_rules(rule: str) -> None:
     space = Space([Int("i", 1, 4), Float("x", 0.5, 2.0)])
 
-    # By line 3 alone it would be √2 · log(2)/log(4) = 0.71, and no finer than that for x, too.
     assert lower_bound(space, {"i": 1, "x": 1.0}, delta_lower=rule) == 0.01
+
+
+def test_by_the_papers_rule_a_small_integer_ends_a_round_sooner() -> None:
+    """Restarts within 3,000 trials."""
+    space = Space([Int("i", 1, 4), Float("x", 2.0**-5, 2.0**5), Float("y", 2.0**-5, 2.0**5)])
+
+    def restarts(rule: str) -> int:
+        method = CFO(space, {"i": 1, "x": 1.0, "y": 1.0}, 0, delta_lower=rule)
+        configurations(method, lambda c: math.log2(c["x"]) ** 2 + math.log2(c["y"]) ** 2 + c["i"], 3000)
+        return method.threads[0].r
+
+    assert restarts("alg3") > 3 * restarts("with_floats")
 
 
 SMALL = {
@@ -207,7 +272,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_floats_are_refined_beside_a_small_dimension(name: str) -> None:
+def test_floats_are_refined_beside_a_small_dimension_if_they_bound_the_step(name: str) -> None:
     """Once every shrink of δ was a restart: the losses here were 1e-6 to 6e-4 after as many trials."""
     param = SMALL[name]
     values = param.choices if isinstance(param, Categorical) else range(param.low, param.high + 1)
@@ -219,7 +284,7 @@ def test_floats_are_refined_beside_a_small_dimension(name: str) -> None:
 
     losses = []
     for seed in range(3):
-        search = CFO(space, {"a": 1e-3, "b": 1e-3, "k": values[0]}, seed)
+        search = CFO(space, {"a": 1e-3, "b": 1e-3, "k": values[0]}, seed, delta_lower="with_floats")
         for _ in range(1500):
             trial = search.ask()
             search.tell(trial, Result.ok(loss(trial.config)))
@@ -266,6 +331,7 @@ def test_a_restart_begins_a_round_from_a_point_around_the_start(play) -> None:
     assert run.thread.delta == 1 + 0.01  # r + δ_init
     assert (run.thread.k, run.thread.k_best, run.thread.n) == (0, 0, 0)
     assert run.thread.round_best_loss == math.inf
+    assert run.thread.round_best is run.thread.x  # where δ_lower is computed if all of the round fails
 
 
 def test_the_restart_point_replaces_f_of_x_even_when_it_is_worse(play) -> None:
@@ -320,6 +386,17 @@ def test_a_restart_forgets_the_last_rounds_best_even_when_everything_fails(play)
     assert run.thread.delta == pytest.approx(1.011 / math.sqrt(2))
 
 
+def test_a_restart_keeps_a_choice_of_the_start_whose_index_stays(play) -> None:
+    run = play(
+        CFO(Space([Categorical("c", "abcd")]), {"c": "a"}, delta_init=2.0), [1], [0.2], integers=[2, 1]
+    )
+    run.tell(1.0, 0.5)  # to index 2, which stands for d
+    run.thread.rng.normals = [[0.2]]
+
+    # Index 0 of the start is kept by 0.2, from wherever the search was; no choice is drawn.
+    assert run.thread.around_x0().values == ("a",)
+
+
 def test_redraw_takes_another_restart_point_for_one_that_was_evaluated(play) -> None:
     for redraw, asked in ((False, {"a": 2.0 ** (1 + 1.01)}), (True, {"a": 16.0})):
         # The restart draws z = 0, the start itself, then z = 3.
@@ -365,18 +442,36 @@ def test_a_configuration_met_again_is_answered_from_the_cache_and_counts_as_an_i
     assert run.config == pytest.approx({"a": 2 ** (4 / math.sqrt(2))})
 
 
+def test_a_failed_configuration_that_is_met_again_is_still_a_failure(play) -> None:
+    run = play(CFO(LINE, {"a": 1.0}, delta_init=4.0, n_threshold=9), [1], [1], [0.5], [-2])
+
+    run.tell(math.inf, math.inf, math.inf)  # iterations 1 to 3 meet the same two points again
+    assert run.thread.x.vector == [0.0]
+
+
 def test_ten_times_n_repeats_in_a_row_restart_the_search(play) -> None:
     # N = 2. From 1 the step of 1000 meets 3 and 1 only, and is far from δ_lower = log2(1 + 1/1) for long:
     # 1 repeat in iteration 0, two in each after it, 21 ≥ 20 at the end of iteration 10.
     method = CFO(
         Space([Int("k", 1, 3)]), {"k": 1}, delta_init=1000.0, n_threshold=2, delta_lower="unit_consistent"
     )
-    run = play(method, *[[9]] * 11, [0.9])  # 11 directions, then z: 2^0.9 = 1.87, rounded to 2
+    run = play(method, *[[9]] * 11, [0.9], [9])  # 11 directions, then z: 2^0.9 = 1.87, rounded to 2
 
     run.tell(1.0, 2.0)
 
     assert (run.thread.asking, run.config, run.trials) == ("RESET", {"k": 2}, 3)
     assert (run.thread.r, run.thread.delta, run.thread.n) == (1, 1001.0, 0)
+
+
+def test_ten_times_n_repeats_restart_the_search_even_when_delta_shrinks_at_the_same_time(play) -> None:
+    # N = 1: δ shrinks in each iteration. 1 repeat in iteration 0, two in each after it: 11 ≥ 10 after five,
+    # with δ = 1000/√6!, far above δ_lower.
+    run = play(CFO(Space([Int("k", 1, 3)]), {"k": 1}, delta_init=1000.0), *[[9]] * 6, [0.9], [9])
+    run.thread.settings = replace(run.thread.settings, delta_lower="unit_consistent")
+
+    run.tell(1.0, 2.0)
+
+    assert (run.thread.asking, run.config, run.trials, run.thread.r) == ("RESET", {"k": 2}, 3, 1)
 
 
 TINY = [
@@ -408,6 +503,19 @@ def test_three_restarts_without_a_new_configuration_are_the_end() -> None:
     assert configurations(method) == [{"k": 1}, {"k": 2}]  # both in the first round
 
     assert method.threads[0].r == 3
+
+
+def test_only_restarts_in_a_row_without_a_new_configuration_are_the_end() -> None:
+    interrupted = 0
+    for seed in range(20):
+        method, rounds = CFO(Space([Int("k", 1, 40)]), {"k": 1}, seed), [0]
+        while trials := configurations(method, lambda config: config["k"], n=1):
+            rounds += [method.threads[0].r] * len(trials)
+        barren = [later - earlier - 1 for earlier, later in itertools.pairwise(rounds) if later > earlier]
+        assert all(n_rounds < 3 for n_rounds in barren)
+        assert method.threads[0].r - rounds[-1] == 3
+        interrupted += sum(barren) > 0
+    assert interrupted > 0  # else the test could not fail
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -506,6 +614,22 @@ def test_every_worker_has_a_trial_of_its_own_from_another_start() -> None:
     assert [trial.thread for trial in trials] == [0, 1, 2, 3]
     assert [trial.number for trial in trials] == [0, 1, 2, 3]
     assert len({tuple(trial.config.values()) for trial in trials}) == 4
+
+
+def test_every_worker_draws_from_a_generator_of_its_own() -> None:
+    threads = CFO(PLANE, ORIGIN, seed=3, parallel=3).threads
+
+    for i in (1, 2):
+        drawn = np.random.default_rng([3, i]).standard_normal(2).tolist()
+        assert threads[i].x.vector == pytest.approx(drawn)
+
+
+def test_the_best_is_the_first_of_equals(play) -> None:
+    run = play(CFO(PLANE, ORIGIN, delta_init=5.0), [3, 4])
+
+    run.tell(1.0, 1.0, 1.0)
+
+    assert run.method.best == (ORIGIN, 1.0)
 
 
 def test_the_starts_differ_even_where_rounding_makes_them_few() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
 
 from cfo_bench.optimizers.cfo0 import CFO0
 from cfo_bench.records import Result, Status
-from cfo_bench.space import Float, Space
+from cfo_bench.space import Float, Int, Space
 
 LINE = Space([Float("a", 2.0**-10, 2.0**10)])
 PLANE = Space([Float("a", 2.0**-10, 2.0**10), Float("b", 2.0**-10, 2.0**10)])
@@ -129,6 +130,34 @@ def test_an_improvement_is_one_of_the_two_values_below_the_rounds_best(play) -> 
     assert (run.thread.n, run.thread.k_best, run.thread.round_best_loss) == (0, 2, 10.5)
     assert run.thread.round_best is not run.thread.x
     assert run.thread.loss == 20.0
+
+
+def test_of_two_equal_values_the_first_is_the_rounds_best(play) -> None:
+    run = play(line("literal", n_threshold=99), [1], [-1])
+
+    run.tell(10.0, 9.0, 9.0)  # ahead at 4, then the move to 2
+
+    assert (run.thread.round_best.values, run.thread.x.values) == ((4.0,), (2.0,))
+
+
+def test_delta_lower_is_computed_at_the_rounds_best_not_where_the_search_is(play) -> None:
+    run = play(CFO0(Space([Int("k", 1, 1024)]), {"k": 16}, delta_init=2.0, n_threshold=99), [1], [-1])
+
+    run.tell(10.0, 12.0, 50.0)  # ahead at 64, then the move to 4, which is accepted
+    assert (run.thread.round_best.values, run.thread.x.values) == ((64,), (4,))
+
+    assert run.thread.delta_lower() == pytest.approx(2.0 * math.log2(1 + 1 / 64) / 10)
+
+
+def test_a_move_onto_the_point_ahead_is_not_evaluated_again() -> None:
+    """Slopes of about one size make moves of the length δ, but for a rounding error."""
+    method, asked = CFO0(LINE, {"a": 0.01}, 1, delta_init=0.3, n_threshold=99), []
+    for _ in range(60):
+        trial = method.ask()
+        asked.append(trial.config["a"])
+        method.tell(trial, Result.ok(0.1 * abs(math.log2(trial.config["a"]) - 9.0)))
+
+    assert not any(math.isclose(a, b, rel_tol=1e-12) for a, b in itertools.pairwise(asked))
 
 
 def test_the_frame_shrinks_the_step_and_restarts_as_cfo_does(play) -> None:

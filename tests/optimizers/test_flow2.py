@@ -125,6 +125,19 @@ def test_where_every_step_rounds_back_the_search_says_that_it_is_exhausted() -> 
             method.ask()
 
 
+@pytest.mark.parametrize(("d", "n"), [(3, 4), (12, 1024)])
+def test_it_gives_up_after_ten_times_n_repeats_in_a_row_with_n_at_most_1024(d: int, n: int) -> None:
+    space = Space([Int(f"k{i}", 1, 9) for i in range(d)])
+    method = FLOW2(space, {param.name: 1 for param in space}, step=0.1)  # every step is rounded to 1
+    method.tell(method.ask(), Result.ok(1.0))
+
+    with pytest.raises(Exhausted):
+        method.ask()
+
+    # n = 2^(d-1), and both sides of the last direction are tried
+    assert method.threads[0].repeats == 10 * n
+
+
 def test_a_space_of_one_configuration_is_exhausted_after_the_start() -> None:
     method = FLOW2(Space([Int("k", 3, 3)]), {"k": 3})
     method.tell(method.ask(), Result.ok(1.0))

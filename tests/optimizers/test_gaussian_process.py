@@ -88,18 +88,20 @@ def cooled(budget: float | None, seconds: list[float], n_initial: int = 3) -> GP
 
 
 def test_the_exponent_of_the_cost_is_the_share_of_the_budget_that_is_left_after_the_initial_points() -> None:
-    assert cooled(100.0, [10.0, 10.0]).exponent == 1.0  # among the initial points
-    assert cooled(100.0, [10.0, 10.0, 20.0]).exponent == 1.0
-    assert cooled(100.0, [10.0, 10.0, 20.0, 15.0]).exponent == pytest.approx(0.75)
-    assert cooled(100.0, [10.0, 10.0, 20.0, 70.0]).exponent == 0.0
-    assert cooled(30.0, [10.0, 10.0, 20.0]).exponent == 0.0  # the initial points were the whole budget
-    assert cooled(None, [10.0, 10.0, 20.0, 70.0]).exponent == 1.0
+    assert cooled(100.0, [10.0, 10.0]).cooling.exponent == 1.0  # among the initial points
+    assert cooled(100.0, [10.0, 10.0, 20.0]).cooling.exponent == 1.0
+    assert cooled(100.0, [10.0, 10.0, 20.0, 15.0]).cooling.exponent == pytest.approx(0.75)
+    assert cooled(100.0, [10.0, 10.0, 20.0, 70.0]).cooling.exponent == 0.0
+    assert (
+        cooled(30.0, [10.0, 10.0, 20.0]).cooling.exponent == 0.0
+    )  # the initial points were the whole budget
+    assert cooled(None, [10.0, 10.0, 20.0, 70.0]).cooling.exponent == 1.0
 
 
 def test_all_seconds_are_told_to_the_power_of_the_exponent() -> None:
     method = cooled(100.0, [10.0, 10.0, 20.0, 30.0])
 
-    assert method.exponent == pytest.approx(0.5)
+    assert method.cooling.exponent == pytest.approx(0.5)
     assert np.exp(np.array(method._optimizer.yi)[:, 1]) == pytest.approx(np.sqrt([10.0, 10.0, 20.0, 30.0]))
 
 
@@ -108,7 +110,7 @@ def test_the_seconds_of_a_failed_trial_are_spent_too() -> None:
 
     method.tell(method.ask(), Result(Status.FAILED, None, 15.0))
 
-    assert method.exponent == pytest.approx(0.75)
+    assert method.cooling.exponent == pytest.approx(0.75)
 
 
 def test_with_nothing_left_of_the_budget_costs_do_not_count() -> None:

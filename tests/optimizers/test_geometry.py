@@ -117,14 +117,26 @@ def test_ordered_numbers_are_searched_on_their_own_scale() -> None:
     assert rates.project([start.vector[0] - 1.0], start, RNG).values == (0.0005,)
     assert rates.project([start.vector[0] + 1.0], start, RNG).values == (0.001,)  # 0.002 is nearer to 0.001
     assert rates.project([start.vector[0] + 1.2], start, RNG).values == (0.005,)
-    assert rates.finest_steps(start) == [(pytest.approx(1.0), pytest.approx(math.log2(20)))]
+    assert rates.finest_steps(start, 2) == [(pytest.approx(1.0), pytest.approx(math.log2(20)))]
+
+
+def test_half_way_between_two_ordered_numbers_is_the_lower() -> None:
+    sizes = one(Categorical("size", [1, 4, 16], ordered=True))
+    start = sizes.encode({"size": 16})
+
+    assert [sizes.project([x], start, RNG).values for x in (0.999, 1.0, 1.001, 3.0)] == [
+        (1,),
+        (1,),
+        (4,),
+        (4,),
+    ]
 
 
 def test_ordered_numbers_that_touch_zero_are_linear_and_span_what_a_range_would() -> None:
     dropout = one(Categorical("dropout", [0.0, 0.3, 0.6], ordered=True), linear_span=10.0)
 
     assert dropout.encode({"dropout": 0.3}).vector == [5.0]
-    assert dropout.finest_steps(dropout.encode({"dropout": 0.0})) == [(5.0, 10.0)]
+    assert dropout.finest_steps(dropout.encode({"dropout": 0.0}), 3) == [(5.0, 10.0)]
 
 
 @pytest.mark.parametrize(

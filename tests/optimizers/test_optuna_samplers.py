@@ -28,6 +28,49 @@ def test_the_start_is_a_trial_of_the_study() -> None:
     assert (trial.params, trial.value) == (START, 0.7)
 
 
+def by_optuna(sampler: optuna.samplers.BaseSampler, n_trials: int) -> list[dict]:
+    """The configurations of a study of Optuna itself, the start first."""
+    study = optuna.create_study(sampler=sampler)
+    study.enqueue_trial(START)
+
+    def loss(trial: optuna.Trial) -> float:
+        trees = trial.suggest_int("trees", 4, 4096, log=True)
+        return losses({"trees": trees, "share": trial.suggest_float("share", 0.6, 1.0)})
+
+    study.optimize(loss, n_trials=n_trials)
+    return [trial.params for trial in study.trials]
+
+
+def losses(config: dict) -> float:
+    return abs(config["share"] - 0.7) + abs(math.log2(config["trees"]) - 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("tpe", {}),
+        ("tpe-multivariate", {}),
+        ("tpe-univariate", {"multivariate": False}),
+    ],
+)
+def test_tpe_is_the_default_sampler_of_optuna_and_the_univariate_one_has_its_own_name(
+    name: str, options: dict
+) -> None:
+    method, asked = METHODS.load(name)(SPACE, START, 5, **METHODS.options(name, {})), []
+    for _ in range(40):
+        trial = method.ask()
+        asked.append(trial.config)
+        method.tell(trial, Result.ok(losses(trial.config)))
+
+    assert asked == by_optuna(optuna.samplers.TPESampler(seed=5, **options), 40)
+
+
+def test_the_options_of_an_older_trace_of_tpe_make_it_univariate() -> None:
+    recorded = {"n_startup_trials": 10, "n_ei_candidates": 24, "multivariate": False, "parallel": 1}
+
+    assert METHODS.load("tpe")(SPACE, START, 5, **recorded)._study.sampler._multivariate is False
+
+
 def test_it_draws_on_the_scale_that_is_declared() -> None:
     distributions = OptunaTPE(SPACE, START)._distributions
 

@@ -56,6 +56,11 @@ def numbers(x):
     return np.nan_to_num(x[:, :3]).astype(float)
 
 
+class IgnoresWeights(Honest):
+    breaks = "test_weights_count_in_training_and_validation_if_it_takes_them"
+    takes_weights = True
+
+
 class StartsOutsideTheSpace(Honest):
     breaks = "test_the_start_is_a_configuration_of_the_space_for_any_number_of_rows"
 
