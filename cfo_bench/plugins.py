@@ -34,8 +34,8 @@ from cfo_bench.errors import (
 # A method.
 from cfo_bench.records import Optimizer as Optimizer
 
-# A learner makes an `Objective` from a `Fold`. `METRICS` is a dict from the name of a metric to the `Metric`;
-# `Array` is a numpy array.
+# A learner makes an `Objective` from a `Fold`. `metric_of` returns the `Metric` of a fold; `METRICS` has the
+# metrics that need no other package, by name. `Array` is a numpy array.
 from cfo_bench.records import (
     Fold as Fold,
     Learner as Learner,
@@ -55,6 +55,7 @@ from cfo_bench.learners.evaluation import (
     check_deadline as check_deadline,
     shuffled_order as shuffled_order,
 )
+from cfo_bench.learners.scoring import metric_of as metric_of
 from cfo_bench.metrics import (
     METRICS as METRICS,
     Array as Array,
@@ -83,5 +84,17 @@ from cfo_bench.run.supervisor import (
     already_done as already_done,
     supervise as supervise,
 )
+
+# A section of the report. `LearnerResults` has the runs and numbers; `draw_lines` draws a `LinePlot`.
+from cfo_bench.report.contents import (
+    Figure as Figure,
+    LinePlot as LinePlot,
+    Place as Place,
+    Section as Section,
+    SectionContent as SectionContent,
+    Table as Table,
+)
+from cfo_bench.report.numbers.learner_results import LearnerResults as LearnerResults
+from cfo_bench.report.rendering.charts import draw_lines as draw_lines
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))

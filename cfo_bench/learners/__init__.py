@@ -3,26 +3,41 @@
 A learner has a space for n rows and a low-cost start, and prepares a fold for training and validation. `run/`
 builds learners through LEARNERS, which also lists those of installed packages.
 
-xgboost, lightgbm, random_forest, dnn (on network), knn
+xgboost, lightgbm, catboost, hist_gradient_boosting, random_forest, dnn (on network), knn
                 real models
 synthetic       formulas, for the virtual clock
+estimator       any estimator of scikit-learn's kind (object_description: its parameters as JSON)
 recorded        losses and seconds from recordings, for the virtual clock
 references      the models of the reference methods
 evaluation      what the objectives share: a timed training, its errors, trials on fewer rows
+scoring         a metric by its name: scikit-learn's, and the user's own
 dense           matrices without gaps, for models that need them
 """
 
 from cfo_bench.registry import Registry, Row
 
+_ANY_ESTIMATOR = "docs/learners.md shows how to tune any estimator of scikit-learn's kind"
+
 LEARNERS = Registry(
     "learner",
     "cfo_bench.learners",
     {
+        "catboost": Row(
+            "cfo_bench.learners.catboost:CatBoost",
+            "gradient boosted trees by CatBoost, seven hyperparameters",
+            extra="learners",
+            needs=("catboost",),
+        ),
         "dnn": Row(
             "cfo_bench.learners.dnn:DNN",
             "a network of two hidden layers, the paper's five hyperparameters",
             extra="dnn",
             needs=("torch",),
+        ),
+        "hist-gradient-boosting": Row(
+            "cfo_bench.learners.hist_gradient_boosting:HistGradientBoosting",
+            "gradient boosted trees by scikit-learn, six hyperparameters",
+            needs=("sklearn",),
         ),
         "hpobench-mlp": Row(
             "cfo_bench.learners.recorded:HPOBenchMLP",
@@ -67,6 +82,12 @@ LEARNERS = Registry(
         ),
     },
     families={
+        "estimator": Row(
+            "cfo_bench.learners.estimator:named",
+            "any estimator of scikit-learn's kind, such as a pipeline: give --learner FILE.yaml",
+            needs=("sklearn",),
+            takes="REFERENCE",
+        ),
         "surrogate": Row(
             "cfo_bench.learners.recorded:surrogate_of",
             "a learner whose losses and seconds are predicted from its traces: see --surrogate",
@@ -79,8 +100,10 @@ LEARNERS = Registry(
         ),
     },
     other_names={
-        "catboost": "there is no CatBoost here: 'lightgbm' and 'xgboost' are boosted trees, too, and "
-        "docs/extending.md shows how to add a learner",
+        "cat": "CatBoost is called 'catboost' here",
+        "hgb": "scikit-learn's gradient boosting is called 'hist-gradient-boosting' here",
+        "histgradientboosting": "scikit-learn's gradient boosting is called 'hist-gradient-boosting' here",
+        "histgradientboostingclassifier": "it is called 'hist-gradient-boosting' here",
         "xgb": "XGBoost is called 'xgboost' here",
         "lgbm": "LightGBM is called 'lightgbm' here",
         "lgb": "LightGBM is called 'lightgbm' here",
@@ -93,10 +116,10 @@ LEARNERS = Registry(
         "neural-network": "the neural network is called 'dnn' here",
         "kneighbors": "nearest neighbours are called 'knn' here",
         "nearest-neighbours": "nearest neighbours are called 'knn' here",
-        "svm": "there is no support vector machine here: docs/extending.md shows how to add a learner",
-        "linear": "there is no linear model here: docs/extending.md shows how to add a learner",
-        "logistic-regression": "there is no linear model here: docs/extending.md shows how to add a learner",
-        "tabpfn": "there is no TabPFN here: docs/extending.md shows how to add a learner",
+        "svm": f"there is no support vector machine here: {_ANY_ESTIMATOR}",
+        "linear": f"there is no linear model here: {_ANY_ESTIMATOR}",
+        "logistic-regression": f"there is no linear model here: {_ANY_ESTIMATOR}",
+        "tabpfn": f"there is no TabPFN here: {_ANY_ESTIMATOR}",
     },
 )
 

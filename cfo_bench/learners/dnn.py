@@ -157,7 +157,10 @@ class DNNObjective(DenseObjective[_Model]):
         outputs = model.network.predict(torch.from_numpy(x), deadline)
         if self._fold.problem is Problem.MULTICLASS:
             return _softmax(outputs)
-        return outputs[:, 0].astype(np.float64) * model.deviation + model.mean
+        first: Array = outputs[:, 0].astype(np.float64)
+        if self._fold.problem is Problem.BINARY:
+            return 1 / (1 + np.exp(-first))
+        return first * model.deviation + model.mean
 
     def _target_scale(self, y: Array) -> tuple[float, float]:
         """Mean and standard deviation of a quantity; classes stay as they are."""

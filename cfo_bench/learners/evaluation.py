@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from cfo_bench.clock import Deadline, WallClock
-from cfo_bench.metrics import METRICS, Array
+from cfo_bench.learners.scoring import metric_of
+from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
 from cfo_bench.space import Config
 
@@ -56,7 +57,7 @@ class FitAndPredict(ABC, Generic[Model]):
     """
 
     def __init__(self, fold: Fold) -> None:
-        self._fold, self._metric = fold, METRICS[fold.metric]
+        self._fold, self._metric = fold, metric_of(fold)
         self._last: Model | None = None
 
     @abstractmethod
@@ -65,7 +66,7 @@ class FitAndPredict(ABC, Generic[Model]):
 
     @abstractmethod
     def _predict(self, model: Model, x: Any, deadline: Deadline) -> Array:
-        """What the metric of the fold takes: scores of class 1, rows of probabilities, or numbers."""
+        """What a metric takes: probabilities of class 1, rows of probabilities, or numbers."""
 
     def fitted(self, config: Config) -> Model:
         """The model of a configuration, trained on all rows of the fold, however long it takes."""
@@ -88,14 +89,14 @@ class FitAndPredict(ABC, Generic[Model]):
         self._last = model = self._fit(trial, deadline)
         fitted = deadline.now()
         predicted = self._predict(model, self._valid_x(model), deadline)
-        loss = self._metric.loss(self._fold.valid_y, predicted)
+        loss = self._metric.loss(self._fold.valid_y, predicted, self._fold.valid_weight)
         return Result.ok(loss, fitted - started, deadline.now() - fitted)
 
     def test_loss(self) -> float:
         """The loss on the test part of the model that was evaluated last."""
         assert self._last is not None and self._fold.test_y is not None
         predicted = self._predict(self._last, self._test_x(self._last), Deadline(WallClock()))
-        return self._metric.loss(self._fold.test_y, predicted)
+        return self._metric.loss(self._fold.test_y, predicted, self._fold.test_weight)
 
 
 def attempt(fit_and_validate: Callable[[], Result], deadline: Deadline) -> Result:
@@ -199,3 +200,8 @@ def training_part(fold: Fold, rows: Array | None) -> tuple[Array, Array]:
     if rows is None:
         return fold.train_x, fold.train_y
     return fold.train_x[rows], fold.train_y[rows]
+
+
+def training_weight(fold: Fold, rows: Array | None) -> Array | None:
+    """The weights of those training rows; of all of them for None. None if all rows count alike."""
+    return fold.train_weight if fold.train_weight is None or rows is None else fold.train_weight[rows]

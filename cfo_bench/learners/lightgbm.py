@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.clock import Deadline
-from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, check_deadline, training_part
+from cfo_bench.learners.evaluation import (
+    FitAndPredict,
+    RowLevels,
+    check_deadline,
+    training_part,
+    training_weight,
+)
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
@@ -25,6 +31,7 @@ class LightGBM:
     problems = tuple(Problem)
     cost_related = ("n_estimators", "num_leaves", "min_child_samples")
     virtual = False
+    takes_weights = True
 
     def space(self, n_rows: int) -> Space:
         most = max(4, min(32768, n_rows))
@@ -83,7 +90,10 @@ class LightGBMObjective(FitAndPredict["lightgbm.Booster"]):
 
         x, y = training_part(self._fold, rows)
         categories = [i for i, categorical in enumerate(self._fold.categorical) if categorical]
-        return lightgbm.Dataset(x, y, params=self._fixed, categorical_feature=categories).construct()
+        weight = training_weight(self._fold, rows)
+        return lightgbm.Dataset(
+            x, y, weight=weight, params=self._fixed, categorical_feature=categories
+        ).construct()
 
 
 def parameters(config: Config) -> dict[str, Any]:

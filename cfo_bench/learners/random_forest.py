@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfo_bench.clock import Deadline
-from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, check_deadline, training_part
+from cfo_bench.learners.evaluation import (
+    FitAndPredict,
+    RowLevels,
+    check_deadline,
+    training_part,
+    training_weight,
+)
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
@@ -28,6 +33,7 @@ class RandomForest:
     problems = tuple(Problem)
     cost_related = ("n_estimators", "max_leaves", "max_features")
     virtual = False
+    takes_weights = True
 
     def space(self, n_rows: int) -> Space:
         return Space(
@@ -52,13 +58,13 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
 
         super().__init__(fold)
         self._threads, self._seed = threads, seed
-        self._train = RowLevels(fold, seed, partial(training_part, fold))
+        self._train = RowLevels(fold, seed, self._rows)
 
     def _fit(self, trial: Trial, deadline: Deadline) -> Any:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         fold, config = self._fold, trial.config
-        x, y = self._train.on(trial.rows)
+        x, y, weight = self._train.on(trial.rows)
         forest = (RandomForestRegressor if fold.problem is Problem.REGRESSION else RandomForestClassifier)(
             max_leaf_nodes=config["max_leaves"],
             max_features=config["max_features"],
@@ -71,10 +77,13 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             check_deadline(deadline)
             began = deadline.now()
             grown = min(grown + batch, config["n_estimators"])
-            forest.set_params(n_estimators=grown).fit(x, y)
+            forest.set_params(n_estimators=grown).fit(x, y, weight)
             if deadline.now() - began < _QUICK_SECONDS:
                 batch *= 2
         return forest
+
+    def _rows(self, rows: Array | None) -> tuple[Array, Array, Array | None]:
+        return *training_part(self._fold, rows), training_weight(self._fold, rows)
 
     def _predict(
         self, forest: RandomForestClassifier | RandomForestRegressor, x: Array, deadline: Deadline

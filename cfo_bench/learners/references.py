@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfo_bench.clock import Deadline
-from cfo_bench.learners.evaluation import OutOfTime, check_deadline, shuffled_order
-from cfo_bench.metrics import METRICS, Array, constant_loss
+from cfo_bench.clock import Deadline, WallClock
+from cfo_bench.learners.evaluation import OutOfTime, check_deadline, shuffled_order, training_weight
+from cfo_bench.learners.scoring import metric_of
+from cfo_bench.metrics import Array, constant_loss
 from cfo_bench.records import Fold, Problem, Result, Status, Trial
 from cfo_bench.space import Config, Space
 
@@ -31,6 +32,7 @@ class _Reference:
     problems = tuple(Problem)
     cost_related = ()
     virtual = False
+    takes_weights = True
 
     def space(self, n_rows: int) -> Space:
         return Space([])
@@ -58,7 +60,15 @@ class ConstantObjective:
     def test_loss(self) -> float:
         fold = self.fold
         assert fold.test_y is not None  # there is a test part
-        return constant_loss(fold.problem, fold.train_y, fold.test_y, fold.n_classes)
+        return constant_loss(
+            fold.problem,
+            fold.train_y,
+            fold.test_y,
+            fold.n_classes,
+            metric_of(fold),
+            train_weight=fold.train_weight,
+            valid_weight=fold.test_weight,
+        )
 
 
 class TunedForest(_Reference):
@@ -98,6 +108,14 @@ class ForestSize:
         return self.least_trees == self.trees
 
 
+@dataclass(frozen=True, slots=True)
+class FittedForest:
+    """A forest whose trees are kept."""
+
+    forest: RandomForestClassifier | RandomForestRegressor
+    filling: Array  # what replaces missing values, by column
+
+
 class ForestObjective:
     def __init__(
         self,
@@ -111,14 +129,21 @@ class ForestObjective:
     ) -> None:
         import sklearn.ensemble  # noqa: F401  slow to import: before the clock starts
 
-        self._fold = _without_missing(fold)
+        self._filling = np.array(
+            [
+                _filling(column, categorical)
+                for column, categorical in zip(fold.train_x.T, fold.categorical, strict=True)
+            ],
+            dtype=np.float32,
+        )
+        self._fold = _without_missing(fold, self._filling)
         self._threads, self._seed = threads, seed
         self._size, self._tuning_share = size, tuning_share
         self._grid = max_features_grid(fold.train_x.shape[1], grid)
         order = shuffled_order(fold, seed)
         # Any consecutive part of the shuffled order has each class in its share.
         self._parts = np.array_split(order, cv_folds) if fold.n_rows >= 2 * cv_folds else []
-        self._metric = METRICS[fold.metric]
+        self._metric = metric_of(fold)
         self._max_features = self._grid[0]
         self._validate_seconds = 0.0
 
@@ -140,13 +165,21 @@ class ForestObjective:
                 f"tuned-rf.{'trees' if self._size.is_fixed else 'least_trees'}",
             )
         scored = deadline.now()
-        loss = self._metric.loss(fold.valid_y, prediction[:n_valid])
+        loss = self._metric.loss(fold.valid_y, prediction[:n_valid], fold.valid_weight)
         validate_seconds = self._validate_seconds + deadline.now() - scored
         return Result.ok(loss, deadline.now() - started - validate_seconds, validate_seconds)
 
     def test_loss(self) -> float:
         assert self._fold.test_y is not None  # there is a test part
-        return self._metric.loss(self._fold.test_y, self._test_prediction)
+        return self._metric.loss(self._fold.test_y, self._test_prediction, self._fold.test_weight)
+
+    def fitted(self, config: Config) -> FittedForest:
+        """The forest with all its trees, tuned without a deadline; its `config` is empty."""
+        fold, deadline = self._fold, Deadline(WallClock())
+        forest = self._forest(
+            self._size.trees, self._tuned(deadline), self._seed, self._size, len(fold.train_x)
+        )
+        return FittedForest(forest.fit(fold.train_x, fold.train_y, fold.train_weight), self._filling)
 
     def _tuned(self, deadline: Deadline) -> int:
         """The best max_features of those that were tried in time; the first of the grid if none was."""
@@ -172,10 +205,12 @@ class ForestObjective:
                 fold,
                 train_x=fold.train_x[others],
                 train_y=fold.train_y[others],
+                train_weight=training_weight(fold, others),
                 valid_x=fold.train_x[held_out],
             )
             predictions.append(self._prediction(part, max_features, deadline, size))
-        return self._metric.loss(fold.train_y[np.concatenate(self._parts)], np.concatenate(predictions))
+        rows = np.concatenate(self._parts)
+        return self._metric.loss(fold.train_y[rows], np.concatenate(predictions), training_weight(fold, rows))
 
     def _prediction(self, fold: Fold, max_features: int, deadline: Deadline, size: ForestSize) -> Array:
         """The forest's prediction for the validation part; for two classes, the probability of the second."""
@@ -193,7 +228,7 @@ class ForestObjective:
             check_deadline(deadline)
             batch = min(at_once, size.trees - grown)
             forest = self._forest(batch, max_features, random_state, size, len(fold.train_x))
-            forest.fit(fold.train_x, fold.train_y)
+            forest.fit(fold.train_x, fold.train_y, fold.train_weight)
             fitted = deadline.now()
             if fold.problem is Problem.REGRESSION:
                 votes += batch * forest.predict(fold.valid_x)
@@ -227,20 +262,13 @@ def max_features_grid(n_features: int, size: int) -> list[int]:
     return list(dict.fromkeys(round(n_features**exponent) for exponent in [0.5, *others]))
 
 
-def _without_missing(fold: Fold) -> Fold:
+def _without_missing(fold: Fold, filling: Array) -> Fold:
     """Missing numbers become the training part's median, missing categories its most frequent one."""
-    filling = np.array(
-        [
-            _filling(column, categorical)
-            for column, categorical in zip(fold.train_x.T, fold.categorical, strict=True)
-        ],
-        dtype=np.float32,
-    )
     return replace(
         fold,
-        train_x=_filled(fold.train_x, filling),
-        valid_x=_filled(fold.valid_x, filling),
-        test_x=None if fold.test_x is None else _filled(fold.test_x, filling),
+        train_x=filled(fold.train_x, filling),
+        valid_x=filled(fold.valid_x, filling),
+        test_x=None if fold.test_x is None else filled(fold.test_x, filling),
     )
 
 
@@ -253,6 +281,7 @@ def _filling(column: Array, categorical: bool) -> float:
     return float(np.median(present.astype(np.float64)))
 
 
-def _filled(matrix: Array, filling: Array) -> Array:
-    filled: Array = np.where(np.isnan(matrix), filling, matrix)
-    return filled
+def filled(matrix: Array, filling: Array) -> Array:
+    """The matrix with each missing value replaced by that of its column."""
+    whole: Array = np.where(np.isnan(matrix), filling, matrix)
+    return whole

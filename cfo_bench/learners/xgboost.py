@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cfo_bench.clock import Deadline
 from cfo_bench.errors import OptionError
-from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, check_deadline, training_part
+from cfo_bench.learners.evaluation import (
+    FitAndPredict,
+    RowLevels,
+    check_deadline,
+    training_part,
+    training_weight,
+)
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold, Problem, Trial
 from cfo_bench.space import Config, Float, Int, Space
@@ -65,6 +71,7 @@ class XGBoost:
     problems = tuple(Problem)
     cost_related = COST_RELATED
     virtual = False
+    takes_weights = True
 
     def __init__(self, *, categories: Literal["codes", "native"] = "codes") -> None:
         if categories not in ("codes", "native"):
@@ -129,7 +136,7 @@ class XGBoostObjective(FitAndPredict["xgboost.Booster"]):
         import xgboost
 
         x, y = training_part(self._fold, rows)
-        return xgboost.QuantileDMatrix(x, y, **self._data_options)
+        return xgboost.QuantileDMatrix(x, y, weight=training_weight(self._fold, rows), **self._data_options)
 
 
 def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:

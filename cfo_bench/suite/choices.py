@@ -9,16 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from cfo_bench import values
 from cfo_bench.errors import OptionError, UserError, at_place
 from cfo_bench.files import yaml_file
 from cfo_bench.registry import Registry, label
-from cfo_bench.values import Kind, Marked, Schema, Several, Text, is_text
+from cfo_bench.values import Kind, Marked, Schema, Several, Text, as_option, is_text
+
+if TYPE_CHECKING:
+    from cfo_bench.learners.estimator import Estimator
 
 # The tags that an editor offers; a task table may have others.
 _TAGS = ("paper", "binary", "multiclass", "classification", "regression", "small", "large", "bundled")
+# A name such as sklearn.svm.SVC.
+_DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+"
 # The keys among a method's options that are not options: the variant's name, or the method that it is one of.
 _NAME, _METHOD = "name", "method"
 
@@ -70,8 +76,8 @@ class Pick:
 class Named(Kind):
     """`cfo`, or `cfo: {delta_init: 1}`: read as a `Choice`.
 
-    A method may have a name of its own: `long: {method: cfo, delta_init: 1}`, `cfo: {name: long, delta_init:
-    1}`, or `cfo:delta_init=1`, which gets its name from its options.
+    A method may have a name of its own: `long: {method: cfo, delta_init: 1}`, `long: cfo:delta_init=1`, `cfo:
+    {name: long, delta_init: 1}`, or `cfo:delta_init=1`, which gets its name from its options.
     """
 
     metavar = "NAME"
@@ -83,6 +89,12 @@ class Named(Kind):
         value, is_method = marked.value, self.name == "method"
         if isinstance(value, Choice):
             return value
+        if not is_method and (estimator := _estimator_of(marked)) is not None:
+            return Choice(estimator.name, estimator.options, places={"": marked.place})
+        if not is_method and is_text(value) and re.fullmatch(_DOTTED, value):
+            raise marked.wrong(
+                "the learner", "describe an estimator and its space in a file, and name that: FILE.yaml"
+            )
         if is_text(value):
             if is_method:
                 return method_of_word(value, marked.place)
@@ -90,6 +102,10 @@ class Named(Kind):
         if isinstance(value, Mapping) and len(value) == 1:
             [(name, written)] = value.items()
             if is_text(name):
+                if is_method and is_text(written.value):
+                    with at_place(marked.place):
+                        variant = checked_name(name)
+                    return replace(method_of_word(written.value, marked.place), variant=variant)
                 options = Options().read(f"the options of {name}", written)
                 items = written.value if isinstance(written.value, Mapping) else {}
                 places = {"": marked.place, **{option: item.key_place for option, item in items.items()}}
@@ -117,12 +133,15 @@ class Named(Kind):
             return replace(choice, name=name, options=options, variant=checked_name(variant))
 
     def schema(self) -> Schema:
+        from cfo_bench.suite import estimator_file
+
         registry = self._registry()
         families = [
             {"description": row.summary, "type": "string", "pattern": f"^{family}:."}
             for family, row in sorted(registry.families.items())
         ]
         name = {"anyOf": [{"enum": sorted(registry.builtin)}, *families, Text().reference()]}
+        options = Options().reference()
         return {
             "oneOf": [
                 {"description": f"The name of a {self.name}, or file.py:Class.", **name},
@@ -132,8 +151,11 @@ class Named(Kind):
                     "minProperties": 1,
                     "maxProperties": 1,
                     "propertyNames": name,
-                    "additionalProperties": Options().reference(),
+                    "additionalProperties": {"anyOf": [options, name]}
+                    if registry.kind == "method"
+                    else options,
                 },
+                *([] if registry.kind == "method" else [estimator_file.schema()]),
             ]
         }
 
@@ -149,6 +171,22 @@ class Named(Kind):
 
     def parts(self) -> Sequence[Kind]:
         return (Text(), Options())
+
+
+def _estimator_of(marked: Marked) -> Estimator | None:
+    """The estimator that an item of `learners` is or describes, or that is in the YAML file it names."""
+    value = marked.value
+    is_file = is_text(value) and Path(value).suffix in (".yaml", ".yml")
+    if (is_text(value) and not is_file) or (isinstance(value, Mapping) and "estimator" not in value):
+        return None
+    from cfo_bench.learners.estimator import Estimator
+    from cfo_bench.suite import estimator_file
+
+    if isinstance(value, Estimator):
+        return value
+    if is_text(value):
+        return estimator_file.read(value, Path(marked.where).parent)
+    return estimator_file.estimator_of(marked) if isinstance(value, Mapping) else None
 
 
 def method_of_word(word: str, place: str = "") -> Choice:
@@ -209,12 +247,6 @@ def parse_values(words: Sequence[str]) -> dict[str, Any]:
                 f"option {word!r}: {text!r} is not a value; put quotes around odd text"
             ) from None
     return options
-
-
-def as_option(value: Any) -> Any:
-    """The value of an option: YAML takes 1e-3 for text, here it is a number."""
-    is_number = isinstance(value, str) and re.fullmatch(f"[+-]?{values.NUMBER}", value)
-    return float(value) if is_number and "e" in value.lower() else value
 
 
 # --- tasks --------------------------------------------------------------------------------------------

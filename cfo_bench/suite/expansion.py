@@ -11,7 +11,7 @@ from cfo_bench import tasks
 from cfo_bench.errors import UnknownNameError, UserError, at_place
 from cfo_bench.learners import LEARNERS
 from cfo_bench.records import DataRef, Problem, RunSpec, check_recording, run_id
-from cfo_bench.registry import is_in_file
+from cfo_bench.registry import is_users_code
 from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
 from cfo_bench.suite.choices import Choice, Pick
 from cfo_bench.suite.model import Suite, parse_folds
@@ -40,12 +40,23 @@ def own_data(suite: Suite) -> list[DataRef]:
         if suite.target is None:
             raise UserError(f"--data {suite.data_file} needs --target: the name of the column to predict")
         problem = Problem(suite.problem) if suite.problem else None
-        return [tasks.file_ref(suite.data_file, suite.target, problem, suite.drop, suite.drop_missing_target)]
+        ref = tasks.file_ref(
+            suite.data_file,
+            suite.target,
+            problem,
+            suite.drop,
+            suite.drop_missing_target,
+            suite.split,
+            suite.weight,
+        )
+        return [ref]
     for value, flag in (
         (suite.target, f"--target {suite.target}"),
         (suite.problem, f"--problem {suite.problem}"),
         (suite.drop, f"--drop {' '.join(suite.drop)}"),
         (suite.drop_missing_target, "--drop-missing-target"),
+        (suite.split, f"--split {suite.split}"),
+        (suite.weight, f"--weight {suite.weight}"),
     ):
         if value:
             raise UserError(f"{flag} is for a file of your own: give it with --data, or leave {flag} out")
@@ -101,7 +112,7 @@ def specs_of(
                 "leave it out"
             )
         is_virtual = False
-        if import_files or not is_in_file(learner.name):
+        if import_files or not is_users_code(learner.name):
             learner_class = LEARNERS.load(learner.name)
             is_virtual = bool(getattr(learner_class, "virtual", False))
             check_recording(learner.name, getattr(learner_class, "recording", None), ref)

@@ -89,6 +89,7 @@ def _relative_to(folder: Path, suite: Suite) -> Suite:
         learners=tuple(map(moved, suite.learners)),
         methods=tuple(map(moved, suite.methods)),
         cluster=replace(suite.cluster, scheduler=scheduler),
+        metric=placed(suite.metric, folder) if suite.metric else None,
         results=folder / suite.results if "results" in suite.places else suite.results,
         data_file=folder / suite.data_file if suite.data_file else None,
         data_dir=folder / suite.data_dir if suite.data_dir else None,

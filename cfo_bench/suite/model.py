@@ -23,6 +23,7 @@ from cfo_bench.values import (
     Parsed,
     Schema,
     Several,
+    SplitBy,
     Text,
     UpTo,
     mark,
@@ -167,7 +168,7 @@ class ClusterKeys(Kind):
 
 
 # The fields that describe a data file of the user's.
-OF_OWN_DATA = ("data_file", "target", "problem", "drop", "drop_missing_target")
+OF_OWN_DATA = ("data_file", "target", "problem", "drop", "drop_missing_target", "split", "weight")
 _NO_CLUSTER = Cluster()  # the default, by identity: `cluster: {}` asks for the Dask engine
 
 
@@ -273,6 +274,18 @@ class Suite(Settings, Grid):
     drop_missing_target: bool = setting(
         False, Flag(), "Leave out rows of --data whose target is missing.",
         in_file="Leave out rows of `data` whose target is missing.",
+    )
+    split: str | None = setting(
+        None, SplitBy(),
+        "Make the folds of --data by a column: group:COLUMN, time:COLUMN, or column:COLUMN (your own folds).",
+        by_default="at random",
+        in_file="Make the folds of `data` by a column, which is then no feature: group:COLUMN (groups stay "
+        "whole), time:COLUMN (earlier rows train, later ones validate) or column:COLUMN (each value is a "
+        "fold).",
+    )
+    weight: str | None = setting(
+        None, Text(), "The column of --data with the weights of rows, in training and validation.",
+        in_file="The column of `data` with the weights of rows, in training and validation; no feature.",
     )
     data_dir: Path | None = setting(
         None, FilePath("DIR"), "A folder of data sets with an index.csv, for --task.",

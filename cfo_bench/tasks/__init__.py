@@ -27,12 +27,20 @@ from cfo_bench.tasks.catalogue import (
     tagged,
 )
 from cfo_bench.tasks.fetching import obtain
-from cfo_bench.tasks.loading import facts_if_known, inspect, is_stored, load_fold, official_folds
+from cfo_bench.tasks.loading import (
+    count_own_folds,
+    facts_if_known,
+    inspect,
+    is_stored,
+    load_fold,
+    official_folds,
+)
 from cfo_bench.tasks.sources import DATA_FORMATS
 
 __all__ = [
     "DATA_FORMATS",
     "TaskRow",
+    "count_own_folds",
     "facts_if_known",
     "file_ref",
     "inspect",

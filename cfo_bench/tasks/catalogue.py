@@ -169,6 +169,8 @@ def file_ref(
     problem: Problem | None = None,
     drop: Sequence[str] = (),
     drop_missing_target: bool = False,
+    split: str | None = None,
+    weight: str | None = None,
 ) -> DataRef:
     """One file as a task, called by the file's stem."""
     path = Path(os.path.expanduser(path))
@@ -184,6 +186,8 @@ def file_ref(
         problem,
         drop=tuple(dict.fromkeys(drop)),
         drop_missing_target=drop_missing_target,
+        split=split,
+        weight=weight,
     )
 
 

@@ -74,17 +74,26 @@ def label_order(label: str) -> tuple[bool, float, str]:
 
 def check_names(names: Sequence[str], where: str) -> None:
     """Refuse a column without a name, and two of the same name."""
+    check_named(names, where)
+    for name in repeated(names):
+        raise DataError(
+            f"{where}: column {name!r} occurs {names.count(name)} times: rename them in the file, or leave "
+            f"all of them out with --drop {name}"
+        )
+
+
+def check_named(names: Sequence[str], where: str) -> None:
+    """Refuse a column without a name."""
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise DataError(
                 f"{where}: column {position} has no name: name it, or leave it out if it numbers the rows"
             )
-    counts = Counter(names)
-    twice = [name for name, count in counts.items() if count > 1]
-    if twice:
-        raise DataError(
-            f"{where}: column {twice[0]!r} occurs {counts[twice[0]]} times: rename or drop the others"
-        )
+
+
+def repeated(names: Sequence[str]) -> list[str]:
+    """The names that occur several times, each once."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def named(columns: Sequence[Column], name: str, use: str, where: str) -> Column:
@@ -106,8 +115,10 @@ def named(columns: Sequence[Column], name: str, use: str, where: str) -> Column:
 def without_columns(
     columns: Sequence[Column], drop: Sequence[str], target: str | None, where: str
 ) -> list[Column]:
-    """The columns without those that `drop` names; the target can't be one of them."""
-    check_names([column.name for column in columns], where)
+    """The columns without those that `drop` names; the target can't be one of them.
+
+    All columns of a name are left out.
+    """
     for name in drop:
         named(columns, name, "to drop", where)
         if name == target:
@@ -168,6 +179,8 @@ def odd_example(labels: Sequence[str]) -> str:
 # --- remarks ----------------------------------------------------------------------------------------
 
 
+# Of more labels than these, the ranks say little: a category of a user's file is encoded by the target.
+MANY_LABELS = 100
 # The values of fewer rows than this may all differ by chance.
 _FEW_ROWS = 20
 # At most so many columns are named; the others are counted.
@@ -181,6 +194,7 @@ class Remark(StrEnum):
     CONSTANT = "constant"
     IDENTIFIER = "different in every row"
     NUMBERS_AS_TEXT = "numbers written as text"
+    MANY_LABELS = "many different texts"
 
 
 def remark(column: Column) -> Remark | None:
@@ -198,7 +212,11 @@ def remark(column: Column) -> Remark | None:
     is_whole = column.kind is ColumnKind.NUMBER and bool((present == np.round(present)).all())
     if (is_category or is_whole) and n_different == len(values) >= _FEW_ROWS:
         return Remark.IDENTIFIER
-    return None
+    return Remark.MANY_LABELS if has_many_labels(column) else None
+
+
+def has_many_labels(column: Column) -> bool:
+    return len(column.labels) > MANY_LABELS
 
 
 def remarks(columns: Sequence[Column]) -> list[str]:
@@ -231,4 +249,9 @@ def _line(kind: Remark, columns: Sequence[Column]) -> str:
             return (
                 f"{which} {has} numbers written as text, such as {example!r}, taken as categories: "
                 f"write {them} as in 37684.09, or {drop}"
+            )
+        case Remark.MANY_LABELS:
+            return (
+                f"{which} {has} more than {MANY_LABELS} different texts: each text is encoded as the mean of "
+                "the target for it"
             )

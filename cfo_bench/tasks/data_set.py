@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,8 +26,11 @@ from cfo_bench.tasks.columns import (
     named,
     odd_example,
 )
+from cfo_bench.values import SplitKind
 
 if TYPE_CHECKING:
+    from sklearn.preprocessing import TargetEncoder
+
     from cfo_bench.tasks.folds import Split
 
 # A target of whole numbers is taken as classes when there are two of them, or at most MAX_CLASSES
@@ -52,13 +56,33 @@ class DataSet:
     problem: Problem
     where: str
     dropped_rows: int = 0  # rows of the file without a target, which were left out
+    split: SplitColumn | None = None  # what makes the folds; None: a seed
+    weight: Column | None = None  # the weights of the rows; None: they count alike
+    target_encoded: tuple[str, ...] = ()  # the categories that are encoded by the target
 
     @classmethod
-    def of(cls, columns: Sequence[Column], target: str, problem: Problem | None, where: str) -> DataSet:
-        """The checked data; a problem that is None is inferred from the target."""
+    def of(
+        cls,
+        columns: Sequence[Column],
+        target: str,
+        problem: Problem | None,
+        where: str,
+        split: str | None = None,
+        weight: str | None = None,
+    ) -> DataSet:
+        """The checked data; a problem that is None is inferred from the target.
+
+        The columns that `split` (such as `time:day`) and `weight` name are no features.
+        """
         column = _pick(columns, target, where)
         _check_target(column, where)
-        features = tuple(other for other in columns if other is not column)
+        split_column = None if split is None else SplitColumn.of(columns, split, where)
+        weight_column = None if weight is None else _weight_column(columns, weight, where)
+        used = [column, weight_column, None if split_column is None else split_column.column]
+        for name, other in zip(("--weight", "--split"), used[1:], strict=True):
+            if other is column:
+                raise DataError(f"{name} {target}: it is the target; name another column")
+        features = tuple(other for other in columns if not any(other is taken for taken in used))
         if not features:
             raise DataError(
                 f"{where} has no column but the target {target!r}: add the features to learn from"
@@ -69,22 +93,22 @@ class DataSet:
                 f"{odd_example(column.labels)!r}: write them as in 37684.09"
             )
         problem = problem or infer_problem(column)
-        if problem is Problem.REGRESSION:
-            if column.kind is ColumnKind.CATEGORY:
+        y, classes = column.values, column.labels
+        if problem is not Problem.REGRESSION:
+            coded = column if column.kind is ColumnKind.CATEGORY else _as_categories(column)
+            y, classes = coded.values, coded.labels
+            if (problem is Problem.BINARY) != (len(classes) == 2):
+                rule = "exactly 2" if problem is Problem.BINARY else "3 or more"
                 raise DataError(
-                    f"{where}: target {target!r} holds labels such as {column.labels[0]!r}, "
-                    "regression needs numbers: name another target or another --problem"
+                    f"{where}: target {target!r} has {len(classes)} classes, a {problem} problem {rule}: "
+                    "correct --problem (or the index) or the data"
                 )
-            return cls(features, target, column.values, (), problem, where)
-        coded = column if column.kind is ColumnKind.CATEGORY else _as_categories(column)
-        n_classes = len(coded.labels)
-        if (problem is Problem.BINARY) != (n_classes == 2):
-            rule = "exactly 2" if problem is Problem.BINARY else "3 or more"
+        elif column.kind is ColumnKind.CATEGORY:
             raise DataError(
-                f"{where}: target {target!r} has {n_classes} classes, a {problem} problem {rule}: "
-                "correct --problem (or the index) or the data"
+                f"{where}: target {target!r} holds labels such as {column.labels[0]!r}, "
+                "regression needs numbers: name another target or another --problem"
             )
-        return cls(features, target, coded.values, coded.labels, problem, where)
+        return cls(features, target, y, classes, problem, where, split=split_column, weight=weight_column)
 
     def sha256(self) -> str:
         """The SHA-256 of the content, the same on every machine; the order of rows and columns counts.
@@ -93,10 +117,13 @@ class DataSet:
         `[name, kind, labels]` (ASCII, separators `,` and `:`, a newline at the end), then the values,
         little-endian: float64 for numbers, dates and a regression's target, with every NaN as the
         quiet NaN 0x7ff8000000000000; int32 codes for categories and classes, -1 for missing. The
-        target's kind is the problem.
+        target's kind is the problem. The columns that make the folds and the weights are hashed as features,
+        after these.
         """
         digest = hashlib.sha256()
-        columns = [(column.name, column.kind.value, column.labels, column.values) for column in self.features]
+        others = (self.split.column if self.split else None, self.weight)
+        hashed = [*self.features, *(column for column in others if column is not None)]
+        columns = [(column.name, column.kind.value, column.labels, column.values) for column in hashed]
         for name, kind, labels, values in [*columns, (self.target, self.problem.value, self.classes, self.y)]:
             digest.update(json.dumps([name, kind, labels], separators=(",", ":")).encode() + b"\n")
             for start in range(0, len(values), HASHED_AT_ONCE):
@@ -105,6 +132,46 @@ class DataSet:
                     part = np.where(np.isnan(part), np.nan, part)
                 digest.update(part.astype("<f8" if part.dtype == np.float64 else "<i4").data)
         return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitColumn:
+    """The column that makes the folds, and how."""
+
+    kind: SplitKind
+    column: Column
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], split: str, where: str) -> SplitColumn:
+        """The column of `group:store`, `time:day` or `column:fold`, which must have a value in every row."""
+        kind, _, name = split.partition(":")
+        column = named(columns, name, f"for --split {kind}", where)
+        if n_missing := int(column.missing.sum()):
+            raise DataError(
+                f"{where}: column {name!r} of --split has no value in {n_missing} rows (first in row "
+                f"{int(np.argmax(column.missing)) + 1}): fill these cells, or leave out the rows"
+            )
+        if kind == SplitKind.TIME and column.kind is ColumnKind.CATEGORY:
+            raise DataError(
+                f"{where}: column {name!r} of --split time holds text such as {column.labels[0]!r}: write "
+                "dates as 2024-02-29, or numbers"
+            )
+        return cls(SplitKind(kind), column)
+
+
+def _weight_column(columns: Sequence[Column], name: str, where: str) -> Column:
+    column = named(columns, name, "for --weight", where)
+    values = column.values
+    if column.kind is not ColumnKind.NUMBER:
+        raise DataError(f"{where}: column {name!r} of --weight holds no numbers: name a column of numbers")
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{where}: column {name!r} of --weight is {values[row]:g} in row {row + 1}: a weight is a number "
+            "from 0 on"
+        )
+    return column
 
 
 def infer_problem(target: Column) -> Problem:
@@ -166,31 +233,80 @@ def encode(data: DataSet, split: Split) -> Fold:
     """A learner's arrays; everything that is fitted is fitted on training rows only.
 
     A category becomes its rank among the categories of the training part, or NaN if it is missing or isn't
-    one of these. A number becomes float32: ±inf counts as missing, since XGBoost refuses it, and a number too
-    large for float32 becomes the largest float32.
+    one of these. One in `data.target_encoded` becomes the mean of the target for it, or one mean for each of
+    several classes. A number becomes float32: ±inf counts as missing, since XGBoost refuses it, and a number
+    too large for float32 becomes the largest float32.
     """
     parts = [split.train, split.valid] if split.test is None else [split.train, split.valid, split.test]
-    matrices = [np.empty((len(rows), len(data.features)), dtype=np.float32) for rows in parts]
-    for i, column in enumerate(data.features):
-        values = (
-            _category_ranks(column, split.train) if column.kind is ColumnKind.CATEGORY else _numbers(column)
-        )
-        for matrix, rows in zip(matrices, parts, strict=True):
-            matrix[:, i] = values[rows]
+    is_encoded = [column.name in data.target_encoded for column in data.features]
+    # A category that is encoded by the target becomes a column for each of several classes.
+    width = len(data.classes) if data.problem is Problem.MULTICLASS else 1
+    widths = [width if encoded else 1 for encoded in is_encoded]
+    matrices = [np.empty((len(rows), sum(widths)), dtype=np.float32) for rows in parts]
+    first = 0
+    for column, encoded, width in zip(data.features, is_encoded, widths, strict=True):
+        if encoded:
+            blocks = _target_encoded(column, data, parts)
+        elif column.kind is ColumnKind.CATEGORY:
+            ranks = _category_ranks(column, split.train)
+            blocks = [ranks[rows, None] for rows in parts]
+        else:
+            numbers = _numbers(column)
+            blocks = [numbers[rows, None] for rows in parts]
+        for matrix, block in zip(matrices, blocks, strict=True):
+            matrix[:, first : first + width] = block
+        first += width
     train_y, valid_y = data.y[split.train], data.y[split.valid]
+    weights = [None if data.weight is None else data.weight.values[rows] for rows in parts]
     return Fold(
         problem=data.problem,
         metric=METRIC_OF[data.problem],
         n_classes=len(data.classes),
-        categorical=tuple(column.kind is ColumnKind.CATEGORY for column in data.features),
+        categorical=tuple(
+            column.kind is ColumnKind.CATEGORY and not encoded
+            for column, encoded, width in zip(data.features, is_encoded, widths, strict=True)
+            for _ in range(width)
+        ),
         train_x=matrices[0],
         train_y=train_y,
         valid_x=matrices[1],
         valid_y=valid_y,
-        constant_loss=constant_loss(data.problem, train_y, valid_y, len(data.classes)),
+        constant_loss=constant_loss(
+            data.problem,
+            train_y,
+            valid_y,
+            len(data.classes),
+            train_weight=weights[0],
+            valid_weight=weights[1],
+        ),
         test_x=None if split.test is None else matrices[2],
         test_y=None if split.test is None else data.y[split.test],
+        train_weight=weights[0],
+        valid_weight=weights[1],
+        test_weight=None if split.test is None else weights[2],
     )
+
+
+def _target_encoded(column: Column, data: DataSet, parts: Sequence[Array]) -> list[Array]:
+    """The column in each part, the first of which trains: its rows are encoded out of fold."""
+    encoder = target_encoder(data.problem)
+    cells = column.values[:, None]
+    train, *others = parts
+    with warnings.catch_warnings():
+        # A class with few rows is not in every inner fold.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        encoded = encoder.fit_transform(cells[train], data.y[train])
+    return [encoded, *(encoder.transform(cells[rows]) for rows in others)]
+
+
+def target_encoder(problem: Problem) -> TargetEncoder:
+    """scikit-learn's encoder: the smoothed mean of the target for each category, out of fold in training."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.preprocessing import TargetEncoder
+
+    folds = KFold if problem is Problem.REGRESSION else StratifiedKFold
+    target_type = "continuous" if problem is Problem.REGRESSION else problem.value
+    return TargetEncoder(target_type=target_type, cv=folds(5, shuffle=True, random_state=0))
 
 
 def _category_ranks(column: Column, train: Array) -> Array:

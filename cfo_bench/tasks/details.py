@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 from cfo_bench.metrics import METRIC_OF
 from cfo_bench.records import DataRef, Problem
 from cfo_bench.settings import DEFAULT_N_FOLDS
-from cfo_bench.tasks.columns import Column, ColumnKind, remark, without_columns
+from cfo_bench.tasks import folds
+from cfo_bench.tasks.columns import Column, ColumnKind, remark, repeated, without_columns
 from cfo_bench.tasks.loading import inspect, load_data_set
 from cfo_bench.tasks.sources import built_in
-from cfo_bench.tasks.sources.files import read_columns
+from cfo_bench.tasks.sources.files import assumptions, read_columns
 
 COLUMNS = "columns"  # of a user's own file: a row for each of its columns
 
@@ -36,9 +38,12 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
             "source": ref.source,
             "note": built_in.recording_note(ref),
         }
-    data, stored = load_data_set(ref)
-    n_folds = n_folds or (stored.n_folds if stored else None) or DEFAULT_N_FOLDS
-    facts = inspect(ref, n_folds)
+    # A target with gaps is described, too: a run needs --drop-missing-target for it.
+    complete = replace(ref, drop_missing_target=True) if ref.source == "file" else ref
+    data, stored = load_data_set(complete)
+    n_folds = n_folds or folds.own_folds(data) or (stored.n_folds if stored else None) or DEFAULT_N_FOLDS
+    facts = inspect(complete, n_folds)
+    has_gaps = data.dropped_rows > 0 and not ref.drop_missing_target
     by_class = None
     target_range = None
     if data.problem is Problem.REGRESSION:
@@ -52,15 +57,20 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
         "metric": METRIC_OF[data.problem],
         "target": data.target,
         "rows": len(data.y),
-        "rows_without_target_dropped": data.dropped_rows or None,
+        "rows_without_target": f"{data.dropped_rows}, not counted: leave them out with --drop-missing-target"
+        if has_gaps
+        else None,
+        "rows_without_target_dropped": None if has_gaps else data.dropped_rows or None,
         "features": len(data.features),
         "columns_dropped": list(ref.drop),
         **_kinds_and_missing(data.features),
         "classes": by_class,
         "target_min_median_max": target_range,
         "folds": f"{n_folds}: {facts.folds_source}",
+        "weight": ref.weight,
         "official_folds_unused": about.get("folds_unused"),
         "source": facts.source,
+        "assumed": assumptions(Path(ref.path)) if ref.source == "file" and ref.path else None,
         "licence": about.get("licence"),
         "md5": about.get("md5"),
         "sha256": facts.sha256,
@@ -72,12 +82,14 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
 def details_of_file(path: Path, drop: Sequence[str]) -> dict[str, Any]:
     """The same of a file whose target is not known yet."""
     columns = without_columns(read_columns(path), drop, None, str(path))
+    twice = repeated([column.name for column in columns])
     return {
         "file": str(path),
         "target": "not given: name the column to predict with --target",
         "rows": len(columns[0].values) if columns else 0,
+        "assumed": assumptions(path),
         **_kinds_and_missing(columns),
-        COLUMNS: [_column(column) for column in columns],
+        COLUMNS: [_column(column, twice) for column in columns],
     }
 
 
@@ -90,7 +102,7 @@ def _kinds_and_missing(columns: Sequence[Column]) -> dict[str, Any]:
     }
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: Column, repeated: Collection[str] = ()) -> dict[str, Any]:
     """One row of the table of columns."""
     present = column.values[~column.missing]
     return {
@@ -99,7 +111,7 @@ def _column(column: Column) -> dict[str, Any]:
         "missing": int(column.missing.sum()),
         "different": len(np.unique(present)),
         "values": _values(column),
-        "remark": remark(column),
+        "remark": "another column has this name" if column.name in repeated else remark(column),
     }
 
 

@@ -1,7 +1,9 @@
-"""The rows that train and those that validate: k folds by a seed, and checks that there are enough rows."""
+"""The rows that train and those that validate: k folds by a seed or by a column, and checks of them."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -10,8 +12,8 @@ import numpy as np
 from cfo_bench.errors import DataError, TooManyFoldsError, UserError
 from cfo_bench.metrics import Array
 from cfo_bench.records import Problem
-from cfo_bench.tasks.data_set import DataSet
-from cfo_bench.values import MAX_SEED
+from cfo_bench.tasks.data_set import DataSet, SplitColumn
+from cfo_bench.values import MAX_SEED, SplitKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,16 +26,62 @@ class Split:
     test: Array | None = None
 
 
-def by_seed(data: DataSet, fold: int, n_folds: int, seed: int) -> Split:
-    """Shuffled k-fold: stratified by class, or plain for regression."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
+def split_rows(data: DataSet, fold: int, n_folds: int, seed: int) -> Split:
+    """A fold of those that the data's split column makes, or else the seed."""
     check_choice(fold, n_folds, seed)
-    check(data, n_folds)
-    splitter = KFold if data.problem is Problem.REGRESSION else StratifiedKFold
-    folds = splitter(n_folds, shuffle=True, random_state=seed).split(np.empty((len(data.y), 0)), data.y)
-    train, valid = next(islice(folds, fold, None))
-    return Split(train, valid, f"{describe(data.problem, n_folds)} by seed {seed}")
+    check(data, n_folds, seed)
+    train, valid = next(islice(_parts(data, n_folds, seed), fold, None))
+    is_drawn = data.split is None or data.split.kind is SplitKind.GROUP
+    return Split(train, valid, describe(data, n_folds) + (f" by seed {seed}" if is_drawn else ""))
+
+
+def _parts(data: DataSet, n_folds: int, seed: int) -> Iterator[tuple[Array, Array]]:
+    """The rows that train and those that validate, fold by fold.
+
+    Without a split column: shuffled k-fold, stratified by class, or plain for regression.
+    """
+    from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+
+    rows = np.empty((len(data.y), 0))
+    match data.split:
+        case SplitColumn(kind=SplitKind.GROUP):
+            yield from _grouped(data, np.arange(len(data.y)), n_folds, seed)
+        case SplitColumn(kind=SplitKind.TIME, column=column):
+            yield from _forward(column.values, n_folds)
+        case SplitColumn(column=column):
+            numbers = np.unique(column.values, return_inverse=True)[1]
+            yield from PredefinedSplit(numbers).split()
+        case None:
+            splitter = KFold if data.problem is Problem.REGRESSION else StratifiedKFold
+            yield from splitter(n_folds, shuffle=True, random_state=seed).split(rows, data.y)
+
+
+def _grouped(data: DataSet, rows: Array, n_folds: int, seed: int) -> Iterator[tuple[Array, Array]]:
+    """k folds of these rows; no group is in two of them."""
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
+    assert data.split is not None
+    splitter = GroupKFold if data.problem is Problem.REGRESSION else StratifiedGroupKFold
+    folds = splitter(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # A class that is missing in a fold is refused by `check`.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        parts = list(folds.split(rows, data.y[rows], data.split.column.values[rows]))
+    for train, valid in parts:
+        yield rows[train], rows[valid]
+
+
+def _forward(times: Array, n_folds: int) -> Iterator[tuple[Array, Array]]:
+    """Each fold validates on a part of the rows, in the order of time, and trains on all earlier ones.
+
+    Rows of the time at which the validation part begins do not train.
+    """
+    from sklearn.model_selection import TimeSeriesSplit
+
+    order = np.argsort(times, kind="stable")
+    for _, later in TimeSeriesSplit(n_folds).split(order):
+        valid = np.sort(order[later])
+        yield np.flatnonzero(times < times[valid].min()), valid
 
 
 def official(fold_of_row: Array, fold: int, source: str) -> Split:
@@ -44,29 +92,64 @@ def official(fold_of_row: Array, fold: int, source: str) -> Split:
 def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
     """The fold's held-out part becomes the test part; a share of its training rows validates instead.
 
-    The share is taken from each class. At least one row of a class stays in training.
+    The share is taken from each class. At least one row of a class stays in training. With a split by time,
+    the latest rows validate; with a split by groups, whole groups, the first of k folds of them.
     """
     if not 0 < share < 1:
         raise UserError(
             f"--holdout-share {share}: a part of the training rows is more than 0 and less than 1"
         )
+    match data.split:
+        case SplitColumn(kind=SplitKind.GROUP, column=column):
+            n_groups = len(np.unique(column.values[split.train]))
+            n_folds = max(2, min(round(1 / share), n_groups))
+            if n_groups < 2:
+                raise DataError(
+                    f"{data.where}: the training rows of a fold are of one group: take more folds"
+                )
+            train, valid = next(_grouped(data, split.train, n_folds, seed))
+        case SplitColumn(kind=SplitKind.TIME, column=column):
+            times = column.values
+            latest = split.train[np.argsort(times[split.train], kind="stable")]
+            begin = times[latest[-max(round(share * len(latest)), 1)]]
+            train, valid = (
+                split.train[is_in] for is_in in (times[split.train] < begin, times[split.train] >= begin)
+            )
+        case _:
+            is_valid = _drawn(data, split.train, share, seed)
+            train, valid = split.train[~is_valid], split.train[is_valid]
+    if len(valid) < 2:
+        raise DataError(
+            f"{data.where}: {share:g} of {len(split.train)} training rows is less than 2 rows: take more"
+        )
+    if data.split is not None or data.weight is not None:
+        _check_part(data, train, "train on", "take another --holdout-share")
+        _check_part(data, valid, "validate on", "take another --holdout-share")
+    return Split(train, valid, split.source, split.valid)
+
+
+def _drawn(data: DataSet, rows: Array, share: float, seed: int) -> Array:
+    """For each of the rows whether it is in the share, which is drawn from each class."""
     rng = np.random.default_rng(seed)
-    groups = (
-        np.zeros(len(split.train), dtype=int) if data.problem is Problem.REGRESSION else data.y[split.train]
-    )
-    is_valid = np.zeros(len(split.train), dtype=bool)
+    groups = np.zeros(len(rows), dtype=int) if data.problem is Problem.REGRESSION else data.y[rows]
+    is_drawn = np.zeros(len(rows), dtype=bool)
     for group in np.unique(groups):
         members = rng.permutation(np.flatnonzero(groups == group))
-        is_valid[members[: min(round(share * len(members)), len(members) - 1)]] = True
-    if is_valid.sum() < 2:
-        raise DataError(
-            f"{data.where}: {share:g} of {len(is_valid)} training rows is less than 2 rows: take more"
-        )
-    return Split(split.train[~is_valid], split.train[is_valid], split.source, split.valid)
+        is_drawn[members[: min(round(share * len(members)), len(members) - 1)]] = True
+    return is_drawn
 
 
-def describe(problem: Problem, n_folds: int) -> str:
-    return f"{'plain' if problem is Problem.REGRESSION else 'stratified'} {n_folds}-fold"
+def describe(data: DataSet, n_folds: int) -> str:
+    """The folds in words, without the seed."""
+    match data.split:
+        case SplitColumn(kind=SplitKind.GROUP, column=column):
+            return f"{n_folds} folds of whole groups of {column.name!r}"
+        case SplitColumn(kind=SplitKind.TIME, column=column):
+            return f"{n_folds} folds forward in time, by {column.name!r}"
+        case SplitColumn(column=column):
+            return f"{n_folds} folds of column {column.name!r}"
+        case _:
+            return f"{'plain' if data.problem is Problem.REGRESSION else 'stratified'} {n_folds}-fold"
 
 
 def check_choice(fold: int, n_folds: int, seed: int) -> None:
@@ -98,8 +181,22 @@ def check_official(data: DataSet, fold_of_row: Array) -> None:
             )
 
 
-def check(data: DataSet, n_folds: int) -> None:
+def own_folds(data: DataSet) -> int | None:
+    """The number of folds that a column of the data states; None if no column does."""
+    match data.split:
+        case SplitColumn(kind=SplitKind.COLUMN, column=column):
+            return len(np.unique(column.values))
+        case _:
+            return None
+
+
+def check(data: DataSet, n_folds: int, seed: int = 0) -> None:
     """Refuses data with too few rows for the folds, or too few rows of one class."""
+    if (n_own := own_folds(data)) not in (None, n_folds):
+        raise DataError(
+            f"{data.where}: the column of --split has {n_own} values, each of which is a fold, and not "
+            f"{n_folds}: leave --n-folds out, or name another column"
+        )
     if data.problem is not Problem.REGRESSION:
         rows_of = np.bincount(data.y, minlength=len(data.classes))
         rarest = int(np.argmin(rows_of))
@@ -114,3 +211,36 @@ def check(data: DataSet, n_folds: int) -> None:
         check_number(n_folds, len(data.y))
     except TooManyFoldsError as error:
         raise TooManyFoldsError(f"{data.where}: {error}") from None
+    if data.split is None and data.weight is None:
+        return
+    if data.split is not None and data.split.kind is SplitKind.GROUP:
+        n_groups = len(np.unique(data.split.column.values))
+        if n_groups < n_folds:
+            fewer = f"take at most {n_groups} with --n-folds" if n_groups > 1 else "name another column"
+            raise TooManyFoldsError(
+                f"{data.where}: column {data.split.column.name!r} of --split has {n_groups} groups, fewer "
+                f"than the {n_folds} folds: {fewer}"
+            )
+    fewer = "take fewer with --n-folds, or" if n_own is None else "give"
+    for fold, (train, valid) in enumerate(_parts(data, n_folds, seed)):
+        remedy = f"fold {fold} of {describe(data, n_folds)}; {fewer} another --split or --weight"
+        _check_part(data, train, "train on", remedy)
+        _check_part(data, valid, "validate on", remedy)
+
+
+def _check_part(data: DataSet, rows: Array, use: str, remedy: str) -> None:
+    """Refuses a part of fewer than two rows, or without a class, or whose weights are all 0."""
+    if len(rows) < 2:
+        raise TooManyFoldsError(f"{data.where}: {len(rows)} rows to {use}: {remedy}")
+    weight = np.ones(len(rows)) if data.weight is None else data.weight.values[rows]
+    if data.problem is Problem.REGRESSION:
+        if not weight.any():
+            raise TooManyFoldsError(f"{data.where}: no row with a weight above 0 to {use}: {remedy}")
+        return
+    weight_of = np.bincount(data.y[rows], weight, len(data.classes))
+    if not weight_of.all():
+        absent = data.classes[int(np.argmin(weight_of))]
+        kind = "" if data.weight is None else " with a weight above 0"
+        raise TooManyFoldsError(
+            f"{data.where}: no row of class {absent!r} of target {data.target!r}{kind} to {use}: {remedy}"
+        )

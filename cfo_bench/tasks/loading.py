@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
 from cfo_bench.errors import UserError
-from cfo_bench.records import DataRef, Fold, TaskFacts
+from cfo_bench.records import DataRef, Fold, FoldFrames, TaskFacts
 
 if TYPE_CHECKING:
     from cfo_bench.tasks.data_set import DataSet
+    from cfo_bench.tasks.folds import Split
     from cfo_bench.tasks.store import Stored
 
 
@@ -29,7 +30,7 @@ def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
         if _are_official(stored, n_folds):
             return _facts(located, data, _official_source(stored), stored)
         folds.check(data, n_folds)
-        return _facts(located, data, folds.describe(data.problem, n_folds), stored)
+        return _facts(located, data, folds.describe(data, n_folds), stored)
 
     about = _about(stored)
     before = prepared.state_key(located, n_folds, about)
@@ -73,18 +74,29 @@ def load_fold(
         return built_in.load_synthetic(ref.task, n_folds), built_in.synthetic_facts(ref.task)
     located, stored = _located(ref)
 
-    def prepare() -> tuple[Fold, TaskFacts]:
+    def read() -> tuple[DataSet, Split]:
         data = _data_set(located, stored)
         if _are_official(stored, n_folds):
             split = folds.official(stored.fold_of_row(), fold, _official_source(stored))
         else:
-            split = folds.by_seed(data, fold, n_folds, seed)
+            split = folds.split_rows(data, fold, n_folds, seed)
         if holdout_share is not None:
             split = folds.hold_out(data, split, holdout_share, seed)
+        return data, split
+
+    def prepare() -> tuple[Fold, TaskFacts]:
+        data, split = read()
         return encode(data, split), _facts(located, data, split.source, stored)
 
+    def frames() -> FoldFrames:
+        from cfo_bench.tasks.typed_frames import fold_frames
+
+        return fold_frames(*read())
+
     choice = {"fold": fold, "n_folds": n_folds, "seed": seed, "holdout_share": holdout_share}
-    return prepared.prepared_fold(prepared.content_key(located, **choice, about=_about(stored)), prepare)
+    key = prepared.content_key(located, **choice, about=_about(stored))
+    prepared_fold, facts = prepared.prepared_fold(key, prepare)
+    return replace(prepared_fold, frames=frames), facts
 
 
 def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
@@ -94,13 +106,23 @@ def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
 
 
 def official_folds(ref: DataRef) -> int | None:
-    """The number of official folds of a task in the store, or of recorded ones; None if it has none."""
-    if ref.recorded_folds:
-        return ref.recorded_folds
+    """The number of official folds of a task in the store, of recorded ones, or of a user's own; None if it
+    has none.
+    """
+    if ref.recorded_folds or ref.own_folds:
+        return ref.recorded_folds or ref.own_folds
     from cfo_bench.tasks.fetching import in_store
 
     stored = in_store(ref)
     return stored.n_folds if stored else None
+
+
+def count_own_folds(ref: DataRef) -> DataRef:
+    """The ref with the number of folds that a column of its file states."""
+    from cfo_bench.tasks import folds
+
+    data, _ = load_data_set(ref)
+    return replace(ref, own_folds=folds.own_folds(data) or 0)
 
 
 def is_stored(ref: DataRef) -> bool:
@@ -156,7 +178,7 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
         from cfo_bench.tasks.sources import plugin_tasks
 
         return plugin_tasks.load(ref)
-    from cfo_bench.tasks.columns import with_target, without_columns
+    from cfo_bench.tasks.columns import has_many_labels, with_target, without_columns
     from cfo_bench.tasks.data_set import DataSet
     from cfo_bench.tasks.sources.files import read_columns
 
@@ -166,12 +188,15 @@ def _data_set(ref: DataRef, stored: Stored | None) -> DataSet:
     columns, n_dropped = without_columns(read_columns(Path(ref.path)), ref.drop, ref.target, ref.path), 0
     if ref.drop_missing_target:
         columns, n_dropped = with_target(columns, ref.target, ref.path)
-    return replace(DataSet.of(columns, ref.target, ref.problem, where=ref.path), dropped_rows=n_dropped)
+    data = DataSet.of(columns, ref.target, ref.problem, ref.path, ref.split, ref.weight)
+    encoded = tuple(column.name for column in data.features if has_many_labels(column))
+    return replace(data, dropped_rows=n_dropped, target_encoded=encoded if ref.source == "file" else ())
 
 
 def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None) -> TaskFacts:
     from cfo_bench.metrics import METRIC_OF
     from cfo_bench.tasks.columns import remarks
+    from cfo_bench.tasks.sources.files import assumptions
 
     if stored is not None:
         source = f"{stored.about['source']}, prepared from {stored.about['obtained']}"
@@ -190,5 +215,10 @@ def _facts(ref: DataRef, data: DataSet, folds_source: str, stored: Stored | None
         target=data.target,
         dropped=ref.drop,
         dropped_rows=data.dropped_rows,
-        remarks=tuple(remarks(data.features)) if ref.source == "file" else (),
+        remarks=(*assumptions(Path(ref.path)), *remarks(data.features))
+        if ref.source == "file" and ref.path is not None
+        else (),
+        split=ref.split,
+        weight=ref.weight,
+        target_encoded=data.target_encoded,
     )

@@ -25,7 +25,8 @@ SMALL_BYTES = 2**16
 # relied on within this time after a change.
 SETTLED_SECONDS = 2.0
 
-ARRAYS = ("train_x", "train_y", "valid_x", "valid_y", "test_x", "test_y")
+PARTS = ("train", "valid", "test")
+ARRAYS = tuple(f"{part}_{kind}" for part in PARTS for kind in ("x", "y", "weight"))
 READ_WITH = ("numpy", "pandas", "pyarrow", "scikit-learn", "liac-arff")
 
 
@@ -119,7 +120,8 @@ def keep_facts(wanted: FileKey | None, facts: TaskFacts) -> None:
 
 
 def _about(ref: DataRef) -> list[Any]:
-    return [ref.task, ref.source, ref.target, ref.problem, ref.drop, ref.drop_missing_target]
+    of_columns = [ref.drop, ref.drop_missing_target, ref.split, ref.weight]
+    return [ref.task, ref.source, ref.target, ref.problem, *of_columns]
 
 
 def _state_of(path: Path) -> list[int] | None:

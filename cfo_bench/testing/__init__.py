@@ -18,7 +18,7 @@ from typing import Any
 
 import lazy_loader
 
-from cfo_bench.errors import MissingPackageError
+from cfo_bench.errors import MissingPackageError, install_command
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("pytest") is None:
-        raise MissingPackageError("cfo_bench.testing", "pytest", "pip install 'cfo-bench[testing]'")
+        raise MissingPackageError("cfo_bench.testing", "pytest", install_command("testing"))
     import pytest
 
     # A failed `assert` of a contract shows the values that it compared, as one in a test file does.

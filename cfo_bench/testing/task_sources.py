@@ -93,6 +93,6 @@ class TaskSourceContract:
         for name in self.some_names(built):
             table = read(built, name, None, f"task {name!r}")
             folds.check(table, N_FOLDS)
-            fold = encode(table, folds.by_seed(table, 0, N_FOLDS, seed=0))
+            fold = encode(table, folds.split_rows(table, 0, N_FOLDS, seed=0))
             assert fold.n_rows + len(fold.valid_y) == len(table.y)
             assert not np.isinf(fold.train_x).any()

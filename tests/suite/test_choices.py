@@ -29,6 +29,8 @@ def of_file(tmp_path: Path, methods: str) -> Suite:
         ("- cfo-long: {method: cfo, delta_init: 1}", Choice("cfo", {"delta_init": 1}, "cfo-long")),
         ("- cfo: {name: cfo-long, delta_init: 1}", Choice("cfo", {"delta_init": 1}, "cfo-long")),
         ("- cfo:delta_init=1", Choice("cfo", {"delta_init": 1}, "cfo@delta_init=1")),
+        ("- cfo-long: cfo:delta_init=1", Choice("cfo", {"delta_init": 1}, "cfo-long")),
+        ("- mine: exec:python3 a.py --b c", Choice("exec:python3 a.py --b c", {}, "mine")),
         ("- same: {method: cfo}", Choice("cfo", {}, "same")),
         ("- cfo: {delta_init: 1}", Choice("cfo", {"delta_init": 1})),
     ],
@@ -49,6 +51,7 @@ def test_a_variant_in_a_file_is_found_from_the_files_folder(tmp_path: Path) -> N
         ("- a: {method: cfo, name: b}", r"line 4: method of a is 'cfo': the name stands before it already"),
         ("- a: {method: 3}", r"line 4: method of a is 3: write a name$"),
         ("- cfo: {name: 'a=b'}", r"line 4: the name 'a=b' of a method has a '=': write a name without it$"),
+        ("- a=b: cfo", r"line 4: the name 'a=b' of a method has a '=': write a name without it$"),
         ("- cfo:delta_init=[", r"line 4: option 'delta_init=\[': '\[' is not a value"),
     ],
 )

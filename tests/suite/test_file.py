@@ -171,7 +171,7 @@ def test_a_scheduler_is_joined_and_its_file_lies_beside_the_suite(
         ("methods: []\n", "line 1: methods is an empty list: write at least one"),
         ("methods:\n  - cfo: {}\n    rs: {}\n", "line 2: one of the methods is {'cfo': {}, 'rs': {}}: write"),
         ("methods:\n  - 3\n", "line 2: one of the methods is 3: write a name"),
-        ("methods:\n  - cfo: fast\n", "line 2: the options of cfo is 'fast': write them as key: value"),
+        ("methods:\n  - cfo: 3\n", "line 2: the options of cfo is 3: write them as key: value"),
         ("tasks:\n  - name: a\n", "line 2: one of the tasks is {'name': 'a'}: write a name, or tags:"),
         ("tasks:\n  - tags: [paper, 3]\n", "line 2: tags is 3: write some text"),
         ('results: "a\\0b"\n', "line 1: results is 'a\\x00b': write some text"),

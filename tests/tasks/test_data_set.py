@@ -16,7 +16,7 @@ from cfo_bench.metrics import Array, constant_loss
 from cfo_bench.records import Problem
 from cfo_bench.tasks.columns import Column, categories, dates, numbers
 from cfo_bench.tasks.data_set import DataSet, encode, infer_problem
-from cfo_bench.tasks.folds import Split, by_seed
+from cfo_bench.tasks.folds import Split, split_rows
 
 
 def texts(name: str, values: list[str | None]) -> Column:
@@ -258,13 +258,13 @@ def test_the_features_of_validation_rows_never_change_the_training_arrays(
     labels = data.draw(st.lists(LABELS, min_size=n_rows, max_size=n_rows))
     cells = data.draw(st.lists(NUMBERS, min_size=n_rows, max_size=n_rows))
     before = features(texts("c", labels), numbers("n", np.array(cells)))
-    rows = by_seed(before, 0, n_folds, seed)
+    rows = split_rows(before, 0, n_folds, seed)
     for row in rows.valid:
         labels[row] = data.draw(LABELS)
         cells[row] = data.draw(NUMBERS)
     after = features(texts("c", labels), numbers("n", np.array(cells)))
 
-    np.testing.assert_array_equal(by_seed(after, 0, n_folds, seed).train, rows.train)
+    np.testing.assert_array_equal(split_rows(after, 0, n_folds, seed).train, rows.train)
     fold, changed = encode(before, rows), encode(after, rows)
     np.testing.assert_array_equal(changed.train_x, fold.train_x)
     assert changed.categorical == fold.categorical

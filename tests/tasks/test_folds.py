@@ -15,7 +15,7 @@ from cfo_bench.records import DataRef, Problem
 from cfo_bench.tasks import load_fold
 from cfo_bench.tasks.columns import Column, categories, numbers
 from cfo_bench.tasks.data_set import DataSet, encode
-from cfo_bench.tasks.folds import by_seed, check, hold_out
+from cfo_bench.tasks.folds import check, hold_out, split_rows
 from cfo_bench.values import MAX_SEED
 
 SEEDS = st.integers(0, MAX_SEED)
@@ -41,7 +41,7 @@ def classes(*rows_of_class: int) -> DataSet:
     SEEDS,
 )
 def test_the_folds_partition_the_rows(table: DataSet, n_folds: int, seed: int) -> None:
-    splits = [by_seed(table, fold, n_folds, seed) for fold in range(n_folds)]
+    splits = [split_rows(table, fold, n_folds, seed) for fold in range(n_folds)]
     validated = np.concatenate([split.valid for split in splits])
     assert sorted(validated) == list(range(len(table.y)))
     for split in splits:
@@ -50,7 +50,7 @@ def test_the_folds_partition_the_rows(table: DataSet, n_folds: int, seed: int) -
 
 def test_the_same_seed_makes_the_same_folds_and_another_makes_others() -> None:
     table = classes(40, 60)
-    first, again, other = (by_seed(table, 2, 5, seed) for seed in (1, 1, 2))
+    first, again, other = (split_rows(table, 2, 5, seed) for seed in (1, 1, 2))
     assert first.valid.tolist() == again.valid.tolist() and first.train.tolist() == again.train.tolist()
     assert first.valid.tolist() != other.valid.tolist()
 
@@ -58,12 +58,12 @@ def test_the_same_seed_makes_the_same_folds_and_another_makes_others() -> None:
 def test_classes_keep_their_shares_in_every_fold() -> None:
     table = classes(10, 20, 70)
     for fold in range(10):
-        assert np.bincount(table.y[by_seed(table, fold, 10, 0).valid]).tolist() == [1, 2, 7]
+        assert np.bincount(table.y[split_rows(table, fold, 10, 0).valid]).tolist() == [1, 2, 7]
 
 
 def test_a_split_says_where_it_comes_from() -> None:
-    assert by_seed(classes(20, 20), 0, 10, 4).source == "stratified 10-fold by seed 4"
-    assert by_seed(regression(20), 0, 5, 0).source == "plain 5-fold by seed 0"
+    assert split_rows(classes(20, 20), 0, 10, 4).source == "stratified 10-fold by seed 4"
+    assert split_rows(regression(20), 0, 5, 0).source == "plain 5-fold by seed 0"
 
 
 def test_a_class_with_fewer_rows_than_folds_is_refused_with_the_remedy() -> None:
@@ -89,18 +89,18 @@ def test_fewer_rows_than_two_a_fold_are_refused() -> None:
 @pytest.mark.parametrize("fold", [-1, 10])
 def test_a_fold_out_of_range_is_refused(fold: int) -> None:
     with pytest.raises(UserError, match=f"no fold {fold} among 10 folds: choose from 0 to 9"):
-        by_seed(regression(50), fold, 10, 0)
+        split_rows(regression(50), fold, 10, 0)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_a_seed_out_of_range_is_refused(seed: int) -> None:
     with pytest.raises(UserError, match=f"the seed is {seed}"):
-        by_seed(regression(50), 0, 10, seed)
+        split_rows(regression(50), 0, 10, seed)
 
 
 def test_one_fold_is_no_split() -> None:
     with pytest.raises(UserError, match="1 folds: take 2 or more"):
-        by_seed(regression(50), 0, 1, 0)
+        split_rows(regression(50), 0, 1, 0)
 
 
 # --- holdouts ---------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_one_fold_is_no_split() -> None:
 def test_the_three_parts_are_all_rows_each_once_and_the_test_part_is_the_folds(
     table: DataSet, share: float, seed: int
 ) -> None:
-    fold = by_seed(table, 0, 5, seed)
+    fold = split_rows(table, 0, 5, seed)
     split = hold_out(table, fold, share, seed)
     assert split.test is not None
     np.testing.assert_array_equal(split.test, fold.valid)
@@ -131,7 +131,7 @@ def test_of_each_class_its_share_is_held_out_but_never_its_last_row(
     rows_of_class: list[int], share: float, seed: int
 ) -> None:
     table = classes(*rows_of_class)
-    fold = by_seed(table, 0, 5, 0)
+    fold = split_rows(table, 0, 5, 0)
     split = hold_out(table, fold, share, seed)
     members = np.bincount(table.y[fold.train])
     expected = [min(round(share * n), n - 1) for n in members]
@@ -142,13 +142,13 @@ def test_of_each_class_its_share_is_held_out_but_never_its_last_row(
 @pytest.mark.parametrize(("share", "n_valid"), [(0.1, 9), (0.2, 18), (0.5, 45), (0.99, 89)])
 def test_of_a_regression_the_share_of_all_rows_is_held_out(share: float, n_valid: int) -> None:
     table = regression(100)
-    split = hold_out(table, by_seed(table, 0, 10, 0), share, 0)
+    split = hold_out(table, split_rows(table, 0, 10, 0), share, 0)
     assert (len(split.valid), len(split.train)) == (n_valid, 90 - n_valid)
 
 
 def test_the_same_seed_holds_out_the_same_rows_and_another_holds_out_others() -> None:
     table = classes(60, 90)
-    fold = by_seed(table, 0, 5, 0)
+    fold = split_rows(table, 0, 5, 0)
     first, again, other = (hold_out(table, fold, 0.2, seed) for seed in (1, 1, 2))
     assert first.valid.tolist() == again.valid.tolist() != other.valid.tolist()
 
@@ -158,14 +158,14 @@ def test_a_share_of_less_than_two_rows_is_refused() -> None:
     with pytest.raises(
         DataError, match=r"data\.csv: 0\.05 of 16 training rows is less than 2 rows: take more"
     ):
-        hold_out(table, by_seed(table, 0, 5, 0), 0.05, 0)
+        hold_out(table, split_rows(table, 0, 5, 0), 0.05, 0)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, math.nan])
 def test_a_share_that_is_no_part_is_refused(share: float) -> None:
     table = regression(50)
     with pytest.raises(UserError, match=r"--holdout-share .*: a part of the training rows"):
-        hold_out(table, by_seed(table, 0, 5, 0), share, 0)
+        hold_out(table, split_rows(table, 0, 5, 0), share, 0)
 
 
 def texts(values: list[str]) -> Column:
@@ -179,7 +179,7 @@ def test_neither_validation_nor_test_rows_have_a_say_in_the_training_arrays(
 ) -> None:
     cells = [data.draw(st.sampled_from("abcdef")) for _ in range(30)]
     before = regression(30, texts(cells))
-    split = hold_out(before, by_seed(before, 1, 5, seed), 0.3, seed)
+    split = hold_out(before, split_rows(before, 1, 5, seed), 0.3, seed)
     assert split.test is not None
     for row in [*split.valid, *split.test]:
         cells[row] = data.draw(st.sampled_from(["a", "f", "0", "z"]))
@@ -189,7 +189,7 @@ def test_neither_validation_nor_test_rows_have_a_say_in_the_training_arrays(
 
 def test_a_category_that_only_held_out_rows_have_is_missing_there() -> None:
     table = regression(40)
-    split = hold_out(table, by_seed(table, 0, 5, 0), 0.25, 0)
+    split = hold_out(table, split_rows(table, 0, 5, 0), 0.25, 0)
     assert split.test is not None
     cells = ["b"] * 40
     cells[split.valid[0]], cells[split.test[0]] = "a", "c"

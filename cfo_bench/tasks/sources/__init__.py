@@ -1,4 +1,5 @@
-"""Where data comes from: one source a file. Only the other modules of `tasks/` call these.
+"""Where data comes from: one source a file. Only the other modules of `tasks/` call these, and
+`models/script`, which copies `files.csv_form`.
 
 files, data_folder       a file, or a folder of files with an index
 built_in, plugin_tasks   tasks of packages that are installed

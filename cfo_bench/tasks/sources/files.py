@@ -7,10 +7,11 @@ runs are forked from the one that reads.
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pandas as pd
 
 from cfo_bench.errors import DataError
 from cfo_bench.files.writing import open_regular
-from cfo_bench.tasks.columns import Column, check_names
+from cfo_bench.tasks.columns import Column, check_named, check_names
 from cfo_bench.tasks.from_pandas import from_pandas, joined, labelled
 from cfo_bench.tasks.sources import DATA_FORMATS
 
@@ -49,46 +50,51 @@ def read_columns(path: Path) -> list[Column]:
     except (DataError, MemoryError):
         raise
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
+        name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
+        raise DataError(f"{path} is not {name} text (byte {error.start}): save it as UTF-8") from None
     except Exception as error:  # parsers raise all kinds of exceptions on broken files
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(f"{path} can't be read as {format_name}: {reason}") from None
 
 
 def _csv(path: Path) -> Iterator[Column]:
-    """Comma-separated with a header. Empty cells, `?` and what pandas reads as missing are missing."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header = next((row for row in csv.reader(file, skipinitialspace=True) if row), [])
+    """Cells with a header. Empty cells, `?` and what pandas reads as missing are missing."""
+    form = csv_form(str(path))
+    with path.open(encoding=form["encoding"], newline="") as file:
+        rows = csv.reader(file, delimiter=form["sep"], skipinitialspace=True)
+        header = next((row for row in rows if row), [])
     if not header:
         raise DataError(f"{path} is empty: it needs column names and rows")
-    if len(header) == 1 and (other := re.search("[;\t|]", header[0])):
-        raise DataError(f"{path} seems to be separated by {other[0]!r}: save it with commas")
-    # pandas would rename a second `a` to `a.1` in silence.
-    check_names(header, str(path))
-    pieces = _csv_pieces(path, header)
-    whole = {name: joined(pieces.pop(name)) for name in header}
+    check_named(header, str(path))
+    pieces = _csv_pieces(path, header, form)
+    whole = {place: joined(pieces.pop(place)) for place in range(len(header))}
     # If one piece has numbers or dates and another has text, the whole column is read again as labels.
-    texts = [name for name, column in whole.items() if column is None]
-    pieces = _csv_pieces(path, header, texts) if texts else {}
-    for name in header:
-        column = whole.pop(name) or joined(pieces.pop(name))
+    texts = [place for place, column in whole.items() if column is None]
+    pieces = _csv_pieces(path, header, form, texts) if texts else {}
+    for place in range(len(header)):
+        column = whole.pop(place) or joined(pieces.pop(place))
         assert column is not None  # labels are of one kind
         yield column
 
 
-def _csv_pieces(path: Path, header: list[str], texts: Sequence[str] = ()) -> dict[str, list[Column]]:
-    """Every column in pieces of some rows, typed by what they hold; with `texts`, these columns as labels."""
+def _csv_pieces(
+    path: Path, header: list[str], form: Mapping[str, Any], texts: Sequence[int] = ()
+) -> dict[int, list[Column]]:
+    """Every column in pieces of some rows, typed by what they hold; with `texts`, these columns as labels.
+
+    Columns go by their places: pandas would rename a second `a` to `a.1` in silence.
+    """
     options: dict[str, Any] = {"usecols": texts, "dtype": "str"} if texts else {}
     typed = labelled if texts else from_pandas
-    pieces: dict[str, list[Column]] = {name: [] for name in texts or header}
+    pieces: dict[int, list[Column]] = {place: [] for place in texts or range(len(header))}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             with pd.read_csv(
                 path,
-                encoding="utf-8-sig",
+                **form,
                 header=0,
-                names=header,
+                names=list(range(len(header))),
                 index_col=False,
                 skipinitialspace=True,
                 na_values=["?"],
@@ -97,13 +103,56 @@ def _csv_pieces(path: Path, header: list[str], texts: Sequence[str] = ()) -> dic
                 **options,
             ) as frames:
                 for frame in frames:
-                    for name, column in pieces.items():
-                        column.append(typed(name, frame[name], str(path)))
+                    for place, column in pieces.items():
+                        column.append(typed(header[place], frame[place], str(path)))
         except pd.errors.ParserWarning:  # pandas would cut the rows off silently
             raise DataError(
                 f"{path} has rows longer than its header of {len(header)} names: mend it"
             ) from None
     return pieces
+
+
+def csv_form(path: str) -> dict[str, str]:
+    """The encoding, the separator and the decimal sign of a file, as `pandas.read_csv` takes them.
+
+    The separator is the one of comma, semicolon, tab and vertical bar that gives the first rows the same
+    number of cells, and the most; the comma if none does. Where it is not the comma, numbers have decimal
+    commas if some cells are written like 1,5 and none like 1.5.
+    """
+    with open(path, "rb") as file:
+        head = file.read(2**16)
+    encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    text = head.decode(encoding, errors="ignore")
+    form, most = {"encoding": encoding, "sep": ",", "decimal": "."}, 1
+    for separator in (",", ";", "\t", "|"):
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        rows = [row for row in lines if row]
+        rows = rows[:-1] if len(head) == 2**16 else rows  # the last one may be cut off
+        widths = {len(row) for row in rows}
+        if len(widths) == 1 and max(widths) > most:
+            cells = [cell for row in rows[1:] for cell in row]
+            has_commas = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
+            has_points = any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
+            is_decimal = separator != "," and has_commas and not has_points
+            most = max(widths)
+            form = {**form, "sep": separator, "decimal": "," if is_decimal else "."}
+    return form
+
+
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+
+def assumptions(path: Path) -> list[str]:
+    """What was assumed to read a file that is not plain comma-separated text: a line, or none."""
+    if DATA_FORMATS.get(path.suffix.lower()) != "csv":
+        return []
+    form = csv_form(str(path))
+    parts = [
+        *(["UTF-16 text"] if form["encoding"] == "utf-16" else []),
+        *([f"separated by {_SEPARATORS[form['sep']]}"] if form["sep"] != "," else []),
+        *(["with decimal commas"] if form["decimal"] == "," else []),
+    ]
+    return [f"{path.name} is read as {', '.join(parts)}"] if parts else []
 
 
 def _parquet(path: Path) -> Iterator[Column]:

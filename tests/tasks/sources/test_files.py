@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfo_bench.errors import DataError
+from cfo_bench.tasks import file_ref, inspect
 from cfo_bench.tasks.columns import Column, ColumnKind
-from cfo_bench.tasks.sources.files import read_columns
+from cfo_bench.tasks.sources.files import assumptions, read_columns
 
 
 def columns_of(path: Path, content: str | bytes) -> dict[str, Column]:
@@ -109,8 +110,15 @@ def test_spaces_after_commas_do_not_count(tmp_path: Path) -> None:
     assert columns["text"].labels == ("red",) and columns["text"].values.tolist() == [0, 0, -1]
 
 
-def test_duplicate_csv_columns_are_refused_rather_than_renamed(tmp_path: Path) -> None:
-    assert "column 'a' occurs 2 times" in refusal(tmp_path / "data.csv", "a,b,a\n1,2,3\n")
+def test_two_csv_columns_of_one_name_keep_it_and_are_refused_unless_they_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,y,a,b\n" + "1,0,red,2\n5,1,blue,6\n" * 20)
+    assert [(c.name, c.kind.value) for c in read_columns(path)] == [
+        ("a", "number"), ("y", "number"), ("a", "category"), ("b", "number"),
+    ]  # fmt: skip
+    with pytest.raises(DataError, match=r"column 'a' occurs 2 times: rename .* leave all .* --drop a"):
+        inspect(file_ref(path, "y"), 2)
+    assert inspect(file_ref(path, "y", drop=["a"]), 2).n_features == 1
 
 
 def test_a_csv_column_called_like_pandas_renaming_is_kept(tmp_path: Path) -> None:
@@ -121,10 +129,56 @@ def test_a_csv_column_without_a_name_is_refused(tmp_path: Path) -> None:
     assert "column 1 has no name" in refusal(tmp_path / "data.csv", ",a,y\n0,1,2\n")
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_another_separator_than_the_comma_is_told(tmp_path: Path, separator: str) -> None:
-    content = "a,y\n1,2\n".replace(",", separator)
-    assert f"separated by {separator!r}" in refusal(tmp_path / "data.csv", content)
+@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
+def test_another_separator_than_the_comma_is_read_and_reported(
+    tmp_path: Path, separator: str, name: str
+) -> None:
+    path = tmp_path / "data.csv"
+    columns = columns_of(path, 'a,t,y\n1,"x,y",2\n3,z,4\n'.replace(",", separator).replace("x;y", "x,y"))
+    assert list(columns) == ["a", "t", "y"] and columns["y"].values.tolist() == [2, 4]
+    assert assumptions(path) == [f"data.csv is read as separated by {name}"]
+
+
+def test_decimal_commas_are_numbers_in_every_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces_of(2, 3, monkeypatch)
+    path = tmp_path / "data.csv"
+    columns = columns_of(path, "Preis, EUR;Menge;Art\n" + "1,5;-2;a\n0,25;3;b\n;4,75;c\n" * 4)
+    assert columns["Preis, EUR"].values[:2].tolist() == [1.5, 0.25]
+    assert columns["Menge"].values[:3].tolist() == [-2, 3, 4.75]
+    assert columns["Art"].labels == ("a", "b", "c")
+    assert assumptions(path) == ["data.csv is read as separated by semicolons, with decimal commas"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_and_reported(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "data.csv"
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    columns = columns_of(path, (mark + "größe\ty\r\n1,5\tü\r\n2,5\tß\r\n").encode(encoding))
+    assert columns["größe"].values.tolist() == [1.5, 2.5] and columns["y"].labels == ("ß", "ü")
+    assert assumptions(path) == ["data.csv is read as UTF-16 text, separated by tabs, with decimal commas"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a;b,y\n1,2\n3,4\n",  # a semicolon in a name
+        "text,y\na;b;c,1\nd;e;f,2\n",
+        "a\n1\n",
+        "a,y\n1,2\n3\n",  # a short row
+        'a,y\n"x\n;;",2\n',
+    ],
+)
+def test_commas_that_separate_are_no_assumption(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "data.csv"
+    assert len(columns_of(path, content)) == content.splitlines()[0].count(",") + 1
+    assert assumptions(path) == []
+
+
+def test_a_file_that_begins_as_another_one_ends_is_still_read_by_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    rows = "".join(f"{i};{i},5;{'word ' * 40}\n" for i in range(1000))  # longer than what is looked at
+    columns = columns_of(path, f"a;b;c\n{rows}")
+    assert columns["b"].values[-1] == 999.5
 
 
 @pytest.mark.parametrize("row", ["1,2,3", "1,2\n1,2,3", '1,"2\n1,2'])

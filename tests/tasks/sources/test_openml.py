@@ -75,7 +75,7 @@ def test_the_folds_are_those_of_the_client(
 
 
 @pytest.mark.usefixtures("no_network")
-def test_another_number_of_folds_is_made_by_seed(openml_cache: CopyCache) -> None:
+def test_another_number_of_folds_is_made_split_rows(openml_cache: CopyCache) -> None:
     openml_cache("assembled-www")
     fold, facts = load_fold(resolve("openml:3"), 0, 5, 7)
     assert facts.folds_source == "stratified 5-fold by seed 7"
