@@ -1,100 +1,246 @@
-"""The result of a comparison, and the sentence that reports it."""
+"""The answer of a comparison: computed from its runs, and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
-from cfo_bench.metrics import METRIC_NAMES, METRICS
+from cfo_bench.errors import UserError
+from cfo_bench.metrics import MetricFacts
+from cfo_bench.models import kind_of
 from cfo_bench.report.contents import plural
-from cfo_bench.report.numbers.significance import LEVEL, Estimate, too_few
+from cfo_bench.report.numbers.learner_results import LearnerResults
+from cfo_bench.report.numbers.scores import FoldSeed
+from cfo_bench.report.numbers.significance import (
+    LEVEL,
+    Estimate,
+    corrected_t,
+    least_p,
+    too_few,
+    triangle_step_up,
+)
+from cfo_bench.report.reading.consistency import comparable
+from cfo_bench.report.reading.imported import as_if_ended
+from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.results.comparison_record import ComparisonPlan
+from cfo_bench.results.run import CONSTANT, FOREST, FOREST_LEARNER, Run
+from cfo_bench.suite.model import Suite
+
+# --- the answer in words --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A learner tuned by a method."""
+    """A learner tuned by a method, or the reference forest, which tunes itself."""
 
     learner: str
     method: str
     score: Estimate  # in the metric of the task
+    p: float = 1.0  # of the test against the best, corrected for its choice; 1 of the best itself
 
     @property
     def name(self) -> str:
+        if self.method == FOREST:
+            return f"{self.learner} ({FOREST})"
         return f"{self.learner} tuned by {self.method}"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of `compare`: the candidates, the best first, with references and tests."""
+    """The result of `compare`.
+
+    Attributes
+    ----------
+    task, metric : str
+        The name of the task, and the metric of the scores.
+    metric_facts : MetricFacts
+        The title, the direction and the bounds of the metric.
+    by_test : bool
+        Whether scores are on rows that no method has seen.
+    candidates : sequence of Candidate
+        The learners and methods, and the reference forest if it was done on all folds; the best first.
+    constant, forest : float or None
+        Scores of the references over the same folds; None if they have no result on all of them.
+    beats_constant : bool
+        Whether the best is better than the constant predictor, or that has no result.
+    folds : int
+        The number of folds that are compared.
+    splits : int
+        The number of splits into folds that these are of.
+    budget_seconds : float
+        The budget of each run.
+    elapsed_seconds : float
+        The time of the comparison so far.
+    best_command : str
+        The command that trains the best model.
+    results : Path
+        The folder of the traces.
+    """
 
     task: str
     metric: str
-    by_test: bool  # scores are on rows that no method has seen
+    metric_facts: MetricFacts
+    by_test: bool
     candidates: Sequence[Candidate]
-    constant: float | None  # scores over the same folds; None: it has no result
+    constant: float | None
     forest: float | None
-    forest_folds: int  # the number of folds on which the forest was done in time
-    best_beside_forest: float | None  # the score of the best on those
-    p_forest: float | None  # of the test that best and forest are equal
-    p_second: float | None  # of the test that best and second are equal, corrected for all pairs
-    can_show: bool  # whether a difference can be significant with this number of folds
+    beats_constant: bool
     folds: int
-    budget_seconds: float  # of each run
-    elapsed_seconds: float  # of all
+    splits: int
+    budget_seconds: float
+    elapsed_seconds: float
     best_command: str
     results: Path
 
     @property
     def sentence(self) -> str:
-        """Which is best, by how much, whether that is significant, and the command for its model."""
-        best, name = self.candidates[0], METRIC_NAMES[self.metric]
-        kind = "test" if self.by_test else "validation"
-        over = f"mean of {plural(self.folds, 'fold')}"
+        """The verdict, the reasons, and the command for the model."""
+        return " ".join([self.verdict, *self.reasons, f"The command for the model: {self.best_command}"])
+
+    @property
+    def verdict(self) -> str:
+        """Which candidate is best, if the evidence is enough to name one."""
+        best, *others = self.candidates
+        metric = f"{'test' if self.by_test else 'validation'} {self.metric_facts.title}"
+        score = f"{best.score.mean:.4f}"
+        if not self.beats_constant:
+            return f"Nothing beats a constant predictor; {best.name} has {score}."
+        if not others:
+            return f"Only {best.name} was compared: {metric} {score}."
+        if all(self._is_worse(other) for other in others):
+            return f"Best by a significant lead: {best.name}, {metric} {score}."
+        return f"No significant winner. Best mean {metric}: {best.name}, {score}."
+
+    @property
+    def reasons(self) -> list[str]:
+        """What the verdict is based on, one sentence each."""
+        best, *others = self.candidates
+        lines = [f"The mean is over {self._folds_in_words}.", *map(self._reason, others)]
         if best.score.low is not None:
-            over += f", 95 % interval {best.score.low:.4f} to {best.score.high:.4f}"
-        return " ".join(
-            [
-                f"Best: {best.name}, {kind} {name} {best.score.mean:.4f} ({over}).",
-                self._constant(),
-                self._forest(),
-                self._lead(),
-                f"The command for its model: {self.best_command}",
-            ]
-        )
-
-    def _constant(self) -> str:
+            lines[0] = f"{lines[0][:-1]}; its 95 % interval is {best.score.low:.4f} to {best.score.high:.4f}."
+        if self.forest is None:
+            lines.append("The random forest was not done in time, so it is not compared.")
         if self.constant is None:
-            return "The constant predictor was not done in time."
-        return f"A constant predictor has {self.constant:.4f}."
+            lines.append("The constant predictor was not done in time.")
+        else:
+            lines.append(f"A constant predictor has {self.constant:.4f}.")
+        if others and least_p(self.folds, 1) >= LEVEL:
+            lines.append(f"{too_few(self.folds, 'fold').capitalize()}: give more time with --for.")
+        return lines
 
-    def _forest(self) -> str:
-        if self.forest is None or self.best_beside_forest is None or self.p_forest is None:
-            return "The random forest was not done in time."
-        text = f"A random forest has {self.forest:.4f}"
-        if self.forest_folds < self.folds:
-            text += f" on the {plural(self.forest_folds, 'fold')} that it was done on, where the best has "
-            text += f"{self.best_beside_forest:.4f}"
-        is_better = self._is_better(self.best_beside_forest, self.forest)
-        p = f"(p = {self.p_forest:.2g})"
-        if self.p_forest >= LEVEL:
-            comparison = "worse" if is_better else "no worse"
-            return f"{text}, which is {comparison}; the difference is not significant {p}."
-        if is_better:
-            return f"{text}: the best is significantly better {p}."
-        return f"{text}: the forest is significantly better {p}, so try --learner random-forest."
+    @property
+    def _folds_in_words(self) -> str:
+        folds = plural(self.folds, "fold")
+        return folds if self.splits == 1 else f"{folds} of {plural(self.splits, 'split')}"
 
-    def _is_better(self, score: float, other: float) -> bool:
-        to_loss = METRICS[self.metric].to_loss
-        return to_loss(score) < to_loss(other)
+    def _is_worse(self, other: Candidate) -> bool:
+        return other.p < LEVEL
 
-    def _lead(self) -> str:
-        if len(self.candidates) < 2 or self.p_second is None:
-            return "Nothing else was compared."
-        second = self.candidates[1]
-        lead = f"Its lead over {second.name} ({second.score.mean:.4f}) is"
-        if not self.can_show:
-            return f"{lead} not significant: {too_few(self.folds, 'fold')}, so give more time with --for."
-        if self.p_second >= LEVEL:
-            return f"{lead} not significant (p = {self.p_second:.2g}): choose either."
-        return f"{lead} significant (p = {self.p_second:.2g})."
+    def _reason(self, other: Candidate) -> str:
+        score, p = f"{other.name} has {other.score.mean:.4f}", f"(p = {other.p:.2g})"
+        if self._is_worse(other):
+            return f"{score}, significantly worse {p}."
+        advice = ": a plain forest may be enough" if other.method == FOREST else ""
+        return f"{score}, not significantly worse {p}{advice}."
+
+
+# --- from runs to the answer ----------------------------------------------------------------------
+
+_Pair = tuple[str, str]  # learner and method
+
+
+def answer_from(
+    suite: Suite,
+    plan: ComparisonPlan,
+    task: str,
+    places: Sequence[FoldSeed],
+    n_folds: int,
+    elapsed_seconds: float,
+) -> Comparison | None:
+    """The answer from the runs in the results folder; None if no fold was done by all candidates.
+
+    The folds are those at `places`, of splits into `n_folds`.
+    """
+    results = _learner_results(suite, plan, task)
+    losses = _losses(results, plan)
+    pairs = [(learner, method) for learner in plan.learners for method in plan.methods]
+    needed = [*pairs, (FOREST_LEARNER, FOREST)]
+    compared = [place for place in places if all(place in losses.get(pair, ()) for pair in needed)]
+    if not compared:
+        return None
+
+    def over_folds(pair: _Pair) -> list[float] | None:
+        known = [loss for place in compared if (loss := losses.get(pair, {}).get(place)) is not None]
+        return known if len(known) == len(compared) else None
+
+    by_pair = {pair: of_pair for pair in needed if (of_pair := over_folds(pair)) is not None}
+    best, *others = sorted(by_pair, key=lambda pair: fmean(by_pair[pair]))
+    differences = [
+        [loss - least for loss, least in zip(by_pair[pair], by_pair[best], strict=True)] for pair in others
+    ]
+    p = triangle_step_up([corrected_t(values, n_folds) for values in differences])
+    scores = results[0].scores[0]
+    constant, forest = over_folds((plan.learners[0], CONSTANT)), by_pair.get((FOREST_LEARNER, FOREST))
+    return Comparison(
+        task=task,
+        metric=scores.metric,
+        metric_facts=scores.metric_facts,
+        by_test=scores.by_test,
+        candidates=[
+            Candidate(*pair, scores.estimate(by_pair[pair], n_folds), of_pair)
+            for pair, of_pair in zip([best, *others], [1.0, *p], strict=True)
+        ],
+        constant=None if constant is None else scores.native(fmean(constant)),
+        forest=None if forest is None else scores.native(fmean(forest)),
+        beats_constant=constant is None or fmean(by_pair[best]) < fmean(constant),
+        folds=len(compared),
+        splits=len({seed for _, seed in compared}),
+        budget_seconds=plan.budget_seconds,
+        elapsed_seconds=elapsed_seconds,
+        best_command=_best_command(suite, task, *best),
+        results=suite.results,
+    )
+
+
+def _learner_results(suite: Suite, plan: ComparisonPlan, task: str) -> list[LearnerResults]:
+    runs: list[Run] = []
+    with suppress(UserError):  # no run has started
+        runs = load(suite.results, Selection(plan.learners, (task,), plan.methods)).runs
+    ended = comparable(as_if_ended(runs, plan.budget_seconds).runs, plan.budget_seconds).runs
+    return [
+        LearnerResults(learner, of_learner)
+        for learner in plan.learners
+        if (of_learner := [run for run in ended if run.learner == learner])
+    ]
+
+
+def _losses(
+    results: Sequence[LearnerResults], plan: ComparisonPlan
+) -> Mapping[_Pair, Mapping[FoldSeed, float | None]]:
+    """The final loss of each run; None of a reference without a result.
+
+    A method without a result counts as the constant predictor: it must not gain by failing.
+    """
+    losses: dict[_Pair, dict[FoldSeed, float | None]] = {}
+    for of_learner in results:
+        for run in of_learner.runs:
+            final = next(iter(of_learner.incumbents(run).losses[-1:]), None)
+            if final is None and run.method in plan.methods:
+                final = run.constant_loss
+            pair = (FOREST_LEARNER if run.method == FOREST else run.learner, run.method)
+            losses.setdefault(pair, {})[run.fold, run.seed] = final
+    return losses
+
+
+def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
+    """The command that trains the best model on all rows; of a plug-in's learner, the one that shows it."""
+    words = ["cfo-bench", "best", str(suite.results)]
+    with suppress(UserError):
+        suffix = kind_of(FOREST if method == FOREST else learner).suffixes[0]
+        words += ["--fit", str(suite.data_file), "-o", f"{task}{suffix}"]
+        words += ["--drop-missing-target"] if suite.drop_missing_target else []
+    return shlex.join(words)

@@ -5,39 +5,50 @@ From Python, `cfo-bench compare` is `compare("my.csv", "y", for_seconds="10m").s
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import combinations
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
+
+import msgspec
 
 from cfo_bench import machine
 from cfo_bench.clock import monotonic
-from cfo_bench.comparison.answer import Candidate, Comparison
-from cfo_bench.comparison.plan import ComparisonPlan, keep, planned, recall
-from cfo_bench.engines.suite_runs import Event, Note, SuiteRuns, ignore, run_suite, runs_of, while_preparing
+from cfo_bench.comparison.answer import Comparison, answer_from
+from cfo_bench.comparison.plan import MOST_REPETITIONS, Workload, further_folds, planned
+from cfo_bench.engines.suite_runs import (
+    Event,
+    Note,
+    RunFinished,
+    RunsStarted,
+    SuiteRuns,
+    ignore,
+    run_suite,
+    runs_of,
+    while_preparing,
+)
 from cfo_bench.errors import RunError, UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.machine.processes import slowness
-from cfo_bench.models import kind_of
+from cfo_bench.metrics import canonical_name
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import TaskFacts
-from cfo_bench.registry import Registry
-from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.paired import sign_flip
-from cfo_bench.report.numbers.scores import TaskScores
-from cfo_bench.report.numbers.significance import LEVEL, holm, least_p
-from cfo_bench.report.reading.consistency import comparable
-from cfo_bench.report.reading.imported import as_if_ended
-from cfo_bench.report.reading.load import Selection, load
-from cfo_bench.results.run import CONSTANT, FOREST, Run
+from cfo_bench.records import RunStatus, TaskFacts
+from cfo_bench.registry import Registry, label
+from cfo_bench.report.contents import plural
+from cfo_bench.report.numbers.scores import FoldSeed
+from cfo_bench.results.comparison_record import (
+    ComparisonPlan,
+    ComparisonRecord,
+    ComparisonVerdict,
+    read_record,
+)
+from cfo_bench.results.run import CONSTANT, FOREST
 from cfo_bench.run.checks import most_folds, packages
 from cfo_bench.suite.choices import Choice
 from cfo_bench.suite.model import Suite
-from cfo_bench.values import DURATION_RULE, duration
+from cfo_bench.values import DURATION_RULE, MAX_SEED, duration
 from cfo_bench.values import seconds as seconds_of
 
 # In the order of preference: as many as there is time for, of those that are installed.
@@ -45,11 +56,9 @@ LEARNERS_TO_TRY = ("xgboost", "lightgbm", "random-forest")
 METHODS_TO_TRY = ("cfo-tuned", "tpe", "rs")
 # Numbers of folds that the data is split into: the first that it has enough rows for.
 _FOLDS = (10, 5, 3, 2)
-# Time that is kept at the end to read the traces and compute the answer.
-_LEAST_RESERVE_SECONDS, _RESERVE_SHARE = 3.0, 0.04
+# Time that is kept at the end to read the traces and compute the answer; more on a busy machine.
+_RESERVE_SECONDS, _RESERVE_SHARE, _MOST_SLOWNESS = 1.5, 0.002, 6.0
 LEAST_SECONDS = 15.0
-# On a busy machine, no plan assumes a greater slowness than this, since the load may pass.
-_MOST_SLOWNESS = 6.0
 # The reference forest. It has as many trees as its time allows. Trees of some rows each, with larger
 # leaves, take a fraction of the time, and few of them predict better than few whole ones.
 _FOREST = {"trees": 200, "least_trees": 10, "leaf_rows": 3, "tree_rows": 20_000, "tuning_share": 0.3}
@@ -63,8 +72,11 @@ def compare(
     problem: str | None = None,
     drop: Sequence[str] = (),
     drop_missing_target: bool = False,
+    split: str | None = None,
+    weight: str | None = None,
     learners: Sequence[str] = (),
     methods: Sequence[str] = (),
+    metric: str | None = None,
     validation: str = "holdout",
     results: str | Path | None = None,
     jobs: int | None = None,
@@ -90,10 +102,16 @@ def compare(
         Columns to leave out.
     drop_missing_target : bool, default False
         Leave out rows without a target.
+    split : str, optional
+        Make the folds by a column: "group:COLUMN", "time:COLUMN" or "column:COLUMN". By default at random.
+    weight : str, optional
+        The column with the weights of rows.
     learners : sequence of str
         Compare only these learners. By default they are chosen.
     methods : sequence of str
         Compare only these methods. By default they are chosen.
+    metric : str, optional
+        What is optimised, such as "f1" or "metric.py:function". By default it follows from the problem type.
     validation : {"holdout", "fold"}, default "holdout"
         "holdout": scores are on rows that no method has seen; "fold": on the rows by which trials were
         selected.
@@ -127,53 +145,190 @@ def compare(
         problem=problem,
         drop=tuple(drop),
         drop_missing_target=drop_missing_target,
+        split=split,
+        weight=weight,
         learners=tuple(map(Choice, learners or _installed(LEARNERS_TO_TRY, LEARNERS))),
         methods=tuple(map(Choice, methods or _installed(METHODS_TO_TRY, METHODS))),
+        metric=metric,
         validation=validation,
-        budget_seconds=1.0,
+        budget_seconds=total,
         folds="0",
         seeds=(seed,),
         jobs=jobs or machine.cores(),
-        results=Path(results or f"compare-{Path(data).stem}-{total:g}s"),
+        results=Path(results or _folder_name(Path(data), total, metric)),
     )
-    slow = min(slowness(), _MOST_SLOWNESS)
-    reserve = slow * _LEAST_RESERVE_SECONDS + _RESERVE_SHARE * total
-    ends_at = started + total - min(reserve, total / 4)
-    suite, facts = _with_folds(suite, on_event, ends_at, total)
-    question = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
-    question |= {"learners": list(learners), "methods": list(methods), "jobs": suite.jobs, "seed": seed}
-    plan = recall(suite.results, question)
-    if plan is None:
+    reserve = min(slowness(), _MOST_SLOWNESS) * (_RESERVE_SECONDS + _RESERVE_SHARE * total)
+    ends_at = started + total - reserve
+    n_folds, facts = _most_folds(suite, on_event, ends_at, total)
+    suite = replace(suite, n_folds=n_folds, folds=f"0-{n_folds - 1}")
+    at_once = min(suite.jobs, machine.cores())
+    asked = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
+    asked |= {"split": split, "weight": weight, "metric": metric and canonical_name(metric)}
+    asked |= {"learners": list(learners), "methods": list(methods), "jobs": suite.jobs, "seed": seed}
+    record = read_record(suite.results)
+    if record is None or record.asked != asked or not _can_do(suite, n_folds, record.plan):
+        began = monotonic()
+        overhead = _overhead_seconds(suite, ends_at, on_event)
+        # To prepare the runs of all methods takes about twice as long as to prepare that one.
+        preparation = 2 * (monotonic() - began - overhead)
         plan = planned(
-            ends_at - monotonic() - _RESERVE_SHARE * total,
-            suite.jobs,
-            facts.n_rows * facts.n_features,
-            suite.n_folds or 1,
+            ends_at - monotonic() - preparation,
+            Workload(at_once, overhead, facts.n_rows * facts.n_features, n_folds),
             [choice.name for choice in suite.learners],
             [choice.name for choice in suite.methods],
-            slow,
+            all_learners=bool(learners),
+            all_methods=bool(methods),
         )
-        if learners or methods:  # all of the requested ones are run, if on fewer folds
-            plan = _with_requested(plan, learners, methods)
-        keep(suite.results, question, plan)
-    on_event(Note(_in_words(plan, suite, facts, total)))
-    runs = _runs(replace(suite, folds=f"0-{plan.folds - 1}", budget_seconds=plan.budget_seconds), plan)
-    with suppress(_TimeIsUpError):
-        run_suite(runs, on_event=_until(ends_at, on_event))
-    return _compared(runs, plan, monotonic() - started)
+        record = ComparisonRecord(asked, plan)
+    on_event(Note(_in_words(record.plan, suite, facts, total)))
+    comparing = _Comparing(
+        suite=suite,
+        n_folds=n_folds,
+        most_folds=_most_places(suite, n_folds),
+        task=facts.name,
+        at_once=at_once,
+        deadline=started + total,
+        total=total,
+        on_event=on_event,
+    )
+    return comparing.run(record, reserve)
+
+
+def _most_places(suite: Suite, n_folds: int) -> int:
+    """The most folds of all splits. No seed changes a split by time or by the user's own folds."""
+    is_random = suite.split is None or suite.split.startswith("group:")
+    return MOST_REPETITIONS * n_folds if is_random else n_folds
+
+
+def _can_do(suite: Suite, n_folds: int, plan: ComparisonPlan) -> bool:
+    """Whether a plan from a file names only what was asked for: another name may be a file with code."""
+    return (
+        {*plan.learners} <= {choice.name for choice in suite.learners}
+        and {*plan.methods} <= {choice.name for choice in suite.methods}
+        and plan.folds <= _most_places(suite, n_folds)
+    )
+
+
+def _folder_name(data: Path, total: float, metric: str | None) -> str:
+    name = "" if metric is None else f"-{label(canonical_name(metric))}"
+    return f"compare-{data.stem}-{total:g}s{name}"
 
 
 class _TimeIsUpError(Exception):
     """Raised in the callback, which stops the runs."""
 
 
-def _until(deadline: float, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
-    def stop_at_deadline(event: Event) -> None:
-        on_event(event)
-        if monotonic() > deadline:
+@dataclass
+class _Watch:
+    """The callback of runs: it stops them at the deadline, and notes how long they took."""
+
+    deadline: float
+    on_event: Callable[[Event], None]
+    started_at: float = math.inf
+    n_done: int = 0  # runs that were done now, without the constant predictor's
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunsStarted():
+                self.started_at = monotonic()
+            case RunFinished(job, verdict) if job.spec.method != CONSTANT:
+                self.n_done += verdict.outcome is not RunStatus.ALREADY_DONE
+        self.on_event(event)
+        if monotonic() > self.deadline:
             raise _TimeIsUpError
 
-    return stop_at_deadline
+
+def _overhead_seconds(suite: Suite, ends_at: float, on_event: Callable[[Event], None]) -> float:
+    """The wall time of a run besides its budget, here and now: that of the constant predictor."""
+    constant = replace(suite, learners=suite.learners[:1], methods=(Choice(CONSTANT),), folds="0")
+    watch = _Watch(ends_at, on_event)
+    with suppress(_TimeIsUpError):
+        run_suite(runs_of(constant), on_event=watch)
+    return max(monotonic() - watch.started_at, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparing:
+    """A comparison that adds folds as long as they fit into its time."""
+
+    suite: Suite
+    n_folds: int  # of a split
+    most_folds: int  # of all splits
+    task: str
+    at_once: int
+    deadline: float
+    total: float
+    on_event: Callable[[Event], None]
+
+    def run(self, record: ComparisonRecord, reserve: float) -> Comparison:
+        """Does the folds of the plan; then further ones, unless the record has a verdict: it is final.
+
+        `reserve` is the time that is kept for the answer.
+        """
+        plan, n_done = record.plan, 0
+        while True:
+            ends_at, began = self.deadline - reserve, monotonic()
+            msgspec.structs.replace(record, plan=plan).write(self.suite.results)
+            watch = _Watch(ends_at, self.on_event)
+            with suppress(_TimeIsUpError):
+                run_suite(self._runs(plan, range(n_done, plan.folds)), on_event=watch)
+            ended = monotonic()
+            comparison = self._answer(plan)
+            msgspec.structs.replace(record, plan=plan, verdict=_verdict(comparison)).write(self.suite.results)
+            if record.verdict is not None or ended > ends_at or not watch.n_done:
+                return comparison
+            answer_seconds = monotonic() - ended
+            reserve = min(reserve, 4 * answer_seconds)  # to stop runs takes time, too
+            further = further_folds(
+                self.deadline - reserve - monotonic() - (watch.started_at - began),
+                self.at_once,
+                len(plan.learners) * len(plan.methods),
+                (ended - watch.started_at) / max(watch.n_done / self.at_once, 1.0),
+            )
+            further = min(further, self.most_folds - plan.folds)
+            if further <= 0:
+                return comparison
+            self.on_event(Note(f"there is time for {plural(further, 'more fold')}"))
+            n_done, plan = plan.folds, msgspec.structs.replace(plan, folds=plan.folds + further)
+
+    def _runs(self, plan: ComparisonPlan, numbers: range) -> SuiteRuns:
+        """The methods with every learner, the references once; fold by fold, so that whole ones are done."""
+        places = {place: at for at, place in enumerate(map(self._place, numbers))}
+        suite = replace(
+            self.suite,
+            learners=tuple(map(Choice, plan.learners)),
+            methods=tuple(map(Choice, plan.methods)),
+            seeds=tuple(dict.fromkeys(seed for _, seed in places)),
+            budget_seconds=plan.budget_seconds,
+        )
+        scale = (Choice(CONSTANT), Choice(FOREST, _FOREST))
+        compared, references = (
+            runs_of(suite),
+            runs_of(replace(suite, learners=suite.learners[:1], methods=scale)),
+        )
+        specs = [spec for spec in (*compared.specs, *references.specs) if (spec.fold, spec.seed) in places]
+        return replace(compared, specs=sorted(specs, key=lambda spec: places[spec.fold, spec.seed]))
+
+    def _place(self, number: int) -> FoldSeed:
+        """The fold and the seed: those after the last fold of a split are of the split by the next seed."""
+        repetition, fold = divmod(number, self.n_folds)
+        return fold, (self.suite.seeds[0] + repetition) % (MAX_SEED + 1)
+
+    def _answer(self, plan: ComparisonPlan) -> Comparison:
+        elapsed = monotonic() - (self.deadline - self.total)
+        places = list(map(self._place, range(plan.folds)))
+        comparison = answer_from(self.suite, plan, self.task, places, self.n_folds, elapsed)
+        if comparison is None:
+            raise UserError(
+                f"no fold was done by all of {_pairs_in_words(plan)} in {duration(elapsed)}: give more time "
+                "with --for, or fewer rows; this machine may be busy"
+            )
+        return comparison
+
+
+def _verdict(comparison: Comparison) -> ComparisonVerdict:
+    best = comparison.candidates[0]
+    return ComparisonVerdict(comparison.task, best.learner, best.method, comparison.verdict)
 
 
 def _seconds(value: float | str) -> float:
@@ -189,17 +344,18 @@ def _installed(names: Sequence[str], registry: Registry) -> tuple[str, ...]:
     return tuple(name for name in names if registry.row(name).missing is None)
 
 
-def _with_folds(
+def _most_folds(
     suite: Suite, on_event: Callable[[Event], None], ends_at: float, total: float
-) -> tuple[Suite, TaskFacts]:
-    """The suite with the most folds that the data allows, and the facts of the data."""
-    runs = runs_of(replace(suite, n_folds=_FOLDS[0]), on_event=on_event)
+) -> tuple[int, TaskFacts]:
+    """The most folds that the data allows, and the facts of the data."""
+    runs = runs_of(suite, on_event=on_event)
     [(task, ref)] = runs.data.items()
     with while_preparing(task, on_event):
         server = fork_server(packages(runs.specs, [ref]))
         limit = max(ends_at - monotonic(), 0.0)
         try:
-            n_folds, facts = most_folds(runs.specs[0], ref, server, _FOLDS, (limit, "--for"))
+            choices = (ref.own_folds,) if ref.own_folds else _FOLDS
+            return most_folds(runs.specs[0], ref, server, choices, (limit, "--for"))
         except RunError:
             if monotonic() < ends_at:
                 raise
@@ -207,120 +363,15 @@ def _with_folds(
                 f"the data was not read within {duration(total)}: give more time with --for; this machine "
                 "may be busy"
             ) from None
-    return replace(suite, n_folds=n_folds), facts
-
-
-def _with_requested(plan: ComparisonPlan, learners: Sequence[str], methods: Sequence[str]) -> ComparisonPlan:
-    chosen = replace(plan, learners=tuple(learners) or plan.learners, methods=tuple(methods) or plan.methods)
-    n_runs, n_planned = (len(each.learners) * len(each.methods) + 1 for each in (chosen, plan))
-    return replace(chosen, budget_seconds=max(round(plan.budget_seconds * n_planned / n_runs, 1), 0.5))
 
 
 def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float) -> str:
     return (
-        f"{facts.n_rows} rows, {facts.n_features} features, {facts.problem}: "
-        f"{' and '.join(plan.learners)}, each tuned by {' and by '.join(plan.methods)} for "
+        f"{facts.n_rows} rows, {facts.n_features} features, {facts.problem}: {_pairs_in_words(plan)} for "
         f"{plan.budget_seconds:g} s on each of {plan.folds} folds, {suite.jobs} at a time, beside a random "
         f"forest of up to {_FOREST['trees']} trees; {duration(total)} in all"
     )
 
 
-def _runs(suite: Suite, plan: ComparisonPlan) -> SuiteRuns:
-    """The methods with every learner, the references once; fold by fold, so that whole ones are done."""
-    learners = tuple(map(Choice, plan.learners))
-    compared = runs_of(replace(suite, learners=learners, methods=tuple(map(Choice, plan.methods))))
-    scale = (Choice(CONSTANT), Choice(FOREST, _FOREST))
-    references = runs_of(replace(suite, learners=learners[:1], methods=scale))
-    specs = sorted([*compared.specs, *references.specs], key=lambda spec: spec.fold)
-    return replace(compared, specs=specs)
-
-
-# --- the result -----------------------------------------------------------------------------------
-
-_Pair = tuple[str, str]  # learner and method
-
-
-def _compared(runs: SuiteRuns, plan: ComparisonPlan, elapsed: float) -> Comparison:
-    suite, [task] = runs.suite, runs.data
-    names = (*plan.methods, CONSTANT, FOREST)
-    read: list[Run] = []
-    with suppress(UserError):  # no run has started
-        read = load(suite.results, Selection(plan.learners, (task,), names)).runs
-    ended = comparable(as_if_ended(read, plan.budget_seconds).runs, plan.budget_seconds).runs
-    learner_results = [
-        LearnerResults(learner, of_learner)
-        for learner in plan.learners
-        if (of_learner := [run for run in ended if run.learner == learner])
-    ]
-    losses: dict[_Pair, dict[int, float]] = {}
-    for results in learner_results:
-        for run in results.runs:
-            if run.fold < plan.folds and run.seed == suite.seeds[0]:
-                final = results.incumbents(run).losses[-1:]
-                if not final and run.method in plan.methods:
-                    final = [run.constant_loss]  # it must not gain by failing
-                if final:
-                    losses.setdefault((results.learner, run.method), {})[run.fold] = final[0]
-    pairs = [(learner, method) for learner in plan.learners for method in plan.methods]
-    folds = sorted(set.intersection(*(set(losses.get(pair, ())) for pair in pairs)))
-    if not folds:
-        names_of_pairs = ", ".join(f"{learner} tuned by {method}" for learner, method in pairs)
-        raise UserError(
-            f"no fold was done by all of {names_of_pairs} in {duration(elapsed)}: give more time with --for, "
-            "or fewer rows; this machine may be busy"
-        )
-    return _answer(learner_results[0].scores[0], pairs, losses, folds, runs.suite, plan, elapsed)
-
-
-def _answer(
-    scores: TaskScores,
-    pairs: Sequence[_Pair],
-    losses: Mapping[_Pair, Mapping[int, float]],
-    folds: Sequence[int],
-    suite: Suite,
-    plan: ComparisonPlan,
-    elapsed: float,
-) -> Comparison:
-    by_fold = {pair: [losses[pair][fold] for fold in folds] for pair in pairs}
-    order = sorted(by_fold, key=lambda pair: fmean(by_fold[pair]))
-    tests = list(combinations(order, 2))
-    p = holm([_p(by_fold[better], by_fold[worse]) for better, worse in tests])
-    first = plan.learners[0]
-    constant, forest = (losses.get((first, method), {}) for method in (CONSTANT, FOREST))
-    forest_folds = [fold for fold in folds if fold in forest]  # it may not have been done in time on all
-    best_losses = [losses[order[0]][fold] for fold in forest_folds]
-    forest_losses = [forest[fold] for fold in forest_folds]
-    has_constant = all(fold in constant for fold in folds)
-    return Comparison(
-        task=scores.task,
-        metric=scores.metric,
-        by_test=scores.by_test,
-        candidates=[Candidate(*pair, scores.estimate(by_fold[pair])) for pair in order],
-        constant=scores.native(fmean(constant[fold] for fold in folds)) if has_constant else None,
-        forest=scores.native(fmean(forest_losses)) if forest_folds else None,
-        forest_folds=len(forest_folds),
-        best_beside_forest=scores.native(fmean(best_losses)) if forest_folds else None,
-        p_forest=_p(best_losses, forest_losses) if forest_folds else None,
-        p_second=p[0] if p else None,
-        can_show=least_p(len(folds), len(tests)) < LEVEL,
-        folds=len(folds),
-        budget_seconds=plan.budget_seconds,
-        elapsed_seconds=elapsed,
-        best_command=_best_command(suite, scores.task, *order[0]),
-        results=suite.results,
-    )
-
-
-def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
-    """The command that trains the best model on all rows; of a plug-in's learner, the one that shows it."""
-    words = ["cfo-bench", "best", str(suite.results), "--task", task]
-    words += ["--learner", learner, "--method", method]
-    with suppress(UserError):
-        model = f"{task}{kind_of(learner).suffixes[0]}"
-        words += ["--fit", str(suite.data_file), "-o", model]
-        words += ["--drop-missing-target"] if suite.drop_missing_target else []
-    return shlex.join(words)
-
-
-def _p(losses: Sequence[float], others: Sequence[float]) -> float:
-    return sign_flip([loss - other for loss, other in zip(losses, others, strict=True)])
+def _pairs_in_words(plan: ComparisonPlan) -> str:
+    return f"{' and '.join(plan.learners)}, each tuned by {' and by '.join(plan.methods)}"

@@ -1,100 +1,116 @@
-"""The plan of a comparison: the learners, methods, folds and budgets that fit into a given time."""
+"""How many learners, methods and folds fit into the time of a comparison, and for how long each run."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from cfo_bench.files.writing import read_regular, write_whole
-from cfo_bench.report.numbers.significance import LEVEL, least_p
+from cfo_bench.results.comparison_record import ComparisonPlan
 
-# In the results folder. It does not have the suffix of a trace, since every file with that is read as one.
-FILE_NAME = "compare.plan"
-
-# Numbers of folds to choose from. With six or more, the difference between two candidates can be significant.
-_ENOUGH_FOLDS, _FEW_FOLDS = (10, 8, 6), (5, 4, 3, 2)
-# Seconds that every run takes besides its budget: to start, to build the model's data, to test.
-_START_SECONDS = 0.6
-# To read a file, and make the arrays of a fold: once for each fold.
-_LOAD_SECONDS_PER_MILLION_CELLS = 1.0
-# The least budget of a run that is worth it, and what a million cells add to it.
-_LEAST_SECONDS, _SECONDS_PER_MILLION_CELLS = 3.0, 1.0
+# Numbers of learners and methods to choose from, in the order of preference, and numbers of folds.
+_SIZES, _LONG_SIZES = ((2, 2), (1, 2)), ((2, 3),)
+_FOLDS = (10, 8, 6, 5, 4, 3, 2)
 # From here on a third method is compared.
 _LONG_SECONDS = 1200.0
+# A run has at least this budget, and more folds come before a longer one than the second; a million cells of
+# data add to both.
+_LEAST_SECONDS, _COMFORTABLE_SECONDS = 3.0, 30.0
+_LEAST_PER_MILLION_CELLS, _COMFORTABLE_PER_MILLION_CELLS = 1.0, 10.0
+_SHORTEST_SECONDS = 0.5
+# More than the fewest learners and methods are compared on the most folds only, and if each run has this many
+# times the least budget.
+_MORE_CANDIDATES = 1.5
+# The first folds are planned for this share of the time, since they may take longer than planned, and with
+# this many times the measured overhead, since runs side by side slow each other down.
+_PLANNED_SHARE, _SIDE_BY_SIDE = 0.95, 1.3
+# More repetitions of the folds make no difference significant, since they share all their rows.
+MOST_REPETITIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonPlan:
-    learners: tuple[str, ...]
-    methods: tuple[str, ...]
-    folds: int  # to run, of those that the data is split into
-    budget_seconds: float  # of each run
+class Workload:
+    """What a comparison runs on.
+
+    Attributes
+    ----------
+    at_once
+        The number of runs side by side.
+    overhead_seconds
+        The wall time of a single run besides its budget, as measured.
+    cells
+        The number of cells of the data.
+    n_folds
+        The number of folds of a split.
+    """
+
+    at_once: int
+    overhead_seconds: float
+    cells: int
+    n_folds: int
+
+    def budget(self, seconds: float, n_candidates: int, folds: int) -> float:
+        """The budget of each run with which all take `seconds`; the constant predictor takes the overhead."""
+        overhead = _SIDE_BY_SIDE * self.overhead_seconds * (1 + 1 / (n_candidates + 1))
+        waves = math.ceil(folds * (n_candidates + 1) / self.at_once)  # the forest is run beside them
+        return seconds / waves - overhead
 
 
 def planned(
     seconds: float,
-    cores: int,
-    cells: int,
-    most_folds: int,
+    workload: Workload,
     learners: Sequence[str],
     methods: Sequence[str],
-    slowness: float = 1.0,
+    *,
+    all_learners: bool = False,
+    all_methods: bool = False,
 ) -> ComparisonPlan:
     """The most that fits into `seconds`; learners and methods come in the order of preference.
 
-    With a `slowness` of 2, what is not in a budget takes twice as long as on an idle machine.
-    The reference forest is run on each fold, too. Many folds come before many methods: the difference between
-    two methods on six folds can be significant, those among six methods on two folds can't.
+    Many folds come before many methods: the difference between two methods on six folds can be significant,
+    those among six methods on two folds can't.
     """
-    least = _LEAST_SECONDS + _SECONDS_PER_MILLION_CELLS * cells / 1e6
-    load = slowness * _LOAD_SECONDS_PER_MILLION_CELLS * cells / 1e6
-    overhead = slowness * _START_SECONDS + 0.3 * load
+    seconds *= _PLANNED_SHARE
+    million_cells = workload.cells / 1e6
+    least = _LEAST_SECONDS + _LEAST_PER_MILLION_CELLS * million_cells
+    comfortable = _COMFORTABLE_SECONDS + _COMFORTABLE_PER_MILLION_CELLS * million_cells
+    sizes = [
+        (
+            len(learners) if all_learners else min(n_learners, len(learners)),
+            len(methods) if all_methods else min(n_methods, len(methods)),
+        )
+        for n_learners, n_methods in (*(_LONG_SIZES if seconds >= _LONG_SECONDS else ()), *_SIZES)
+    ]
+    choices = [
+        *((*size, _FOLDS[0], _MORE_CANDIDATES * least) for size in sizes[:-1]),
+        *((*sizes[-1], folds, least) for folds in _FOLDS),
+    ]
 
     def budget(n_learners: int, n_methods: int, folds: int) -> float:
-        runs = n_learners * n_methods + 1
-        return (seconds * cores / folds - load - overhead * (runs + 1)) / runs
+        return workload.budget(seconds, n_learners * n_methods, folds)
 
-    sizes = [(2, 3)] if seconds >= _LONG_SECONDS else []
-    sizes += [(2, 2), (1, 2)]
-    choices = [
-        (*size, folds)
-        for size in sizes
-        for folds in _ENOUGH_FOLDS
-        if folds <= most_folds and least_p(folds, math.comb(size[0] * size[1], 2)) < LEVEL
-    ]
-    choices += [(1, 2, folds) for folds in _FEW_FOLDS if folds <= most_folds]
-    chosen = next((choice for choice in choices if budget(*choice) >= least), choices[-1])
-    n_learners, n_methods, folds = chosen
+    n_learners, n_methods, folds, _ = next(
+        (choice for choice in choices if budget(*choice[:3]) >= choice[3]), choices[-1]
+    )
+    longest = max(comfortable, budget(n_learners, n_methods, MOST_REPETITIONS * workload.n_folds))
     return ComparisonPlan(
-        tuple(learners[:n_learners]), tuple(methods[:n_methods]), folds, _rounded(budget(*chosen))
+        tuple(learners[:n_learners]),
+        tuple(methods[:n_methods]),
+        folds,
+        _rounded(min(budget(n_learners, n_methods, folds), longest)),
     )
 
 
-def keep(results: Path, question: Mapping[str, Any], plan: ComparisonPlan) -> None:
-    """Writes the plan to the results folder, so that the same command plans the same runs again."""
-    with suppress(OSError):  # the first run reports a folder that can't be written to
-        results.mkdir(parents=True, exist_ok=True)
-        write_whole(results / FILE_NAME, json.dumps({"asked": question, "plan": asdict(plan)}).encode())
+def further_folds(seconds: float, at_once: int, n_candidates: int, wave_seconds: float) -> int:
+    """How many folds fit into `seconds`, if `at_once` runs side by side take `wave_seconds` as before.
 
-
-def recall(results: Path, question: Mapping[str, Any]) -> ComparisonPlan | None:
-    """The plan that was kept for the same question; None if there is none."""
-    try:
-        kept = json.loads(read_regular(results / FILE_NAME))
-        if kept["asked"] != json.loads(json.dumps(question)):
-            return None
-        plan = kept["plan"]
-        learners, methods = (tuple(map(str, plan[key])) for key in ("learners", "methods"))
-        return ComparisonPlan(learners, methods, int(plan["folds"]), float(plan["budget_seconds"]))
-    except (OSError, ValueError, KeyError, TypeError):  # it does not exist, or is not one of ours
-        return None
+    The last runs may leave room beside them, which is not counted: a fold that does not fit after all costs
+    only time that is left.
+    """
+    waves = seconds / wave_seconds
+    return int(waves * at_once / (n_candidates + 1)) if waves >= 1 else 0
 
 
 def _rounded(seconds: float) -> float:
-    """Down to whole or half seconds, as a person would give it; at least half a second."""
-    return float(int(seconds)) if seconds >= 10 else max(int(2 * seconds) / 2, 0.5)
+    """Down to a tenth of a second."""
+    return max(math.floor(10 * seconds) / 10, _SHORTEST_SECONDS)

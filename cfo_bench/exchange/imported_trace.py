@@ -19,9 +19,9 @@ import msgspec
 
 from cfo_bench import __version__
 from cfo_bench.clock import utc_now
-from cfo_bench.errors import TraceError, UserError, brief_line, describe
+from cfo_bench.errors import CfoBenchError, TraceError, UserError, brief_line, describe
 from cfo_bench.files.writing import open_regular
-from cfo_bench.metrics import METRIC_OF, METRICS
+from cfo_bench.metrics import METRIC_OF, METRICS, MetricFacts
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
 from cfo_bench.results.frames import RUN_KEYS
 from cfo_bench.results.limits import new_end
@@ -132,8 +132,6 @@ PREFIX = "imported "
 _CONSTANT = {"auc": 0.5, "r2": 1.0}
 # The problem of a metric that has only one.
 _PROBLEM = {**{metric: problem for problem, metric in METRIC_OF.items()}, "mse": Problem.REGRESSION}
-# Losses of these metrics are shares.
-_SHARES = ("auc", "balanced_accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +178,9 @@ def trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrace
     except TraceError as error:
         why = str(error).partition(": move the file away")[0]
         raise UserError(f"{source.file} can't be imported, as its trace would be damaged: {why}") from None
-    # A value in a storage, a log or a JSON file may be of any type, such as a text in place of a number. A
-    # value that a trace can't have raises a TypeError, too.
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except CfoBenchError:
+        raise
+    except Exception as error:  # a value in a storage, a log or a JSON file may be of any type
         raise UserError(
             f"{source.file} can't be imported, as a value in it is wrong: {describe(error)}"
         ) from None
@@ -192,10 +190,10 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
     if not run.trials:
         part = f" of study {run.part!r}" if run.part else ""
         raise UserError(f"{source.file}: no trial{part} has ended, so there is nothing to import")
-    metric, problem = _metric(run, given), _problem(run, given)
+    (metric, metric_facts), problem = _metric(run, given), _problem(run, given)
     clock = SourceClock(given.clock) if given.clock else run.clock
     remarks = list(run.remarks)
-    trials = _records(run, metric, clock)
+    trials = _records(run, metric, metric_facts, clock)
     elapsed = max(trial.ended for trial in trials)
     if run.end is not None:
         elapsed = max(elapsed, run.end.elapsed)
@@ -228,6 +226,7 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
         ),
         "problem": problem,
         "metric": metric,
+        "metric_facts": metric_facts,
         "constant_loss": constant,
     }
     if before:
@@ -249,8 +248,11 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
 # --- facts ----------------------------------------------------------------------------------------
 
 
-def _metric(run: SourceRun, given: GivenFacts) -> str:
-    metric = given.metric or (run.header.metric if run.header else run.metric)
+def _metric(run: SourceRun, given: GivenFacts) -> tuple[str, MetricFacts]:
+    """The name and the facts of the metric: one of METRICS, or as the header of a trace describes it."""
+    if run.header is not None and given.metric in (None, run.header.metric):
+        return run.header.metric, run.header.metric_facts
+    metric = given.metric or run.metric
     if metric is None:
         raise UserError(
             "its source does not state which metric was tuned: name it with --metric, one of "
@@ -258,13 +260,14 @@ def _metric(run: SourceRun, given: GivenFacts) -> str:
         )
     if metric not in METRICS:
         raise UserError(f"unknown metric {metric!r}: choose from {', '.join(METRICS)}")
-    if run.meaning is Meaning.SCORE and not METRICS[metric].higher_is_better:
+    facts = METRICS[metric].facts
+    if run.meaning is Meaning.SCORE and not facts.higher_is_better:
         raise UserError(f"the values were maximised, and {metric} is minimised: name another --metric")
-    return metric
+    return metric, facts
 
 
 def _problem(run: SourceRun, given: GivenFacts) -> Problem:
-    metric = _metric(run, given)
+    metric, _ = _metric(run, given)
     recorded = run.header.problem if run.header else run.problem
     problem = given.problem or recorded or _PROBLEM.get(metric)
     if problem is None:
@@ -330,18 +333,17 @@ def _spec(
 # --- trials ---------------------------------------------------------------------------------------
 
 
-def _records(run: SourceRun, metric: str, clock: SourceClock) -> list[TrialRecord]:
+def _records(run: SourceRun, metric: str, facts: MetricFacts, clock: SourceClock) -> list[TrialRecord]:
     if all(trial.record is not None for trial in run.trials):
         return [trial.record for trial in run.trials if trial.record is not None]
-    to_loss, to_score = METRICS[metric].to_loss, METRICS[metric].to_score
     records = []
     for trial, (started, ended) in zip(run.trials, _times(run.trials), strict=True):
         status, loss, error = trial.status, None, trial.error
         if status is Status.OK and (trial.value is None or not math.isfinite(trial.value)):
             status, error = Status.FAILED, f"the {run.meaning} is {trial.value}"
         if status is Status.OK and trial.value is not None:
-            loss = to_loss(trial.value) if run.meaning is Meaning.SCORE else trial.value
-            _check_loss(loss, metric, run.meaning, trial.value)
+            loss = facts.to_loss(trial.value) if run.meaning is Meaning.SCORE else trial.value
+            _check_loss(loss, metric, facts, run.meaning, trial.value)
         records.append(
             TrialRecord(
                 number=0,
@@ -350,7 +352,7 @@ def _records(run: SourceRun, metric: str, clock: SourceClock) -> list[TrialRecor
                 thread=0,
                 status=status,
                 loss=loss,
-                score=None if loss is None else to_score(loss),
+                score=None if loss is None else facts.to_score(loss),
                 started=min(started, ended),
                 ended=ended,
                 ask_seconds=0.0,
@@ -399,10 +401,10 @@ def _at_once(trials: Sequence[TrialRecord]) -> int:
     return max(accumulate(step for _, step in sorted(moments)), default=1)
 
 
-def _check_loss(loss: float, metric: str, meaning: Meaning, value: float) -> None:
-    if loss < 0 or (metric in _SHARES and loss > 1):
-        higher = METRICS[metric].higher_is_better
-        expected = f"1 − {metric}" if higher and meaning is Meaning.LOSS else metric
+def _check_loss(loss: float, metric: str, facts: MetricFacts, meaning: Meaning, value: float) -> None:
+    low, high = facts.bounds
+    if not low <= facts.to_score(loss) <= high:
+        expected = f"1 − {metric}" if facts.higher_is_better and meaning is Meaning.LOSS else metric
         raise UserError(
             f"a {meaning} of {value!r} can't be {expected}: name the --metric that was tuned, or "
             "import a CSV file with the right values"

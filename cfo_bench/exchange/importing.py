@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError, describe
 from cfo_bench.exchange import smac_import
 from cfo_bench.exchange.flaml_import import looks_like_flaml, read_flaml
 from cfo_bench.exchange.imported_trace import (
@@ -145,7 +145,16 @@ def import_trials(
     if kind not in FORMATS:
         raise UnknownNameError("format", kind, FORMATS)
     meaning = Meaning.SCORE if score else Meaning.LOSS
-    runs, sha256 = _read(kind, str(source), studies, score or loss, meaning, columns or {}, hyperparameters)
+    try:
+        runs, sha256 = _read(
+            kind, str(source), studies, score or loss, meaning, columns or {}, hyperparameters
+        )
+    except CfoBenchError:
+        raise
+    except Exception as error:  # a value of any type may be anywhere in a file of another program
+        raise UserError(
+            f"{str(source)!r} is not as {kind} writes it ({describe(error)}): give the file unchanged"
+        ) from None
     origin = Source(format=kind, file=without_password(str(source)), sha256=sha256)
     return _written(Path(results), _traces(runs, given, origin), force)
 

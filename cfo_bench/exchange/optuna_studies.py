@@ -24,6 +24,7 @@ from cfo_bench.errors import (
     UnknownNameError,
     UserError,
     describe,
+    install_command,
 )
 from cfo_bench.exchange.exported_runs import RunToExport, params_of
 from cfo_bench.exchange.imported_trace import (
@@ -56,7 +57,7 @@ _PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "psycopg":
 def require_optuna() -> None:
     for package in ("optuna", "sqlalchemy"):
         if find_spec(package) is None:
-            raise MissingPackageError("an Optuna storage", package, "pip install 'cfo-bench[baselines]'")
+            raise MissingPackageError("an Optuna storage", package, install_command("baselines"))
 
 
 def sqlite_file(storage: str) -> Path | None:
@@ -171,16 +172,12 @@ def _require_driver(url: str) -> None:
 def _in_one_line(storage: str) -> Iterator[None]:
     """Makes a UserError, of one line, of an error of a storage."""
     import optuna
-    from sqlalchemy.exc import SQLAlchemyError
 
-    passed_on = (CfoBenchError, optuna.exceptions.DuplicatedStudyError)
-    # RuntimeError: tables of another version of Optuna. ValueError, KeyError: a damaged journal.
-    errors = (SQLAlchemyError, RuntimeError, OSError, ValueError, KeyError)
     try:
         yield
-    except passed_on:
+    except (CfoBenchError, optuna.exceptions.DuplicatedStudyError):
         raise
-    except (*errors, optuna.exceptions.StorageInternalError) as error:
+    except Exception as error:  # Optuna may raise anything for tables or lines that it did not write
         why = without_password(describe(error))
         raise UserError(f"the storage {without_password(storage)!r} can't be used: {why}") from None
 
@@ -228,6 +225,8 @@ def _opened(storage: str) -> AbstractContextManager[Any]:
     file = sqlite_file(storage)
     if file is None:
         return opened(storage)
+    if file.is_symlink():  # a storage is added to, so that it can't be replaced as other exports are
+        raise UserError(f"{storage!r} is a link, and links are not followed: name the file itself")
     if not file.parent.is_dir():
         raise UserError(f"no folder {str(file.parent)!r} for the storage {storage!r}: make it first")
     if "://" in storage:

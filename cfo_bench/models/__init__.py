@@ -13,6 +13,6 @@ No file is a pickle: a pickle runs code when it is loaded.
 from __future__ import annotations
 
 from cfo_bench.models.recipe import ModelRecipe, kind_of
-from cfo_bench.models.script import script
+from cfo_bench.models.script import ScriptColumns, script
 
-__all__ = ["ModelRecipe", "kind_of", "script"]
+__all__ = ["ModelRecipe", "ScriptColumns", "kind_of", "script"]

@@ -12,7 +12,7 @@ What `cfo-bench best` does, from Python:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -22,17 +22,18 @@ import msgspec
 from cfo_bench import machine
 from cfo_bench.clock import utc_now
 from cfo_bench.errors import UnknownNameError, UserError
-from cfo_bench.metrics import METRICS
-from cfo_bench.models import ModelRecipe, kind_of, script
-from cfo_bench.models.recipe import on_all_rows, train
+from cfo_bench.models import ModelRecipe, ScriptColumns, kind_of, script
+from cfo_bench.models.recipe import checked, checked_options, on_all_rows, train
 from cfo_bench.models.saving import SavedModel as SavedModel
 from cfo_bench.models.saving import check_suffix, save
 from cfo_bench.models.saving import load_model as load_model
 from cfo_bench.records import Problem
-from cfo_bench.registry import label
+from cfo_bench.registry import ESTIMATOR, family_of, label, reference_of
+from cfo_bench.report.contents import plural
 from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.results.comparison_record import ComparisonVerdict, read_record
 from cfo_bench.results.digest import Incumbents
-from cfo_bench.results.run import LARGEST_LOSS, NOT_COMPARED, Run
+from cfo_bench.results.run import FOREST, FOREST_LEARNER, LARGEST_LOSS, NOT_COMPARED, Run
 from cfo_bench.results.schema import Header, to_mapping
 from cfo_bench.space import Config
 from cfo_bench.tasks import file_ref
@@ -80,6 +81,8 @@ class BestConfiguration:
         The path of the run's trace.
     header : Mapping
         The first line of the trace.
+    verdict : str or None
+        The verdict of `cfo-bench compare` in the results folder, if it named this learner and method.
     """
 
     task: str
@@ -101,20 +104,42 @@ class BestConfiguration:
     learner_options: Mapping[str, Any]
     trace: str
     run_header: Header = field(repr=False)
+    verdict: str | None = None
 
     @property
     def header(self) -> Mapping[str, Any]:
         return to_mapping(self.run_header)
 
     @property
+    def split(self) -> str | None:
+        """How a column made the folds, such as `time:day`; the column is no feature."""
+        return self.run_header.data.split
+
+    @property
+    def weight(self) -> str | None:
+        """The column with the weights of rows."""
+        return self.run_header.data.weight
+
+    @property
     def recipe(self) -> ModelRecipe:
-        """What the model is made from."""
-        return ModelRecipe(self.learner, self.config, Problem(self.problem), self.seed, self.learner_options)
+        """What the model is made from; a UserError if the learner does not take the configuration."""
+        learner = FOREST if self.method == FOREST else self.run_header.spec.learner
+        return checked(
+            ModelRecipe(learner, self.config, Problem(self.problem), self.seed, self.learner_options)
+        )
+
+    @property
+    def active(self) -> Config:
+        """The hyperparameters that have an effect: without those whose conditions do not hold."""
+        space = self.run_header.search_space
+        if space is None or {param.name for param in space} != set(self.config):
+            return self.config
+        return space.active(self.config)
 
     @property
     def scores_in_words(self) -> str:
         """The scores, each with its kind and the name of the metric."""
-        name = self.metric
+        name = self.run_header.metric_facts
         validation = f"validation {name} {self.validation_score:.4f} on fold {self.fold} (selected by it)"
         return validation if self.test_score is None else f"test {name} {self.test_score:.4f}, {validation}"
 
@@ -122,8 +147,8 @@ class BestConfiguration:
     def mean_in_words(self) -> str:
         """The mean score over folds, with its kind and the name of the metric."""
         kind = "test" if self.is_mean_of_test else "validation"
-        of = f"{self.method}'s best of each fold"
-        return f"{kind} {self.metric} {self.mean_score:.4f}, mean over {self.folds} folds of {of}"
+        mean = f"{kind} {self.run_header.metric_facts} {self.mean_score:.4f}"
+        return f"{mean}, mean over {plural(self.folds, 'fold')} of {self.method}'s best of each fold"
 
 
 def best_configurations(
@@ -137,6 +162,10 @@ def best_configurations(
 
     Runs on different folds are made comparable by the mean loss of all methods on their fold. With one
     method, the lowest loss decides. Trials on part of the rows count only if a run has no others.
+
+    In a folder of `cfo-bench compare`, its verdict decides, unless learners or methods are given: the learner
+    and method that it names come first. The reference forest, `random-forest` by `tuned-rf`, is only
+    considered if it is given or named.
 
     Parameters
     ----------
@@ -158,31 +187,68 @@ def best_configurations(
         No run has a name that was given.
     """
     folders = [Path(results)] if isinstance(results, str | Path) else [Path(folder) for folder in results]
-    groups: dict[tuple[str, str], list[Run]] = {}
-    for run in load(folders, Selection(learners, tasks)).runs:
-        if run.method not in NOT_COMPARED and _incumbents(run).losses:
-            groups.setdefault((run.task, label(run.learner)), []).append(run)
-    if not groups:
-        raise UserError(f"no run in {' '.join(map(str, folders))} has a result yet: see cfo-bench status")
-    available = {run.method for runs in groups.values() for run in runs}
-    for method in methods:
-        if method not in available:
-            raise UnknownNameError("method", method, available)
-    best = [
-        _best(runs, candidates)
-        for runs in groups.values()
-        if (candidates := [run for run in runs if not methods or run.method in methods])
+    verdict = None if learners or methods else _verdict(folders)
+    wants_forest = FOREST in methods or FOREST_LEARNER in learners or (verdict and verdict.method == FOREST)
+    excluded = {*NOT_COMPARED} - ({FOREST} if wants_forest else set())
+    runs = [
+        run
+        for run in load(folders, Selection(tasks=tasks)).runs
+        if run.method not in excluded and _incumbents(run).losses
     ]
-    return sorted(best, key=lambda best: (best.task, METRICS[best.metric].to_loss(best.mean_score)))
+    if not runs:
+        raise UserError(f"no run in {' '.join(map(str, folders))} has a result yet: see cfo-bench status")
+    for kind, names, available in (
+        ("learner in these results", learners, set(map(_learner, runs))),
+        ("method", methods, {run.method for run in runs}),
+    ):
+        for name in names:
+            if name not in available:
+                raise UnknownNameError(kind, name, available)
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        if not learners or _learner(run) in learners:
+            groups.setdefault((run.task, label(_learner(run))), []).append(run)
+    best = []
+    for group in groups.values():
+        if candidates := [run for run in group if not methods or run.method in methods]:
+            named = [run for run in candidates if verdict and _is_named(run, verdict)]
+            sentence = verdict.sentence if verdict and named else None
+            best.append(_best(group, named or candidates, sentence))
+    return sorted(
+        best,
+        key=lambda best: (
+            best.task,
+            best.verdict is None,
+            best.run_header.metric_facts.to_loss(best.mean_score),
+        ),
+    )
 
 
-def python_script(best: BestConfiguration) -> str:
+def _verdict(folders: Sequence[Path]) -> ComparisonVerdict | None:
+    """The verdict of `cfo-bench compare` in the folder; several folders are not of one comparison."""
+    record = read_record(folders[0]) if len(folders) == 1 else None
+    return None if record is None else record.verdict
+
+
+def _is_named(run: Run, verdict: ComparisonVerdict) -> bool:
+    return (run.task, _learner(run), run.method) == (verdict.task, verdict.learner, verdict.method)
+
+
+def _learner(run: Run) -> str:
+    """The learner that a run tunes; the reference forest is a learner of its own."""
+    return FOREST_LEARNER if run.method == FOREST else run.learner
+
+
+def python_script(best: BestConfiguration, *, trust_learner: bool = False) -> str:
     """Write a Python script that trains the model with the plain library, and predicts with it.
 
     Parameters
     ----------
     best : BestConfiguration
         One of `best_configurations`.
+    trust_learner : bool, default=False
+        Whether to write the estimator that the results name into the script. It is code: set this only for
+        results of your own, or of somebody whom you trust.
 
     Returns
     -------
@@ -192,14 +258,22 @@ def python_script(best: BestConfiguration) -> str:
     Raises
     ------
     UserError
-        The learner trains nothing, or comes from a plug-in.
+        The learner trains nothing, comes from a plug-in, or is an estimator that is not trusted.
     """
+    _check_trust(best.run_header.spec.learner, trust_learner)
     build = best.run_header.cfo_bench
     version = build.version if build else ""
+    no_features = [best.split.partition(":")[2]] if best.split else []
+    no_features += [best.weight] if best.weight else []
+    columns = ScriptColumns(
+        target=best.target or "y",
+        drop=tuple(dict.fromkeys([*best.dropped_columns, *no_features])),
+        weight=best.weight,
+        target_encoded=best.run_header.data.target_encoded,
+    )
     return script(
         best.recipe,
-        best.target or "y",
-        best.dropped_columns,
+        columns,
         [
             f"{best.learner} for {best.task}, as cfo-bench {version} found it with {best.method}.",
             "",
@@ -237,6 +311,7 @@ def fit_best(
     drop: Sequence[str] = (),
     drop_missing_target: bool = False,
     threads: int | None = None,
+    trust_learner: bool = False,
 ) -> FittedModel:
     """Train the model on all rows of a file and save it, with its provenance in a JSON file beside it.
 
@@ -256,6 +331,9 @@ def fit_best(
         Whether to leave out rows without a target.
     threads : int or None, default=None
         The number of threads; None: the number of cores.
+    trust_learner : bool, default=False
+        Whether to import the estimator that the results name. It is code: set this only for results of your
+        own, or of somebody whom you trust.
 
     Returns
     -------
@@ -265,19 +343,39 @@ def fit_best(
     Raises
     ------
     UserError
-        The suffix is not one of the learner's, the target is not known, or the file can't be read.
+        The suffix is not one of the learner's, the target is not known, the file can't be read, or the
+        learner is an estimator that is not trusted.
     """
     out, recipe = Path(out), best.recipe
     check_suffix(recipe, out)
+    _check_trust(recipe.learner, trust_learner)
     column = target or best.target
     if column is None:
         raise UserError(f"--fit {data} needs --target: the name of the column to predict")
-    ref = file_ref(Path(data), column, recipe.problem, drop or best.dropped_columns, drop_missing_target)
+    ref = file_ref(
+        Path(data),
+        column,
+        recipe.problem,
+        drop or best.dropped_columns,
+        drop_missing_target,
+        best.split,
+        best.weight,
+    )
     table, _ = load_data_set(ref)
+    table = replace(table, target_encoded=best.run_header.data.target_encoded)  # as in the search
     model = train(recipe, on_all_rows(table), threads or machine.cores())
     sha256 = table.sha256()
     files = save(out, recipe, model, table, _provenance(best, table, str(ref.path), sha256))
     return FittedModel(files, len(table.y), sha256 == best.run_header.data.sha256)
+
+
+def _check_trust(learner: str, trust_learner: bool) -> None:
+    """A UserError if the results name an estimator as the learner, and the caller does not trust them."""
+    if family_of(learner) == ESTIMATOR and not trust_learner:
+        raise UserError(
+            f"the results name {reference_of(learner)} as the estimator, which is code: if the results are "
+            "yours, give --trust-learner (in Python, trust_learner=True)"
+        )
 
 
 def _provenance(best: BestConfiguration, table: DataSet, path: str, sha256: str) -> dict[str, Any]:
@@ -311,7 +409,7 @@ def _final_loss(run: Run) -> float:
     return min(max(_incumbents(run).losses[-1], -LARGEST_LOSS), LARGEST_LOSS)
 
 
-def _best(runs: Sequence[Run], candidates: Sequence[Run]) -> BestConfiguration:
+def _best(runs: Sequence[Run], candidates: Sequence[Run], verdict: str | None) -> BestConfiguration:
     """The best of the `candidates`, which are some of the `runs` of one task and learner."""
     losses: dict[tuple[int, int], list[float]] = {}
     for run in runs:
@@ -322,7 +420,7 @@ def _best(runs: Sequence[Run], candidates: Sequence[Run]) -> BestConfiguration:
 
     chosen = min(candidates, key=badness)
     header, incumbents = chosen.header, _incumbents(chosen)
-    metric = METRICS[header.metric]
+    metric = header.metric_facts
     same_method = [run for run in runs if run.method == chosen.method]
     test_scores = [
         score
@@ -334,7 +432,7 @@ def _best(runs: Sequence[Run], candidates: Sequence[Run]) -> BestConfiguration:
     scores = test_scores if is_tested else [metric.to_score(_final_loss(run)) for run in same_method]
     return BestConfiguration(
         task=chosen.task,
-        learner=label(chosen.learner),
+        learner=label(_learner(chosen)),
         method=chosen.method,
         fold=chosen.fold,
         seed=chosen.seed,
@@ -349,16 +447,24 @@ def _best(runs: Sequence[Run], candidates: Sequence[Run]) -> BestConfiguration:
         problem=str(header.problem),
         target=header.data.target,
         dropped_columns=tuple(header.data.dropped_columns or ()),
-        learner_options=chosen.spec.learner_options,
+        learner_options=_options(chosen),
         trace=str(chosen.path),
         run_header=header,
+        verdict=verdict,
     )
+
+
+def _options(run: Run) -> Mapping[str, Any]:
+    """The options of the model; those of the reference forest are its method's."""
+    return run.spec.options if run.method == FOREST else run.spec.learner_options
 
 
 def _fixed(run: Run, config: Config) -> dict[str, Any]:
     """The fixed settings of a learner of cfo-bench; empty for any other."""
-    recipe = ModelRecipe(run.learner, config, run.header.problem, run.seed, run.spec.learner_options)
+    learner = FOREST if run.method == FOREST else run.learner
     try:
-        return kind_of(run.learner).fixed(recipe)
+        kind = kind_of(learner)
+        options = checked_options(learner, _options(run))
+        return kind.fixed(ModelRecipe(learner, config, run.header.problem, run.seed, options))
     except UserError:
         return {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from cfo_bench.learners.lightgbm import fixed_settings, parameters
 from cfo_bench.metrics import Array
-from cfo_bench.models.recipe import ModelRecipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants, literal
 
 _CODE = """
 import lightgbm
@@ -17,12 +17,12 @@ import lightgbm
 ROUNDS = {rounds}
 {parameters}
 
-def train_model(x, y, is_category, n_classes):
+def train_model(x, y, is_category, n_classes, weight=None):
     parameters = {{**PARAMETERS, "verbosity": -1}}
     if PROBLEM == "multiclass":
         parameters["num_class"] = n_classes
     categories = [at for at, one in enumerate(is_category) if one]
-    data = lightgbm.Dataset(x, y, params=parameters, categorical_feature=categories)
+    data = lightgbm.Dataset(x, y, weight=weight, params=parameters, categorical_feature=categories)
     return lightgbm.train(parameters, data, num_boost_round=ROUNDS)
 
 
@@ -33,13 +33,14 @@ def predict_model(booster, x):
 
 class LightGBMModel:
     suffixes = (".txt",)
+    is_parsed_natively = True
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         return fixed_settings(recipe.problem, recipe.seed)
 
     def code(self, recipe: ModelRecipe) -> str:
         return _CODE.format(
-            rounds=recipe.config["n_estimators"],
+            rounds=literal(recipe.config["n_estimators"]),
             parameters=constants("PARAMETERS", parameters(recipe.config), self.fixed(recipe)),
         )
 

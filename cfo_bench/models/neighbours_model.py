@@ -41,6 +41,7 @@ def predict_model(model, x):
 
 class NeighboursModel:
     suffixes = (".npz",)
+    is_parsed_natively = False
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         algorithm = recipe.options.get("algorithm", "auto")

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.errors import UserError
 from cfo_bench.learners.dense import Encoder
 from cfo_bench.learners.dnn import DNN
 from cfo_bench.metrics import Array
-from cfo_bench.models.recipe import ModelRecipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants, literal
 from cfo_bench.models.script import dense_code
 from cfo_bench.records import Problem
 
@@ -100,6 +99,7 @@ def predict_model(model, x):
 
 class NetworkModel:
     suffixes = (".pt",)
+    is_parsed_natively = False
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         learner = DNN(**recipe.options)
@@ -108,7 +108,7 @@ class NetworkModel:
 
     def code(self, recipe: ModelRecipe) -> str:
         parameters = constants("PARAMETERS", recipe.config, self.fixed(recipe))
-        return _CODE.format(seed=recipe.seed, parameters=parameters, dense=dense_code())
+        return _CODE.format(seed=literal(recipe.seed), parameters=parameters, dense=dense_code())
 
     def content(self, model: Any, suffix: str) -> bytes:
         import torch
@@ -132,13 +132,8 @@ class NetworkModel:
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         import torch
 
-        try:
-            state = torch.load(io.BytesIO(content), weights_only=True)
-            layers = [(state[f"{at}.weight"], state[f"{at}.bias"]) for at in (0, 3, 6)]
-        except Exception as error:
-            raise UserError(
-                f"this is no state dict of a network of cfo-bench: {' '.join(str(error).split())[:200]}"
-            ) from None
+        state = torch.load(io.BytesIO(content), weights_only=True)
+        layers = [(state[f"{at}.weight"], state[f"{at}.bias"]) for at in (0, 3, 6)]
         encoder = Encoder(about["model_facts"]["dense"])
 
         def predict(x: Array) -> Array:

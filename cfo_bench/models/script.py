@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from cfo_bench.errors import brief_line
 from cfo_bench.learners import dense
-from cfo_bench.models.recipe import ModelRecipe, kind_of
+from cfo_bench.models.recipe import ModelRecipe, kind_of, literal
+from cfo_bench.tasks.sources.files import csv_form
 
 # The part of a script that is the same for every learner: columns become numbers as in a run.
 COMMON = '''
@@ -18,7 +21,7 @@ def read(path):
     """A table. Empty cells and ? are missing."""
     if path.endswith((".parquet", ".pq")):
         return pd.read_parquet(path)
-    return pd.read_csv(path, skipinitialspace=True, na_values=["?"], low_memory=False)
+    return pd.read_csv(path, **csv_form(path), skipinitialspace=True, na_values=["?"], low_memory=False)
 
 
 def order(label):
@@ -31,11 +34,13 @@ def order(label):
 
 
 def learn_columns(frame):
-    """What each feature holds: None for numbers, "date", or the list of its categories."""
+    """What each feature holds: None for numbers, "date", the list of its categories, or their encoder."""
     columns = {}
     for name in frame.columns.drop([TARGET, *DROP]):
         values = frame[name].dropna()
-        if pd.api.types.is_numeric_dtype(values) or values.empty:
+        if name in TARGET_ENCODED:
+            columns[name] = target_encoder()
+        elif pd.api.types.is_numeric_dtype(values) or values.empty:
             columns[name] = None
         elif pd.api.types.is_datetime64_any_dtype(values) or values.astype(str).str.fullmatch(ISO_DATE).all():
             columns[name] = "date"
@@ -44,10 +49,28 @@ def learn_columns(frame):
     return columns
 
 
-def encode(frame, columns):
-    """A float32 matrix. A category is its place in the list; a missing or new one is NaN."""
-    x = np.empty((len(frame), len(columns)), dtype=np.float32)
-    for at, (name, kind) in enumerate(columns.items()):
+def target_encoder():
+    """The mean of the target for each category; of rows to train on, it is computed from other rows."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.preprocessing import TargetEncoder
+
+    folds = KFold if PROBLEM == "regression" else StratifiedKFold
+    kind = "continuous" if PROBLEM == "regression" else PROBLEM
+    return TargetEncoder(target_type=kind, cv=folds(5, shuffle=True, random_state=0))
+
+
+def encode(frame, columns, y=None):
+    """A float32 matrix. A category is its place in the list; a missing or new one is NaN.
+
+    With `y`, the targets of the rows, encoders are fitted.
+    """
+    blocks = []
+    for name, kind in columns.items():
+        if hasattr(kind, "transform"):
+            labels = ["" if pd.isna(cell) else str(cell) for cell in frame[name].astype(object)]
+            cells = np.array(labels, dtype=object)[:, None]
+            blocks.append(kind.transform(cells) if y is None else kind.fit_transform(cells, y))
+            continue
         if kind is None:
             values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
         elif kind == "date":
@@ -58,8 +81,8 @@ def encode(frame, columns):
             labels = (math.nan if pd.isna(cell) else str(cell) for cell in frame[name].astype(object))
             values = np.array([codes.get(label, math.nan) for label in labels])
         values = np.where(np.isinf(values), np.nan, values)
-        x[:, at] = np.clip(values, -LARGEST, LARGEST)
-    return x
+        blocks.append(np.clip(values, -LARGEST, LARGEST)[:, None])
+    return np.concatenate(blocks, axis=1).astype(np.float32)
 
 
 def train(frame):
@@ -71,57 +94,85 @@ def train(frame):
         labels = frame[TARGET].astype(str)
         classes = sorted(labels.unique(), key=order)
         y = labels.map({label: code for code, label in enumerate(classes)}).to_numpy()
-    is_category = [isinstance(kind, list) for kind in columns.values()]
-    model = train_model(encode(frame, columns), y, is_category, len(classes))
+    x = features(frame, columns, y)
+    is_category = []
+    for kind in columns.values():
+        width = len(classes) if hasattr(kind, "transform") and PROBLEM == "multiclass" else 1
+        is_category += [isinstance(kind, list)] * width
+    options = {"weight": frame[WEIGHT].to_numpy(dtype=np.float64)} if WEIGHT else {}
+    model = train_model(x, y, is_category, len(classes), **options)
     return {"model": model, "columns": columns, "classes": classes}
 
 
 def predict(trained, frame):
     """Numbers; or probabilities: of the second of two classes, or of each of several."""
-    return predict_model(trained["model"], encode(frame, trained["columns"]))
+    return predict_model(trained["model"], features(frame, trained["columns"]))
 '''
+
+# Unless the learner's own code defines it.
+_FEATURES = """
+
+def features(frame, columns, y=None):
+    return encode(frame, columns, y)
+"""
 
 MAIN = """
 
 if __name__ == "__main__":
-    trained = train(read(sys.argv[1]))
-    if len(sys.argv) > 2:
-        predicted = pd.DataFrame(predict(trained, read(sys.argv[2])))
-        if PROBLEM == "multiclass":
-            predicted.columns = trained["classes"]
-        else:
-            predicted.columns = [f"probability of {trained['classes'][1]}" if trained["classes"] else TARGET]
-        predicted.to_csv(sys.stdout, index=False)
+    parser = argparse.ArgumentParser(description="Train on a file, and print predictions for another as CSV.")
+    parser.add_argument("known", help="the rows to train on, with the target: .csv or .parquet")
+    parser.add_argument("new", help="the rows to predict for")
+    files = parser.parse_args()
+    trained = train(read(files.known))
+    predicted = pd.DataFrame(predict(trained, read(files.new)))
+    if PROBLEM == "multiclass":
+        predicted.columns = trained["classes"]
+    else:
+        predicted.columns = [f"probability of {trained['classes'][1]}" if trained["classes"] else TARGET]
+    predicted.to_csv(sys.stdout, index=False)
 """
 
 
-def script(recipe: ModelRecipe, target: str, drop: Sequence[str], about: Sequence[str]) -> str:
-    """The script; `about` are lines of its docstring, which say where the configuration is from."""
+@dataclass(frozen=True, slots=True)
+class ScriptColumns:
+    """The columns of a file that are not ordinary features."""
+
+    target: str
+    drop: tuple[str, ...] = ()  # no features; the weight is one of them
+    weight: str | None = None
+    target_encoded: tuple[str, ...] = ()
+
+
+def script(recipe: ModelRecipe, columns: ScriptColumns, about: Sequence[str]) -> str:
+    """The script; `about` are lines of its docstring, which say where the configuration is from.
+
+    The recipe is a checked one. Names and texts may be anybody's: they are literals, or escaped in the
+    docstring.
+    """
     code = kind_of(recipe.learner).code(recipe)
     lines = [line for line in code.splitlines() if line.startswith(("import ", "from "))]
     body = "\n".join(line for line in code.splitlines() if line not in lines).strip("\n")
-    text = "\n".join(about).replace("\\", "\\\\").replace('"""', "'''")
+    text = "\n".join(map(brief_line, about)).replace("\\", "\\\\").replace('"""', r"\"\"\"")
     packages = sorted(["import numpy as np", "import pandas as pd", *lines])
-    imports = ["import math", "import sys", "", *packages]
+    imports = [*(f"import {name}" for name in ("argparse", "csv", "io", "math", "re", "sys")), "", *packages]
     return (
         f'"""{text}\n\n'
-        "python this_file.py my.csv             trains on my.csv\n"
-        'python this_file.py my.csv new.csv     the same, and prints predictions for new.csv\n"""\n\n'
+        "python this_file.py my.csv new.csv     trains on my.csv, and prints predictions for new.csv\n"
+        'In Python: predict(train(frame), other_frame)\n"""\n\n'
         + "\n".join(imports)
-        + f"\n\nTARGET = {_text(target)}\nDROP = [{', '.join(map(_text, drop))}]\n"
-        + f"PROBLEM = {_text(recipe.problem.value)}\n"
-        + f"{body}\n\n{COMMON}{MAIN}"
+        + f"\n\nTARGET = {literal(columns.target)}\nDROP = {literal(list(columns.drop))}\n"
+        + f"WEIGHT = {literal(columns.weight)}\n"
+        + f"TARGET_ENCODED = {literal(list(columns.target_encoded))}\n"
+        + f"PROBLEM = {literal(recipe.problem.value)}\n"
+        + f"{body}\n\n\n{inspect.getsource(csv_form)}\n{COMMON}"
+        + ("" if "def features(" in body else _FEATURES)
+        + MAIN
     )
-
-
-def _text(value: str) -> str:
-    """A string of Python, in double quotes where it needs no escapes."""
-    return f'"{value}"' if value.isprintable() and not set(value) & set('"\\') else repr(value)
 
 
 def dense_code() -> str:
     """The encoding of dense features, from the source of the learners."""
     constants = {name: getattr(dense, name) for name in ("FURTHEST", "MOST_COLUMNS", "MOST_COLUMNS_IN_ALL")}
-    lines = [f"{name} = {value}\n" for name, value in constants.items()]
+    lines = [f"{name} = {literal(value)}\n" for name, value in constants.items()]
     functions = [inspect.getsource(function) for function in (dense.fit_columns, dense.dense_matrix)]
     return "".join([*lines, "Array, FittedFeature = np.ndarray, dict\n"]) + "\n\n" + "\n\n".join(functions)

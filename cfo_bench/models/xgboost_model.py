@@ -7,7 +7,7 @@ from typing import Any
 
 from cfo_bench.learners.xgboost import fixed_settings
 from cfo_bench.metrics import Array
-from cfo_bench.models.recipe import ModelRecipe, constants
+from cfo_bench.models.recipe import ModelRecipe, constants, literal, width_of
 
 _CODE = """
 import xgboost
@@ -15,9 +15,10 @@ import xgboost
 ROUNDS = {rounds}
 {parameters}
 {types}
-def train_model(x, y, is_category, n_classes):
+def train_model(x, y, is_category, n_classes, weight=None):
     parameters = {{**PARAMETERS, "num_class": n_classes}} if PROBLEM == "multiclass" else PARAMETERS
-    return xgboost.train(parameters, xgboost.QuantileDMatrix(x, y{options}), num_boost_round=ROUNDS)
+    data = xgboost.QuantileDMatrix(x, y, weight=weight{options})
+    return xgboost.train(parameters, data, num_boost_round=ROUNDS)
 
 
 def predict_model(booster, x):
@@ -27,6 +28,7 @@ def predict_model(booster, x):
 
 class XGBoostModel:
     suffixes = (".ubj", ".json")
+    is_parsed_natively = True
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         return fixed_settings(recipe.problem, recipe.seed)
@@ -35,7 +37,7 @@ class XGBoostModel:
         searched = {name: value for name, value in recipe.config.items() if name != "n_estimators"}
         is_native = _has_native_categories(recipe)
         return _CODE.format(
-            rounds=recipe.config["n_estimators"],
+            rounds=literal(recipe.config["n_estimators"]),
             parameters=constants("PARAMETERS", searched, self.fixed(recipe)),
             types=_TYPES if is_native else "",
             options=", **categorical(is_category)" if is_native else "",
@@ -76,7 +78,7 @@ def categorical(is_category):
 
 
 def _feature_types(columns: Sequence[Mapping[str, Any]]) -> list[str]:
-    return ["c" if "categories" in column else "q" for column in columns]
+    return ["c" if "categories" in column else "q" for column in columns for _ in range(width_of(column))]
 
 
 def _has_native_categories(recipe: ModelRecipe) -> bool:

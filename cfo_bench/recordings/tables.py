@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.errors import MissingPackageError
+from cfo_bench.errors import MissingPackageError, install_command
 from cfo_bench.files.cache import CacheEntry, cached, code_hash, file_state
 from cfo_bench.metrics import Array
 from cfo_bench.recordings.table_names import TABLES, Tables
@@ -140,4 +140,4 @@ def _parsed(tables: Tables, content: bytes) -> CacheEntry:
 
 def _check_is_installed(name: str) -> None:
     if importlib.util.find_spec(MODULE) is None:
-        raise MissingPackageError(f"the tables of {name}", PACKAGE, "pip install 'cfo-bench[tables]'")
+        raise MissingPackageError(f"the tables of {name}", PACKAGE, install_command("tables"))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.errors import MissingPackageError, SpaceError, UserError
+from cfo_bench.errors import MissingPackageError, SpaceError, UserError, install_command
 from cfo_bench.recordings.yahpo_folder import (
     ABSENT,
     CLONE_AGAIN,
@@ -168,9 +168,7 @@ def _session(path: Path) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise MissingPackageError(
-            "YAHPO's surrogates", "onnxruntime", "pip install 'cfo-bench[yahpo]'"
-        ) from None
+        raise MissingPackageError("YAHPO's surrogates", "onnxruntime", install_command("yahpo")) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

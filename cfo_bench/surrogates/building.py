@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench import __version__
-from cfo_bench.errors import UserError
+from cfo_bench.errors import UserError, at_place
 
 if TYPE_CHECKING:
     from cfo_bench.recordings.surrogate_file import SurrogateFile
@@ -158,6 +158,9 @@ def extrapolation(file: SurrogateFile, results: Sequence[str | Path]) -> list[Ex
     extrapolations = []
     for (learner, task, method), (configs, rows) in sorted(lookups(list(map(Path, results))).items()):
         surrogate = file.of(learner, task)
+        with at_place(f"a run of {method} on {task}"):
+            for config in configs:
+                surrogate.space.accept(config)
         vectors = surrogate.encoding.encode_all(configs, rows)
         sample = vectors[np.random.default_rng(0).permutation(len(vectors))[:2000]]
         far = float(np.mean(surrogate.cover.are_far(sample)))

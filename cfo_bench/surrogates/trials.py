@@ -13,7 +13,7 @@ import numpy as np
 
 from cfo_bench.errors import SpaceError, TraceError, UserError
 from cfo_bench.files.writing import read_regular
-from cfo_bench.metrics import Array
+from cfo_bench.metrics import METRICS, Array
 from cfo_bench.recordings.surrogate import Encoding
 from cfo_bench.records import TrialStatus
 from cfo_bench.registry import label
@@ -140,6 +140,8 @@ def _useless(run: Run) -> str | None:
         return "without a search space: references, such as constant and tuned-rf"
     if not run.trials:
         return "without a trial"
+    if run.header.metric not in METRICS:
+        return f"of the metric {run.header.metric}: a surrogate has one of {', '.join(METRICS)}"
     return None
 
 
@@ -152,9 +154,11 @@ def _together(learner: str, task: str, runs: Sequence[Run]) -> Trials:
     try:
         spaces = [Space.from_json(run.header.space or []) for run in runs]
         space = Space.from_json(header.space or [])
-    except (SpaceError, LookupError, TypeError) as error:
+    except SpaceError as error:
         raise TraceError(f"learner {learner!r} on task {task!r}: a space can't be read ({error})") from None
     _check_spaces(learner, task, space, spaces)
+    for run, run_space in zip(runs, spaces, strict=True):
+        _check_configs(run, run_space)
     encoding = Encoding(space, usual)
     keys = sorted({(run.seed, run.fold) for run in runs})
     parts = [_columns(run, encoding, keys) for run in runs]
@@ -203,6 +207,16 @@ def _check_spaces(learner: str, task: str, space: Space, others: Iterable[Space]
                     f"runs of learner {learner!r} on task {task!r} have different values of hyperparameter "
                     f"{name!r}: fit them apart, from a folder each"
                 )
+
+
+def _check_configs(run: Run, space: Space) -> None:
+    for trial in run.trials:
+        try:
+            space.accept(trial.config)
+        except SpaceError as error:
+            raise TraceError(
+                f"{run.path}: trial {trial.number} is not in its search space ({error}): move the file away"
+            ) from None
 
 
 def _columns(run: Run, encoding: Encoding, keys: Sequence[tuple[int, int]]) -> dict[str, Array]:

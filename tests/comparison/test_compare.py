@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cfo_bench import Suite, run_suite
+from cfo_bench import Suite
 from cfo_bench.cli.main import cli
 from cfo_bench.clock import monotonic
-from cfo_bench.comparison.answer import Candidate, Comparison
-from cfo_bench.comparison.compare import _compared, _runs, _TimeIsUpError, _until, compare
-from cfo_bench.comparison.plan import ComparisonPlan, keep, planned, recall
-from cfo_bench.engines.suite_runs import Event, Note, RunsUnderWay
+from cfo_bench.comparison.answer import Candidate, Comparison, answer_from
+from cfo_bench.comparison.compare import _can_do, _Comparing, _TimeIsUpError, _Watch, compare
+from cfo_bench.comparison.plan import Workload, further_folds, planned
+from cfo_bench.engines.suite_runs import Event, Note, RunsUnderWay, ignore
 from cfo_bench.errors import UserError
+from cfo_bench.metrics import METRICS
 from cfo_bench.report.numbers.significance import Estimate
+from cfo_bench.results.comparison_record import (
+    ComparisonPlan,
+    ComparisonRecord,
+    ComparisonVerdict,
+    read_record,
+)
+from tests.conftest import WriteRun
+from tests.helpers.terminals import on_a_terminal
 
 LEARNERS, METHODS = ("xgboost", "lightgbm", "random-forest"), ("cfo", "tpe", "rs")
 
 
-def plan(seconds: float, cells: int = 50_000, cores: int = 2, most_folds: int = 10) -> ComparisonPlan:
-    return planned(seconds, cores, cells, most_folds, LEARNERS, METHODS)
+def plan(
+    seconds: float, cells: int = 50_000, cores: int = 2, overhead: float = 0.5, n_folds: int = 10
+) -> ComparisonPlan:
+    return planned(seconds, Workload(cores, overhead, cells, n_folds), LEARNERS, METHODS)
 
 
 # --- the plan -------------------------------------------------------------------------------------
@@ -33,16 +47,16 @@ def plan(seconds: float, cells: int = 50_000, cores: int = 2, most_folds: int = 
 @pytest.mark.parametrize("seconds", [30, 60, 300, 600, 3600, 86400])
 @pytest.mark.parametrize("cells", [1_000, 500_000, 20_000_000])
 @pytest.mark.parametrize("cores", [1, 2, 16])
-def test_the_budgets_of_all_runs_fit_into_the_time(seconds: float, cells: int, cores: int) -> None:
-    found = plan(seconds, cells, cores)
-    runs = found.folds * (len(found.learners) * len(found.methods) + 1)
-    assert runs * found.budget_seconds <= seconds * cores or found.budget_seconds == 0.5
+def test_the_first_folds_fit_into_the_time(seconds: float, cells: int, cores: int) -> None:
+    chosen = plan(seconds, cells, cores)
+    waves = -(-chosen.folds * (len(chosen.learners) * len(chosen.methods) + 1) // cores)
+    assert waves * (chosen.budget_seconds + 0.5) <= seconds or chosen.budget_seconds == 0.5
 
 
-def test_ten_minutes_on_two_cores_tell_two_methods_on_two_learners_apart() -> None:
-    found = plan(560)
-    assert (found.learners, found.methods, found.folds) == (("xgboost", "lightgbm"), ("cfo", "tpe"), 10)
-    assert found.budget_seconds >= 15
+def test_ten_minutes_on_two_cores_are_enough_for_two_methods_on_two_learners() -> None:
+    chosen = plan(560)
+    assert (chosen.learners, chosen.methods, chosen.folds) == (("xgboost", "lightgbm"), ("cfo", "tpe"), 10)
+    assert chosen.budget_seconds >= 15
 
 
 def test_with_little_time_there_are_fewer_learners_then_fewer_folds() -> None:
@@ -50,50 +64,73 @@ def test_with_little_time_there_are_fewer_learners_then_fewer_folds() -> None:
     assert plan(40, cells=20_000_000).folds < 6
 
 
-def test_with_much_time_a_third_method_is_compared() -> None:
-    assert plan(3600).methods == ("cfo", "tpe", "rs")
+def test_with_much_time_a_third_method_is_compared_and_time_is_left_for_further_folds() -> None:
+    chosen = plan(86400)
+    assert chosen.methods == ("cfo", "tpe", "rs")
+    # On small data, ten repetitions of the ten folds take longer than a day with longer budgets.
+    waves = -(-100 * 7 // 2)
+    assert chosen.budget_seconds >= 30 and waves * chosen.budget_seconds > 0.9 * 86400
 
 
-def test_no_more_folds_are_planned_than_the_data_allows() -> None:
-    assert plan(600, most_folds=3).folds == 3
-    assert plan(20, most_folds=2).folds == 2
+def test_what_was_asked_for_is_compared_whatever_the_time() -> None:
+    workload = Workload(2, 0.5, 50_000, 10)
+    chosen = planned(20, workload, LEARNERS, METHODS, all_learners=True, all_methods=True)
+    assert (chosen.learners, chosen.methods) == (LEARNERS, METHODS)
 
 
-def test_on_a_busy_machine_less_is_planned() -> None:
-    busy = planned(560, 2, 50_000, 10, LEARNERS, METHODS, slowness=4.0)
-    assert busy.folds * busy.budget_seconds < plan(560).folds * plan(560).budget_seconds
+def test_where_runs_take_long_besides_their_budget_fewer_folds_are_planned() -> None:
+    assert plan(60, overhead=4.0).folds < plan(60).folds
 
 
-def test_a_plan_is_recalled_for_the_same_question_only(tmp_path: Path) -> None:
-    chosen = plan(560)
-    assert recall(tmp_path / "here", {"for": 600}) is None
-    keep(tmp_path / "here", {"for": 600}, chosen)
-    assert recall(tmp_path / "here", {"for": 600}) == chosen
-    assert recall(tmp_path / "here", {"for": 60}) is None
+def test_further_folds_are_those_whose_runs_fit_side_by_side() -> None:
+    # Two candidates and the forest are three runs for each fold: one and a half waves of two runs.
+    assert further_folds(7.5, 2, 2, 5.0) == 1
+    assert further_folds(7.4, 2, 2, 5.0) == 0
+    assert further_folds(15.0, 2, 2, 5.0) == 2
+    assert further_folds(-1.0, 2, 2, 5.0) == 0
+    # On sixteen cores, five folds are run at once, in the time of a single run.
+    assert further_folds(5.0, 16, 2, 5.0) == 5
+    assert further_folds(4.9, 16, 2, 5.0) == 0
+
+
+def test_a_record_is_read_as_it_was_written_and_nothing_else_is_one(tmp_path: Path) -> None:
+    record = ComparisonRecord({"for": 600}, plan(560), ComparisonVerdict("t", "xgboost", "tpe", "Best: tpe."))
+    assert read_record(tmp_path / "here") is None
+    record.write(tmp_path / "here")
+    assert read_record(tmp_path / "here") == record
     (tmp_path / "here" / "compare.plan").write_text("[1, 2]")
-    assert recall(tmp_path / "here", {"for": 600}) is None
+    assert read_record(tmp_path / "here") is None
 
 
-# --- the sentence ---------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "changed", [{"learners": ("mine.py:Mine",)}, {"methods": ("exec:rm",)}, {"folds": 10**9}]
+)
+def test_a_plan_that_names_more_than_was_asked_for_is_not_done(changed: dict[str, Any]) -> None:
+    suite = Suite(learners=["xgboost", "lightgbm"], methods=["cfo", "tpe"], budget_seconds=1)
+    wanted = plan(560)
+    assert _can_do(suite, 10, wanted)
+    assert not _can_do(suite, 10, msgspec.structs.replace(wanted, **changed))
+
+
+# --- the answer in words --------------------------------------------------------------------------
+
+BEST = Candidate("xgboost", "cfo", Estimate(0.91, 0.02, 0.9, 0.92, 12))
+SECOND = Candidate("lightgbm", "tpe", Estimate(0.9, 0.02, 0.89, 0.91, 12), 0.02)
+FOREST = Candidate("random-forest", "tuned-rf", Estimate(0.88, 0.02, 0.87, 0.89, 12), 0.01)
 
 
 def answer(**changed: object) -> Comparison:
     whole = Comparison(
         task="my",
         metric="auc",
+        metric_facts=METRICS["auc"].facts,
         by_test=True,
-        candidates=[
-            Candidate("xgboost", "cfo", Estimate(0.91, 0.02, 0.9, 0.92, 8)),
-            Candidate("lightgbm", "tpe", Estimate(0.9, 0.02, 0.89, 0.91, 8)),
-        ],
+        candidates=[BEST, SECOND, FOREST],
         constant=0.5,
         forest=0.88,
-        forest_folds=8,
-        best_beside_forest=0.91,
-        p_forest=0.01,
-        p_second=0.02,
-        can_show=True,
-        folds=8,
+        beats_constant=True,
+        folds=12,
+        splits=2,
         budget_seconds=20.0,
         elapsed_seconds=590.0,
         best_command="cfo-bench best here",
@@ -102,41 +139,125 @@ def answer(**changed: object) -> Comparison:
     return replace(whole, **changed)  # type: ignore[arg-type]
 
 
-def test_the_sentence_has_method_learner_score_interval_references_lead_and_command() -> None:
-    assert answer().sentence == (
-        "Best: xgboost tuned by cfo, test AUC 0.9100 (mean of 8 folds, 95 % interval 0.9000 to 0.9200). "
-        "A constant predictor has 0.5000. A random forest has 0.8800: the best is significantly better "
-        "(p = 0.01). Its lead over lightgbm tuned by tpe (0.9000) is significant (p = 0.02). The command for "
-        "its model: cfo-bench best here"
-    )
+def test_the_answer_is_a_verdict_and_its_reasons() -> None:
+    assert answer().verdict == "Best by a significant lead: xgboost tuned by cfo, test AUC 0.9100."
+    assert answer().reasons == [
+        "The mean is over 12 folds of 2 splits; its 95 % interval is 0.9000 to 0.9200.",
+        "lightgbm tuned by tpe has 0.9000, significantly worse (p = 0.02).",
+        "random-forest (tuned-rf) has 0.8800, significantly worse (p = 0.01).",
+        "A constant predictor has 0.5000.",
+    ]
+    assert answer().sentence.endswith("has 0.5000. The command for the model: cfo-bench best here")
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "verdict", "reason"),
     [
-        ({"p_second": 0.3}, "is not significant (p = 0.3): choose either."),
         (
-            {"can_show": False, "folds": 3, "forest_folds": 3},
-            "is not significant: 3 folds are too few for a test, so give more time with --for.",
+            {"candidates": [BEST, replace(SECOND, p=0.3), FOREST]},
+            "No significant winner. Best mean test AUC: xgboost tuned by cfo, 0.9100.",
+            "lightgbm tuned by tpe has 0.9000, not significantly worse (p = 0.3).",
         ),
         (
-            {"forest_folds": 5, "best_beside_forest": 0.87},
-            "A random forest has 0.8800 on the 5 folds that it was done on, where the best has 0.8700: "
-            "the forest is significantly better (p = 0.01)",
+            {"candidates": [BEST, SECOND, replace(FOREST, p=0.4)]},
+            "No significant winner. Best mean test AUC: xgboost tuned by cfo, 0.9100.",
+            "random-forest (tuned-rf) has 0.8800, not significantly worse (p = 0.4): a plain forest may be "
+            "enough.",
         ),
-        ({"forest": 0.95}, "has 0.9500: the forest is significantly better (p = 0.01), so try --learner"),
-        ({"p_forest": 0.4}, "has 0.8800, which is worse; the difference is not significant (p = 0.4)."),
         (
-            {"p_forest": 0.4, "forest": 0.95},
-            "has 0.9500, which is no worse; the difference is not significant",
+            {"candidates": [replace(FOREST, p=1.0), replace(BEST, p=0.03)]},
+            "Best by a significant lead: random-forest (tuned-rf), test AUC 0.8800.",
+            "xgboost tuned by cfo has 0.9100, significantly worse (p = 0.03).",
         ),
-        ({"forest": None, "p_forest": None}, "The random forest was not done in time."),
-        ({"constant": None}, "The constant predictor was not done in time."),
-        ({"by_test": False}, "validation AUC 0.9100"),
+        (
+            {"candidates": [BEST, replace(SECOND, p=0.25)], "folds": 3, "splits": 1, "forest": None},
+            "No significant winner. Best mean test AUC: xgboost tuned by cfo, 0.9100.",
+            "3 folds are too few for a test: give more time with --for.",
+        ),
+        (
+            {"candidates": [BEST], "forest": None, "by_test": False},
+            "Only xgboost tuned by cfo was compared: validation AUC 0.9100.",
+            "The random forest was not done in time, so it is not compared.",
+        ),
+        (
+            {"beats_constant": False, "constant": None},
+            "Nothing beats a constant predictor; xgboost tuned by cfo has 0.9100.",
+            "The constant predictor was not done in time.",
+        ),
     ],
 )
-def test_the_sentence_claims_no_more_than_is_shown(changed: dict[str, object], said: str) -> None:
-    assert said in answer(**changed).sentence
+def test_the_answer_claims_no_more_than_is_significant(
+    changed: dict[str, object], verdict: str, reason: str
+) -> None:
+    assert answer(**changed).verdict == verdict
+    assert reason in answer(**changed).reasons
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_on_a_terminal_the_verdict_is_a_line_and_the_command_is_never_broken(columns: int) -> None:
+    command = "cfo-bench best compare-my-600s --fit my-data.csv -o my-data.ubj"
+    code = (
+        "from tests.comparison.test_compare import answer; from cfo_bench.cli.compare import _show; "
+        f"_show(answer(best_command={command!r}))"
+    )
+    lines = on_a_terminal(columns, "-c", code)
+    assert lines[-2:] == ["", command]
+    assert len([line for line in lines if line.startswith("- ")]) == len(answer().reasons)
+    assert (answer().verdict in lines) is (columns == 80)
+
+
+# --- the answer from runs -------------------------------------------------------------------------
+
+
+def answered(results: Path, folds: int, seeds: int = 1) -> Comparison | None:
+    suite = Suite(data_file=Path("my data.csv"), target="y", methods=["cfo"], results=results)
+    places = [(fold, seed) for seed in range(seeds) for fold in range(5)][:folds]
+    return answer_from(suite, ComparisonPlan(("xgboost",), ("cfo", "tpe"), folds, 10.0), "t", places, 5, 1.0)
+
+
+def write_folds(write_run: WriteRun, losses: dict[str, float], folds: int, seeds: int = 1) -> None:
+    for method, loss in losses.items():
+        for fold, seed in itertools.product(range(folds), range(seeds)):
+            write_run("t", method, fold, [(1, loss + 0.01 * fold + 0.001 * (seed * fold % 3), 1)], seed=seed)
+
+
+def test_a_forest_with_the_best_mean_is_named_and_its_command_fits_it(
+    write_run: WriteRun, tmp_path: Path
+) -> None:
+    write_folds(write_run, {"cfo": 0.2, "tpe": 0.25, "tuned-rf": 0.1, "constant": 0.4}, 5, 2)
+    comparison = answered(tmp_path / "results", 10, 2)
+    assert comparison is not None and (comparison.folds, comparison.splits) == (10, 2)
+    assert [candidate.method for candidate in comparison.candidates] == ["tuned-rf", "cfo", "tpe"]
+    assert comparison.verdict == (
+        "Best by a significant lead: random-forest (tuned-rf), validation AUC 0.8796."
+    )
+    assert comparison.best_command.endswith("--fit 'my data.csv' -o t.npz")
+
+
+def test_a_fold_that_is_not_whole_does_not_count(write_run: WriteRun, tmp_path: Path) -> None:
+    write_folds(write_run, {"cfo": 0.2, "tpe": 0.25, "tuned-rf": 0.1, "constant": 0.4}, 3)
+    write_run("t", "cfo", 3, [(1, 0.0, 1)])
+    comparison = answered(tmp_path / "results", 5)
+    assert comparison is not None and comparison.folds == 3
+    assert comparison.verdict.startswith("No significant winner.")
+
+
+def test_a_forest_without_a_result_is_no_candidate_and_a_method_without_one_is_as_the_constant(
+    write_run: WriteRun, tmp_path: Path
+) -> None:
+    write_folds(write_run, {"cfo": 0.2, "constant": 0.5}, 2)
+    for fold, method in itertools.product(range(2), ("tpe", "tuned-rf")):
+        write_run("t", method, fold, [(1, None, 1)])
+    comparison = answered(tmp_path / "results", 2)
+    assert comparison is not None and comparison.forest is None
+    assert [candidate.method for candidate in comparison.candidates] == ["cfo", "tpe"]
+    assert comparison.candidates[1].score.mean == 0.5
+
+
+def test_without_a_whole_fold_there_is_no_answer(write_run: WriteRun, tmp_path: Path) -> None:
+    assert answered(tmp_path / "results", 5) is None
+    write_folds(write_run, {"cfo": 0.2, "tuned-rf": 0.1}, 3)
+    assert answered(tmp_path / "results", 5) is None
 
 
 # --- the runs -------------------------------------------------------------------------------------
@@ -150,39 +271,45 @@ def write(path: Path, rows: int = 120) -> Path:
     return path
 
 
-def test_all_pairs_and_the_references_are_compared_on_the_same_folds(tmp_path: Path) -> None:
-    path = write(tmp_path / "my.csv")
-    chosen = ComparisonPlan(("xgboost",), ("cfo", "rs"), 2, 60.0)
+def comparing(path: Path, results: Path, deadline: float) -> _Comparing:
     suite = Suite(
         data_file=path,
         target="y",
-        n_folds=3,
+        n_folds=2,
         folds="0-1",
         validation="holdout",
         budget_seconds=60,
         max_trials=3,
         jobs=2,
-        results=tmp_path / "here",
+        results=results,
     )
-    runs = _runs(suite, chosen)
-    assert not run_suite(runs).failures
-    found = _compared(runs, chosen, 1.0)
-    assert {(one.learner, one.method) for one in found.candidates} == {("xgboost", "cfo"), ("xgboost", "rs")}
-    assert found.by_test and found.folds == 2 and not found.can_show
-    assert found.candidates[0].score.mean >= found.candidates[1].score.mean
-    assert found.constant == 0.5 and found.forest is not None and found.forest > 0.5
-    learner, method = found.candidates[0].learner, found.candidates[0].method
-    assert f"--task my --learner {learner} --method {method} --fit {path} -o my.ubj" in found.best_command
+    return _Comparing(suite, 2, 5, "my", 2, deadline, 60.0, ignore)
+
+
+def test_folds_are_added_by_the_next_seed_and_the_same_again_adds_none(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "my.csv", rows=40)
+    record = ComparisonRecord({}, ComparisonPlan(("xgboost",), ("cfo", "rs"), 1, 60.0))
+    first = comparing(path, tmp_path / "here", monotonic() + 1000).run(record, 1.0)
+    assert (first.folds, first.splits) == (5, 3)
+    assert first.by_test and first.constant == 0.5 and first.forest is not None
+    assert len(first.candidates) == 3
+    kept = read_record(tmp_path / "here")
+    assert kept is not None and kept.verdict is not None and kept.plan.folds == 5
+    assert kept.verdict.sentence == first.verdict
+    again = comparing(path, tmp_path / "here", monotonic() + 1000).run(kept, 1.0)
+    assert again.candidates == first.candidates
 
 
 def test_the_runs_are_stopped_when_the_time_is_up() -> None:
-    told: list[Event] = []
-    in_time, too_late = _until(monotonic() + 1000, told.append), _until(monotonic() - 1, told.append)
+    events: list[Event] = []
+    in_time, too_late = _Watch(monotonic() + 1000, events.append), _Watch(monotonic() - 1, events.append)
     in_time(RunsUnderWay([]))
     for event in (RunsUnderWay([]), Note("a word")):
         with pytest.raises(_TimeIsUpError):
             too_late(event)
-    assert len(told) == 3
+    assert len(events) == 3
 
 
 @pytest.mark.parametrize(("time", "said"), [("soon", "is no time"), ("5s", "too short to compare anything")])
@@ -204,6 +331,7 @@ def test_data_that_is_not_read_in_time_is_one_line(tmp_path: Path) -> None:
         compare(path, "y", for_seconds=15, spent_seconds=1000.0, results=tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_a_file_of_twelve_rows_is_compared_on_fewer_folds_and_again_from_the_same_plan(
     tmp_path: Path,
 ) -> None:
@@ -213,18 +341,20 @@ def test_a_file_of_twelve_rows_is_compared_on_fewer_folds_and_again_from_the_sam
     def noted(event: Event) -> None:
         told.extend([event.text] if isinstance(event, Note) else [])
 
-    asked = {"for_seconds": 60, "methods": ["rs"], "learners": ["knn"], "results": tmp_path / "here"}
+    asked = {"for_seconds": 30, "methods": ["rs"], "learners": ["knn"], "results": tmp_path / "here"}
     first, again = (compare(path, "y", **asked, on_event=noted) for _ in range(2))  # type: ignore[arg-type]
-    plans = [text for text in told if "12 rows" in text]
-    assert len(plans) == 2 and plans[0] == plans[1]
-    assert first.candidates == again.candidates and 2 <= first.folds <= 5
+    assert len([text for text in told if "12 rows" in text]) == 2
+    # On a busy machine the first call may have been stopped: then the second does what is missing.
+    assert 2 <= first.folds <= again.folds
+    if first.folds == again.folds:
+        assert first.candidates == again.candidates
 
 
 @pytest.mark.slow
-def test_a_comparison_keeps_to_its_time_and_says_who_is_best(tmp_path: Path) -> None:
+def test_a_comparison_keeps_to_its_time_and_uses_most_of_it(tmp_path: Path) -> None:
     path = write(tmp_path / "my.csv")
     began = monotonic()
-    found = compare(
+    comparison = compare(
         path,
         "y",
         for_seconds=90,
@@ -233,5 +363,7 @@ def test_a_comparison_keeps_to_its_time_and_says_who_is_best(tmp_path: Path) -> 
         results=tmp_path / "here",
     )
     assert monotonic() - began <= 90
-    assert found.sentence.startswith(f"Best: xgboost tuned by {found.candidates[0].method}, test AUC")
-    assert found.forest is not None
+    assert comparison.forest is not None and comparison.folds >= 6
+    record = read_record(tmp_path / "here")
+    assert record is not None and record.verdict is not None
+    assert record.verdict.learner == comparison.candidates[0].learner

@@ -121,7 +121,7 @@ def test_a_clock_that_is_not_known_to_be_real_time_is_never_pooled(tmp_path: Pat
 
     assert methods(built) == {"cfo", "rs"}
     assert any(
-        "its times are not real seconds" in line and "auc 0.95 after 2 trials" in line
+        "its times are not real seconds" in line and "AUC 0.95 after 2 trials" in line
         for line in built.warnings
     )
     assert any(

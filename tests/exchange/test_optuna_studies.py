@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -283,3 +284,59 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(
         export_to_optuna(tmp_path / "a", f"sqlite:///{tmp_path}/trials.db")
     with pytest.raises(UserError, match=missing):
         import_trials(tmp_path / "own.db", tmp_path / "r", format="optuna")
+
+
+def study_in(storage: Any) -> None:
+    study = optuna.create_study(storage=storage, study_name="own")
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("op_code", "."),
+        ("op_code", None),
+        ("datetime_start", [[]]),
+        ("study_id", [[]]),
+        ("distribution", "{}"),
+        ("values", ["x"]),
+        ("state", 99),
+        ("directions", []),
+    ],
+)
+def test_a_damaged_journal_is_one_line(tmp_path: Path, key: str, value: Any) -> None:
+    file = tmp_path / "trials.log"
+    study_in(optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(file))))
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    at = next(at for at, row in reversed(list(enumerate(rows))) if key in row)
+    rows[at][key] = value
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    with pytest.raises(UserError) as refusal:
+        import_trials(str(file), tmp_path / "r", learner="l", task="t", metric="mse")
+    assert "\n" not in str(refusal.value) and "trials.log" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE study_directions SET direction = '7'",
+        "DELETE FROM study_directions",
+        "UPDATE trials SET state = 'x'",
+        "UPDATE trials SET datetime_start = 'x'",
+        "UPDATE trial_params SET distribution_json = '{}'",
+        "UPDATE trial_values SET value = 'x'",
+        "UPDATE trial_values SET value_type = 'x'",
+        "INSERT INTO study_user_attributes (study_id, key, value_json) VALUES (1, 'a', 'b')",
+    ],
+)
+def test_a_damaged_database_is_one_line(tmp_path: Path, statement: str) -> None:
+    file = tmp_path / "trials.db"
+    study_in(f"sqlite:///{file}")
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        database.execute(statement)
+
+    with pytest.raises(UserError) as refusal:
+        import_trials(str(file), tmp_path / "r", learner="l", task="t", metric="mse")
+    assert "\n" not in str(refusal.value) and "trials.db" in str(refusal.value)

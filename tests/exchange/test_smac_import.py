@@ -105,3 +105,34 @@ def test_what_is_no_run_of_smac_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=message):
             import_trials(source, tmp_path / "r", **NAMES)
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value"),
+    [
+        ("runhistory.json", "budget", "ok"),
+        ("runhistory.json", "instance", [[]]),
+        ("runhistory.json", "starttime", -1e300),
+        ("runhistory.json", "time", "x"),
+        ("runhistory.json", "status", []),
+        ("scenario.json", "", ["walltime_limit"]),
+        ("configspace.json", "hyperparameters", {"x": 1}),
+    ],
+)
+def test_a_value_of_another_type_is_one_line(tmp_path: Path, file: str, key: str, value: Any) -> None:
+    source = old_run(tmp_path / "run", (3.0, 9.0))
+    content = {"hyperparameters": [], "conditions": [], "forbiddens": []}
+    if file == "runhistory.json":
+        content = json.loads((source / file).read_text())
+        names = ("config_id", "instance", "seed", "budget", "cost", "time", "status", "starttime", "endtime")
+        content["data"][1][names.index(key)] = value
+    elif key:
+        content[key] = value
+    (source / file).write_text(json.dumps(content if key else value))
+
+    if file == "configspace.json":  # without a space the run is still a run
+        assert import_trials(source, tmp_path / "r", **NAMES)
+        return
+    with pytest.raises(UserError) as refusal:
+        import_trials(source, tmp_path / "r", **NAMES)
+    assert "\n" not in str(refusal.value) and not (tmp_path / "r").exists()

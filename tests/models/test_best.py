@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.metrics import METRICS
-from cfo_bench.models import ModelRecipe, kind_of, script
+from cfo_bench.models import ModelRecipe, ScriptColumns, kind_of, script
 from cfo_bench.models.best import best_configurations, fit_best, load_model, python_script
 from cfo_bench.models.recipe import on_all_rows, train
 from cfo_bench.models.saving import encoded, save
 from cfo_bench.records import Problem, Trial
+from cfo_bench.results.comparison_record import ComparisonPlan, ComparisonRecord, ComparisonVerdict
 from cfo_bench.tasks import file_ref, load_fold
-from cfo_bench.tasks.folds import by_seed
+from cfo_bench.tasks.folds import split_rows
 from cfo_bench.tasks.loading import load_data_set
 from tests.conftest import WriteRun
 
@@ -55,6 +57,23 @@ CONFIGS: dict[str, dict[str, Any]] = {
     },
     "random-forest": {"n_estimators": 9, "max_leaves": 14, "max_features": 0.5},
     "knn": {"k": 7},
+    "catboost": {
+        "iterations": 12,
+        "depth": 4,
+        "learning_rate": 0.2,
+        "l2_leaf_reg": 2.0,
+        "random_strength": 0.5,
+        "subsample": 0.7,
+        "rsm": 0.8,
+    },
+    "hist-gradient-boosting": {
+        "max_iter": 12,
+        "max_leaf_nodes": 9,
+        "min_samples_leaf": 6,
+        "learning_rate": 0.2,
+        "max_features": 0.7,
+        "l2_regularization": 0.1,
+    },
     "dnn": {"neurons_1": 16, "neurons_2": 8, "batch_size": 16, "dropout": 0.2, "learning_rate": 0.01},
 }
 # Same seed, same rows, same library: the losses are equal but for rounding. The network's script draws from
@@ -101,11 +120,11 @@ def losses(learner: str, problem: Problem, seed: int, path: Path) -> tuple[float
     """On the validation part of a fold: the loss of our learner, and that of the script."""
     table(problem, path)
     data, _ = load_data_set(file_ref(path, "y"))
-    split, fold = by_seed(data, 0, 3, 0), load_fold(file_ref(path, "y"), 0, 3, seed=0)[0]
+    split, fold = split_rows(data, 0, 3, 0), load_fold(file_ref(path, "y"), 0, 3, seed=0)[0]
     objective = LEARNERS.load(learner)().prepare(fold, 1, seed)
     ours = objective.evaluate(Trial(0, CONFIGS[learner]), Deadline(WallClock())).loss
     assert ours is not None
-    text = script(ModelRecipe(learner, CONFIGS[learner], problem, seed), "y", (), ["About it."])
+    text = script(ModelRecipe(learner, CONFIGS[learner], problem, seed), ScriptColumns("y"), ["About it."])
     assert "cfo_bench" not in text
     code = namespace(text)
     frame = code["read"](str(path))
@@ -114,7 +133,7 @@ def losses(learner: str, problem: Problem, seed: int, path: Path) -> tuple[float
 
 
 @pytest.mark.parametrize("problem", list(Problem))
-@pytest.mark.parametrize("learner", ["knn", "lightgbm", "random-forest", "xgboost"])
+@pytest.mark.parametrize("learner", [name for name in CONFIGS if name != "dnn"])
 def test_the_script_of_a_learner_computes_the_learners_loss(
     learner: str, problem: Problem, tmp_path: Path
 ) -> None:
@@ -142,7 +161,7 @@ def test_the_script_uses_native_categories_where_the_search_did(tmp_path: Path) 
     table(Problem.BINARY, tmp_path / "mine.csv")
     recipe = ModelRecipe("xgboost", CONFIGS["xgboost"], Problem.BINARY, 0, {"categories": "native"})
     data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
-    code = namespace(script(recipe, "y", (), ["About it."]))
+    code = namespace(script(recipe, ScriptColumns("y"), ["About it."]))
     frame = code["read"](str(tmp_path / "mine.csv"))
     expected = code["predict"](code["train"](frame), frame)
     assert code["train"](frame)["model"].feature_types == ["q", "c", "q", "q", "c"]
@@ -160,7 +179,8 @@ def test_a_saved_model_predicts_as_the_trained_one_and_is_no_pickle(
     data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
     recipe = ModelRecipe(learner, CONFIGS[learner], problem)
     fold = on_all_rows(data)
-    objective = LEARNERS.load(learner)().prepare(fold, 1, 0)
+    validated = replace(fold, valid_x=fold.train_x, valid_y=fold.train_y)
+    objective = LEARNERS.load(learner)().prepare(validated, 1, 0)
     trained = objective.fitted(CONFIGS[learner])
     path = tmp_path / f"model{kind_of(learner).suffixes[0]}"
     save(path, recipe, trained, data, {"found": {"trace": "here"}})
@@ -169,7 +189,8 @@ def test_a_saved_model_predicts_as_the_trained_one_and_is_no_pickle(
     assert np.array_equal(encoded(read, model.about["columns"]), fold.train_x, equal_nan=True)
     predicted = model.predict(read.drop(columns="y"))
     loss = METRICS[fold.metric].loss(fold.train_y, predicted)
-    assert loss == pytest.approx(_loss_on_training_rows(objective, trained, fold), abs=1e-6)
+    of_trained = objective._predict(trained, objective._valid_x(trained), Deadline(WallClock()))
+    assert loss == pytest.approx(METRICS[fold.metric].loss(fold.train_y, of_trained), abs=1e-6)
     assert model.classes == sorted(set(frame["y"])) if problem is not Problem.REGRESSION else True
     assert model.about["found"] == {"trace": "here"}
     if problem is not Problem.REGRESSION:
@@ -186,6 +207,53 @@ def _loss_on_training_rows(objective: Any, trained: Any, fold: Any) -> float:
         x = xgboost.DMatrix(x)
     predicted = objective._predict(trained, x, Deadline(WallClock()))
     return METRICS[fold.metric].loss(fold.train_y, predicted)
+
+
+FOREST_OPTIONS = {
+    "trees": 20,
+    "grid": 3,
+    "cv_folds": 3,
+    "tuning_share": 0.3,
+    "least_trees": 5,
+    "leaf_rows": 2,
+    "tree_rows": 90,
+}
+
+
+@pytest.mark.parametrize("problem", list(Problem))
+def test_the_reference_forest_is_trained_saved_and_written_as_a_script(
+    problem: Problem, tmp_path: Path
+) -> None:
+    table(problem, tmp_path / "mine.csv")
+    data, _ = load_data_set(file_ref(tmp_path / "mine.csv", "y"))
+    # With a grid of one value, the script and the learner have the same forest.
+    recipe = ModelRecipe("tuned-rf", {}, problem, 0, FOREST_OPTIONS | {"grid": 1})
+    trained = train(recipe, on_all_rows(data), 1)
+    assert len(trained.forest.estimators_) == 20 and trained.forest.min_samples_leaf == 2
+    save(tmp_path / "model.npz", recipe, trained, data, {})
+    text = script(recipe, ScriptColumns("y"), ["About it."])
+    code = namespace(text)
+    frame = code["read"](str(tmp_path / "mine.csv"))
+    predicted = load_model(tmp_path / "model.npz").predict(frame)
+    assert "cfo_bench" not in text
+    assert predicted == pytest.approx(code["predict"](code["train"](frame), frame), abs=TOLERANCE)
+    assert np.ptp(predicted) > 0.1
+
+
+def test_the_script_of_the_reference_forest_tunes_the_features_of_a_split(tmp_path: Path) -> None:
+    frame = table(Problem.REGRESSION, tmp_path / "mine.csv")
+    code = namespace(
+        script(
+            ModelRecipe("tuned-rf", {}, Problem.REGRESSION, 0, FOREST_OPTIONS),
+            ScriptColumns("y"),
+            ["About it."],
+        )
+    )
+    forest, _ = code["train"](frame)["model"]
+    # The target follows from three of five features: a split has to see more than one.
+    assert forest.max_features in (2, 5)
+    with pytest.raises(UserError, match="the trace of tuned-rf has no valid trees"):
+        script(ModelRecipe("tuned-rf", {}, Problem.REGRESSION, 0, {"trees": "many"}), ScriptColumns("y"), [])
 
 
 def test_new_categories_and_missing_columns_are_seen_when_predicting() -> None:
@@ -225,7 +293,7 @@ def test_the_best_configuration_has_every_hyperparameter_and_both_scores(results
     assert list(best.config) == list(CONFIGS["xgboost"])
     assert best.fixed["grow_policy"] == "lossguide" and best.fixed["max_depth"] == 0
     assert best.test_score is not None and best.validation_score != best.test_score
-    assert best.scores_in_words.startswith("test auc ") and "(selected by it)" in best.scores_in_words
+    assert best.scores_in_words.startswith("test AUC ↑ ") and "(selected by it)" in best.scores_in_words
     assert (best.target, best.dropped_columns, best.folds) == ("y", ("many",), 2)
     only = best_configurations(results, methods=["rs"])[0]
     assert only.method == "rs"
@@ -282,7 +350,7 @@ def test_the_command_shows_every_hyperparameter_the_scores_and_the_fixed_setting
     assert text.startswith("mine: xgboost, found by ")
     for name in CONFIGS["xgboost"]:
         assert f"\n  {name} " in text
-    assert "test auc" in text and "validation auc" in text
+    assert "test AUC ↑" in text and "validation AUC ↑" in text
     assert "tree_method hist, grow_policy lossguide, max_depth 0" in text
     [row] = json.loads(said(results, "--json", "--method", "rs"))
     assert row["method"] == "rs" and set(row["config"]) == set(CONFIGS["xgboost"])
@@ -298,6 +366,26 @@ def test_the_script_of_the_command_trains_on_a_file_and_prints_predictions(
     )
     frame = pd.read_csv(io.StringIO(answer.stdout))
     assert list(frame.columns) == ["probability of middle"] and len(frame) == N
+
+
+@pytest.mark.parametrize("words", [[], ["mine.csv"]])
+def test_the_script_without_a_file_to_train_on_or_to_predict_for_prints_its_usage(
+    results: Path, tmp_path: Path, words: list[str]
+) -> None:
+    said(results, "--python", "-o", tmp_path / "train.py")
+    command = [sys.executable, "train.py", *words]
+    answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("usage: train.py") and "Traceback" not in answer.stderr
+    assert answer.stderr.splitlines()[-1].endswith(f"required: {', '.join(['known', 'new'][len(words) :])}")
+
+
+def test_the_script_reads_a_file_with_semicolons_and_decimal_commas(results: Path, tmp_path: Path) -> None:
+    code = namespace(python_script(best_configurations(results)[0]))
+    frame = pd.read_csv(results.parent / "mine.csv")
+    frame.to_csv(tmp_path / "other.csv", index=False, sep=";", decimal=",", encoding="utf-16")
+    read = code["read"](str(tmp_path / "other.csv"))
+    pd.testing.assert_frame_equal(read, code["read"](str(results.parent / "mine.csv")), check_exact=False)
 
 
 def test_the_command_fits_saves_and_says_how_to_load(results: Path, tmp_path: Path) -> None:
@@ -326,9 +414,9 @@ def test_what_does_not_fit_together_is_refused(results: Path, words: tuple[str, 
     ("of_second", "words"),
     [
         # The incumbent before the one without a test score counts: 0.8 and 0.7.
-        ([0.7, None], "test auc 0.7500, mean over 2 folds of cfo's best of each fold"),
+        ([0.7, None], "test AUC ↑ 0.7500, mean over 2 folds of cfo's best of each fold"),
         # Losses of 0.1 and 0.3.
-        ([None, None], "validation auc 0.8000, mean over 2 folds of cfo's best of each fold"),
+        ([None, None], "validation AUC ↑ 0.8000, mean over 2 folds of cfo's best of each fold"),
     ],
 )
 def test_a_mean_is_called_by_the_scores_that_it_is_of(
@@ -341,3 +429,54 @@ def test_a_mean_is_called_by_the_scores_that_it_is_of(
     [best] = best_configurations(tmp_path / "results")
 
     assert best.mean_in_words == words
+
+
+# --- in a folder of `cfo-bench compare` -----------------------------------------------------------
+
+PLAN = ComparisonPlan(("xgboost",), ("cfo", "tpe"), 2, 10.0)
+
+
+@pytest.fixture
+def compared(write_run: WriteRun, tmp_path: Path) -> Path:
+    """CFO has the lowest validation losses, and the comparison named another."""
+    for method, loss in (("cfo", 0.1), ("tpe", 0.2), ("tuned-rf", 0.3)):
+        for fold in range(2):
+            options = FOREST_OPTIONS if method == "tuned-rf" else {}
+            write_run("t", method, fold, [(1, loss, 1)], options=options)
+    return tmp_path / "results"
+
+
+@pytest.mark.parametrize(
+    ("learner", "method"), [("xgboost", "tpe"), ("xgboost", "cfo"), ("random-forest", "tuned-rf")]
+)
+def test_best_takes_what_the_comparison_named_and_says_so(compared: Path, learner: str, method: str) -> None:
+    ComparisonRecord({}, PLAN, ComparisonVerdict("t", learner, method, f"Best: {method}.")).write(compared)
+    best = best_configurations(compared)[0]
+    assert (best.learner, best.method, best.verdict) == (learner, method, f"Best: {method}.")
+    text = said(compared)
+    assert text.startswith(f"t: {learner}, found by {method}\n  compare: Best: {method}.\n")
+    written = CliRunner().invoke(cli, ["best", str(compared), "--python"])
+    assert f"as cfo-bench compare named it (--learner or --method takes another): Best: {method}" in (
+        written.stderr
+    )
+
+
+def test_another_choice_than_the_comparisons_is_an_option(compared: Path) -> None:
+    ComparisonRecord({}, PLAN, ComparisonVerdict("t", "xgboost", "tpe", "Best: tpe.")).write(compared)
+    [cfo] = best_configurations(compared, methods=["cfo"])
+    [forest] = best_configurations(compared, learners=["random-forest"])
+    assert (cfo.method, cfo.verdict) == ("cfo", None)
+    assert (forest.method, forest.fixed["n_estimators"], forest.verdict) == ("tuned-rf", 20, None)
+    assert [best.method for best in best_configurations(compared, learners=["xgboost"])] == ["cfo"]
+
+
+@pytest.mark.parametrize("content", ["[1, 2]", "\xff", '{"asked": {}, "plan": {}, "verdict": 3}'])
+def test_a_record_that_is_none_decides_nothing(compared: Path, content: str) -> None:
+    (compared / "compare.plan").write_text(content, encoding="latin-1")
+    assert best_configurations(compared)[0].method == "cfo"
+
+
+def test_a_verdict_without_runs_decides_nothing(compared: Path) -> None:
+    ComparisonRecord({}, PLAN, ComparisonVerdict("t", "lightgbm", "tpe", "Best: tpe.")).write(compared)
+    [best] = best_configurations(compared)
+    assert (best.method, best.verdict) == ("cfo", None)

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cfo_bench.errors import TraceError
 from cfo_bench.recordings.surrogate import LUCK, SECONDS_BEYOND, Cover, ModelledFold, Surrogate
 from cfo_bench.recordings.surrogate_file import SurrogateFile, to_bytes
 from cfo_bench.surrogates.boosting import Durations, fit_log_seconds
 from cfo_bench.surrogates.quality import rank_correlation
-from tests.helpers.surrogates import FOLD_OFFSETS, SPACE, fitted, loss_of, seconds_of
+from cfo_bench.surrogates.trials import read_trials
+from tests.helpers.surrogates import FOLD_OFFSETS, SPACE, fitted, loss_of, seconds_of, write_traces
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +126,25 @@ def test_recorded_configurations_are_near_and_what_is_unlike_all_of_them_is_far(
     assert not np.any(cover.are_far(cover.vectors))
     assert not only_the_corner.are_far(corner[np.newaxis])[0]
     assert only_the_corner.are_far(surrogate.encoding.encode_all(opposite, [None]))[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((b'"kind":"b"', b'"other":"b"'), "is not in its search space"),
+        ((b'"kind":"b"', b'"kind":7'), "is not in its search space"),
+        ((b'"low":0.01', b'"low":"x"'), "a space can't be read"),
+        ((b'"type":"float"', b'"type":"x"'), "a space can't be read"),
+    ],
+)
+def test_a_foreign_trace_that_can_not_be_fitted_is_named(
+    tmp_path: Path, change: tuple[bytes, bytes], message: str
+) -> None:
+    write_traces(tmp_path, methods=["rs"], folds=[0], trials=5)
+    [path] = tmp_path.rglob("*.jsonl")
+    content = path.read_bytes()
+    path.write_bytes(content.replace(*change, 1))
+    assert path.read_bytes() != content
+
+    with pytest.raises(TraceError, match=message):
+        read_trials([tmp_path])

@@ -1,0 +1,190 @@
+"""Files of models: a change or damage is one line, and never another prediction or a dead interpreter."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cfo_bench.errors import UserError
+from cfo_bench.models import ModelRecipe, kind_of
+from cfo_bench.models.best import load_model
+from cfo_bench.models.recipe import on_all_rows, train
+from cfo_bench.models.saving import checksum, save
+from cfo_bench.records import Problem
+from cfo_bench.tasks import file_ref
+from cfo_bench.tasks.loading import load_data_set
+from tests.models.test_best import CONFIGS, require, table
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def saved(learner: str, folder: Path, problem: Problem = Problem.MULTICLASS) -> Path:
+    require(learner)
+    table(problem, folder / "mine.csv")
+    data, _ = load_data_set(file_ref(folder / "mine.csv", "y"))
+    recipe = ModelRecipe(learner, CONFIGS[learner], problem)
+    path = folder / f"model{kind_of(learner).suffixes[0]}"
+    save(path, recipe, train(recipe, on_all_rows(data), 1), data, {"found": {"trace": "here"}})
+    return path
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The file of a model of a learner; trained once."""
+    paths: dict[str, Path] = {}
+
+    def path_of(learner: str) -> Path:
+        if learner not in paths:
+            paths[learner] = saved(learner, tmp_path_factory.mktemp(learner))
+        return paths[learner]
+
+    return path_of
+
+
+def changed(path: Path, folder: Path, change: Change, is_resealed: bool = False) -> Path:
+    """A copy of the model whose description was changed, by somebody who can compute checksums or not."""
+    about = json.loads(path.with_name(f"{path.name}.json").read_text())
+    change(about)
+    if is_resealed:
+        about["checksum"] = checksum(about)
+    copy = folder / path.name
+    copy.write_bytes(path.read_bytes())
+    copy.with_name(f"{copy.name}.json").write_text(json.dumps(about))
+    return copy
+
+
+def with_content(path: Path, folder: Path, content: bytes) -> Path:
+    """A copy of the model with another content, and checksums that fit."""
+    digest = hashlib.sha256(content).hexdigest()
+    copy = changed(path, folder, lambda about: about.update(model_sha256=digest), is_resealed=True)
+    copy.write_bytes(content)
+    return copy
+
+
+CHANGES: dict[str, Change] = {
+    "categories": lambda about: about["columns"][1]["categories"].reverse(),
+    "columns": lambda about: about["columns"].reverse(),
+    "kind": lambda about: about["columns"][0].update(kind="date"),
+    "classes": lambda about: about["classes"].reverse(),
+    "problem": lambda about: about.update(problem="regression", classes=[]),
+    "config": lambda about: about["config"].update(k=1),
+    "options": lambda about: about["learner_options"].update(algorithm="brute"),
+    "seed": lambda about: about.update(seed=7),
+    "facts": lambda about: about["model_facts"]["dense"].reverse(),
+    "format": lambda about: about.update(format=3),
+    "no checksum": lambda about: about.pop("checksum"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_what_a_prediction_depends_on_is_refused(
+    change: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = changed(models("knn"), tmp_path, CHANGES[change])
+
+    with pytest.raises(UserError, match="fit it again") as refusal:
+        load_model(path)
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_provenance_may_be_changed(models: Callable[[str], Path], tmp_path: Path) -> None:
+    path = changed(models("knn"), tmp_path, lambda about: about.update(note="mine", found={}))
+
+    assert load_model(path).about["note"] == "mine"
+
+
+SEALED_CHANGES: dict[str, Change] = {
+    "no columns": lambda about: about.pop("columns"),
+    "a column less": lambda about: about["columns"].pop(),
+    "no name": lambda about: about["columns"][0].pop("name"),
+    "no categories": lambda about: about["columns"][1].pop("categories"),
+    "unknown kind": lambda about: about["columns"][0].update(kind="cell"),
+    "text for columns": lambda about: about.update(columns="x"),
+    "a class less": lambda about: about["classes"].pop(),
+    "no facts": lambda about: about.update(model_facts={}),
+    "other facts": lambda about: about["model_facts"]["dense"][0].pop("source"),
+    "unknown learner": lambda about: about.update(learner="none"),
+    "no learner": lambda about: about.update(learner="synthetic"),
+    "text for a number": lambda about: about["config"].update(k="7"),
+    "unknown option": lambda about: about["learner_options"].update(other=1),
+    "seed below 0": lambda about: about.update(seed=-1),
+    "another learner": lambda about: about.update(learner="xgboost"),
+}
+
+
+@pytest.mark.parametrize("change", SEALED_CHANGES)
+def test_a_description_that_does_not_fit_its_model_is_one_line(
+    change: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = changed(models("knn"), tmp_path, SEALED_CHANGES[change], is_resealed=True)
+
+    with pytest.raises(UserError) as refusal:
+        load_model(path)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", "[" * 100_000, '{"format": 2}'])
+def test_a_description_that_is_none_is_one_line(
+    text: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = changed(models("knn"), tmp_path, lambda about: None)
+    path.with_name(f"{path.name}.json").write_text(text)
+
+    with pytest.raises(UserError, match="does not describe a model"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("learner", sorted(CONFIGS))
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.98])
+def test_a_truncated_model_with_fitting_checksums_is_one_line(
+    learner: str, share: float, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    whole = models(learner).read_bytes()
+    path = with_content(models(learner), tmp_path, whole[: int(share * len(whole))])
+
+    with pytest.raises(UserError, match="fit it again") as refusal:
+        load_model(path)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_forest_whose_walk_would_never_end_is_refused(
+    models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    with np.load(models("random-forest")) as file:
+        arrays = dict(file)
+    node = int(np.flatnonzero(arrays["left"] > 0)[1])
+    arrays["left"][node] = 0
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+
+    path = with_content(models("random-forest"), tmp_path, content.getvalue())
+
+    with pytest.raises(UserError, match="a node has a child that is none of its tree"):
+        load_model(path)
+
+
+def test_a_model_of_the_first_format_is_loaded_with_a_warning(
+    models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    def make_old(about: dict[str, Any]) -> None:
+        about["format"] = 1
+        del about["checksum"]
+
+    frame = pd.read_csv(models("knn").parent / "mine.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = load_model(models("knn")).predict(frame)
+
+    with pytest.warns(UserWarning, match="no checksum of columns, categories and classes"):
+        model = load_model(changed(models("knn"), tmp_path, make_old))
+
+    assert np.array_equal(model.predict(frame), expected)
