@@ -11,23 +11,24 @@ from pathlib import Path
 from cfo_bench.errors import UnknownNameError, UserError
 from cfo_bench.files.writing import refuse_linked_folders
 from cfo_bench.registry import label
-from cfo_bench.report.contents import Section, Table
+from cfo_bench.report.contents import BuiltSection, Table
 from cfo_bench.report.method_styles import in_order, style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.output import NO_LINK, Drawing, Folder
 from cfo_bench.report.reading.consistency import comparable, unequal_conditions
-from cfo_bench.report.reading.imported import as_if_ended, completed, origin
+from cfo_bench.report.reading.imported import as_if_ended, at_shared_budgets, completed, origin
 from cfo_bench.report.reading.load import Selection, load, no_garbage_collection
 from cfo_bench.report.reading.published_scores import Reference
 from cfo_bench.report.rendering import assets, layout
 from cfo_bench.report.rendering.html_page import LearnerPart, Page
 from cfo_bench.report.rendering.html_plots import curves_script
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
-from cfo_bench.report.sections import each_section, learner_pairs
+from cfo_bench.report.sections import built_section, each_section
+from cfo_bench.report.sections.learner_pairs import LearnersSection
 from cfo_bench.report.sections.performance import curves_name
-from cfo_bench.results.run import Run
+from cfo_bench.results.run import NOT_COMPARED, Run
 
 _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
     "csv": to_csv,
@@ -36,6 +37,8 @@ _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
 }
 
 DEFAULT_BASELINE = "cfo"
+# The baseline where that has no runs, as in a folder of `cfo-bench compare`; else the first method of tables.
+_OTHER_BASELINE = "cfo-tuned"
 
 # At most this number of files that can't be read are reported with the reason.
 _MOST_UNREADABLE = 3
@@ -56,6 +59,7 @@ class Request:
     references: Sequence[Reference] = ()  # published scores of others
     importance: bool = False  # whether the importance of hyperparameters is computed, which reads all trials
     formats: Collection[str] = layout.DEFAULT_FORMATS
+    is_watched: bool = False  # whether the page is that of `cfo-bench watch`
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ def _build(request: Request, progress: OnProgress) -> Built:
                 _write_curves(folder, part)
         drawing.finish(lambda done, total: progress("drawing figures", done, total))
     if "html" in request.formats:
-        _write_page(folder, parts, [_as_utf8(line) for line in warnings], request.formats)
+        _write_page(folder, parts, [_as_utf8(line) for line in warnings], request)
     folder.close()
     return Built(
         request.out,
@@ -98,8 +102,8 @@ def _build(request: Request, progress: OnProgress) -> Built:
         + [
             f"{part.learner}: {line}"
             for part in parts
-            for section in part.sections
-            for line in section.warnings
+            for built in part.sections
+            for line in built.content.warnings
         ],
         [request.out / file for file in folder.written],
         drawing.drawn,
@@ -112,12 +116,15 @@ def _read(request: Request, progress: OnProgress) -> tuple[list[Run], list[str]]
     loaded = load(
         request.results, request.selection, lambda done, total: progress("reading traces", done, total)
     )
-    runs, unreadable, about_budget = loaded.runs, loaded.unreadable, []
-    if request.budget_seconds is not None:
-        shortened = as_if_ended(runs, request.budget_seconds)
-        runs, about_budget = shortened.runs, shortened.notices
-        unreadable = [*unreadable, *shortened.unreadable]
-    runs, about_imported = completed(runs)
+    if request.budget_seconds is None:
+        runs, about_imported = completed(loaded.runs)
+        shortened = at_shared_budgets(runs)
+        runs = shortened.runs
+    else:
+        shortened = as_if_ended(loaded.runs, request.budget_seconds)
+        runs, about_imported = completed(shortened.runs)
+    about_budget = shortened.notices
+    unreadable = [*loaded.unreadable, *shortened.unreadable]
     kept = comparable(runs, request.budget_seconds)
     if not kept.runs:
         reasons = [*kept.warnings, *unreadable, *about_budget, "their traces have changed meanwhile"]
@@ -143,27 +150,27 @@ def _parts(
         LearnerResults(
             learner,
             of_learner,
-            request.baseline,
+            _baseline(of_learner, request.baseline),
             request.full_rows_only,
             request.references,
             request.importance,
         )
         for learner, of_learner in by_learner.items()
     ]
-    across = learner_pairs.section(everyone)
+    across = LearnersSection(everyone)
     parts = []
     for done, results in enumerate(everyone):
         progress("computing", done, len(everyone))
         sections = []
-        for section in chain(each_section(results), () if across is None else (across,)):
-            drawing.add(folder, results.learner, section.figures)
-            sections.append(section)
+        for built in filter(None, chain(each_section(results), (built_section(across, results),))):
+            drawing.add(folder, results.learner, built.content.figures)
+            sections.append(built)
         parts.append(_part(results, sections))
     progress("computing", len(everyone), len(everyone))
     return parts
 
 
-def _part(results: LearnerResults, sections: Sequence[Section]) -> LearnerPart:
+def _part(results: LearnerResults, sections: Sequence[BuiltSection]) -> LearnerPart:
     return LearnerPart(
         learner=results.learner,
         overview=results.overview,
@@ -186,13 +193,26 @@ def _about_unreadable(lines: Sequence[str]) -> list[str]:
     return [f"{len(lines)} files can't be read, and are left out (cfo-bench status names all): {first}{more}"]
 
 
-def _about_baseline(runs: Sequence[Run], baseline: str) -> list[str]:
-    methods = {run.method for run in runs}
-    if baseline in methods:
-        return []
-    if baseline != DEFAULT_BASELINE:
-        raise UnknownNameError("baseline", baseline, methods)
-    return [f"{baseline} has no finished run, so no method is compared with it: choose another --baseline"]
+def _baseline(runs: Sequence[Run], requested: str) -> str:
+    """The requested baseline; for the runs of a learner without the default one, a method that they have."""
+    methods = in_order({run.method for run in runs} - {*NOT_COMPARED})
+    if requested != DEFAULT_BASELINE or requested in methods or not methods:
+        return requested
+    return _OTHER_BASELINE if _OTHER_BASELINE in methods else methods[0]
+
+
+def _about_baseline(runs: Sequence[Run], requested: str) -> list[str]:
+    if requested != DEFAULT_BASELINE and requested not in (methods := {run.method for run in runs}):
+        raise UnknownNameError("baseline", requested, methods)
+    baselines = {
+        learner: _baseline([run for run in runs if run.learner == learner], requested)
+        for learner in dict.fromkeys(run.learner for run in runs)
+    }
+    return [
+        f"{learner}: {requested} has no finished run, so {baseline} is the baseline: --baseline takes another"
+        for learner, baseline in baselines.items()
+        if baseline != requested
+    ]
 
 
 def _facts(runs: Sequence[Run], scores: Sequence[TaskScores]) -> list[tuple[str, str]]:
@@ -212,9 +232,14 @@ def _facts(runs: Sequence[Run], scores: Sequence[TaskScores]) -> list[tuple[str,
 
 
 def _changed_methods(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Methods that are imported, variants, or have other options than their defaults, each described."""
+    """Methods that are imported, variants, or have other options than their defaults, each described.
+
+    The options of references are among those of the runs: they are no result.
+    """
     descriptions: dict[str, str] = {}
     for run in runs:
+        if run.is_reference:
+            continue
         changed = run.header.changed_options or {}
         if run.header.imported is not None:
             descriptions.setdefault(run.method, origin(run.header.imported))
@@ -234,10 +259,10 @@ def _time(seconds: float) -> str:
 
 
 def _write_tables(folder: Folder, part: LearnerPart, formats: Collection[str]) -> None:
-    tables = [part.overview.table(), *(table for section in part.sections for table in section.tables)]
+    tables = [part.overview.table(), *(table for built in part.sections for table in built.content.tables)]
     printed = {table.name for table in tables}
     # The numbers behind a figure are written as CSV only: they are too long to print.
-    figures = [figure for section in part.sections for figure in section.figures]
+    figures = [figure for built in part.sections for figure in built.content.figures]
     behind = {table.name: table for figure in figures for table in figure.tables}
     files = {
         layout.table_file(part.learner, table.name, kind): (table, _WRITE_TABLE[kind])
@@ -260,11 +285,11 @@ def _write_curves(folder: Folder, part: LearnerPart) -> None:
 
 
 def _write_page(
-    folder: Folder, parts: Sequence[LearnerPart], warnings: Sequence[str], formats: Collection[str]
+    folder: Folder, parts: Sequence[LearnerPart], warnings: Sequence[str], request: Request
 ) -> None:
     for name in assets.SHIPPED:
         folder.write(layout.asset_file(name), assets.text(name))
-    page = Page(formats, lambda file: _png_size(folder.path / file))
+    page = Page(request.formats, lambda file: _png_size(folder.path / file), request.is_watched)
     folder.write(layout.INDEX, page.render(parts, warnings))
 
 
@@ -282,8 +307,8 @@ def _png_size(path: Path) -> tuple[int, int] | None:
     return width, height
 
 
-def _curve_table(sections: Sequence[Section], task: str) -> str | None:
+def _curve_table(sections: Sequence[BuiltSection], task: str) -> str | None:
     """The name of the table with a task's curves, if one exists."""
     name = curves_name(task)
-    figures = [figure for section in sections for figure in section.figures]
+    figures = [figure for built in sections for figure in built.content.figures]
     return name if any(table.name == name for figure in figures for table in figure.tables) else None

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
+
+    from cfo_bench.report.numbers.learner_results import LearnerResults
 
 CellValue = str | int | float | bool | None
 
@@ -25,6 +30,7 @@ _HEADINGS = {
     "ci_low": "95 % interval from",
     "ci_high": "to",
     "p_holm": "p (Holm)",
+    "p_corrected": "p (step-up)",
     "least_p_holm": "least p (Holm)",
     "elo": "Elo",
     "sd": "standard deviation",
@@ -113,6 +119,7 @@ class LinePlot:
     best_on_top: bool = False  # whether the vertical axis is inverted, if the lowest is best
     steps: bool = True  # a value holds until the next point; else points are joined
     band: tuple[str, str] | None = None  # the columns of an interval's bounds, shaded for the leaders
+    fits_band: bool = False  # whether no band is cut off by the vertical axis
     floor: float = -math.inf  # lower values are drawn at this height
 
 
@@ -143,6 +150,7 @@ class Figure:
             *(self.name, self.title, self.caption, f"{function.__module__}.{function.__qualname__}"),
             *(table.fingerprint for table in self.tables),
             *(others, getattr(self.draw, "keywords", {})),
+            _code_of_plug_in(function.__module__),
         ]
         # Arrays are serialised: their repr leaves out numbers in the middle.
         how = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
@@ -152,23 +160,82 @@ class Figure:
         return arg is self.tables or any(arg is table for table in self.tables)
 
 
+def _code_of_plug_in(module: str) -> str:
+    """A hash of the module's file; empty for ours, whose version a report's folder knows."""
+    file = getattr(sys.modules[module], "__file__", None)
+    if module.startswith("cfo_bench.") or file is None:
+        return ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
 def _sorted_or_repr(value: object) -> object:
     return sorted(map(repr, value)) if isinstance(value, set | frozenset) else repr(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the report that answers a question."""
+class SectionContent:
+    """What a section shows."""
 
-    name: str  # its anchor on the page
-    title: str
-    intro: str
+    intro: str = ""
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     warnings: tuple[str, ...] = ()  # on missing or imputed results, and on too few for a test
-    place: Place = Place.MORE
-    # If true, the page shows the interactive curves of all tasks here, and links to the figures.
-    has_curves: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no figure and no row of a table: the page then shows its warnings alone."""
+        return not self.figures and not any(table.rows for table in self.tables)
+
+
+class Section(ABC):
+    """A part of the report that answers a question about the runs of one learner.
+
+    Attributes
+    ----------
+    name : str
+        Its anchor on the page.
+    title : str
+        Its heading.
+    place : Place, default Place.MORE
+        Whether it is open, below the answer, or folded, at the end.
+    least_methods : int, default 1
+        With fewer methods that are compared, the section is absent.
+    least_tasks : int, default 0
+        With fewer tasks on which the methods can be ranked together, the section is absent.
+    has_curves : bool, default False
+        Whether the page shows the interactive curves of all tasks here, and links to the figures.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    place: ClassVar[Place] = Place.MORE
+    least_methods: ClassVar[int] = 1
+    least_tasks: ClassVar[int] = 0
+    has_curves: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, results: LearnerResults) -> SectionContent | None:
+        """Compute the tables and describe the figures; no figure is drawn yet.
+
+        Parameters
+        ----------
+        results : LearnerResults
+            The runs of one learner, and the numbers that sections share: `scores` by task, `ranking`,
+            `methods` by mean rank, and the best ones (`leaders`).
+
+        Returns
+        -------
+        SectionContent or None
+            None if the results say nothing about the section's question.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltSection:
+    """A section and what it shows for one learner."""
+
+    section: Section
+    content: SectionContent
 
 
 def some(names: Sequence[str]) -> str:

@@ -47,7 +47,8 @@ def write_report(
         Report only these methods. By default all. `constant` and `tuned-rf`, which scale the scores, are
         always read.
     baseline : str, default "cfo"
-        The method that the others are compared with.
+        The method that the others are compared with. For a learner without runs of "cfo", another is taken:
+        "cfo-tuned", or the first method of the tables.
     full_rows_only : bool, default False
         Count only trials on all training rows.
     budget : str or float, optional

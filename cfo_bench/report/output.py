@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from importlib.metadata import version
-from multiprocessing import parent_process
+from multiprocessing import current_process, parent_process
 from pathlib import Path, PurePosixPath
 from typing import Self
 
@@ -141,7 +141,7 @@ class Drawing:
     """Draws the figures of one report. Used in a `with` block, which ends the drawing processes.
 
     A figure whose numbers have not changed since the last report is not drawn again. On a machine with one
-    core, figures are drawn in this process.
+    core, and in a process that may not start others, figures are drawn in this process.
     """
 
     def __init__(self, formats: Collection[str]) -> None:
@@ -157,7 +157,8 @@ class Drawing:
         `add` does this too if a figure has changed; this is for callers who know earlier that some have.
         """
         processes = min(_cores(), _MAX_PROCESSES)
-        if self._kinds and processes > 1 and self._pool is None:
+        may_start_processes = not current_process().daemon
+        if self._kinds and processes > 1 and may_start_processes and self._pool is None:
             # Not forked from this process, which reads traces on several threads.
             context = ForkServerContext()
             context.start_server([*_PRELOADED, *(_PRELOADED_FOR_PDF if "pdf" in self._kinds else [])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cfo_bench.errors import UnknownNameError, UserError
@@ -141,6 +143,20 @@ def test_a_picture_is_never_older_than_its_code(
     assert first.drawn > 0 and (again.drawn, again.kept) == (first.drawn, 0)
 
 
+def test_a_plug_in_s_figure_is_drawn_again_if_its_code_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "drawing_of_a_plug_in.py"
+    module.write_text("def draw(): ...", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    figure = Figure("f", "F", "", (), importlib.import_module(module.stem).draw)
+
+    before = figure.fingerprint()
+    assert figure.fingerprint() == before
+    module.write_text("def draw(): return 1", encoding="utf-8")
+    assert figure.fingerprint() != before
+
+
 def test_a_fingerprint_is_of_all_that_a_picture_is_drawn_with() -> None:
     table = Table("t", "T", "", ("a",), [[1.0]])
     numbers = np.zeros(5000)
@@ -240,7 +256,7 @@ def test_what_is_wrong_with_the_runs_stands_at_the_top_of_the_page(write_run: An
     built = report(tmp_path, formats=("html",))
 
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    notices = page[page.index('class="notices"') : page.index("<article")]
+    notices = page[page.index('class="notices"') :].partition("</section>")[0]
     assert "notes.jsonl, line 1 is not a record of a trace" in notices and "it broke" in notices
     assert any("notes.jsonl" in line for line in built.warnings)
 
@@ -266,7 +282,7 @@ def test_runs_of_which_none_is_finished_are_refused_in_one_line(write_run: Any, 
     assert not (tmp_path / "out" / "index.html").exists()
 
 
-def test_a_baseline_that_was_not_run_is_refused_and_a_missing_cfo_is_said(
+def test_a_baseline_that_was_not_run_is_refused_and_another_replaces_a_missing_cfo(
     write_run: Any, tmp_path: Path
 ) -> None:
     for method in ("rs", "bohb"):
@@ -274,7 +290,29 @@ def test_a_baseline_that_was_not_run_is_refused_and_a_missing_cfo_is_said(
 
     with pytest.raises(UnknownNameError, match="unknown baseline 'smac': choose from bohb, rs"):
         report(tmp_path, baseline="smac", formats=("csv",))
-    assert any("cfo has no finished run" in line for line in report(tmp_path, formats=("csv",)).warnings)
+    warning = "xgboost: cfo has no finished run, so rs is the baseline: --baseline takes another"
+    assert warning in report(tmp_path, formats=("csv",)).warnings
+
+
+def test_the_methods_of_compare_have_differences_and_speed_ups_and_the_forest_no_headline(
+    write_run: Any, tmp_path: Path
+) -> None:
+    forest = {"trees": 200, "tuning_share": 0.3}
+    for fold in (0, 1):
+        write_run("t", "cfo-tuned", fold, [(1, 0.4, 0.5), (5, 0.2, 0.5)])
+        write_run("t", "tpe", fold, [(2, 0.3, 0.5), (9, 0.25, 0.5)])
+        write_run("t", "rs", fold, TRIALS)
+        write_run("t", "tuned-rf", fold, [(1, 0.2, 0.5)], options=forest, changed_options=forest)
+
+    built = report(tmp_path, formats=("html", "csv"))
+
+    assert not any("no differences" in line or "no speed-ups" in line for line in built.warnings)
+    tables = tmp_path / "out" / "xgboost" / "tables"
+    differences = pd.read_csv(tables / "paired-tests.csv")
+    assert set(differences["method"]) == {"tpe", "rs"}
+    assert set(pd.read_csv(tables / "speed-ups.csv")["method"]) == {"tpe", "rs"}
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "tuning_share" not in page[: page.index("<table")]
 
 
 def test_an_out_that_can_not_be_made_is_refused_in_one_line(by_hand: list[Any], tmp_path: Path) -> None:
@@ -305,6 +343,22 @@ def test_a_budget_reads_longer_runs_as_if_they_had_ended_then(write_run: Any, tm
     # At 4 s rs has 0.2 and cfo 0.3; at the end cfo has 0.1.
     assert [one.method for one in whole.overviews[0].standings] == ["cfo", "rs"]
     assert [one.method for one in short.overviews[0].standings] == ["rs", "cfo"]
+
+
+def test_a_method_that_was_given_a_longer_budget_stays_in_the_report(write_run: Any, tmp_path: Path) -> None:
+    for task in ("t", "u", "v"):
+        for fold in (0, 1):
+            write_run(task, "cfo", fold, [(1, 0.4, 0.5), (3, 0.3, 0.5), (50, 0.1, 0.5)])
+            for method, loss in (("rs", 0.2), ("tpe", 0.35)):
+                change(write_run(task, method, fold, [(2, loss, 0.5)]), "spec", budget_seconds=4.0)
+
+    built = report(tmp_path, formats=("csv",))
+
+    assert [standing.method for standing in built.overviews[0].standings] == ["rs", "cfo", "tpe"]
+    assert built.warnings[0] == (
+        "3 tasks have runs with different budgets, such as task 't' with xgboost, 4 s (4 runs), 100 s "
+        "(2 runs): all runs of a task are read as if they had ended at the largest budget that they share"
+    )
 
 
 def test_references_with_another_budget_scale_the_scores_and_are_no_part_of_the_facts(
@@ -338,7 +392,7 @@ def test_trials_past_the_budget_are_named_at_the_top(write_run: Any, tmp_path: P
             "t rs fold 0; u rs fold 0; v rs fold 0"
         )
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert built.warnings[0] in page[page.index('class="notices"') : page.index("<article")]
+    assert built.warnings[0] in page[page.index('class="notices"') :].partition("</section>")[0]
 
 
 def test_what_is_left_out_stands_at_the_top_with_numbers(write_run: Any, tmp_path: Path) -> None:
@@ -350,7 +404,7 @@ def test_what_is_left_out_stands_at_the_top_with_numbers(write_run: Any, tmp_pat
     report(tmp_path, formats=("html",))
 
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    notices = page[page.index('class="notices"') : page.index("<article")]
+    notices = page[page.index('class="notices"') :].partition("</section>")[0]
     assert "xgboost: 8 of 9 runs are compared" in notices
     assert "bohb on t (1 of 4)" in notices
 
@@ -360,7 +414,7 @@ def test_the_axes_of_virtual_runs_say_so(write_run: Any, tmp_path: Path) -> None
         change(write_run("t", method, 0, TRIALS), "spec", clock="virtual")
     results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
-    figures = [figure for section in sections(results) for figure in section.figures]
+    figures = [figure for built in sections(results) for figure in built.content.figures]
 
     labels = {
         axes.get_xlabel()

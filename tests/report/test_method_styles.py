@@ -45,6 +45,8 @@ TO_XYZ = np.array(
     ]
 )
 WHITE = np.array([0.95047, 1.0, 1.08883])
+# Methods that are often on one page.
+OFTEN_COMPARED = ("rs", "cfo", "cfo-0", "cfo-tuned", "flow2", "tpe", "flaml-cfo", "bohb", "blendsearch")
 WHITE_GROUND, DARK_GROUND = "#FFFFFF", "#14171B"
 
 
@@ -88,8 +90,22 @@ def test_methods_with_the_same_kind_of_line_have_colours_that_differ(vision: str
     assert close == []
 
 
+@pytest.mark.parametrize("vision", list(VISION))
+@pytest.mark.parametrize("ground", ["colour", "dark"])
+def test_methods_that_are_often_compared_have_colours_that_differ_clearly(vision: str, ground: str) -> None:
+    least = 30 if vision == "normal" else 20
+    close = [
+        pair
+        for pair in combinations(OFTEN_COMPARED, 2)
+        if difference(*(getattr(style_of(method), ground) for method in pair), VISION[vision]) < least
+    ]
+
+    assert close == []
+
+
 def test_every_method_that_comes_along_has_a_style_of_its_own() -> None:
-    assert set(METHODS.builtin) - set(NOT_COMPARED) <= set(_KNOWN)
+    # tpe-multivariate is another name of tpe.
+    assert set(METHODS.builtin) - {*NOT_COMPARED, "tpe-multivariate"} <= set(_KNOWN)
 
 
 def test_known_methods_have_colours_and_markers_of_their_own_and_unknown_ones_keep_theirs() -> None:
@@ -106,16 +122,12 @@ def test_every_colour_can_be_seen_on_its_background() -> None:
     darks = {style.dark for style in _KNOWN.values()} | {dark_colour(colour) for colour in _OTHER_COLOURS}
 
     assert min(contrast(colour, WHITE_GROUND) for colour in colours) > 2
-    assert min(contrast(colour, DARK_GROUND) for colour in darks) > 4
+    assert min(contrast(colour, DARK_GROUND) for colour in darks) > 3
 
 
-@pytest.mark.parametrize("colour", ["#000000", "#332288", "#882255"])
-def test_a_dark_colour_is_made_lighter_on_a_dark_background(colour: str) -> None:
-    assert int(dark_colour(colour)[1:3], 16) > int(colour[1:3], 16)
-
-
-def test_a_light_colour_stays_as_it_is() -> None:
-    assert dark_colour("#E69F00") == "#E69F00"
+@pytest.mark.parametrize(("colour", "dark"), [("#000000", "#FFFFFF"), ("#FFFFFF", "#000000")])
+def test_a_dark_page_inverts_black_and_white(colour: str, dark: str) -> None:
+    assert dark_colour(colour) == dark
 
 
 def test_methods_stand_in_the_paper_s_order_and_others_after_them() -> None:

@@ -11,7 +11,7 @@ from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import FEWEST_TASKS, are_equal
 
-RESAMPLES = 1000
+ELO_RESAMPLES = 1000
 # The rating of the method that the others are measured against.
 ANCHOR = 1000.0
 # A rating this much higher wins ten times as often as it loses.
@@ -68,7 +68,7 @@ def win_rates(wins: Array) -> Array:
 
 
 def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
-    """Elo ratings of a Bradley–Terry model, the highest first; the anchor, or else the mean, has ANCHOR."""
+    """Elo ratings of a Bradley–Terry model; the anchor, or else the mean, has ANCHOR."""
     at = methods.index(anchor) if anchor in methods else None
     strengths = bradley_terry(np.nansum(wins, axis=0))
     elo = _anchored(strengths, at)
@@ -76,7 +76,7 @@ def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
     low: list[float | None] = [None] * len(methods)
     high = list(low)
     if len(wins) >= FEWEST_TASKS:
-        draws = np.random.default_rng(len(wins)).integers(len(wins), size=(RESAMPLES, len(wins)))
+        draws = np.random.default_rng(len(wins)).integers(len(wins), size=(ELO_RESAMPLES, len(wins)))
         counts = np.array([np.bincount(draw, minlength=len(wins)) for draw in draws], dtype=float)
         sums = np.tensordot(counts, np.nan_to_num(wins), axes=1)
         bounds = np.quantile(_anchored(bradley_terry(sums, strengths), at), (0.025, 0.975), axis=0).tolist()
@@ -84,10 +84,7 @@ def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
             [None if i == at or tasks[i] < FEWEST_TASKS else value for i, value in enumerate(row)]
             for row in bounds
         )
-    rated = [
-        Rating(method, int(tasks[i]), float(elo[i]), low[i], high[i]) for i, method in enumerate(methods)
-    ]
-    return sorted(rated, key=lambda rating: (-rating.elo, rating.method))
+    return [Rating(method, int(tasks[i]), float(elo[i]), low[i], high[i]) for i, method in enumerate(methods)]
 
 
 def _anchored(strengths: Array, at: int | None) -> Array:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.errors import MissingPackageError, TraceError
+from cfo_bench.errors import MissingPackageError, TraceError, install_command
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.results.digest import Incumbents
@@ -56,7 +56,7 @@ class _Scored:
 def require_optuna() -> None:
     """A MissingPackageError if optuna is not installed: raised before traces are read."""
     if find_spec("optuna") is None:
-        raise MissingPackageError("--importance", "optuna", "pip install 'cfo-bench[baselines]'")
+        raise MissingPackageError("--importance", "optuna", install_command("baselines"))
 
 
 def importance(runs: Sequence[Run], most: int = MOST_TRIALS) -> Importance | None:

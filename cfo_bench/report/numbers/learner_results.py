@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cfo_bench.report.contents import plural, some
-from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.overview import Overview, overview
 from cfo_bench.report.numbers.ranking import Ranking, rank
 from cfo_bench.report.numbers.scores import (
@@ -22,7 +21,7 @@ from cfo_bench.report.numbers.scores import (
 from cfo_bench.report.reading.consistency import run_names
 from cfo_bench.report.reading.published_scores import Reference
 from cfo_bench.results.digest import Incumbents
-from cfo_bench.results.run import NOT_COMPARED, Run
+from cfo_bench.results.run import Run
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,9 @@ class LearnerResults:
         """The standings of all methods, and the answer."""
         return overview(self.learner, self.scores, self.cells, self.ranking)
 
-    @cached_property
-    def methods(self) -> list[str]:
-        """The methods that are compared, in the order of tables: all but references and studies."""
-        return in_order({run.method for run in self.runs} - set(NOT_COMPARED))
-
     @property
-    def best_first(self) -> list[str]:
-        """The methods by mean rank: the order of columns in tables that are wider than a screen."""
+    def methods(self) -> list[str]:
+        """The methods that are compared, by mean rank, which is the order of all tables and figures."""
         return self.ranking.best_first
 
     @property
@@ -80,13 +74,17 @@ class LearnerResults:
 
     @cached_property
     def compared(self) -> dict[tuple[str, str], list[Run]]:
-        """The runs that the means are over, by task and method; not of a method that is left out there."""
+        """The runs that the means are over, by task and method; not of a method that is left out there.
+
+        The methods of a task are by mean rank.
+        """
         shared = {(task.task, method): set(task.shared) for task in self.scores for method in task.compared}
         compared: dict[tuple[str, str], list[Run]] = {}
         for run in sorted(self.runs, key=lambda run: (run.fold, run.seed)):
             if (run.fold, run.seed) in shared.get((run.task, run.method), ()):
                 compared.setdefault((run.task, run.method), []).append(run)
-        return compared
+        every = [(task.task, method) for task in self.scores for method in self.methods]
+        return {key: compared[key] for key in every if key in compared}
 
     @cached_property
     def _tasks_by_test(self) -> set[str]:

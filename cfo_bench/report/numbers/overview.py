@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from cfo_bench.report.contents import Table, plural, some
+from cfo_bench.report.contents import MOST_NAMES, Table, plural, some
 from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.ranking import Lead, Ranking
 from cfo_bench.report.numbers.scores import LEAST_SECONDS, TIE_FACTOR, Cell, TaskScores
-from cfo_bench.report.numbers.significance import FEWEST_TASKS as FEWEST_FOR_A_TEST
-from cfo_bench.report.numbers.significance import in_words
+from cfo_bench.report.numbers.significance import LEVEL, in_words, p_in_words, too_few
 from cfo_bench.results.best_so_far import REACHES
 
 # The moments at which the methods are ranked, as shares of each task's budget.
@@ -61,12 +60,14 @@ class Overview:
     tested: int  # ranked tasks that are compared by test scores
     clock: str
     lead: Lead | None  # None if nothing is ranked
+    best_is: str  # what the leaders have: the best mean rank, or the best mean score of a single task
+    only_task: str  # the task, if all ranks are on one task; else empty
     seen: list[str]  # the result on each task, one sentence each
     left_out: list[str]  # what is not in the comparison, or counts as failed, with numbers
 
     @property
-    def sentence(self) -> str:
-        """The answer in words."""
+    def verdict(self) -> str:
+        """The method to use, and how sure that is."""
         if not self.standings:
             return "Only references have runs here: run two methods to compare."
         if len(self.standings) < 2:
@@ -77,9 +78,63 @@ class Overview:
             return "No method has a result here, so nothing is compared."
         if self.lead is None and not self.compared:
             return "No two methods have runs in common here, so nothing is compared."
+        if not self._has_winner:
+            return f"No method beats the constant predictor on any of {plural(self.tasks, 'task')}."
         if self.lead is None:
-            return f"{self._wins()} The methods can't be ranked: too few tasks have runs of all of them."
-        return " ".join(filter(None, [self._answer(self.lead), self._by_test()]))
+            return "The methods can't be ranked: too few tasks have runs of all of them."
+        return (
+            f"{self._claim(self.lead)}{f' This concerns {self.only_task} alone.' if self.only_task else ''}"
+        )
+
+    def _claim(self, lead: Lead) -> str:
+        """Over which methods the leaders are significantly better."""
+        if lead.others and not lead.p_of_others:
+            return self._without_test(lead)
+        where = f" on {self.only_task}" if self.only_task else ""
+        leaders, is_shared = in_words(lead.leaders), len(lead.leaders) > 1
+        if not lead.others:
+            return f"No method leads{where}: {leaders} share the {self.best_is}."
+        order = [standing.method for standing in self.standings if standing.method in lead.others]
+        worse = [method for method in order if method not in lead.not_significant]
+        equal = [method for method in order if method in lead.not_significant]
+        not_better = f"not significantly better than {self._with_p(lead, equal)}"
+        if not worse:
+            has = "share" if is_shared else "has"
+            return f"No significant lead{where}: {leaders} {has} the {self.best_is}, {not_better}."
+        start = (
+            f"Use {' or '.join(lead.leaders)}{where}: they share the {self.best_is}. Each is significantly"
+            if is_shared
+            else f"Use {leaders}{where}: {self.best_is}. Significantly"
+        )
+        return f"{start} better than {self._with_p(lead, worse)}{f'; {not_better}' if equal else ''}."
+
+    def _without_test(self, lead: Lead) -> str:
+        too_few_units = too_few(*((self.folds, "fold") if self.only_task else (self.ranked, "task")))
+        if self.only_task or self.ranked < FEWEST_TASKS or self.folds < FEWEST_FOLDS:
+            return f"{too_few_units}{'' if self.only_task else f', with {self.over} each'}."
+        has = "has" if len(lead.leaders) == 1 else "share"
+        return f"{in_words(lead.leaders)} {has} the {self.best_is}; {too_few_units}."
+
+    def _with_p(self, lead: Lead, methods: Sequence[str]) -> str:
+        """Such as `rs (p = 0.008) and cfo (p = 0.031)`; of many, the first names and the largest p."""
+        if len(methods) <= MOST_NAMES:
+            return in_words([f"{method} ({p_in_words(lead.p_of_others[method])})" for method in methods])
+        p = [lead.p_of_others[method] for method in methods]
+        bound = f"p ≤ {max(p):.2g}" if max(p) < LEVEL else f"p ≥ {min(p):.2f}"
+        return f"{some(methods)} ({bound})"
+
+    @property
+    def details(self) -> str:
+        """Sentences after the verdict: the leaders at earlier moments, the wins, the kind of score."""
+        if self.lead is None:
+            return self._wins() if self._has_winner else ""
+        if not any(standing.results for standing in self.standings):
+            return ""
+        return " ".join(filter(None, [self._moments(self.lead), *self._results(), self._by_test()]))
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(filter(None, [self.verdict, self.details]))
 
     def _by_test(self) -> str:
         by = "by the test score of what each method selected on validation"
@@ -91,20 +146,18 @@ class Overview:
             )
         return ""
 
-    def _answer(self, lead: Lead) -> str:
-        has_few_folds = self.folds < FEWEST_FOLDS and self.ranked < FEWEST_FOR_A_TEST
-        if self.ranked < FEWEST_TASKS or has_few_folds:
-            few = "tasks" if self.ranked < FEWEST_TASKS else "folds"
-            text = f"Too few {few} to name a winner: {plural(self.ranked, 'task')}, {self.over} each."
-            return " ".join([text, *(self.seen if self.tasks < FEWEST_TASKS else [self._wins()])])
-        about_ranks = filter(None, [self._ranks(lead), lead.sentence])
-        has_winner = any(standing.wins for standing in self.standings)
-        return " ".join([*about_ranks, self._wins()] if has_winner else [self._wins(), *about_ranks])
+    def _results(self) -> list[str]:
+        """The result on each task if they are few, otherwise who wins most of them."""
+        if self.tasks < FEWEST_TASKS:
+            return self.seen
+        return [self._wins()] if self._has_winner else []
+
+    @property
+    def _has_winner(self) -> bool:
+        return any(standing.wins for standing in self.standings)
 
     def _wins(self) -> str:
         most = max(standing.wins for standing in self.standings)
-        if not most:
-            return f"No method beats the constant predictor on any of {plural(self.tasks, 'task')}."
         winners = [standing for standing in self.standings if standing.wins == most]
         where = f"{most} of {plural(self.tasks, 'task')}"
         if len(winners) > 1:
@@ -115,25 +168,20 @@ class Overview:
         tied = f" ({winner.ties} of them tied)" if winner.ties else ""
         return f"{winner.method} reaches the best score first on {where}{tied}."
 
-    def _ranks(self, lead: Lead) -> str:
-        """The best mean rank at the end, and at the moments before."""
-        standings = {standing.method: standing for standing in self.standings}
-        best = standings[lead.leaders[0]].mean_rank or math.nan
-        has, had = ("has", "had") if len(lead.leaders) == 1 else ("share", "shared")
-        text = f"{in_words(lead.leaders)} {has} the best mean rank ({best:.2f})"
+    def _moments(self, lead: Lead) -> str:
+        """The methods with the best mean rank at the moments before the end."""
+        if self.ranked < FEWEST_TASKS:
+            return ""
         early: dict[tuple[str, ...], list[str]] = {}
         for share in MOMENTS[:-1]:
             early.setdefault(self._leaders_at(share), []).append(f"{100 * share:.0f} %")
-        if list(early) == [lead.leaders]:
-            return f"{text}, and {had} it at {in_words(early[lead.leaders])} of the budget too."
         n_ranked = sum(standing.mean_rank is not None for standing in self.standings)
-        others = [
-            f"at {in_words(shares)} of the budget "
-            + ("all shared it" if len(names) == n_ranked else f"{in_words(names)} had it")
+        return " ".join(
+            f"At {in_words(shares)} of the budget "
+            f"{'all methods' if len(names) == n_ranked else in_words(names)} "
+            f"{'had' if len(names) == 1 else 'shared'} the best mean rank{', too' * (names == lead.leaders)}."
             for names, shares in early.items()
-            if names != lead.leaders
-        ]
-        return f"{text}; {', '.join(others)}."
+        )
 
     def _leaders_at(self, share: float) -> tuple[str, ...]:
         """The methods with the best mean rank at a moment."""
@@ -143,7 +191,7 @@ class Overview:
             if (rank := standing.ranks_at[share]) is not None
         }
         best = min(ranks.values(), default=math.nan)
-        return tuple(in_order(name for name, rank in ranks.items() if rank <= best + 1e-9))
+        return tuple(name for name, rank in ranks.items() if rank <= best + 1e-9)
 
     def table(self) -> Table:
         columns = (
@@ -225,6 +273,7 @@ def overview(
     # The order of methods that are equal in both is that of all tables, and no claim.
     standings.sort(key=lambda standing: (standing.mean_rank or math.inf, -standing.wins))
     ranked = ranking.tasks or scores
+    only_task = ranking.tasks[0] if len(ranking.tasks) == 1 else None
     return Overview(
         learner=learner,
         tasks=len(scores),
@@ -237,7 +286,9 @@ def overview(
         score_is=in_words(sorted({task.score_is for task in ranked})) if ranked else "",
         tested=sum(task.by_test for task in ranking.tasks),
         clock=scores[0].clock if scores else "wall",
-        lead=ranking.tests.lead,
+        lead=ranking.lead,
+        best_is=_best_mean(only_task) if only_task else _best_rank(standings, ranking),
+        only_task=only_task.task if only_task else "",
         seen=[_seen(task) for task in scores],
         left_out=[*_left_out_runs(scores), *_left_out_ranks(scores, ranking), *_failures(scores)],
     )
@@ -249,6 +300,21 @@ def _over(tasks: Sequence[TaskScores]) -> str:
     return " to ".join(dict.fromkeys((different[0], different[-1]))) if different else ""
 
 
+def _best_rank(standings: Sequence[Standing], ranking: Ranking) -> str:
+    ranks = [standing.mean_rank for standing in standings if standing.mean_rank is not None]
+    return f"best mean rank ({min(ranks):.2f} of {len(ranking.methods)} methods)" if ranks else ""
+
+
+def _best_mean(task: TaskScores) -> str:
+    losses = [method.final_loss for method in task.methods.values() if method.final_loss is not None]
+    score = f"{task.native(min(losses)):.4f}" if losses else "none"
+    return f"best mean {_part(task)} {task.metric_name} ({score} over {task.over})"
+
+
+def _part(task: TaskScores) -> str:
+    return "test" if task.by_test else "validation"
+
+
 def _seen(task: TaskScores) -> str:
     """The result on one task."""
     metric = task.metric_name
@@ -256,7 +322,7 @@ def _seen(task: TaskScores) -> str:
         return f"On {task.task} no method has a result."
     best = task.methods[task.leaders[0]]
     losses = [method.final_loss for method in task.methods.values() if method.final_loss is not None]
-    score, kind = task.native(min(losses)), "test" if task.by_test else "validation"
+    score, kind = task.native(min(losses)), _part(task)
     if not task.beats_constant:
         return (
             f"On {task.task} no method beats the constant predictor: the best {kind} {metric} is {score:.4f}."

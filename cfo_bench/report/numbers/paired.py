@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.metrics import METRICS, Array
+from cfo_bench.metrics import Array, MetricFacts
 from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import FoldSeed, TaskScores, keep_most, over_folds
@@ -159,7 +159,7 @@ class TaskOfLearners:
 
     task: str
     method: str
-    metric: str
+    metric: MetricFacts
     over: str  # the folds and seeds in words
     losses: Mapping[str, tuple[float, ...]]  # by learner: the final loss on each fold, seeds averaged
     runs: int
@@ -167,7 +167,7 @@ class TaskOfLearners:
     constant_loss: float  # mean over the folds
 
     def scores(self, learner: str) -> list[float]:
-        return [METRICS[self.metric].to_score(loss) for loss in self.losses[learner]]
+        return [self.metric.to_score(loss) for loss in self.losses[learner]]
 
     @property
     def best(self) -> tuple[str, ...]:
@@ -301,11 +301,11 @@ def _task_of_learners(
         for place in shared
     }
     header = first[shared[0]].header
-    constants = {fold: first[fold, seed].constant_loss for fold, seed in shared}
+    zero_losses = {fold: first[fold, seed].header.zero_loss for fold, seed in shared}
     return TaskOfLearners(
         task=task,
         method=method,
-        metric=header.metric,
+        metric=header.metric_facts,
         over=over_folds(shared),
         losses={
             learner: _by_fold(
@@ -317,7 +317,7 @@ def _task_of_learners(
         failed={
             learner: sum(loss is None for loss in by_place.values()) for learner, by_place in losses.items()
         },
-        constant_loss=1.0 if header.problem == "regression" else fmean(constants.values()),
+        constant_loss=fmean(zero_losses.values()),
     )
 
 

@@ -17,7 +17,6 @@ from statistics import median
 from typing import Any
 
 from cfo_bench.errors import TraceError
-from cfo_bench.metrics import METRICS
 from cfo_bench.report.numbers.scores import Cell, TaskScores
 from cfo_bench.report.reading.published_scores import SCALED, Reference
 from cfo_bench.results.run import Run
@@ -121,7 +120,7 @@ def placed(references: Sequence[Reference], task: TaskScores) -> list[PlacedRefe
     Different names of one task are the same, such as `bank` and `bank_marketing`. A reference of another
     learner is not taken.
     """
-    to_loss = METRICS[task.metric].to_loss
+    to_loss = task.metric_facts.to_loss
 
     def order_key(placed: PlacedReference) -> tuple[Any, ...]:
         loss = to_loss(placed.score or 0.0)
@@ -139,9 +138,9 @@ def _placed(reference: Reference, task: TaskScores) -> PlacedReference:
     score, note, is_converted = None, f"its metric is {reference.metric}, ours {task.metric}", False
     if reference.metric == task.metric:
         score, note = reference.score, ""
-    elif reference.metric == SCALED and task.problem != "regression":
+    elif reference.metric == SCALED and task.metric != "r2":
         is_converted = task.scale.by == _FOREST_SCALE
-        score = METRICS[task.metric].to_score(task.scale.loss(reference.score)) if is_converted else None
+        score = task.metric_facts.to_score(task.scale.loss(reference.score)) if is_converted else None
         note = (
             "converted from a scaled score by our own constant and forest"
             if is_converted

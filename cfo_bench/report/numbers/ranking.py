@@ -7,9 +7,10 @@ statistics, the order of columns, the colours of figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -22,10 +23,12 @@ from cfo_bench.report.numbers.significance import (
     Friedman,
     Pair,
     against,
+    corrected_t,
     friedman,
-    in_words,
+    of_leader,
     pairwise,
     tied_ranks,
+    triangle_step_up,
 )
 
 # The best methods, up to this number, are drawn in colour, with their confidence intervals.
@@ -38,7 +41,7 @@ MOST_COLOURED = 8
 class Ranking:
     """Methods that are all compared on all of these tasks. Both are empty if no two methods can be ranked."""
 
-    methods: list[str]
+    methods: list[str]  # by mean rank
     tasks: list[TaskScores]
     left_out: list[str]  # methods that are compared on too few tasks
     all_tasks: Sequence[TaskScores]
@@ -96,11 +99,18 @@ class Ranking:
     def highlighted(self) -> tuple[str, ...]:
         """The methods that a figure with many lines shows in colour: the best, and the baseline."""
         methods = self.best_first
-        return tuple(in_order({*methods[:MOST_LEADERS], *({self.baseline} & set(methods))}))
+        return tuple(dict.fromkeys([*methods[:MOST_LEADERS], *({self.baseline} & set(methods))]))
 
     @cached_property
     def tests(self) -> RankTests:
         return RankTests(self.methods, self.final_ranks, self.scores, self.baseline)
+
+    @cached_property
+    def lead(self) -> Lead | None:
+        """The best methods, tested over tasks, or over the folds of a single task; None without ranks."""
+        if len(self.tasks) == 1:
+            return _lead_on_task(self.tasks[0], self.methods, self.final_ranks)
+        return self.tests.lead if self.tasks else None
 
 
 def rank(scores: Sequence[TaskScores], baseline: str) -> Ranking:
@@ -114,7 +124,8 @@ def rank(scores: Sequence[TaskScores], baseline: str) -> Ranking:
     if len(kept) < 2:
         return Ranking([], [], in_order(tasks), scores, baseline)
     ranked = [task for task in scores if task.task in shared]
-    return Ranking(in_order(kept), ranked, in_order(set(tasks) - kept), scores, baseline)
+    ranking = Ranking(in_order(kept), ranked, in_order(set(tasks) - kept), scores, baseline)
+    return replace(ranking, methods=[method for method in ranking.best_first if method in kept])
 
 
 def _number(value: float | None) -> float:
@@ -148,97 +159,76 @@ class RankTests:
         return against(self.scores, self.methods, self.baseline)
 
     @cached_property
-    def lead(self) -> Lead | None:
-        """The methods with the best mean rank, and whether they are significantly better; None without ranks.
-
-        The leader is known only after the runs. So it is compared with the others as one pair among all
-        pairs of methods, or, if it is the baseline, which was chosen before, as one of the pairs with the
-        baseline. These are the rows of the report's two tables of pairs, with the same p.
-        """
-        n = len(self.ranks)
-        if not n:
-            return None
-        means = self.ranks.mean(axis=0)
-        best = float(means.min())
-        leaders = tuple(name for name, mean in zip(self.methods, means, strict=True) if mean <= best + 1e-9)
-        others = tuple(name for name in self.methods if name not in leaders)
-        test = "Friedman" if len(self.methods) > 2 else "Wilcoxon"
-        if n < FEWEST_TASKS or not others:
-            return Lead(leaders, others, others, n, test, None, None, False)
-        pairs = {leader: self._pairs_with(leader) for leader in leaders}
-        p = pairs[leaders[0]][0].p if self.friedman is None else self.friedman.p
-        not_won = [
-            pair for leader, with_leader in pairs.items() for pair in with_leader if pair.winner != leader
-        ]
-        unproven = {name for pair in not_won for name in (pair.one, pair.other)}
-        with_others = [
-            pair
-            for with_leader in pairs.values()
-            for pair in with_leader
-            if {pair.one, pair.other} & set(others)
-        ]
-        return Lead(
-            leaders=leaders,
-            others=others,
-            not_significant=tuple(name for name in others if name in unproven or p >= LEVEL),
-            tasks=n,
-            test=test,
-            p=p,
-            largest_p=max(pair.p_holm for pair in with_others),
-            has_enough_tasks=all(pair.least_p_holm < LEVEL for pair in with_others),
+    def lead(self) -> Lead:
+        """The leaders by mean rank. Their p are Wilcoxon's over tasks."""
+        has_test = len(self.ranks) >= FEWEST_TASKS
+        of_all = self.friedman or (self.pairs[0] if has_test and len(self.methods) == 2 else None)
+        return Lead.of(
+            self.methods,
+            self.ranks,
+            lambda leader: {pair.other: pair.p_corrected for pair in self.pairs_of(leader)},
+            len(self.ranks),
+            p=of_all.p if of_all and has_test else None,
         )
 
-    def _pairs_with(self, leader: str) -> list[Pair]:
-        if leader == self.baseline:
-            return self.baseline_pairs
-        return [pair for pair in self.pairs if leader in (pair.one, pair.other)]
+    def pairs_of(self, leader: str) -> list[Pair]:
+        """Wilcoxon's test of a leader against each other method."""
+        return of_leader(self.scores, self.methods, leader)
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """The methods with the best mean rank, and the result of the tests about them."""
+    """The methods with the best mean rank, and whether they are significantly better than the others.
 
-    leaders: tuple[str, ...]  # those with the best mean rank; several if they share it
+    The leader is known only after the runs: each p is corrected by `triangle_step_up`, also if the leader is
+    the baseline. If methods share the best mean rank, a claim holds for all of them.
+    """
+
+    leaders: tuple[str, ...]
     others: tuple[str, ...]
-    not_significant: tuple[str, ...]  # the others that one of the leaders is not significantly better than
+    p_of_others: Mapping[str, float]  # corrected; empty if there are too few tasks or folds for a test
     tasks: int
-    test: str  # of all methods at once: Friedman, or Wilcoxon for two methods
-    p: float | None  # of that test; None without a test, for lack of tasks or of others
-    largest_p: float | None  # of the pairs of leaders with others, after Holm's correction
-    has_enough_tasks: bool  # whether a lead over each of the others can be significant at all
+    test: str  # of all methods at once: Friedman, or Wilcoxon for two methods; no claim depends on it
+    p: float | None  # of that test
+
+    @classmethod
+    def of(
+        cls,
+        methods: Sequence[str],
+        ranks: Array,
+        p_against: Callable[[str], Mapping[str, float]],
+        n: int,
+        p: float | None = None,
+    ) -> Self:
+        """The leaders by these ranks. `p_against` tests one of them over `n` tasks, or over `n` folds."""
+        means = dict(zip(methods, ranks.mean(axis=0).tolist(), strict=True))
+        best = min(means.values())
+        leaders = tuple(method for method in methods if means[method] <= best + 1e-9)
+        others = tuple(method for method in methods if method not in leaders)
+        tests = [p_against(leader) for leader in leaders] if n >= FEWEST_TASKS else []
+        p_of_others = {other: max(test[other] for test in tests) for other in others if tests}
+        all_at_once = "Friedman" if len(methods) > 2 else "Wilcoxon"
+        return cls(leaders, others, p_of_others, len(ranks), all_at_once, p)
 
     @property
-    def sentence(self) -> str:
-        """Empty if all methods share the best mean rank: then no method leads."""
-        if not self.others:
-            return ""
-        is_shared = len(self.leaders) > 1
-        if self.p is None:
-            lead = "a lead over the others" if is_shared else "the lead"
-            return (
-                f"{self.tasks} tasks are too few to test whether {lead} is significant: at least "
-                f"{FEWEST_TASKS} are needed."
-            )
-        test = f"({self.test}'s p = {self.p:.2g} over {self.tasks} tasks)"
-        if self.p >= LEVEL:
-            what = "The differences among the methods are" if is_shared else "The lead is"
-            return f"{what} not significant {test}."
-        if self.not_significant:
-            return f"The methods differ significantly {test}, but {self._exception}."
-        if self.test == "Wilcoxon":
-            return f"The lead is significant {test}."
-        lead = "Their lead over each of the others" if is_shared else "The lead over each of the others"
-        p = f"Wilcoxon's p after Holm's correction is at most {self.largest_p:.2g}"
-        return f"{lead} is significant ({p}, over {self.tasks} tasks)."
+    def not_significant(self) -> tuple[str, ...]:
+        """The others that the leaders are not significantly better than."""
+        return tuple(other for other in self.others if self.p_of_others.get(other, 1.0) >= LEVEL)
 
-    @property
-    def _exception(self) -> str:
-        if not self.has_enough_tasks:
-            n_methods = len(self.leaders) + len(self.others)
-            return (
-                f"no lead is significant: {self.tasks} tasks are too few for significant differences between "
-                f"two of {n_methods} methods"
-            )
-        if self.not_significant == self.others and len(self.others) > 1:
-            return "the lead over any of the others is not significant"
-        return f"the lead over {in_words(self.not_significant)} is not significant"
+
+def _lead_on_task(task: TaskScores, methods: Sequence[str], ranks: Array) -> Lead:
+    """The leaders on a single task. Their p are those of `corrected_t` over its folds."""
+    known = {method: task.methods[method].fold_losses for method in methods}
+    # A method without any result counts as the worst other one, or the constant predictor.
+    worst = np.max([by_fold or (task.constant_loss,) * task.n_folds for by_fold in known.values()], axis=0)
+    losses = {method: np.array(known[method]) if known[method] else worst for method in methods}
+
+    def p_against(leader: str) -> dict[str, float]:
+        differences = {method: losses[method] - losses[leader] for method in methods if method != leader}
+        p = [
+            corrected_t(by_fold, task.folds_of_data) if by_fold.mean() > 0 else 1.0
+            for by_fold in differences.values()
+        ]
+        return dict(zip(differences, triangle_step_up(p), strict=True))
+
+    return Lead.of(methods, ranks, p_against, task.n_folds)

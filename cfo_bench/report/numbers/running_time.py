@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cfo_bench.records import Problem
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import LEAST_SECONDS, TaskScores
+from cfo_bench.report.numbers.scores import LEAST_SECONDS
+from cfo_bench.report.numbers.significance import bootstrap_bounds
 from cfo_bench.results.best_so_far import reaching_loss
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import Run
@@ -26,7 +26,6 @@ OWN_FINAL = "its own final loss"
 FRACTIONS = (0.5, 0.9, 0.99)
 TARGETS = (OWN_FINAL, *(f"{fraction:.0%} of the way" for fraction in FRACTIONS))
 
-RESAMPLES = 2000
 # With fewer tasks a bootstrap interval is little more than the least and the largest factor.
 FEWEST_FOR_INTERVAL = 6
 
@@ -98,7 +97,7 @@ def factors(results: LearnerResults) -> list[Factor]:
             own_final = [
                 reaching_loss(
                     _final(results, run, max(last, run.constant_loss)),
-                    _zero_loss(task, run.constant_loss),
+                    run.header.zero_loss,
                 )
                 for run, last in zip(of_method, worst, strict=True)
             ]
@@ -108,11 +107,6 @@ def factors(results: LearnerResults) -> list[Factor]:
                 time = _running_time(results, of_method, losses)
                 all_factors.append(_factor(task.task, method, target, time, base_time))
     return all_factors
-
-
-def _zero_loss(task: TaskScores, constant_loss: float) -> float:
-    """The loss of a scaled score of 0 on a fold whose constant predictor has this loss."""
-    return task.scale.zero_loss if task.problem == Problem.REGRESSION else constant_loss
 
 
 def summaries(all_factors: Sequence[Factor]) -> list[Summary]:
@@ -168,9 +162,7 @@ def _summary(method: str, target: str, group: Sequence[Factor]) -> Summary:
     n = len(logs)
     low = high = None
     if n >= FEWEST_FOR_INTERVAL:
-        rng = np.random.default_rng(n)
-        means = logs[rng.integers(n, size=(RESAMPLES, n))].mean(axis=1)
-        low, high = (float(np.exp(q)) for q in np.quantile(means, (0.025, 0.975)))
+        low, high = (float(np.exp(bound)) for bound in bootstrap_bounds(logs))
     who = [factor.who for factor in group]
     return Summary(
         method=method,

@@ -1,9 +1,9 @@
 """The scores of every method on a task: which reaches the best score first, which tie, how far others are.
 
 The score of people is the task's metric. To compare tasks, a loss L is also scaled as in the paper: to
-(L_constant - L) / (L_constant - L_forest) in classification, so that 0 is the constant predictor and 1 the
-tuned random forest, each the mean over the same folds; if the forest was not run, to
-(L_constant - L) / L_constant. In regression the scaled score is r2.
+(L_constant - L) / (L_constant - L_forest), so that 0 is the constant predictor and 1 the tuned random forest,
+each the mean over the same folds; if the forest was not run, to (L_constant - L) / L_constant. r2 is its own
+scaled score.
 
 Means are over folds, after a mean over the seeds of each fold, of the runs that all compared methods have.
 With `validation: holdout`, the loss is that of the incumbent on the test part; otherwise it is the validation
@@ -21,7 +21,7 @@ from typing import TypeVar, overload
 import msgspec
 import numpy as np
 
-from cfo_bench.metrics import METRIC_BOUNDS, METRIC_NAMES, METRICS, Array
+from cfo_bench.metrics import Array, MetricFacts
 from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.significance import Estimate, estimate, student_t_bound
 from cfo_bench.results.best_so_far import best_by_fold, imputed, reached_at, reaching_loss
@@ -97,6 +97,7 @@ class TaskScores:
     task: str
     problem: str
     metric: str
+    metric_facts: MetricFacts
     budget_seconds: float
     scale: ScoreScale
     methods: Mapping[str, MethodScores]
@@ -104,6 +105,7 @@ class TaskScores:
     leaders: tuple[str, ...]  # the methods that reach the best score first; several if they tie
     shared: tuple[FoldSeed, ...] = ()
     constant_loss: float = math.nan  # mean over the folds
+    folds_of_data: int = 2  # into which the data is split, also those that were not run
     clock: str = "wall"
     by_test: bool = False  # losses are on the test part, which no method has seen
 
@@ -151,21 +153,22 @@ class TaskScores:
     @property
     def metric_name(self) -> str:
         """The metric as people write it."""
-        return METRIC_NAMES[self.metric]
+        return self.metric_facts.title
 
     def native(self, loss: float) -> float:
         """A loss as the task's metric."""
-        return METRICS[self.metric].to_score(loss)
+        return self.metric_facts.to_score(loss)
 
-    def estimate(self, losses: Sequence[float]) -> Estimate:
+    def estimate(self, losses: Sequence[float], n_folds: int | None = None) -> Estimate:
         """The mean over folds in the task's metric; `losses` has one per fold.
 
-        Its interval ends at the bounds of the metric: there is no AUC above 1.
+        Its interval ends at the bounds of the metric: there is no AUC above 1. With `n_folds` it is corrected
+        for the rows that folds share.
         """
-        score = estimate([self.native(loss) for loss in losses])
+        score = estimate([self.native(loss) for loss in losses], n_folds)
         if score.low is None or score.high is None:
             return score
-        least, most = METRIC_BOUNDS[self.metric]
+        least, most = self.metric_facts.bounds
         return replace(score, low=max(score.low, least), high=min(score.high, most))
 
     def normalised(self, baseline: str) -> dict[str, float]:
@@ -256,6 +259,7 @@ def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
         task=first.task,
         problem=first.header.problem,
         metric=first.header.metric,
+        metric_facts=first.header.metric_facts,
         budget_seconds=first.budget_seconds,
         scale=scale,
         methods=methods,
@@ -263,6 +267,7 @@ def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
         leaders=_leaders(methods, measured),
         shared=tuple(sorted(shared)),
         constant_loss=references.constant_loss,
+        folds_of_data=max(first.spec.n_folds, len({fold for fold, _ in shared}), 2),
         clock=first.spec.clock,
         by_test=by_test,
     )
@@ -429,7 +434,7 @@ def counting_incumbents(run: Run, full_rows_only: bool, by_test: bool = False) -
     incumbents = validation_incumbents(run, full_rows_only, by_test)
     if not by_test:
         return incumbents
-    to_loss = METRICS[run.header.metric].to_loss
+    to_loss = run.header.metric_facts.to_loss
     losses = [to_loss(score) for score in incumbents.test_scores if score is not None]
     return _bounded(msgspec.structs.replace(incumbents, losses=losses))
 

@@ -1,13 +1,14 @@
-"""Tests of significance over tasks: Friedman, Wilcoxon with Holm's correction, Nemenyi; and estimates.
+"""Tests of significance over tasks: Friedman, Wilcoxon with its corrections, Nemenyi; and estimates.
 
 The unit is the task: each method has one number per task, the mean over folds. Folds can't be the unit, since
-the folds of a task share most of their rows and are not independent.
+the folds of a task share most of their rows and are not independent. Only `corrected_t` tests over the folds
+of a single task, corrected for the rows that they share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -21,8 +22,12 @@ from cfo_bench.results.best_so_far import REACHES
 
 LEVEL = 0.05
 
-# With fewer tasks Wilcoxon's p is above 5 % (2 / 2⁵) even if one method is better on all of them.
+# With fewer tasks Wilcoxon's p is above 5 % (2 / 2⁵) even if one method is better on all of them. The same
+# holds for `corrected_t` and the folds of one task.
 FEWEST_TASKS = 6
+
+# Resamples of a bootstrap over tasks.
+RESAMPLES = 2000
 
 # Up to this number of differences Wilcoxon's p is exact; above it the normal distribution is as good.
 MOST_EXACT = 100
@@ -108,39 +113,45 @@ class Pair:
     median_difference: float
     direction: int  # the method that Wilcoxon's test favours: 1 the first, -1 the other, 0 neither
     p: float  # Wilcoxon's
-    p_holm: float  # corrected for the number of pairs
-    least_p_holm: float  # its least possible value: the first is better on every task
+    p_corrected: float  # for the number of pairs, and of a leader for its choice after the runs
 
     @property
     def verdict(self) -> str:
-        if self.p_holm >= LEVEL:
+        if self.p_corrected >= LEVEL:
             return NOT_SIGNIFICANT
         return "better" if self.direction > 0 else "worse"
 
-    @property
-    def winner(self) -> str | None:
-        """The method that is significantly better; None if neither is."""
-        return {"better": self.one, "worse": self.other}.get(self.verdict)
-
 
 def pairwise(scores: Array, methods: Sequence[str]) -> list[Pair]:
-    """Wilcoxon's signed-rank test on the scores of each pair of methods (columns), higher is better."""
-    return _pairs(scores, methods, list(combinations(range(len(methods)), 2)))
+    """Wilcoxon's signed-rank test on the scores of each pair of methods (columns), higher is better.
+
+    p is corrected by Holm for all pairs.
+    """
+    return _pairs(scores, methods, list(combinations(range(len(methods)), 2)), _by_holm)
 
 
 def against(scores: Array, methods: Sequence[str], base: str) -> list[Pair]:
-    """The same of each other method against one, with Holm's correction for these pairs only."""
+    """The same of each other method against one that was chosen before the runs."""
     at = methods.index(base)
-    return _pairs(scores, methods, [(i, at) for i in range(len(methods)) if i != at])
+    return _pairs(scores, methods, [(i, at) for i in range(len(methods)) if i != at], _by_holm)
 
 
-def _pairs(scores: Array, methods: Sequence[str], pairs: Sequence[tuple[int, int]]) -> list[Pair]:
+def of_leader(scores: Array, methods: Sequence[str], leader: str) -> list[Pair]:
+    """The same of a method that the runs have chosen against each other one, by `triangle_step_up`."""
+    at = methods.index(leader)
+    return _pairs(scores, methods, [(at, i) for i in range(len(methods)) if i != at], _by_step_up)
+
+
+def _pairs(
+    scores: Array,
+    methods: Sequence[str],
+    pairs: Sequence[tuple[int, int]],
+    corrected: Callable[[Sequence[SignedRank]], list[float]],
+) -> list[Pair]:
     differences = [
         np.where(are_equal(scores[:, i], scores[:, j]), 0.0, scores[:, i] - scores[:, j]) for i, j in pairs
     ]
     tests = [signed_rank(difference) for difference in differences]
-    corrected = holm([test.p for test in tests])
-    least = least_p(len(scores), len(pairs))
     return [
         Pair(
             one=methods[i],
@@ -151,11 +162,21 @@ def _pairs(scores: Array, methods: Sequence[str], pairs: Sequence[tuple[int, int
             median_difference=float(np.median(difference)),
             direction=test.direction,
             p=test.p,
-            p_holm=p_holm,
-            least_p_holm=least,
+            p_corrected=p_corrected,
         )
-        for (i, j), difference, test, p_holm in zip(pairs, differences, tests, corrected, strict=True)
+        for (i, j), difference, test, p_corrected in zip(
+            pairs, differences, tests, corrected(tests), strict=True
+        )
     ]
+
+
+def _by_holm(tests: Sequence[SignedRank]) -> list[float]:
+    return holm([test.p for test in tests])
+
+
+def _by_step_up(tests: Sequence[SignedRank]) -> list[float]:
+    """The first method of each pair is the leader: a test that favours the other can't confirm it."""
+    return triangle_step_up([test.p if test.direction > 0 else 1.0 for test in tests])
 
 
 class SignedRank(NamedTuple):
@@ -219,6 +240,53 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
+def triangle_step_up(p: Sequence[float]) -> list[float]:
+    """The p of a leader against each other method, corrected for choosing the leader after the runs.
+
+    `p` has the two-sided p of each other method, or 1 if the test favours that method. The k-th largest is
+    multiplied by k(k + 1)/2, the number of pairs among k + 1 methods: if the leader and k others were equally
+    good, any of these pairs could have the least p. The corrected p is the least product so far.
+    docs/report.md has the error and the power of the procedure.
+    """
+    corrected = [1.0] * len(p)
+    lowest = 1.0
+    for k, index in enumerate(sorted(range(len(p)), key=lambda i: -p[i]), start=1):
+        lowest = min(lowest, p[index] * k * (k + 1) / 2)
+        corrected[index] = lowest
+    return corrected
+
+
+def corrected_t(differences: Sequence[float], n_folds: int) -> float:
+    """The two-sided p that the mean difference over folds of one task is 0: Nadeau and Bengio's t test.
+
+    This also holds for repeated folds: `differences` has one per fold of each repetition, which is another
+    split into `n_folds`. p is at least `least_p`, since Student's t can't be relied on for few folds.
+
+    C. Nadeau and Y. Bengio: Inference for the Generalization Error. Machine Learning 52 (2003); for repeated
+    folds, R. R. Bouckaert and E. Frank: Evaluating the Replicability of Significance Tests for Comparing
+    Learning Algorithms. PAKDD 2004.
+    """
+    from scipy.special import stdtr
+
+    values = np.asarray(differences, dtype=float)
+    n = len(values)
+    if n < 2 or not values.any():
+        return 1.0
+    error = float(values.std(ddof=1)) * _corrected_error(n, n_folds)
+    t = abs(float(values.mean())) / error if error > 0 else math.inf
+    return max(2 * float(stdtr(n - 1, -t)), least_p(n, 1))
+
+
+def _corrected_error(n: int, n_folds: int) -> float:
+    """The standard error of a mean over `n` folds of one task, in standard deviations of a fold.
+
+    The training parts of two of the `n_folds` folds overlap, so that the scores vary less than independent
+    ones would. The variance of the mean is therefore increased by the ratio of the rows of a fold to those of
+    its training part.
+    """
+    return math.sqrt(1 / n + 1 / (n_folds - 1))
+
+
 def least_p(n: int, pairs: int) -> float:
     """The least p of an exact two-sided test of n differences, after Holm's correction for the pairs.
 
@@ -231,6 +299,11 @@ def least_p(n: int, pairs: int) -> float:
 def too_few(n: int, word: str) -> str:
     """The verdict if no p could be significant, such as `3 folds are too few for a test`."""
     return f"1 {word} is too few for a test" if n == 1 else f"{n} {word}s are too few for a test"
+
+
+def p_in_words(p: float) -> str:
+    """Such as `p = 0.008`, `p = 0.31`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < LEVEL else f"p = {p:.2f}"
 
 
 def in_words(names: Sequence[str]) -> str:
@@ -281,6 +354,20 @@ def cliques(mean_ranks: Sequence[float], difference: float) -> list[tuple[int, i
 # --- estimates ------------------------------------------------------------------------------------
 
 
+def bootstrap_bounds(tasks: Array) -> tuple[Array, Array]:
+    """The bounds of the 95 % bootstrap intervals of the means over tasks, the first axis."""
+    low, high = np.quantile(np.tensordot(_resampled(len(tasks)), tasks, axes=1), (0.025, 0.975), axis=0)
+    return low, high
+
+
+@lru_cache(maxsize=1)
+def _resampled(tasks: int) -> Array:
+    """The weight of each task in each resample: the same for every method, so that bands can be compared."""
+    draws = np.random.default_rng(tasks).integers(tasks, size=(RESAMPLES, tasks))
+    weights: Array = np.array([np.bincount(draw, minlength=tasks) for draw in draws]) / tasks
+    return weights
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean over folds with its 95 % interval by Student's t; with one fold, only the mean is not None."""
@@ -292,13 +379,16 @@ class Estimate:
     folds: int
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """The estimate of independent values: one per fold, since the seeds of a fold share their data."""
+def estimate(values: Sequence[float], n_folds: int | None = None) -> Estimate:
+    """The estimate of independent values: one per fold, since the seeds of a fold share their data.
+
+    With `n_folds`, values are of folds of one task, and the interval is that of `corrected_t`.
+    """
     mean, n = fmean(values), len(values)
     if n < 2:
         return Estimate(mean, None, None, None, n)
     sd = float(np.std(values, ddof=1))
-    half = student_t_bound(n - 1) * sd / n**0.5
+    half = student_t_bound(n - 1) * sd * (n**-0.5 if n_folds is None else _corrected_error(n, n_folds))
     return Estimate(mean, sd, mean - half, mean + half, n)
 
 

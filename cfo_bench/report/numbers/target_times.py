@@ -11,14 +11,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from cfo_bench.metrics import Array
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import TIE_FACTOR
-from cfo_bench.report.numbers.significance import FEWEST_TASKS
+from cfo_bench.report.numbers.significance import FEWEST_TASKS, bootstrap_bounds
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import Run
 
@@ -217,9 +216,6 @@ def profiles(targets: TargetFolds, gap: float) -> tuple[Array, dict[str, Array]]
 # Normalised regret: the mean gap at each moment, where 1 is the constant predictor and 0 the best loss.
 
 
-RESAMPLES = 2000
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Regret:
     """A method's mean regret over tasks at each moment.
@@ -242,16 +238,7 @@ def regret(targets: TargetFolds, method: str, moments: Array) -> Regret:
     mean = tasks.mean(axis=0)
     if len(tasks) < FEWEST_TASKS:
         return Regret(mean, None, None)
-    low, high = np.quantile(_resampled(len(tasks)) @ tasks, (0.025, 0.975), axis=0)
-    return Regret(mean, low, high)
-
-
-@lru_cache(maxsize=1)
-def _resampled(tasks: int) -> Array:
-    """The weight of each task in each resample: the same for every method, so that bands can be compared."""
-    draws = np.random.default_rng(tasks).integers(tasks, size=(RESAMPLES, tasks))
-    weights: Array = np.array([np.bincount(draw, minlength=tasks) for draw in draws]) / tasks
-    return weights
+    return Regret(mean, *bootstrap_bounds(tasks))
 
 
 def gaps_at(fold: TargetFold, run: Track, moments: Array) -> Array:

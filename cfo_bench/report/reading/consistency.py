@@ -9,26 +9,30 @@ budget, but must have the other settings. What has to be equal is declared on ea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import UnsetType
 
 from cfo_bench.records import RunStatus
 from cfo_bench.report.contents import MOST_NAMES, plural, some
 from cfo_bench.results.comparability import Aspect, comparison_aspects, method_options, shown
-from cfo_bench.results.digest import NO_INCUMBENTS
+from cfo_bench.results.digest import NO_INCUMBENTS, TrialDigest
 from cfo_bench.results.run import Run
 
 # A load above the number of processors by more than this is other work, or too many runs: our runs side by
 # side may use all processors.
 SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0
+# A whole thread more than a run was given may take a processor from another run.
+SPARE_THREADS = 0.25
 # Any virtual machine loses less than this share of the time now and then.
 STEAL_PERCENT = 5.0
 
 _BUDGET = "budget_seconds"
+_ENDED = (RunStatus.DONE, RunStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,8 @@ class _Split:
     name: str  # the setting, in the plural
     group: str  # splits on several tasks with the same group are reported together
     sides: Sequence[str]  # its values, each with the number of its runs
-    runs: Sequence[Run]  # all that differ
     excluded: Sequence[Run]
     is_tied: bool  # no value has the majority, so all are excluded
-    is_budget: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def comparable(runs: Sequence[Run], budget_seconds: float | None = None) -> Comp
     least = budget_seconds or 0.0
     short = [run for run in runs if run.budget_seconds < least and not run.is_reference]
     long_enough = [run for run in runs if run.budget_seconds >= least or run.is_reference]
-    ended = [run for run in long_enough if run.status in (RunStatus.DONE, RunStatus.FAILED)]
+    ended = [run for run in long_enough if run.status in _ENDED]
     kept: list[Run] = []
     splits: list[_Split] = []
     copies: list[_Copies] = []
@@ -100,7 +102,18 @@ def by_task(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
     return groups
 
 
-def _majority(runs: Sequence[Run]) -> tuple[list[Run], list[_Split]]:
+def budgets_to_share(runs: Sequence[Run]) -> dict[tuple[str, str], Counter[float]]:
+    """The budgets of each task whose runs differ in nothing else, each with the number of its runs."""
+    budgets = {}
+    for key, on_task in by_task([run for run in runs if run.status in _ENDED]).items():
+        alike, _ = _majority(on_task, ignoring=(_BUDGET,))
+        of_methods = Counter(run.budget_seconds for run in alike if not run.is_reference)
+        if len(of_methods) > 1:
+            budgets[key] = of_methods
+    return budgets
+
+
+def _majority(runs: Sequence[Run], ignoring: Collection[str] = ()) -> tuple[list[Run], list[_Split]]:
     """The runs of a task with the settings of the majority, and the settings that exclude others."""
     kept: list[Run] = list(runs)
     splits: list[_Split] = []
@@ -111,15 +124,13 @@ def _majority(runs: Sequence[Run]) -> tuple[list[Run], list[_Split]]:
             kept[:] = _without(kept, split.excluded)
 
     for aspect in comparison_aspects(type(runs[0].spec)):
-        is_budget = aspect.name == _BUDGET
-        affected = [run for run in kept if not (is_budget and run.is_reference)]
-        keep_majority(_split(affected, partial(_value, aspect), aspect.plural, aspect.plural, is_budget))
+        if aspect.name not in ignoring:
+            affected = [run for run in kept if not (aspect.name == _BUDGET and run.is_reference)]
+            keep_majority(_split(affected, partial(_value, aspect), aspect.plural, aspect.plural))
     for method in sorted({run.method for run in kept}):
         of_method = [run for run in kept if run.method == method]
         name = f"options of {method}"
-        keep_majority(
-            _split(of_method, lambda run: method_options(run.header), name, "options of a method", False)
-        )
+        keep_majority(_split(of_method, lambda run: method_options(run.header), name, "options of a method"))
     return [] if _has_lost_methods(runs, kept) else kept, splits
 
 
@@ -128,9 +139,7 @@ def _value(aspect: Aspect, run: Run) -> Any:
     return "none" if value is None else value
 
 
-def _split(
-    runs: Sequence[Run], value_of: Callable[[Run], Any], name: str, group: str, is_budget: bool
-) -> _Split | None:
+def _split(runs: Sequence[Run], value_of: Callable[[Run], Any], name: str, group: str) -> _Split | None:
     """Excludes the runs without the most frequent value of a setting; all if two are equally frequent."""
     counts = Counter(map(value_of, runs))
     if len(counts) < 2:
@@ -140,7 +149,7 @@ def _split(
     is_tied = bool(second) and second[0][1] == most
     sides = [f"{_shortened(value)} ({plural(n, 'run')})" for value, n in sorted(counts.items(), key=str)]
     excluded = [run for run in runs if is_tied or value_of(run) != winner]
-    return _Split(name, group, sides, runs, excluded, is_tied, is_budget)
+    return _Split(name, group, sides, excluded, is_tied)
 
 
 def _shortened(value: object) -> str:
@@ -256,13 +265,9 @@ def _sides(split: _Split) -> str:
 
 
 def _consequence(splits: Sequence[_Split], names: str) -> str:
-    is_budget = splits[0].is_budget
     if splits[0].is_tied:
-        remedy = "choose one with --budget" if is_budget else "give each its own --results"
-        return f"all are left out, as no side has more; {remedy}"
-    least = min(run.budget_seconds for split in splits for run in split.runs)
-    remedy = f"; --budget {least:g}s reads all as if they had ended then" if is_budget else ""
-    return f"{plural(sum(len(split.excluded) for split in splits), 'run')} left out, {names}{remedy}"
+        return "all are left out, as no side has more; give each its own --results"
+    return f"{plural(sum(len(split.excluded) for split in splits), 'run')} left out, {names}"
 
 
 def _about_copies(copies: Sequence[_Copies]) -> list[str]:
@@ -351,7 +356,13 @@ def unequal_conditions(runs: Sequence[Run]) -> list[str]:
     Machines don't matter to runs on the virtual clock.
     """
     on_wall_clock = [run for run in runs if run.spec.clock == "wall"]
-    lines = [*_paused(runs), *_crowded(on_wall_clock), *_stolen(on_wall_clock)]
+    lines = [
+        *_paused(runs),
+        *_with_more_threads(on_wall_clock, "the learner", lambda digest: digest.learner_threads),
+        *_with_more_threads(on_wall_clock, "the method", lambda digest: digest.method_threads),
+        *_crowded(on_wall_clock),
+        *_stolen(on_wall_clock),
+    ]
     processors = _mixed(on_wall_clock, "processors", _processors)
     return lines + (processors or _mixed(on_wall_clock, "machines of one kind", lambda run: run.nodes))
 
@@ -363,12 +374,34 @@ def _processors(run: Run) -> list[str]:
 
 def _paused(runs: Sequence[Run]) -> list[str]:
     paused = [run for run in runs if run.paused_seconds > 0.0]
-    if not paused:
+    charged = [run for run in runs if run.charged_pause_seconds > 0.0]
+    lines = []
+    if paused:
+        longest = max(run.paused_seconds for run in paused)
+        lines.append(
+            f"{len(paused)} of {len(runs)} runs were paused (for up to {longest:.0f} s, which are not on "
+            f"their clocks): {run_names(paused)}"
+        )
+    if charged:
+        longest = max(run.charged_pause_seconds for run in charged)
+        lines.append(
+            f"{len(charged)} of {len(runs)} runs were stopped while processes that they had started used the "
+            f"processor (for up to {longest:.0f} s, which are on their clocks): {run_names(charged)}"
+        )
+    return lines
+
+
+def _with_more_threads(
+    runs: Sequence[Run], user: str, threads_of: Callable[[TrialDigest], float | UnsetType]
+) -> list[str]:
+    used = [(threads_of(run.digest) or 0.0, run) for run in runs]
+    over = [(threads, run) for threads, run in used if threads > run.spec.threads + SPARE_THREADS]
+    if not over:
         return []
+    most, worst = max(over, key=lambda pair: pair[0] / pair[1].spec.threads)
     return [
-        f"{len(paused)} of {len(runs)} runs were paused (for up to "
-        f"{max(run.paused_seconds for run in paused):.0f} s, which are not on their clocks): "
-        f"{run_names(paused)}"
+        f"{len(over)} of {len(runs)} runs used more threads than they were given: {user} used {most:.1f}, "
+        f"was given {worst.spec.threads}: {run_names([run for _, run in over])}"
     ]
 
 

@@ -1,6 +1,7 @@
 """Runs that are read otherwise than their trace has them: with a shorter budget, or imported ones.
 
-`cfo-bench report --budget` reads runs as if they had ended then. The source of an imported run may lack facts
+`cfo-bench report --budget` reads runs as if they had ended then; without it, runs of a task with different
+budgets are read at the largest that they share. The source of an imported run may lack facts
 about it: these are taken from the measured runs beside it, and a notice reports that.
 """
 
@@ -8,10 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -19,10 +19,9 @@ from typing import Any
 import msgspec
 
 from cfo_bench.errors import CfoBenchError
-from cfo_bench.metrics import METRICS
 from cfo_bench.records import RunStatus
 from cfo_bench.report.contents import plural, some
-from cfo_bench.report.reading.consistency import by_task, run_names
+from cfo_bench.report.reading.consistency import budgets_to_share, by_task, run_names
 from cfo_bench.results.limits import shortened
 from cfo_bench.results.run import Run, read_finished_part, read_run
 from cfo_bench.results.schema import ImportOrigin
@@ -47,21 +46,39 @@ def as_if_ended(runs: Sequence[Run], budget_seconds: float) -> Shortened:
     scores whatever their budget was. Runs whose method plans with its budget are left out: it would have
     asked for other trials.
     """
-    methods = [run for run in runs if not run.is_reference]
-    planned = [run for run in methods if _is_longer(run, budget_seconds) and run.header.knows_budget]
+    shorter, n_shortened = _shorter_runs(runs, lambda run: budget_seconds)
+    n_methods = sum(not run.is_reference for run in runs)
+    return replace(
+        shorter, notices=[*_about_shortened(n_shortened, n_methods, budget_seconds), *shorter.notices]
+    )
+
+
+def at_shared_budgets(runs: Sequence[Run]) -> Shortened:
+    """The runs of each task as if they had ended at the largest budget that all of them have."""
+    budgets = budgets_to_share(runs)
+    shorter, _ = _shorter_runs(
+        runs, lambda run: min(budgets.get((run.learner, run.task), [run.budget_seconds]))
+    )
+    return replace(shorter, notices=[*_about_shared(budgets), *shorter.notices])
+
+
+def _shorter_runs(runs: Sequence[Run], budget_of: Callable[[Run], float]) -> tuple[Shortened, int]:
+    """The runs as if each had ended at its budget, and how many of them were longer."""
+    planned = [
+        run
+        for run in runs
+        if not run.is_reference and run.header.knows_budget and _is_longer(run, budget_of(run))
+    ]
     excluded = set(map(id, planned))
     kept = [run for run in runs if id(run) not in excluded]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(partial(_shortened_or_message, budget_seconds=budget_seconds), kept))
-    n_shortened = sum(answer is not run for answer, run in zip(answers, kept, strict=True))
-    return Shortened(
+        answers = list(pool.map(_shortened_or_message, kept, map(budget_of, kept)))
+    shorter = Shortened(
         [answer for answer in answers if isinstance(answer, Run)],
         [answer for answer in answers if isinstance(answer, str)],
-        [
-            *_about_shortened(n_shortened, len(methods), budget_seconds),
-            *_about_planned(planned, budget_seconds),
-        ],
+        _about_planned(planned, budget_of),
     )
+    return shorter, sum(answer is not run for answer, run in zip(answers, kept, strict=True))
 
 
 def _is_longer(run: Run, budget_seconds: float) -> bool:
@@ -79,6 +96,8 @@ def _shortened_or_message(run: Run, budget_seconds: float) -> Run | str | None:
         whole = read_finished_part(run.path) if is_in_finished_part else read_run(run.path)
         if whole is None:
             return None
+        if run.is_imported:  # its header has been completed
+            whole = replace(whole, header=run.header)
         shorter = replace(shortened(whole, budget_seconds), is_being_extended=False).digested()
     except CfoBenchError as error:
         return str(error)
@@ -96,12 +115,28 @@ def _about_shortened(n_shortened: int, n_runs: int, budget_seconds: float) -> li
     ]
 
 
-def _about_planned(planned: Sequence[Run], budget_seconds: float) -> list[str]:
+def _about_shared(budgets: Mapping[tuple[str, str], Counter[float]]) -> list[str]:
+    if not budgets:
+        return []
+    (learner, task), counts = next(iter(budgets.items()))
+    sides = some([f"{seconds:g} s ({plural(n, 'run')})" for seconds, n in sorted(counts.items())])
+    if len(budgets) == 1:
+        return [
+            f"task {task!r} with {learner}: its runs have different budgets, {sides}: all are read as if "
+            f"they had ended at {min(counts):g} s, the largest budget that they share"
+        ]
+    return [
+        f"{len(budgets)} tasks have runs with different budgets, such as task {task!r} with {learner}, "
+        f"{sides}: all runs of a task are read as if they had ended at the largest budget that they share"
+    ]
+
+
+def _about_planned(planned: Sequence[Run], budget_of: Callable[[Run], float]) -> list[str]:
     if not planned:
         return []
     return [
         f"{plural(len(planned), 'run')} left out: the method plans with its budget, so a run of "
-        f"{planned[0].budget_seconds:g} s is not one of {budget_seconds:g} s at its beginning: "
+        f"{planned[0].budget_seconds:g} s is not one of {budget_of(planned[0]):g} s at its beginning: "
         f"{run_names(planned)}"
     ]
 
@@ -245,6 +280,6 @@ def _remarks(run: Run, has_measured: bool) -> tuple[str, ...]:
 def _result(runs: Sequence[Run]) -> str:
     """Its result on a task: no table has it if it is not compared."""
     best = min((run.incumbents.losses[-1] for run in runs if run.incumbents.losses), default=None)
-    metric = runs[0].header.metric
-    score = "no result" if best is None else f"{metric} {METRICS[metric].to_score(best):.5g}"
+    metric = runs[0].header.metric_facts
+    score = "no result" if best is None else f"{metric.title} {metric.to_score(best):.5g}"
     return f"it has {score} after {max(run.n_trials for run in runs)} trials"

@@ -188,7 +188,7 @@ def _reference(lines: Sequence[_Line]) -> Reference | None:
 
 def _score(row: Mapping[str, str], place: str) -> float:
     score = _number(row["score"], "score", place)
-    low, high = METRICS[row["metric"]].bounds if row["metric"] in METRICS else (-math.inf, math.inf)
+    low, high = METRICS[row["metric"]].facts.bounds if row["metric"] in METRICS else (-math.inf, math.inf)
     if not low <= score <= high:
         beyond = f"above {high:g}" if score > high else f"below {low:g}"
         rule = f"outside {low:g} to {high:g}" if math.isfinite(high - low) else beyond

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.report.contents import CellValue, LinePlot, Table
-from cfo_bench.report.method_styles import in_order, style_of
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.ranking import MOST_COLOURED
 from cfo_bench.report.rendering import style
 
@@ -46,7 +46,22 @@ _CELL_WIDTH, _WIDE_CELL, _CELL_HEIGHT, _LETTER = 0.36, 0.5, 0.24, 0.065
 
 
 def draw_lines(table: Table, lines: LinePlot, leaders: Collection[str]) -> Canvas:
-    """The picture of a figure that is an interactive line plot on the page."""
+    """Draw the picture of a figure that is an interactive line plot on the page.
+
+    Parameters
+    ----------
+    table : Table
+        One row for each method and point, in the order of x.
+    lines : LinePlot
+        The columns and axes.
+    leaders : collection of str
+        The methods that stand out if there are many.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
+    """
     canvas, (axes,) = style.panels(1, 1, 3.0, 2.3)
     if lines.log_x:
         axes.set_xscale("log")
@@ -63,9 +78,12 @@ def paint_lines(
     axes: Axes, records: Sequence[Mapping[str, Any]], lines: LinePlot, leaders: Collection[str]
 ) -> None:
     """Draw the lines and their names; the scale of the horizontal axis has to be set before."""
-    methods = in_order({row["method"] for row in records})
+    methods = list(dict.fromkeys(row["method"] for row in records))
     grey = muted(methods, leaders)
     values = [max(row[lines.y], lines.floor) for row in records]
+    if lines.band is not None and lines.fits_band:
+        bounds = [row[name] for row in records if row["method"] in leaders for name in lines.band]
+        values += [max(bound, lines.floor) for bound in bounds if bound is not None]
     low, high = min(values), max(values)
     if lines.log_y:
         axes.set_yscale("log")
@@ -235,7 +253,10 @@ class Plot:
     bounds: tuple[float, float] = (-math.inf, math.inf)  # the range of possible values
 
     def limits(self) -> tuple[float, float]:
-        """From left to right. They fit the dots and the mark; intervals that are much wider are cut off."""
+        """From left to right. They fit the dots and the mark; intervals that are much wider are cut off.
+
+        An arrowhead at the edge marks an interval that is cut off.
+        """
         values = [value for dot in self.dots for value in (dot.value, *dot.each)]
         values += [value for value, _ in self.lines] + ([] if self.mark is None else [self.mark])
         low, high = min(values), max(values)
@@ -271,13 +292,24 @@ def _paint_dots(axes: Axes, plot: Plot, rows: Mapping[str, int]) -> None:
     axes.set_xlabel(style.plain(plot.axis), fontsize=style.SMALL, color=style.INK)
     axes.set_xticks(*zip(*ticks(*sorted(limits)), strict=True))
     axes.tick_params(length=0)
+    axes.tick_params(axis="y", pad=5)  # room for an arrowhead at the edge
     axes.spines["left"].set_visible(False)
     if plot.mark is not None:
         axes.axvline(plot.mark, color=style.FAINT, linewidth=1.0, zorder=1)
     marks = [(dot, rows[dot.method], style_of(dot.method).colour) for dot in plot.dots]
-    if intervals := [(row, dot.low, dot.high, colour) for dot, row, colour in marks if dot.low is not None]:
+    if intervals := [
+        (row, dot.low, dot.high, colour)
+        for dot, row, colour in marks
+        if dot.low is not None and dot.high is not None
+    ]:
         places, lows, highs, colours = zip(*intervals, strict=True)
         axes.hlines(places, lows, highs, colors=colours, linewidth=1.0, alpha=0.5)
+        left, right = sorted(limits)
+        cut = [(left, row, colour) for row, low, _, colour in intervals if low < left]
+        cut += [(right, row, colour) for row, _, high, colour in intervals if high > right]
+        for edge, row, colour in cut:
+            points_left = (edge == left) != plot.reverse
+            axes.plot(edge, row, "<" if points_left else ">", color=colour, markersize=3, clip_on=False)
     if strokes := [(value, row, colour) for dot, row, colour in marks for value in dot.each]:
         values, places, colours = zip(*strokes, strict=True)
         below, above = np.array(places) - 0.3, np.array(places) + 0.3

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import PurePosixPath
 
 from cfo_bench import __version__
-from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
+from cfo_bench.report.contents import BuiltSection, CellValue, Figure, Place, Table
 from cfo_bench.report.method_styles import MethodStyle
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
@@ -39,6 +39,13 @@ _PDF_HINT = (
     " Figures as PDF, and sheets with the curves of all tasks: <code>cfo-bench report --format all</code>."
 )
 
+# The place of the runs on the page of `cfo-bench watch`, which fills it at each request.
+PLACE_OF_RUNS = '<div id="runs"></div>'
+_WATCHED = (
+    '<link rel="stylesheet" href="assets/watch.css"><script defer src="assets/watch.js"></script>\n'
+    f"{PLACE_OF_RUNS}"
+)
+
 PictureSize = tuple[int, int]
 
 
@@ -50,101 +57,131 @@ class LearnerPart:
     overview: Overview
     facts: Sequence[tuple[str, str]]  # names and values that sum up what was run
     scores: Sequence[TaskScores]
-    sections: Sequence[Section]
+    sections: Sequence[BuiltSection]
     styles: Mapping[str, MethodStyle]  # of the methods that are compared, the best first
     leaders: Collection[str]  # the methods that stand out in plots of many
     curve_tables: Sequence[str | None]  # for each of the scores the table with its curves
     notices: Sequence[str] = ()  # facts that a reader needs before the answer
 
-    def at(self, place: Place) -> list[Section]:
-        return [section for section in self.sections if section.place == place]
+    def at(self, place: Place) -> list[BuiltSection]:
+        """The sections of a part of the page; those without content are absent."""
+        return [
+            built for built in self.sections if built.section.place == place and not built.content.is_empty
+        ]
+
+    @property
+    def warnings_of_absent_sections(self) -> list[str]:
+        """The warnings of sections that are absent since they have no content, with their titles."""
+        return [
+            f"{built.section.title}: {line}"
+            for built in self.sections
+            if built.content.is_empty
+            for line in built.content.warnings
+        ]
 
     @property
     def answer(self) -> Figure | None:
         """The figure of the answer, if one exists."""
         return next(
-            (figure for section in self.sections for figure in section.figures if figure.is_answer), None
+            (figure for built in self.sections for figure in built.content.figures if figure.is_answer), None
         )
 
 
 class Page:
-    """Renders index.html; `size_of` returns a picture's width and height, None if it was not drawn."""
+    """Renders index.html; `size_of` returns a picture's width and height, None if it was not drawn.
+
+    If `is_watched`, the page has a place for the runs, which `cfo-bench watch` fills.
+    """
 
     def __init__(
-        self, formats: Collection[str], size_of: Callable[[PurePosixPath], PictureSize | None]
+        self,
+        formats: Collection[str],
+        size_of: Callable[[PurePosixPath], PictureSize | None],
+        is_watched: bool = False,
     ) -> None:
         self._formats = formats
         self._size_of = size_of
+        self._is_watched = is_watched
 
     def render(self, parts: Sequence[LearnerPart], warnings: Sequence[str]) -> str:
-        names = ", ".join(part.learner for part in parts)
+        names = ", ".join(part.learner for part in parts) or "no results yet"
         styles = {name: style for part in parts for name, style in part.styles.items()}
         return template("page.html").substitute(
             version=escape(__version__),
             title=escape(f"cfo-bench report: {names}"),
             learner_switch=_learner_switch(parts),
             contents="\n".join(map(_contents, parts)),
-            notices=_notices("Before you read on", warnings),
+            runs=_WATCHED if self._is_watched else "",
             symbols=swatch_lines(styles.values()),
-            learners="\n".join(map(self._learner, parts)),
+            learners="\n".join(self._learner(part, warnings) for part in parts),
             pdf_hint="" if "pdf" in self._formats else _PDF_HINT,
         )
 
-    def _learner(self, part: LearnerPart) -> str:
+    def _learner(self, part: LearnerPart, warnings: Sequence[str]) -> str:
         """The answer; then its evidence; then the rest, folded."""
         support = part.at(Place.SUPPORT)
         # If no figure sums up all tasks, the curves of the tasks come first.
-        first = [section for section in support if section.has_curves and part.answer is None]
+        first = [built for built in support if built.section.has_curves and part.answer is None]
         pieces = [
-            self._answer(part),
-            *(self._section(part, section) for section in first),
+            self._answer(part, warnings),
+            *(self._section(part, built) for built in first),
             f"<section>{self._sheet(part, part.overview.table())}</section>",
-            *(self._section(part, section) for section in support if section not in first),
+            *(self._section(part, built) for built in support if built not in first),
         ]
         if more := part.at(Place.MORE):
             pieces += ['<div class="folds"><p class="part">More details</p>']
-            pieces += [self._folded(part, section) for section in more]
+            pieces += [self._folded(part, built) for built in more]
             pieces += ["</div>"]
         content = "\n".join(pieces)
         return f'<article class="learner" data-learner="{escape(part.learner)}">\n{content}\n</article>'
 
-    def _answer(self, part: LearnerPart) -> str:
-        """The answer in a sentence, and its figure."""
+    def _answer(self, part: LearnerPart, warnings: Sequence[str]) -> str:
+        """The verdict in a line, the details in sentences, the warnings, and the figure."""
         anchor = _anchor(part.learner, "overview")
         facts = "".join(f"<li>{escape(name)} <b>{escape(value)}</b></li>" for name, value in part.facts)
         return (
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n<h1 id="{anchor}-title">'
             f"Which method finds the better {escape(part.learner)} model, and when?</h1>\n"
-            f'<p class="answer">{prose(part.overview.sentence)}</p>\n<ul class="facts">{facts}</ul>\n'
+            f'<p class="answer">{prose(part.overview.verdict)}</p>\n'
+            f"<p>{prose(part.overview.details)}</p>\n"
+            f'<ul class="facts">{facts}</ul>\n'
+            f"{notices('Before you read on', [*warnings, *part.warnings_of_absent_sections])}\n"
             f"{self._figure(part, part.answer) if part.answer else ''}\n</section>"
         )
 
-    def _section(self, part: LearnerPart, section: Section) -> str:
-        anchor = _anchor(part.learner, section.name)
+    def _section(self, part: LearnerPart, built: BuiltSection) -> str:
+        anchor = _anchor(part.learner, built.section.name)
         return (
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n'
-            f'<h2 id="{anchor}-title">{escape(section.title)}</h2>\n'
-            f"{self._content(part, section)}\n</section>"
+            f'<h2 id="{anchor}-title">{escape(built.section.title)}</h2>\n'
+            f"{self._content(part, built)}\n</section>"
         )
 
-    def _folded(self, part: LearnerPart, section: Section) -> str:
+    def _folded(self, part: LearnerPart, built: BuiltSection) -> str:
         """A folded section. The anchor is inside, so that a link unfolds it, even without scripts."""
-        anchor = _anchor(part.learner, section.name)
-        marked = f'<span class="count">{len(section.warnings)}</span>' if section.warnings else ""
+        anchor = _anchor(part.learner, built.section.name)
+        warnings = built.content.warnings
+        marked = f'<span class="count">{len(warnings)}</span>' if warnings else ""
         return (
-            f'<details class="fold"><summary><h2 id="{anchor}-title">{escape(section.title)}</h2>{marked}'
-            f'</summary>\n<section id="{anchor}" aria-labelledby="{anchor}-title">\n'
-            f"{self._content(part, section)}\n</section></details>"
+            f'<details class="fold"><summary><h2 id="{anchor}-title">{escape(built.section.title)}</h2>'
+            f'{marked}</summary>\n<section id="{anchor}" aria-labelledby="{anchor}-title">\n'
+            f"{self._content(part, built)}\n</section></details>"
         )
 
-    def _content(self, part: LearnerPart, section: Section) -> str:
-        figures = [figure for figure in section.figures if figure is not part.answer]
-        filled = [table for table in section.tables if table.rows]
+    def _content(self, part: LearnerPart, built: BuiltSection) -> str:
+        content = built.content
+        figures = [figure for figure in content.figures if figure is not part.answer]
+        filled = [table for table in content.tables if table.rows]
+        drawn = {table.name for figure in figures for table in figure.tables}
         pieces = [
-            f"<p>{prose(section.intro)}</p>" if section.intro else "",
-            _notices("", section.warnings),
-            self._explorer(part, figures) if section.has_curves else self._gallery(part, figures),
-            *(self._sheet(part, table, folded=at > 0) for at, table in enumerate(filled)),
+            f"<p>{prose(content.intro)}</p>" if content.intro else "",
+            notices("", content.warnings),
+            self._explorer(part, figures) if built.section.has_curves else self._gallery(part, figures),
+            # The first table is open, unless a figure shows its numbers.
+            *(
+                self._sheet(part, table, folded=at > 0 or table.name in drawn)
+                for at, table in enumerate(filled)
+            ),
         ]
         return "\n".join(piece for piece in pieces if piece)
 
@@ -287,7 +324,7 @@ def _link(file: PurePosixPath, text: str, of: str) -> str:
     return f'<a href="{target}" title="{of}">{text}<span class="sr"> of {of}</span></a>'
 
 
-def _notices(title: str, warnings: Sequence[str]) -> str:
+def notices(title: str, warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
     head = f"<p>{escape(title)}</p>" if title else ""
@@ -305,8 +342,8 @@ def _learner_switch(parts: Sequence[LearnerPart]) -> str:
 def _contents(part: LearnerPart) -> str:
     groups = (
         ("", [("overview", "The answer")]),
-        ("Evidence", [(section.name, section.title) for section in part.at(Place.SUPPORT)]),
-        ("More details", [(section.name, section.title) for section in part.at(Place.MORE)]),
+        ("Evidence", [(built.section.name, built.section.title) for built in part.at(Place.SUPPORT)]),
+        ("More details", [(built.section.name, built.section.title) for built in part.at(Place.MORE)]),
     )
     links = "".join(
         (f"<li><span>{title}</span></li>" if title else "")

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import orjson
 
-from cfo_bench.metrics import LOSS_NAMES, Array
+from cfo_bench.metrics import Array, MetricFacts
 from cfo_bench.report.contents import LinePlot, Table
-from cfo_bench.report.method_styles import MethodStyle, in_order, style_of
+from cfo_bench.report.method_styles import MethodStyle, style_of
 from cfo_bench.report.numbers.scores import MethodScores, TaskScores
 from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.assets import template
 from cfo_bench.report.rendering.charts import is_wide
+from cfo_bench.results.digest import Incumbents
 
 # Tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4
@@ -57,7 +59,7 @@ def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -
     """One interactive plot, drawn from its numbers by the page's script."""
     records = table.records()
     methods = []
-    for method in in_order({row["method"] for row in records}):
+    for method in dict.fromkeys(row["method"] for row in records):
         points = [row for row in records if row["method"] == method]
         line = _line(style_of(method), method in leaders) | {"t": [_short(row[lines.x]) for row in points]}
         columns = {"mean": lines.y}
@@ -75,8 +77,51 @@ def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -
         "lowIsBest": lines.low_is_best,
         "bestOnTop": lines.best_on_top,
         "steps": lines.steps,
+        "fitsBand": lines.fits_band,
         "methods": methods,
     }
+    return _chart_panel(data)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """The loss of a run's incumbent over time, from its first trial with a loss until `seconds`."""
+
+    name: str
+    style: MethodStyle
+    incumbents: Incumbents
+    seconds: float  # the reading of the run's clock
+    is_running: bool
+
+
+def chart_of_runs(
+    title: str, facts: MetricFacts, budget_seconds: float, is_virtual: bool, lines: Sequence[RunLine]
+) -> str:
+    """An interactive plot with a line for each run. Of many, only the running ones are in colour."""
+    runs = []
+    for line in lines:
+        seconds, losses = line.incumbents.seconds, line.incumbents.losses
+        # Both ends of every step: a step function would continue to the end of the axis.
+        moments = [*(second for second in seconds for _ in range(2)), max(line.seconds, seconds[-1])][1:]
+        values = [loss for loss in losses for _ in range(2)]
+        runs.append(
+            _line(replace(line.style, method=line.name), line.is_running)
+            | {"t": _shorts_of(moments), "mean": _shorts_of(values)}
+        )
+    data = {
+        "name": title,
+        "budget": budget_seconds,
+        "x": "virtual seconds" if is_virtual else None,
+        "loss": f"best loss so far ({facts.loss_title})",
+        "log": is_wide([loss for line in lines for loss in line.incumbents.losses]),
+        "view": {"logTime": True, "logValue": None, "band": False},
+        "steps": False,
+        "methods": runs,
+    }
+    return _chart_panel(data)
+
+
+def _chart_panel(data: Mapping[str, Any]) -> str:
     return (
         '<div class="panel chart"><div class="plot"></div><p class="sr" aria-live="polite"></p>'
         '<button type="button" class="reset" hidden>Show all</button>'
@@ -86,7 +131,7 @@ def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -
 
 def _task_box(learner: str, index: int, task: TaskScores, table: str | None) -> str:
     link = escape(layout.href(layout.table_file(learner, table, "csv"))) if table else ""
-    about = f"{task.problem}, {task.metric_name}, {task.budget_seconds:g} s"
+    about = f"{task.problem}, {task.metric_facts}, {task.budget_seconds:g} s"
     return (
         f'<label><input type="checkbox" value="{escape(task.task)}" data-about="{escape(about)}" '
         f'data-csv="{link}" data-curves="{escape(layout.href(layout.curves_file(learner, index)))}"'
@@ -108,7 +153,7 @@ def curves_script(
         "name": task.task,
         "budget": task.budget_seconds,
         "x": task.seconds_label,
-        "loss": f"mean {'test' if task.by_test else 'best'} loss ({LOSS_NAMES[task.metric]})",
+        "loss": f"mean {'test' if task.by_test else 'best'} loss ({task.metric_facts.loss_title})",
         "scale": {"zero": _short(task.scale.zero_loss), "one": _short(task.scale.one_loss)},
         "log": bool(means) and is_wide(means),
         "methods": methods,
@@ -139,7 +184,11 @@ def _curve(style: MethodStyle, leads: bool, scores: MethodScores) -> dict[str, A
 
 
 def _shorts(values: Array) -> list[float]:
-    return [_short(value) for value in values.tolist()]
+    return _shorts_of(values.tolist())
+
+
+def _shorts_of(values: Iterable[float]) -> list[float]:
+    return [_short(value) for value in values]
 
 
 def _short(value: float) -> float:
@@ -163,13 +212,20 @@ def swatch(style: MethodStyle) -> str:
 def swatch_lines(styles: Iterable[MethodStyle]) -> str:
     """The lines that the swatches of a page refer to, each defined once."""
     lines = "".join(
-        f'<symbol id="{_line_id(style)}" viewBox="0 0 24 8"><path class="method piece" d="M0 4H24" '
-        f'style="--on-light:{style.colour};--on-dark:{style.dark}"'
-        f"{dashes}/></symbol>"
-        for style in styles
-        for dashes in [f' stroke-dasharray="{_dashes(style)}"' if style.dashes else ""]
+        f'<symbol id="{_line_id(style)}" viewBox="0 0 24 8">{_piece(style)}</symbol>' for style in styles
     )
     return f'<svg class="symbols" aria-hidden="true">{lines}</svg>'
+
+
+def whole_swatch(style: MethodStyle) -> str:
+    """The same sample without a reference to a line of the page, which may lack the method."""
+    return f'<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true">{_piece(style)}</svg>'
+
+
+def _piece(style: MethodStyle) -> str:
+    dashes = f' stroke-dasharray="{_dashes(style)}"' if style.dashes else ""
+    colours = f"--on-light:{style.colour};--on-dark:{style.dark}"
+    return f'<path class="method piece" d="M0 4H24" style="{colours}"{dashes}/>'
 
 
 def _line_id(style: MethodStyle) -> str:

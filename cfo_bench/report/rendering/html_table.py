@@ -160,6 +160,7 @@ def _text_cell(text: str) -> str:
     if key is not None:  # in print a score may be broken before its deviation, and nowhere else
         text = re.sub(r"^(\**)-(?=\d)", "\\1\u2212", text).replace(" ± ", " ±\u00a0")
     content = re.sub(r"^\*\*(.+)\*\*", r"<strong>\1</strong>", escape(text))
+    content = re.sub(r" ±\u00a0[\d.]+", r"<small>\g<0></small>", content)
     return f"<td{marks}>{content}</td>"
 
 

@@ -25,6 +25,11 @@ _HEADING_LETTERS = 10
 
 _BOLD = re.compile(r"\*\*(.+)\*\*")
 
+# What begins a link, an image, emphasis, a tag or another cell. Our own notes have code in backticks.
+_TO_MARKDOWN = str.maketrans(
+    {"&": "&amp;", "<": "&lt;"} | {character: f"\\{character}" for character in "\\*[|"}
+)
+
 _TO_LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -115,14 +120,18 @@ def to_markdown(table: Table) -> str:
         _markdown_row([_markdown(table.heading(column)) for column in table.columns]),
         _markdown_row(["---:" if number else "---" for number in numeric]),
     ]
-    columns = [_escaped(_texts(table, index), number, _markdown) for index, number in enumerate(numeric)]
+    columns = [_escaped(_texts(table, index), number, _markdown_cell) for index, number in enumerate(numeric)]
     lines += map(_markdown_row, zip(*columns, strict=True))
     return "\n".join(lines) + "\n"
 
 
 def _markdown(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat.replace("&", "&amp;").replace("<", "&lt;").replace("|", r"\|")
+    return " ".join(text.split()).translate(_TO_MARKDOWN)
+
+
+def _markdown_cell(text: str) -> str:
+    plain = _markdown(_without_bold(text))
+    return f"**{plain}**" if _is_bold(text) else plain
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
@@ -182,7 +191,7 @@ def _latex_heading(heading: str, side: str) -> str:
 
 def _latex_cell(text: str) -> str:
     plain = _latex(_without_bold(text))
-    return rf"\textbf{{{plain}}}" if text.startswith("**") and _BOLD.fullmatch(text) else plain
+    return rf"\textbf{{{plain}}}" if _is_bold(text) else plain
 
 
 def _latex(text: str) -> str:
@@ -203,6 +212,10 @@ def _escaped(texts: list[str], numeric: bool, escape: Callable[[str], str]) -> l
     """The texts of a column. Of a numeric one only the dash is escaped; of words each distinct one once."""
     escaped = {text: escape(text) for text in ({MISSING} if numeric else set(texts))}
     return [escaped.get(text, text) for text in texts]
+
+
+def _is_bold(text: str) -> bool:
+    return text.startswith("**") and _BOLD.fullmatch(text) is not None
 
 
 def _without_bold(text: str) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfo_bench.metrics import METRIC_NAMES, METRICS, Array
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
-from cfo_bench.report.method_styles import in_order, style_of
+from cfo_bench.metrics import Array
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, SectionContent, Table
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.hyperparameters import MOMENTS, footprint, numeric_names
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
@@ -41,57 +41,60 @@ _PANEL_COLUMNS = 3
 _MAX_PANELS = 12
 
 
-def section(results: LearnerResults) -> Section:
-    names = _cost_related(results)
-    best = _best(results)
-    figures = []
-    if names and best.rows:
-        histograms = tuple(_cumulative(results, best, name) for name in names)
-        figures.append(
-            Figure(
-                "cost-related-histograms",
-                "Cost-related hyperparameters of the best configurations",
-                "Every run has one best configuration. A line is the share of a method's best configurations "
-                f"with at most this value, over all {len(results.scores)} tasks, folds and seeds. With many "
-                "methods only the best ones and the baseline are in colour.",
-                histograms,
-                partial(draw_histograms, histograms, names, results.leaders),
+class ConfigurationsSection(Section):
+    name = "configurations"
+    title = "The best configurations"
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        names = _cost_related(results)
+        best = _best(results)
+        figures = []
+        if names and best.rows:
+            histograms = tuple(_cumulative(results, best, name) for name in names)
+            figures.append(
+                Figure(
+                    "cost-related-histograms",
+                    "Cost-related hyperparameters of the best configurations",
+                    "Every run has one best configuration. A line is the share of a method's best "
+                    f"configurations with at most this value, over all {len(results.scores)} tasks, folds "
+                    "and seeds. With many methods only the best ones and the baseline are in colour.",
+                    histograms,
+                    partial(draw_histograms, histograms, names, results.leaders),
+                )
             )
-        )
-    if len(names) > 1 and best.rows:
-        figures.append(
-            Figure(
-                "cost-related-scatter",
-                f"{names[0]} and {names[1]} of the best configurations",
-                "Each marker is the best configuration of one run. With many methods only the best ones "
-                f"and the baseline are in colour. Up to {MAX_MOVED} markers in colour are moved apart a "
-                "little if they overlap.",
-                (best,),
-                partial(draw_scatter, best, (names[0], names[1]), results.leaders),
-                _medians_in_words(best, (names[0], names[1])),
+        if len(names) > 1 and best.rows:
+            figures.append(
+                Figure(
+                    "cost-related-scatter",
+                    f"{names[0]} and {names[1]} of the best configurations",
+                    "Each marker is the best configuration of one run. With many methods only the best ones "
+                    f"and the baseline are in colour. Up to {MAX_MOVED} markers in colour are moved apart a "
+                    "little if they overlap.",
+                    (best,),
+                    partial(draw_scatter, best, (names[0], names[1]), results.leaders),
+                    _medians_in_words(best, (names[0], names[1])),
+                )
             )
-        )
-    times = _times(results, best)
-    if times.rows:
-        figures.append(
-            Figure(
-                "evaluation-time",
-                "Evaluation time of the best configurations",
-                "The seconds of a run's best configuration: the method's own time to choose it, fit and "
-                "validation. A box holds the middle half of all runs, its line is the median. Whiskers reach "
-                "to the furthest run within 1.5 times the length of the box.",
-                (times, best),
-                partial(draw_times, times, best, results.scores[0].seconds_label),
-                alt=f"Seconds to evaluate the best configurations. {values_in_words(_seconds(best))}",
+        times = _times(results, best)
+        if times.rows:
+            figures.append(
+                Figure(
+                    "evaluation-time",
+                    "Evaluation time of the best configurations",
+                    "The seconds of a run's best configuration: the method's own time to choose it, fit and "
+                    "validation. A box holds the middle half of all runs, its line is the median. Whiskers "
+                    "reach to the furthest run within 1.5 times the length of the box.",
+                    (times, best),
+                    partial(draw_times, times, best, results.scores[0].seconds_label),
+                    alt=f"Seconds to evaluate the best configurations. {values_in_words(_seconds(best))}",
+                )
             )
+        return SectionContent(
+            "The configurations that the methods end with: how large these models are, and how long they "
+            "take.",
+            tables=(times, best),
+            figures=tuple(figures),
         )
-    return Section(
-        "configurations",
-        "The best configurations",
-        "The configurations that the methods end with: how large these models are, and how long they take.",
-        tables=(times, best),
-        figures=tuple(figures),
-    )
 
 
 def _cost_related(results: LearnerResults) -> list[str]:
@@ -113,7 +116,7 @@ def _is_number(value: object) -> bool:
 def _best(results: LearnerResults) -> Table:
     runs = [
         (task, method, run, results.incumbents(run))
-        for (task, method), runs_of_method in sorted(results.compared.items())
+        for (task, method), runs_of_method in results.compared.items()
         for run in runs_of_method
         if results.incumbents(run).seconds
     ]
@@ -123,12 +126,12 @@ def _best(results: LearnerResults) -> Table:
     for task, method, run, incumbents in runs:
         loss = results.validation_incumbents(run).losses[-1]
         scores = [
-            METRICS[run.header.metric].to_score(loss),
+            run.header.metric_facts.to_score(loss),
             *([incumbents.test_scores[-1]] if is_tested else []),
         ]
         values = [incumbents.best_config.get(name) for name in names]
         seconds = incumbents.costs[-1], incumbents.overheads[-1]
-        key = task, method, run.fold, run.seed, METRIC_NAMES[run.header.metric]
+        key = task, method, run.fold, run.seed, run.header.metric_facts.title
         rows.append([*key, *scores, *values, *seconds, sum(seconds)])
     tested = ", and on the test part, which no method has seen" if is_tested else ""
     scores_of = ["validation_score", *(["test_score"] if is_tested else [])]
@@ -184,7 +187,7 @@ def _times(results: LearnerResults, best: Table) -> Table:
 
 
 def draw_histograms(tables: Sequence[Table], names: Sequence[str], best: Sequence[str]) -> Canvas:
-    methods = in_order({row["method"] for table in tables for row in table.records()})
+    methods = list(dict.fromkeys(method for table in tables for method in table.column("method")))
     grey = muted(methods, best)
     canvas = style.canvas(max(style.COLUMN, style.PAGE / 3 * len(names)), 2.5)
     for at, (table, name) in enumerate(zip(tables, names, strict=True)):
@@ -213,7 +216,7 @@ def draw_scatter(best: Table, names: tuple[str, str], coloured: Sequence[str]) -
     canvas = style.canvas(style.COLUMN + 0.4, 3.2)
     axes = canvas.add_subplot()
     records = [row for row in best.records() if row[names[0]] is not None and row[names[1]] is not None]
-    methods = in_order({row["method"] for row in records})
+    methods = list(dict.fromkeys(row["method"] for row in records))
     is_log = all(row[name] > 0 for row in records for name in names)
     places = np.array([[row[name] for name in names] for row in records], dtype=float)
     grey = muted(methods, coloured)
@@ -283,7 +286,7 @@ def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
             by_method.setdefault(method, []).append(tuple(values))
     parts = [
         f"{method} {' and '.join(f'{median(values):.3g}' for values in zip(*by_method[method], strict=True))}"
-        for method in in_order(by_method)
+        for method in by_method
     ]
     return f"{names[1]} against {names[0]}. Medians of {names[0]} and {names[1]}: {'; '.join(parts)}."
 
@@ -294,32 +297,37 @@ def _seconds(best: Table) -> dict[str, list[float]]:
     return positive.values_by_method("seconds")
 
 
-def footprint_section(results: LearnerResults) -> Section | None:
+class FootprintSection(Section):
     """The hyperparameters over time; None if no configuration of an incumbent with a number is known."""
-    names, others = numeric_names(results)
-    table = _footprint(results, names)
-    if not table.rows:
-        return None
-    drawn = names[:_MAX_PANELS]
-    figure = Figure(
-        "footprint",
-        "Hyperparameters of the best configurations over time",
-        "The value in the best configuration so far: the median over tasks of the median over a task's "
-        "runs. A line starts when every task has a result. If a line still moves at the end, the search had "
-        "not settled; if it never moves, no better value than the first was found."
-        + (f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""),
-        (table,),
-        partial(draw_footprint, table, tuple(drawn), results.leaders),
-        alt=f"A panel for each of {', '.join(drawn)}. "
-        + ends_in_words(_known(table, drawn[0]), _footprint_lines(drawn[0])),
-    )
-    return Section(
-        "footprint",
-        "The search over time",
-        "The values of the hyperparameters in the best configuration so far.",
-        figures=(figure,),
-        warnings=(f"left out, since their values are no numbers: {', '.join(others)}",) if others else (),
-    )
+
+    name = "footprint"
+    title = "The search over time"
+
+    def build(self, results: LearnerResults) -> SectionContent | None:
+        names, others = numeric_names(results)
+        table = _footprint(results, names)
+        if not table.rows:
+            return None
+        drawn = names[:_MAX_PANELS]
+        figure = Figure(
+            "footprint",
+            "Hyperparameters of the best configurations over time",
+            "The value in the best configuration so far: the median over tasks of the median over a task's "
+            "runs. A line starts when every task has a result. If a line still moves at the end, the search "
+            "had not settled; if it never moves, no better value than the first was found."
+            + (
+                f" The first {len(drawn)} of {len(names)} hyperparameters." if len(drawn) < len(names) else ""
+            ),
+            (table,),
+            partial(draw_footprint, table, tuple(drawn), results.leaders),
+            alt=f"A panel for each of {', '.join(drawn)}. "
+            + ends_in_words(_known(table, drawn[0]), _footprint_lines(drawn[0])),
+        )
+        return SectionContent(
+            "The values of the hyperparameters in the best configuration so far.",
+            figures=(figure,),
+            warnings=(f"left out, since their values are no numbers: {', '.join(others)}",) if others else (),
+        )
 
 
 def _footprint(results: LearnerResults, names: list[str]) -> Table:

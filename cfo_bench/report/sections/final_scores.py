@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cfo_bench.metrics import METRIC_BOUNDS, METRIC_NAMES, METRICS
-from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table, some
-from cfo_bench.report.method_styles import in_order
+from cfo_bench.metrics import MetricFacts
+from cfo_bench.report.contents import CellValue, Figure, Place, Section, SectionContent, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import Paired, paired
 from cfo_bench.report.numbers.paper_tables import PlacedReference, misspelt, placed
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 References = Mapping[str, Sequence[PlacedReference]]  # by task
-_BOUNDS = {METRIC_NAMES[metric]: bounds for metric, bounds in METRIC_BOUNDS.items()}
-_LOWER_IS_BETTER = {METRIC_NAMES[metric.name] for metric in METRICS.values() if not metric.higher_is_better}
 # The number of tasks on a sheet of dots, and of published scores that are drawn for a task.
 _TASKS_PER_SHEET = 9
 _MAX_REFERENCES = 3
@@ -35,58 +32,73 @@ _TEST = "rows that no method has seen"
 _VALIDATION = "the best trial was chosen by them, so they are somewhat too good"
 
 
-def section(results: LearnerResults) -> Section:
-    references = {task.task: placed(results.references, task) for task in results.scores}
-    differences = [difference for task in results.scores for difference in paired(results, task)]
-    scores, tests = _scores(results, references), _tests(results, differences)
-    published = _references(results, references)
-    base = results.baseline
-    around = (
-        "the line through it is the 95 % confidence interval (Student's t); with fewer than "
-        f"{FEWEST_FOR_A_BAND} folds, strokes are the single folds instead"
-    )
-    figures = sheets(
-        "final-scores",
-        "Final scores",
-        f"A dot is the mean over folds; {around}. Lines are cut off at the edge. Further right is always "
-        "better: for a log-loss or an error the axis runs from high to low."
-        + (f" Dashed: published scores, the best {_MAX_REFERENCES} of a task." if published.rows else ""),
-        scores,
-        _fold_scores(results),
-        published,
-    )
-    figures += sheets(
-        "differences",
-        f"Differences to {base}",
-        f"How much better a method is than {base} on the same fold. A dot is the mean over folds; {around}. "
-        f"Right of 0, the method is better than {base}; left of 0, it is worse.",
-        tests,
-        _fold_differences(base, differences),
-    )
-    return Section(
-        "final-scores",
-        "Final scores, task by task",
-        f"Scores in the task's metric. Higher is better for AUC and r2, lower for log-loss and errors. "
-        f"{measured_on(results.scores)} Means are over folds; the seeds of a fold are averaged first.",
-        tables=tuple(
-            table for table in (_printed(results, references), scores, tests, published) if table.rows
-        ),
-        figures=tuple(figures),
-        warnings=tuple(_warnings(results, references)),
-        place=Place.SUPPORT,
-    )
+class FinalScoresSection(Section):
+    name = "final-scores"
+    title = "Final scores, task by task"
+    place = Place.SUPPORT
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        references = {task.task: placed(results.references, task) for task in results.scores}
+        differences = [difference for task in results.scores for difference in paired(results, task)]
+        scores, tests = _scores(results, references), _tests(results, differences)
+        published = _references(results, references)
+        base = results.baseline
+        around = (
+            "the line through it is the 95 % confidence interval (Student's t); with fewer than "
+            f"{FEWEST_FOR_A_BAND} folds, strokes are the single folds instead"
+        )
+        metrics = {task.task: task.metric_facts for task in results.scores}
+        figures = sheets(
+            "final-scores",
+            "Final scores",
+            f"A dot is the mean over folds; {around}. An arrowhead at the edge: the line continues. Further "
+            "right is always better: for a metric with ↓ the axis runs from high to low."
+            + (f" Dashed: published scores, the best {_MAX_REFERENCES} of a task." if published.rows else ""),
+            metrics,
+            results.methods,
+            scores,
+            _fold_scores(results),
+            published,
+        )
+        figures += sheets(
+            "differences",
+            f"Differences to {base}",
+            f"How much better a method is than {base} on the same fold. A dot is the mean over folds; "
+            f"{around}. An arrowhead at the edge: the line continues. Right of 0, the method is better than "
+            f"{base}; left of 0, it is worse.",
+            metrics,
+            results.methods,
+            tests,
+            _fold_differences(base, differences),
+        )
+        return SectionContent(
+            f"Scores in the task's metric (↑: higher is better; ↓: lower). "
+            f"{measured_on(results.scores)} Means are over folds; the seeds of a fold are averaged first.",
+            tables=tuple(
+                table for table in (_printed(results, references), scores, tests, published) if table.rows
+            ),
+            figures=tuple(figures),
+            warnings=tuple(_warnings(results, references)),
+        )
 
 
 def _printed(results: LearnerResults, references: References) -> Table:
-    labels = results.best_first
+    labels = results.methods
     best = {task.task: _best(references, task) for task in results.scores}
+    facts = {
+        "metric": [f"{task.metric_facts} ({part(task)})" for task in results.scores],
+        "over": [task.over for task in results.scores],
+    }
+    # What is the same for all tasks is in the title and in the note, and not in every row.
+    columns = {name: texts for name, texts in facts.items() if len(set(texts)) > 1}
     rows: list[list[CellValue]] = []
-    for task in results.scores:
-        cells = [_cell(task, task.methods.get(method)) for method in results.best_first]
+    for at, task in enumerate(results.scores):
+        cells = [_cell(task, task.methods.get(method)) for method in results.methods]
         other = [_reference_cell(best[task.task])] if results.references else []
-        rows.append([task.task, f"{task.metric_name} ({part(task)})", *cells, *other, task.over])
+        rows.append([task.task, *cells, *other, *(texts[at] for texts in columns.values())])
+    over = "folds" if "over" in columns else facts["over"][0]
     note = [
-        "One row for each task: mean ± standard deviation over folds. Bold: the best, and scores within "
+        f"One row for each task: mean ± standard deviation over {over}. Bold: the best, and scores within "
         f"{100 * (1 - REACHES):.2g} % of it. Methods by mean rank. {measured_on(results.scores)}"
     ]
     if any(scores.imputed for task in results.scores for scores in task.methods.values()):
@@ -97,9 +109,9 @@ def _printed(results: LearnerResults, references: References) -> Table:
         note.append("≈: converted from a scaled score with the constant predictor and forest of these runs.")
     return Table(
         "scores",
-        "Final scores",
+        "Final scores" if "metric" in columns else f"Final scores: {facts['metric'][0]}",
         " ".join(note),
-        ("task", "metric", *labels, *(("reference",) if results.references else ()), "over"),
+        ("task", *labels, *(("reference",) if results.references else ()), *columns),
         rows,
         verbatim=tuple(labels),
     )
@@ -299,9 +311,16 @@ def _warnings(results: LearnerResults, references: References) -> list[str]:
 
 
 def sheets(
-    name: str, title: str, caption: str, means: Table, folds: Table, others: Table | None = None
+    name: str,
+    title: str,
+    caption: str,
+    metrics: Mapping[str, MetricFacts],
+    methods: Sequence[str],
+    means: Table,
+    folds: Table,
+    others: Table | None = None,
 ) -> list[Figure]:
-    """Sheets with a plot for each task and a dot for each row of `means`.
+    """Sheets with a plot for each task and a dot for each row of `means`; `metrics` are by task.
 
     The value of a dot is in the last column of `folds`, which has it for each fold; `others` are published
     scores.
@@ -320,18 +339,18 @@ def sheets(
                 title + (f" ({i}/{len(every)})" if number else ""),
                 caption,
                 tables if sheet_others is None or not sheet_others.rows else (*tables, sheet_others),
-                partial(draw_sheet, sheet_means, sheet_folds, sheet_others),
-                alt=_best_in_words(sheet_means, folds.columns[-1]),
+                partial(draw_sheet, metrics, methods, sheet_means, sheet_folds, sheet_others),
+                alt=_best_in_words(metrics, sheet_means, folds.columns[-1]),
             )
         )
     return figures
 
 
-def _best_in_words(means: Table, column: str) -> str:
+def _best_in_words(metrics: Mapping[str, MetricFacts], means: Table, column: str) -> str:
     """The best of each task, for the text alternative: all means would be thousands of letters."""
     parts = []
     for task, rows in means.records_by("task").items():
-        is_low = column == "score" and rows[0]["metric"] in _LOWER_IS_BETTER
+        is_low = column == "score" and not metrics[task].higher_is_better
         best = (min if is_low else max)(row[column] for row in rows)
         names = in_words([row["method"] for row in rows if row[column] == best])
         parts.append(f"{task} {names} {best:.4g}")
@@ -343,8 +362,14 @@ def _only(table: Table, tasks: Sequence[str], number: str) -> Table:
     return Table(f"{table.name}{number}", table.title, table.note, table.columns, rows)
 
 
-def draw_sheet(means: Table, folds: Table, others: Table | None = None) -> Canvas:
-    """One plot for each task."""
+def draw_sheet(
+    metrics: Mapping[str, MetricFacts],
+    methods: Sequence[str],
+    means: Table,
+    folds: Table,
+    others: Table | None = None,
+) -> Canvas:
+    """One plot for each task, with a row for each of the methods that is in one of them."""
     column = folds.columns[-1]
     is_difference = column == "difference"
     lines: dict[str, list[tuple[float, str]]] = {}
@@ -366,56 +391,63 @@ def draw_sheet(means: Table, folds: Table, others: Table | None = None) -> Canva
             title=task,
             axis=f"difference of {rows[0]['metric']}"
             if is_difference
-            else f"{rows[0]['metric']} ({rows[0]['score_is']})",
+            else f"{metrics[task]} ({rows[0]['score_is']})",
             dots=[dot(row) for row in rows],
             lines=lines.get(task, ()),
             mark=0.0 if is_difference else None,
-            reverse=not is_difference and rows[0]["metric"] in _LOWER_IS_BETTER,
-            bounds=(-math.inf, math.inf) if is_difference else _BOUNDS[rows[0]["metric"]],
+            reverse=not is_difference and not metrics[task].higher_is_better,
+            bounds=(-math.inf, math.inf) if is_difference else metrics[task].bounds,
         )
         for task, rows in means.records_by("task").items()
     ]
-    return dot_sheet(plots, in_order({str(row["method"]) for row in means.records()}))
+    return dot_sheet(plots, [method for method in methods if method in means.column("method")])
 
 
-def holdout_section(results: LearnerResults) -> Section | None:
+class HoldoutSection(Section):
     """Validation and test scores; None if no run has a test score."""
-    rows: list[list[CellValue]] = []
-    for task in results.scores:
-        for method in results.methods:
-            scores = task.methods.get(method)
-            if task.by_test and scores is not None and scores.validation_losses:
-                test = task.estimate(scores.test_losses).mean
-                validation = task.estimate(scores.validation_losses).mean
-                n_folds = len(scores.test_losses)
-                rows.append(
-                    [task.task, method, task.metric_name, test, validation, test - validation, n_folds]
-                )
-    if not rows:
-        return None
-    untested = [task.task for task in results.scores if not task.by_test]
-    where = "this report" if not untested else "these tasks"
-    return Section(
-        "holdout",
-        "Validation and test",
-        "A method sees only the validation score, and selects its best trial by it. The test score is that "
-        "of the selected trial on rows that no method has seen; the time to compute it is not charged. "
-        f"Ranks, wins and curves of {where} are by test scores, and scores are test scores, except for the "
-        "validation scores here and in the table of the best configurations."
-        + (f" Without test scores, and compared by validation scores: {some(untested)}." if untested else ""),
-        tables=(
-            Table(
-                "validation-and-test",
-                "Validation and test scores",
-                "One row for each task and method, means over the folds on which it has a result, in the "
-                "task's metric (AUC and r2: higher is better; log-loss: lower). Difference: test minus "
-                "validation.",
-                ("task", "method", "metric", "test_score", "validation_score", "difference", "folds"),
-                rows,
+
+    name = "holdout"
+    title = "Validation and test"
+    place = Place.SUPPORT
+
+    def build(self, results: LearnerResults) -> SectionContent | None:
+        rows: list[list[CellValue]] = []
+        for task in results.scores:
+            for method in results.methods:
+                scores = task.methods.get(method)
+                if task.by_test and scores is not None and scores.validation_losses:
+                    test = task.estimate(scores.test_losses).mean
+                    validation = task.estimate(scores.validation_losses).mean
+                    n_folds = len(scores.test_losses)
+                    rows.append(
+                        [task.task, method, task.metric_name, test, validation, test - validation, n_folds]
+                    )
+        if not rows:
+            return None
+        untested = [task.task for task in results.scores if not task.by_test]
+        where = "this report" if not untested else "these tasks"
+        return SectionContent(
+            "A method sees only the validation score, and selects its best trial by it. The test score is "
+            "that of the selected trial on rows that no method has seen; the time to compute it is not "
+            f"charged. Ranks, wins and curves of {where} are by test scores, and scores are test scores, "
+            "except for the validation scores here and in the table of the best configurations."
+            + (
+                f" Without test scores, and compared by validation scores: {some(untested)}."
+                if untested
+                else ""
             ),
-        ),
-        place=Place.SUPPORT,
-    )
+            tables=(
+                Table(
+                    "validation-and-test",
+                    "Validation and test scores",
+                    "One row for each task and method, means over the folds on which it has a result, in the "
+                    "task's metric, whose direction is in the table of final scores. Difference: test minus "
+                    "validation.",
+                    ("task", "method", "metric", "test_score", "validation_score", "difference", "folds"),
+                    rows,
+                ),
+            ),
+        )
 
 
 def part(task: TaskScores) -> str:

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from cfo_bench.records import EndReason
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Section, SectionContent, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import (
@@ -21,6 +21,7 @@ from cfo_bench.report.rendering.charts import (
     values_in_words,
 )
 from cfo_bench.results.digest import COST_BIN_EDGES
+from cfo_bench.results.run import Run
 from cfo_bench.results.summary import ROUND_TRIPS_PER_TRIAL, RoundTrips, round_trips
 
 if TYPE_CHECKING:
@@ -40,70 +41,74 @@ _COSTS = LinePlot(
 )
 
 
-def section(results: LearnerResults) -> Section:
-    costs = _costs(results)
-    over_time = _over_time(results, costs)
-    by_task = _shares_by_task(results)
-    shares = _shares(results, by_task)
-    dearer = _dearer(results, by_task)
-    budget = _budget(results)
-    programs = _programs(results)
-    figures = [
-        Figure(
-            "trial-cost",
-            "Cost of a trial over time",
-            "The mean seconds of a trial, as a share of the budget, by the moment when it ended (geometric "
-            "mean over tasks).",
-            (over_time,),
-            partial(draw_lines, over_time, _COSTS, results.leaders),
-            ends_in_words(over_time, _COSTS),
-            _COSTS,
-        ),
-        Figure(
-            "dearer-share",
-            "Time in trials that are more expensive than the best one",
-            "The share of a run's time in trials that took longer than its best one. Boxes are over tasks; "
-            "with fewer than six tasks, each is a dot.",
-            (dearer, by_task),
-            partial(draw_dearer, dearer, by_task),
-            "Share of the time in trials that are more expensive than the best one, by method. "
-            f"{values_in_words(by_task.values_by_method('dearer'))}",
-        ),
-        Figure(
-            "time-shares",
-            "Where the time goes",
-            "Means over tasks. Overhead: the method's own time, to choose configurations and to learn from "
-            "results. Fit: to train models. Validate: to score them. Harness: cfo-bench's own work between "
-            "and around trials, such as writing the trace and restarting a process that was stopped; on a "
-            "busy machine also waiting for a processor. Idle: neither of these, such as the seconds after "
-            "the last trial. With parallel trials, idle is the rest." + _programs_in_words(programs),
-            (shares,),
-            partial(draw_shares, shares),
-        ),
-    ]
-    return Section(
-        "frugality",
-        "Frugality: where the seconds go",
-        "A frugal method starts with cheap trials, and spends little time in trials that are more expensive "
-        "than its final best one.",
-        tables=(
-            shares,
-            *((_round_trips(programs),) if programs else ()),
-            dearer,
-            budget,
-            by_task,
-            over_time,
-            costs,
-        ),
-        # Runs without a single trial leave nothing to draw.
-        figures=tuple(figure for figure in figures if all(table.rows for table in figure.tables)),
-    )
+class FrugalitySection(Section):
+    name = "frugality"
+    title = "Frugality: where the seconds go"
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        costs = _costs(results)
+        over_time = _over_time(results, costs)
+        by_task = _shares_by_task(results)
+        shares = _shares(results, by_task)
+        dearer = _dearer(results, by_task)
+        budget, threads = _budget(results), _threads(results)
+        programs = _programs(results)
+        figures = [
+            Figure(
+                "trial-cost",
+                "Cost of a trial over time",
+                "The mean seconds of a trial, as a share of the budget, by the moment when it ended "
+                "(geometric mean over tasks).",
+                (over_time,),
+                partial(draw_lines, over_time, _COSTS, results.leaders),
+                ends_in_words(over_time, _COSTS),
+                _COSTS,
+            ),
+            Figure(
+                "dearer-share",
+                "Time in trials that are more expensive than the best one",
+                "The share of a run's time in trials that took longer than its best one. Boxes are over "
+                "tasks; with fewer than six tasks, each is a dot.",
+                (dearer, by_task),
+                partial(draw_dearer, dearer, by_task),
+                "Share of the time in trials that are more expensive than the best one, by method. "
+                f"{values_in_words(by_task.values_by_method('dearer'))}",
+            ),
+            Figure(
+                "time-shares",
+                "Where the time goes",
+                "Means over tasks. Overhead: the method's own time, to choose configurations and to learn "
+                "from results. Fit: to train models. Validate: to score them. Harness: cfo-bench's own work "
+                "between and around trials, such as writing the trace and restarting a process that was "
+                "stopped; on a busy machine also waiting for a processor. Idle: neither of these, such as "
+                "the seconds after "
+                "the last trial. With parallel trials, idle is the rest." + _programs_in_words(programs),
+                (shares,),
+                partial(draw_shares, shares),
+            ),
+        ]
+        return SectionContent(
+            "A frugal method starts with cheap trials, and spends little time in trials that are more "
+            "expensive than its final best one.",
+            tables=(
+                shares,
+                *((_round_trips(programs),) if programs else ()),
+                dearer,
+                budget,
+                *((threads,) if threads.rows else ()),
+                by_task,
+                over_time,
+                costs,
+            ),
+            # Runs without a single trial leave nothing to draw.
+            figures=tuple(figure for figure in figures if all(table.rows for table in figure.tables)),
+        )
 
 
 def _costs(results: LearnerResults) -> Table:
     """The mean cost in each bin, over the runs that have a trial in it."""
     rows: list[list[CellValue]] = []
-    for (task, method), runs in sorted(results.compared.items()):
+    for (task, method), runs in results.compared.items():
         for at, column in enumerate(zip(*(run.digest.cost_bins for run in runs), strict=True)):
             costs = [cost for cost in column if cost is not None]
             if costs:
@@ -144,7 +149,7 @@ def _over_time(results: LearnerResults, costs: Table) -> Table:
 
 def _shares_by_task(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
-    for (task, method), runs in sorted(results.compared.items()):
+    for (task, method), runs in results.compared.items():
         totals = [sum(run.spent.values()) for run in runs]
         shares = [
             fmean(run.spent[kind] / total if total else 0.0 for run, total in zip(runs, totals, strict=True))
@@ -184,17 +189,13 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
 
 def _programs(results: LearnerResults) -> dict[str, RoundTrips]:
     """The methods that are programs of their own."""
-    runs = {
-        method: [
-            run
-            for (_, name), runs_of_task in results.compared.items()
-            if name == method
-            for run in runs_of_task
-        ]
-        for method in results.methods
-    }
-    runs_of_task = {method: round_trips(runs_of_method) for method, runs_of_method in runs.items()}
-    return {method: trips for method, trips in runs_of_task.items() if trips is not None}
+    trips = {method: round_trips(_runs_of(results, method)) for method in results.methods}
+    return {method: of_method for method, of_method in trips.items() if of_method is not None}
+
+
+def _runs_of(results: LearnerResults, method: str) -> list[Run]:
+    """The runs of a method that are compared."""
+    return [run for (_, name), runs in results.compared.items() if name == method for run in runs]
 
 
 def _programs_in_words(programs: Mapping[str, RoundTrips]) -> str:
@@ -235,12 +236,7 @@ def _dearer(results: LearnerResults, by_task: Table) -> Table:
 def _budget(results: LearnerResults) -> Table:
     rows: list[list[CellValue]] = []
     for method in results.methods:
-        runs = [
-            run
-            for (_, name), runs_of_task in results.compared.items()
-            if name == method
-            for run in runs_of_task
-        ]
+        runs = _runs_of(results, method)
         full = [run for run in runs if run.end and run.end.reason is EndReason.BUDGET]
         shares = [run.measured_seconds / run.budget_seconds for run in full]
         over = max((run.measured_seconds - run.budget_seconds for run in full), default=None)
@@ -253,6 +249,28 @@ def _budget(results: LearnerResults) -> Table:
         "spent; of the latter the least, median and largest time as a multiple of the budget, and the most "
         "seconds past it; and the number of all trials.",
         ("method", "runs", "spent_it", "least", "median", "most", "seconds_past", "trials"),
+        rows,
+    )
+
+
+def _threads(results: LearnerResults) -> Table:
+    """It has no rows if no run has measured its threads: on the virtual clock, and by older versions."""
+    rows: list[list[CellValue]] = []
+    for method in results.methods:
+        runs = _runs_of(results, method)
+        of_learner = [run.digest.learner_threads or 0.0 for run in runs]
+        of_method = [run.digest.method_threads or 0.0 for run in runs]
+        if any(of_learner) or any(of_method):
+            given = max(run.spec.threads for run in runs)
+            used = [spread(threads) for spread in (median, max) for threads in (of_learner, of_method)]
+            rows.append([method, given, *used, len(runs)])
+    return Table(
+        "threads",
+        "How many threads were used",
+        "One row for each method: the threads that a run was given, and those that it used: processor "
+        "seconds for each second of its trials (learner), and of the method's asks and tells (method), "
+        "median and most over runs. Waiting makes them fewer, on a busy machine too.",
+        ("method", "given", "learner", "method_itself", "learner_most", "method_itself_most", "runs"),
         rows,
     )
 

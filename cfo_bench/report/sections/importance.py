@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, Section, SectionContent, Table
 from cfo_bench.report.numbers.hyperparameters import (
     FEWEST_TRIALS,
     FORESTS,
@@ -25,48 +25,51 @@ if TYPE_CHECKING:
 _COLOURS = ("#FFFFFF", "#5B8DB8")
 
 
-def section(results: LearnerResults) -> Section | None:
+class ImportanceSection(Section):
     """None if it was not requested."""
-    if not results.importance:
-        return None
-    importances: dict[str, Importance] = {}
-    missing = []
-    for task in results.scores:
-        runs = [run for run in results.runs if run.task == task.task and run.method in results.methods]
-        importance_of_task = importance(runs)
-        if importance_of_task is None:
-            missing.append(task.task)
-        else:
-            importances[task.task] = importance_of_task
-    means, spreads = _means(importances), _spreads(importances)
-    figure = Figure(
-        "importance",
-        "Importance of the hyperparameters",
-        "The share of the variance of the loss that a hyperparameter explains by itself, in percent: the "
-        f"mean over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than "
-        "that have no order. The rest to 100 comes from several hyperparameters together (interactions).",
-        (means, spreads),
-        partial(draw, means, spreads),
-        alt="Tasks against hyperparameters, in percent. The most important of each task: "
-        + "; ".join(
-            _first_in_words(task, importance_of_task) for task, importance_of_task in importances.items()
-        ),
-    )
-    return Section(
-        "importance",
-        "Importance of the hyperparameters",
-        "By fANOVA: a random forest learns to predict the loss from all configurations that were tried on a "
-        "task. Then the variance of its predictions is split up by hyperparameter. This holds for the part "
-        "of the search space that the methods have searched.",
-        tables=(means, spreads) if importances else (),
-        figures=(figure,) if importances else (),
-        warnings=(
-            f"fewer than {FEWEST_TRIALS} trials with a loss, or no search space in the traces: "
-            f"{', '.join(missing)}",
+
+    name = "importance"
+    title = "Importance of the hyperparameters"
+
+    def build(self, results: LearnerResults) -> SectionContent | None:
+        if not results.importance:
+            return None
+        importances: dict[str, Importance] = {}
+        missing = []
+        for task in results.scores:
+            runs = [run for run in results.runs if run.task == task.task and run.method in results.methods]
+            importance_of_task = importance(runs)
+            if importance_of_task is None:
+                missing.append(task.task)
+            else:
+                importances[task.task] = importance_of_task
+        means, spreads = _means(importances), _spreads(importances)
+        figure = Figure(
+            "importance",
+            "Importance of the hyperparameters",
+            "The share of the variance of the loss that a hyperparameter explains by itself, in percent: the "
+            f"mean over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than "
+            "that have no order. The rest to 100 comes from several hyperparameters together (interactions).",
+            (means, spreads),
+            partial(draw, means, spreads),
+            alt="Tasks against hyperparameters, in percent. The most important of each task: "
+            + "; ".join(
+                _first_in_words(task, importance_of_task) for task, importance_of_task in importances.items()
+            ),
         )
-        if missing
-        else (),
-    )
+        return SectionContent(
+            "By fANOVA: a random forest learns to predict the loss from all configurations that were tried "
+            "on a task. Then the variance of its predictions is split up by hyperparameter. This holds for "
+            "the part of the search space that the methods have searched.",
+            tables=(means, spreads) if importances else (),
+            figures=(figure,) if importances else (),
+            warnings=(
+                f"fewer than {FEWEST_TRIALS} trials with a loss, or no search space in the traces: "
+                f"{', '.join(missing)}",
+            )
+            if missing
+            else (),
+        )
 
 
 def _first_in_words(task: str, importance: Importance) -> str:

@@ -3,68 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from statistics import fmean, stdev
 
-from cfo_bench.metrics import METRIC_NAMES
-from cfo_bench.report.contents import CellValue, Section, Table, some
+from cfo_bench.report.contents import CellValue, Section, SectionContent, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paired import SideBySide, TaskOfLearners, learner_pairs, learners_by_task
 from cfo_bench.report.sections.final_scores import measured_on
 
 
-def section(everyone: Sequence[LearnerResults]) -> Section | None:
-    """None if no two learners were tuned by the same method on the same task under the same conditions."""
-    comparison = learners_by_task(everyone)
-    comparisons = comparison.tasks
-    if not comparisons and not comparison.short:
-        return None
-    tasks = [task for results in everyone for task in results.scores]
-    learners = sorted({learner for task in comparisons for learner in task.losses})
-    scores: list[list[CellValue]] = [
-        [
-            *(task.task, task.method, METRIC_NAMES[task.metric], task.over),
-            *(_cell(task, learner) for learner in learners),
+class LearnersSection(Section):
+    """The same for all learners. None if no two were tuned by the same method on the same task under the same
+    conditions.
+    """
+
+    name = "learners"
+    title = "Comparison of learners"
+    least_methods = 0
+
+    def __init__(self, everyone: Sequence[LearnerResults]) -> None:
+        self._everyone = everyone
+
+    def build(self, results: LearnerResults) -> SectionContent | None:
+        return self._content
+
+    @cached_property
+    def _content(self) -> SectionContent | None:
+        comparison = learners_by_task(self._everyone)
+        comparisons = comparison.tasks
+        if not comparisons and not comparison.short:
+            return None
+        tasks = [task for results in self._everyone for task in results.scores]
+        learners = sorted({learner for task in comparisons for learner in task.losses})
+        scores: list[list[CellValue]] = [
+            [
+                *(task.task, task.method, str(task.metric), task.over),
+                *(_cell(task, learner) for learner in learners),
+            ]
+            for task in comparisons
         ]
-        for task in comparisons
-    ]
-    compared: list[list[CellValue]] = [
-        [
-            *(pair.method, pair.one, pair.other, pair.better, pair.worse, pair.equal),
-            *(pair.p, pair.p_holm, pair.least_p_holm, pair.verdict),
+        compared: list[list[CellValue]] = [
+            [
+                *(pair.method, pair.one, pair.other, pair.better, pair.worse, pair.equal),
+                *(pair.p, pair.p_holm, pair.least_p_holm, pair.verdict),
+            ]
+            for pair in learner_pairs(comparisons)
         ]
-        for pair in learner_pairs(comparisons)
-    ]
-    tables = (
-        Table(
-            "learners",
-            "Final scores of learners",
-            "One row for each task and method, in the task's metric (AUC and r2: higher is better; "
-            "log-loss: lower): mean ± standard deviation over the folds that all these learners have. "
-            f"Bold: the best, and scores within 0.05 % of it. {measured_on(tasks)}",
-            ("task", "method", "metric", "over", *learners),
-            scores,
-            verbatim=tuple(learners),
-        ),
-        Table(
-            "learner-pairs",
-            "Every pair of learners",
-            "One row for each method and pair of learners: on how many tasks the first is better, worse, "
-            "equal; p of the exact sign test over tasks; p after Holm's correction, since the "
-            f"table has {len(compared)} rows; and the least p that is possible with this number of tasks.",
-            (
-                *("method", "learner", "other", "better", "worse", "equal"),
-                *("p", "p_holm", "least_p_holm", "verdict"),
+        tables = (
+            Table(
+                "learners",
+                "Final scores of learners",
+                "One row for each task and method, in the task's metric (↑: higher is better; "
+                "↓: lower): mean ± standard deviation over the folds that all these learners have. "
+                f"Bold: the best, and scores within 0.05 % of it. {measured_on(tasks)}",
+                ("task", "method", "metric", "over", *learners),
+                scores,
+                verbatim=tuple(learners),
             ),
-            compared,
-        ),
-    )
-    return Section(
-        "learners",
-        "Comparison of learners",
-        "The same task, folds, budget and method, tuning different learners.",
-        tables=tuple(table for table in tables if table.rows),
-        warnings=tuple(_warnings(comparison)),
-    )
+            Table(
+                "learner-pairs",
+                "Every pair of learners",
+                "One row for each method and pair of learners: on how many tasks the first is better, worse, "
+                "equal; p of the exact sign test over tasks; p after Holm's correction, since the "
+                f"table has {len(compared)} rows; and the least p that is possible with this number of "
+                "tasks.",
+                (
+                    *("method", "learner", "other", "better", "worse", "equal"),
+                    *("p", "p_holm", "least_p_holm", "verdict"),
+                ),
+                compared,
+            ),
+        )
+        return SectionContent(
+            "The same task, folds, budget and method, tuning different learners.",
+            tables=tuple(table for table in tables if table.rows),
+            warnings=tuple(_warnings(comparison)),
+        )
 
 
 def _warnings(comparison: SideBySide) -> list[str]:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench.errors import TraceError
-from cfo_bench.metrics import LOSS_NAMES
-from cfo_bench.report.contents import CellValue, Figure, Place, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, Place, Section, SectionContent, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import findings, points
 from cfo_bench.report.rendering import style
@@ -20,45 +19,56 @@ if TYPE_CHECKING:
 _LOSS, _COST = "#D55E00", "#0072B2"
 
 
-def section(results: LearnerResults) -> Section | None:
+class NeighboursSection(Section):
     """None if the runs have no study of nearest neighbours."""
-    figures, warnings = [], []
-    rows: list[list[CellValue]] = []
-    for run in sorted(results.runs, key=lambda run: (run.task, run.fold, run.seed)):
-        if run.method != STUDY or run.learner != "knn":
-            continue
-        study = read_run(run.path)
-        try:
-            if study is None:
-                raise TraceError("its trace does not exist any more")
-            finding = findings(study)
-        except TraceError as error:
-            warnings.append(f"{run.task}, fold {run.fold}: {error}")
-            continue
-        rows.append(
-            [run.task, run.fold, finding.best_k, finding.best_loss, finding.best_seconds, finding.rises_from]
+
+    name = "neighbours"
+    title = "Loss and cost against the number of neighbours"
+    place = Place.SUPPORT
+    least_methods = 0
+
+    def build(self, results: LearnerResults) -> SectionContent | None:
+        figures, warnings = [], []
+        rows: list[list[CellValue]] = []
+        for run in sorted(results.runs, key=lambda run: (run.task, run.fold, run.seed)):
+            if run.method != STUDY or run.learner != "knn":
+                continue
+            study = read_run(run.path)
+            try:
+                if study is None:
+                    raise TraceError("its trace does not exist any more")
+                finding = findings(study)
+            except TraceError as error:
+                warnings.append(f"{run.task}, fold {run.fold}: {error}")
+                continue
+            rows.append(
+                [
+                    run.task,
+                    run.fold,
+                    finding.best_k,
+                    finding.best_loss,
+                    finding.best_seconds,
+                    finding.rises_from,
+                ]
+            )
+            figures.append(figure_of(study))
+        if not rows and not warnings:
+            return None
+        best = Table(
+            "neighbours",
+            "The best numbers of neighbours",
+            "One row for each study: the K with the lowest loss, that loss, its seconds, and the K from "
+            "which on the loss only rises (a dash if none).",
+            ("task", "fold", "best_k", "best_loss", "seconds", "rises_from"),
+            rows,
         )
-        figures.append(figure_of(study))
-    if not rows and not warnings:
-        return None
-    best = Table(
-        "neighbours",
-        "The best numbers of neighbours",
-        "One row for each study: the K with the lowest loss, that loss, its seconds, and the K from which on "
-        "the loss only rises (a dash if none).",
-        ("task", "fold", "best_k", "best_loss", "seconds", "rises_from"),
-        rows,
-    )
-    return Section(
-        "neighbours",
-        "Loss and cost against the number of neighbours",
-        "Does a more expensive K give a lower loss? Near the best K it does not: for a K that is more "
-        "expensive than the best one, the loss does not fall as the cost rises.",
-        tables=(best,),
-        figures=tuple(figures),
-        warnings=tuple(warnings),
-        place=Place.SUPPORT,
-    )
+        return SectionContent(
+            "Does a more expensive K give a lower loss? Near the best K it does not: for a K that is more "
+            "expensive than the best one, the loss does not fall as the cost rises.",
+            tables=(best,),
+            figures=tuple(figures),
+            warnings=tuple(warnings),
+        )
 
 
 def figure_of(study: Run) -> Figure:
@@ -71,7 +81,7 @@ def figure_of(study: Run) -> Figure:
         ("task", "fold", "k", "loss", "seconds"),
         [[task, fold, *point] for point in points(study)],
     )
-    loss = f"validation loss, {LOSS_NAMES[study.header.metric]}"
+    loss = f"validation loss, {study.header.metric_facts.loss_title}"
     drawing = partial(draw, table, f"{task}, fold {fold}", loss)
     return Figure(table.name, table.title, f"{findings(study)}.", (table,), drawing)
 

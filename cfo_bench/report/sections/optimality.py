@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from cfo_bench.report.contents import CellValue, Place, Section, Table, some
+from cfo_bench.report.contents import CellValue, Place, Section, SectionContent, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import BUDGETS, in_the_paper, key, order, printed
 from cfo_bench.report.numbers.scores import TIE_FACTOR, Cell
@@ -17,76 +17,86 @@ CellPairs = dict[tuple[str, str], tuple[Cell, Cell]]
 _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
 
-def section(results: LearnerResults) -> Section:
-    cells = results.cells
-    printed: list[list[CellValue]] = []
-    numbers: list[list[CellValue]] = []
-    for task in results.scores:
-        texts: dict[str, CellValue] = {}
-        for method in results.methods:
-            cell = cells.get((task.task, method))
-            if cell is None:
-                texts[method] = "not run"
+class OptimalitySection(Section):
+    name = "optimality"
+    title = "How good, and how soon"
+    place = Place.SUPPORT
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        cells = results.cells
+        printed: list[list[CellValue]] = []
+        numbers: list[list[CellValue]] = []
+        for task in results.scores:
+            texts: dict[str, CellValue] = {}
+            for method in results.methods:
+                cell = cells.get((task.task, method))
+                if cell is None:
+                    texts[method] = "not run"
+                    numbers.append(
+                        [
+                            *(task.task, method, "not run", task.metric_name, part(task), *[None] * 6),
+                            *(task.scale.by, 0, 0),
+                        ]
+                    )
+                    continue
+                scores = task.methods[method]
+                runs = len(task.shared) if scores.curve else 0
+                texts[method] = cell.text + "*" * bool(scores.imputed)
+                native = None if scores.final_loss is None else task.native(scores.final_loss)
                 numbers.append(
                     [
-                        *(task.task, method, "not run", task.metric_name, part(task), *[None] * 6),
-                        *(task.scale.by, 0, 0),
+                        *(task.task, method, cell.outcome, task.metric_name, part(task)),
+                        *(native, scores.final_loss, scores.final_score, cell.seconds),
+                        *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, scores.imputed),
                     ]
                 )
-                continue
-            scores = task.methods[method]
-            runs = len(task.shared) if scores.curve else 0
-            texts[method] = cell.text + "*" * bool(scores.imputed)
-            native = None if scores.final_loss is None else task.native(scores.final_loss)
-            numbers.append(
-                [
-                    *(task.task, method, cell.outcome, task.metric_name, part(task)),
-                    *(native, scores.final_loss, scores.final_score, cell.seconds),
-                    *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, scores.imputed),
-                ]
-            )
-        printed.append([task.task, *(texts[method] for method in results.best_first)])
-    note = (
-        "Bold: the first method to reach the best scaled score, or "
-        f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: they "
-        f"need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best score "
-        f"too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: the method "
-        f"has too few of the task's runs. Methods by mean rank. {measured_on(results.scores)}"
-    )
-    return Section(
-        "optimality",
-        "How good, and how soon",
-        "As in the paper's table: which method reaches the best score first, and how far behind the others "
-        "are. Scores are scaled, so that tasks can be compared. In classification, 0 is a predictor that "
-        "always gives the same answer (the constant predictor), and 1 is a tuned random forest; on tasks "
-        "without a forest, 1 is a loss of 0. In regression the scaled score is r2.",
-        tables=(
-            Table(
-                "optimality",
-                "Optimality of score and cost",
-                note,
-                ("task", *results.best_first),
-                printed,
-                verbatim=tuple(results.best_first),
-            ),
-            Table(
-                "optimality-cells",
-                "The cells as numbers",
-                "One row for each task and method: mean final score in the task's metric, whether that is a "
-                "test or a validation score, mean final loss, scaled score, seconds to the best score, how "
-                "many times the least time that is (cost ratio), how far it ends below the best (gap), what "
-                "a scaled score of 1 is, its runs, and how many of them have no result (imputed).",
-                (
-                    *("task", "method", "outcome", "metric", "score_is", "final_score", "final_loss"),
-                    *("scaled_score", "seconds_to_best", "cost_ratio", "gap_percent", "score_1_is", "runs"),
-                    "imputed_runs",
+            printed.append([task.task, *(texts[method] for method in results.methods)])
+        note = (
+            "Bold: the first method to reach the best scaled score, or "
+            f"{100 * REACHES:g} % of it: the score, and the seconds it took. Several are bold if they tie: "
+            f"they need at most ×{TIE_FACTOR:g} the least time, or one trial more. ×2.0: reaches the best "
+            f"score too, in twice that time. −5.0%: never reaches it, and ends 5 % below. {STAR} Left out: "
+            f"the method has too few of the task's runs. Methods by mean rank. {measured_on(results.scores)}"
+        )
+        return SectionContent(
+            "As in the paper's table: which method reaches the best score first, and how far behind the "
+            "others are. Scores are scaled, so that tasks can be compared. In classification, 0 is a "
+            "predictor that always gives the same answer (the constant predictor), and 1 is a tuned random "
+            "forest; on tasks without a forest, 1 is a loss of 0. r2 is its own scaled score.",
+            tables=(
+                Table(
+                    "optimality",
+                    "Optimality of score and cost",
+                    note,
+                    ("task", *results.methods),
+                    printed,
+                    verbatim=tuple(results.methods),
                 ),
-                numbers,
+                Table(
+                    "optimality-cells",
+                    "The cells as numbers",
+                    "One row for each task and method: mean final score in the task's metric, whether that "
+                    "is a test or a validation score, mean final loss, scaled score, seconds to the best "
+                    "score, how many times the least time that is (cost ratio), how far it ends below the "
+                    "best (gap), what a scaled score of 1 is, its runs, and how many of them have no result "
+                    "(imputed).",
+                    (
+                        *("task", "method", "outcome", "metric", "score_is", "final_score", "final_loss"),
+                        *(
+                            "scaled_score",
+                            "seconds_to_best",
+                            "cost_ratio",
+                            "gap_percent",
+                            "score_1_is",
+                            "runs",
+                        ),
+                        "imputed_runs",
+                    ),
+                    numbers,
+                ),
             ),
-        ),
-        warnings=(*_useless(results), *_scales(results)),
-        place=Place.SUPPORT,
-    )
+            warnings=(*_useless(results), *_scales(results)),
+        )
 
 
 def _useless(results: LearnerResults) -> tuple[str, ...]:
@@ -106,33 +116,36 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
     )
 
 
-def paper_section(results: LearnerResults) -> Section | None:
+class PaperSection(Section):
     """The paper's cells next to ours; None if the paper has none of these learners, tasks or methods."""
-    learner = in_the_paper(results.learner)
-    theirs = printed(learner)
-    named = _paper_names(results)
-    cell_pairs = {
-        (task, method): (theirs[key(named[task]), method], cell)
-        for (task, method), cell in results.cells.items()
-        if (key(named[task]), method) in theirs and cell.outcome not in ("missing", "left out")
-    }
-    if not cell_pairs:
-        return None
-    cells = _side_by_side(results, cell_pairs)
-    base = results.baseline
-    budgets = sorted({task.budget_seconds for task in results.scores})
-    return Section(
-        "paper",
-        "Comparison with the paper's table",
-        f"The paper's cells next to ours. {_recorded(results, learner)}The budget of a run was "
-        f"{BUDGETS[learner]:g} s on the paper's machines, and "
-        f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can be "
-        f"compared, seconds can't. Ahead and behind mean: of {base} on the same task.",
-        tables=(_agreement(results, cell_pairs), cells),
-        warnings=()
-        if any(method == results.baseline for _, method in cell_pairs)
-        else (f"{results.baseline} is not in the paper's table, or has no result: no order against it",),
-    )
+
+    name = "paper"
+    title = "Comparison with the paper's table"
+
+    def build(self, results: LearnerResults) -> SectionContent | None:
+        learner = in_the_paper(results.learner)
+        theirs = printed(learner)
+        named = _paper_names(results)
+        cell_pairs = {
+            (task, method): (theirs[key(named[task]), method], cell)
+            for (task, method), cell in results.cells.items()
+            if (key(named[task]), method) in theirs and cell.outcome not in ("missing", "left out")
+        }
+        if not cell_pairs:
+            return None
+        cells = _side_by_side(results, cell_pairs)
+        base = results.baseline
+        budgets = sorted({task.budget_seconds for task in results.scores})
+        return SectionContent(
+            f"The paper's cells next to ours. {_recorded(results, learner)}The budget of a run was "
+            f"{BUDGETS[learner]:g} s on the paper's machines, and "
+            f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can "
+            f"be compared, seconds can't. Ahead and behind mean: of {base} on the same task.",
+            tables=(_agreement(results, cell_pairs), cells),
+            warnings=()
+            if any(method == results.baseline for _, method in cell_pairs)
+            else (f"{results.baseline} is not in the paper's table, or has no result: no order against it",),
+        )
 
 
 def _paper_names(results: LearnerResults) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cfo_bench.report.contents import CellValue, Figure, Section, Table
+from cfo_bench.report.contents import CellValue, Figure, Section, SectionContent, Table
 from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.rendering import style
@@ -37,70 +37,73 @@ _LANE_INCHES = 0.065
 _PALE = 0.35
 
 
-def section(results: LearnerResults) -> Section:
-    cells = _cells(results)
-    shares = _shares(results, cells)
-    boxes = _boxes(results, cells)
-    base = results.baseline
-    warnings, figures = [], []
-    tasks = {row["task"] for row in cells.records()}
-    scored = {row["task"] for row in cells.records() if row["scaled_score_percent"] is not None}
-    if not scored:
-        warnings.append(
-            f"no scores in percent of {base}'s: {base}, the baseline, has no scaled score above 0 on any task"
-        )
-    elif tasks - scored:
-        warnings.append(
-            f"no scores in percent of {base}'s on tasks where it has no scaled score above 0: "
-            f"{', '.join(sorted(tasks - scored))}"
-        )
-    if scored:
-        figures += [
-            Figure(
-                "score-boxes",
-                f"Scaled scores ({base} = 100)",
-                "A box holds the middle half of the tasks, its line is the median. Whiskers reach to the "
-                "furthest task within 1.5 times the length of the box; dots are tasks beyond."
-                if len(scored) >= FEWEST_FOR_A_BOX
-                else f"Every dot is a task: {len(scored)} tasks are too few for boxes.",
-                (boxes, cells),
-                partial(draw_boxes, boxes, cells, base),
-                alt=f"Scaled scores over tasks, {base} = 100. "
-                + values_in_words(cells.values_by_method("scaled_score_percent")),
-            ),
-            Figure(
-                "scores-by-task",
-                f"Scaled scores on every task ({base} = 100)",
-                "Higher is better. The legend has the share of the tasks on which a method scores over "
-                f"{HIGH:g}. Full markers: the method reaches the task's best score within the budget. Pale "
-                f"markers: it does not. Scores under {_FLOOR:g} are drawn at the edge.",
-                (cells, shares),
-                partial(draw_scores, cells, shares, base),
-            ),
-        ]
-    if any(row["seconds_to_best"] is not None for row in cells.records()):
-        figures.append(
-            Figure(
-                "time-to-best",
-                "Time to reach the best score",
-                "Further left is better. The legend has the share of the tasks on which a method reaches the "
-                "best score within the budget. A method that does not reach it has no marker.",
-                (cells, shares),
-                partial(draw_times, cells, shares, results.scores[0].seconds_label),
-                alt=_times_in_words(cells, shares, results.scores[0].seconds_label),
+class OverallSection(Section):
+    name = "overall"
+    title = "All tasks together: scores and times"
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        cells = _cells(results)
+        shares = _shares(results, cells)
+        boxes = _boxes(results, cells)
+        base = results.baseline
+        warnings, figures = [], []
+        tasks = {row["task"] for row in cells.records()}
+        scored = {row["task"] for row in cells.records() if row["scaled_score_percent"] is not None}
+        if not scored:
+            warnings.append(
+                f"no scores in percent of {base}'s: {base}, the baseline, has no scaled score above 0 on any "
+                "task"
             )
+        elif tasks - scored:
+            warnings.append(
+                f"no scores in percent of {base}'s on tasks where it has no scaled score above 0: "
+                f"{', '.join(sorted(tasks - scored))}"
+            )
+        if scored:
+            figures += [
+                Figure(
+                    "score-boxes",
+                    f"Scaled scores ({base} = 100)",
+                    "A box holds the middle half of the tasks, its line is the median. Whiskers reach to the "
+                    "furthest task within 1.5 times the length of the box; dots are tasks beyond."
+                    if len(scored) >= FEWEST_FOR_A_BOX
+                    else f"Every dot is a task: {len(scored)} tasks are too few for boxes.",
+                    (boxes, cells),
+                    partial(draw_boxes, boxes, cells, base),
+                    alt=f"Scaled scores over tasks, {base} = 100. "
+                    + values_in_words(cells.values_by_method("scaled_score_percent")),
+                ),
+                Figure(
+                    "scores-by-task",
+                    f"Scaled scores on every task ({base} = 100)",
+                    "Higher is better. The legend has the share of the tasks on which a method scores over "
+                    f"{HIGH:g}. Full markers: the method reaches the task's best score within the budget. "
+                    f"Pale markers: it does not. Scores under {_FLOOR:g} are drawn at the edge.",
+                    (cells, shares),
+                    partial(draw_scores, cells, shares, base),
+                ),
+            ]
+        if any(row["seconds_to_best"] is not None for row in cells.records()):
+            figures.append(
+                Figure(
+                    "time-to-best",
+                    "Time to reach the best score",
+                    "Further left is better. The legend has the share of the tasks on which a method reaches "
+                    "the best score within the budget. A method that does not reach it has no marker.",
+                    (cells, shares),
+                    partial(draw_times, cells, shares, results.scores[0].seconds_label),
+                    alt=_times_in_words(cells, shares, results.scores[0].seconds_label),
+                )
+            )
+        return SectionContent(
+            f"Scaled scores in percent: {base}, the baseline, has 100 on every task, as in the paper. A "
+            "task's best score is the highest of all methods; a method reaches it with 99.95 % of it. A "
+            "method without any result on a task gets the score of the constant predictor or of the worst "
+            "other method, whichever is worse.",
+            tables=(shares, boxes, cells),
+            figures=tuple(figures),
+            warnings=tuple(warnings),
         )
-    return Section(
-        "overall",
-        "All tasks together: scores and times",
-        f"Scaled scores in percent: {base}, the baseline, has 100 on every task, as in the paper. A task's "
-        "best score is the highest of all methods; a method reaches it with 99.95 % of it. A method without "
-        "any result on a task gets the score of the constant predictor or of the worst other method, "
-        "whichever is worse.",
-        tables=(shares, boxes, cells),
-        figures=tuple(figures),
-        warnings=tuple(warnings),
-    )
 
 
 def _cells(results: LearnerResults) -> Table:

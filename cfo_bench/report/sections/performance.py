@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cfo_bench.metrics import LOSS_NAMES
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, some
+from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, SectionContent, Table, some
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.ranking import MOST_LEADERS
 from cfo_bench.report.numbers.scores import TaskScores
@@ -36,53 +35,58 @@ _TASKS_PER_SHEET = 6
 _COLUMNS = 2
 
 
-def section(results: LearnerResults) -> Section:
+class PerformanceSection(Section):
     """The page draws these curves itself, from the same tables; the figures are files for papers."""
-    curves = {task.task: curve_table(results, task) for task in results.scores}
-    titles = {
-        task.task: f"{task.task}, {'test ' * task.by_test}loss = {LOSS_NAMES[task.metric]}"
-        for task in results.scores
-    }
-    seconds = results.scores[0].seconds_label
 
-    def figure(name: str, title: str, tasks: Sequence[str], is_for_print: bool = False) -> Figure:
-        tables = tuple(curves[task] for task in tasks)
-        note = (
-            "A line is the mean over folds of the best loss so far (the seeds of a fold are averaged first). "
-            f"The shade around it is its 95 % confidence interval. Only the {MOST_LEADERS} best methods and "
-            f"the baseline have one, on tasks with at least {FEWEST_FOR_A_BAND} folds."
-        )
-        drawing = partial(draw, tables, tuple(titles[task] for task in tasks), results.leaders, seconds)
-        words = _ends_in_words([task for task in results.scores if task.task in tasks])
-        return Figure(name, title, note, tables, drawing, words, is_for_print=is_for_print)
+    name = "performance"
+    title = "Performance over time"
+    place = Place.SUPPORT
+    has_curves = True
 
-    drawn = [task.task for task in results.scores if curves[task.task].rows]
-    figures = []
-    if drawn:
-        figures.append(figure("performance", "Performance over time", chosen_tasks(results, drawn)))
-    if len(drawn) > len(_CHOSEN):
-        sheets = [drawn[at : at + _TASKS_PER_SHEET] for at in range(0, len(drawn), _TASKS_PER_SHEET)]
-        figures += [
-            figure(
-                f"performance-sheet-{i}",
-                f"Performance over time, all tasks ({i}/{len(sheets)})",
-                sheet,
-                is_for_print=True,
+    def build(self, results: LearnerResults) -> SectionContent:
+        curves = {task.task: curve_table(results, task) for task in results.scores}
+        titles = {
+            task.task: f"{task.task}, {'test ' * task.by_test}loss = {task.metric_facts.loss_title}"
+            for task in results.scores
+        }
+        seconds = results.scores[0].seconds_label
+
+        def figure(name: str, title: str, tasks: Sequence[str], is_for_print: bool = False) -> Figure:
+            tables = tuple(curves[task] for task in tasks)
+            note = (
+                "A line is the mean over folds of the best loss so far (the seeds of a fold are averaged "
+                f"first). The shade around it is its 95 % confidence interval. Only the {MOST_LEADERS} best "
+                f"methods and the baseline have one, on tasks with at least {FEWEST_FOR_A_BAND} folds."
             )
-            for i, sheet in enumerate(sheets, start=1)
-        ]
-    single_fold = [task.task for task in results.scores if task.n_folds == 1]
-    return Section(
-        "performance",
-        "Performance over time",
-        "The loss of each method at each moment: the mean over folds of the best loss so far. A line "
-        f"starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
-        "shade is the 95 % confidence interval of the mean.",
-        figures=tuple(figures),
-        warnings=(f"{some(single_fold)}: only one fold, so no confidence interval",) if single_fold else (),
-        place=Place.SUPPORT,
-        has_curves=True,
-    )
+            drawing = partial(draw, tables, tuple(titles[task] for task in tasks), results.leaders, seconds)
+            words = _ends_in_words([task for task in results.scores if task.task in tasks])
+            return Figure(name, title, note, tables, drawing, words, is_for_print=is_for_print)
+
+        drawn = [task.task for task in results.scores if curves[task.task].rows]
+        figures = []
+        if drawn:
+            figures.append(figure("performance", "Performance over time", chosen_tasks(results, drawn)))
+        if len(drawn) > len(_CHOSEN):
+            sheets = [drawn[at : at + _TASKS_PER_SHEET] for at in range(0, len(drawn), _TASKS_PER_SHEET)]
+            figures += [
+                figure(
+                    f"performance-sheet-{i}",
+                    f"Performance over time, all tasks ({i}/{len(sheets)})",
+                    sheet,
+                    is_for_print=True,
+                )
+                for i, sheet in enumerate(sheets, start=1)
+            ]
+        single_fold = [task.task for task in results.scores if task.n_folds == 1]
+        return SectionContent(
+            "The loss of each method at each moment: the mean over folds of the best loss so far. A line "
+            f"starts when every fold has a first result. On tasks with {FEWEST_FOR_A_BAND} folds or more, a "
+            "shade is the 95 % confidence interval of the mean.",
+            figures=tuple(figures),
+            warnings=(f"{some(single_fold)}: only one fold, so no confidence interval",)
+            if single_fold
+            else (),
+        )
 
 
 def curves_name(task: str) -> str:
@@ -109,8 +113,9 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
     return Table(
         curves_name(task.task),
         f"Curves of {task.task}",
-        f"From `seconds` on the mean over {task.over} of the best loss so far ({LOSS_NAMES[task.metric]}) is "
-        "`mean_loss`; ci_low and ci_high bound its 95 % confidence interval (Student's t over folds). "
+        f"From `seconds` on the mean over {task.over} of the best loss so far "
+        f"({task.metric_facts.loss_title}) is `mean_loss`; ci_low and ci_high bound its "
+        "95 % confidence interval (Student's t over folds). "
         f"{measured_on([task])}",
         ("task", "method", "seconds", "mean_loss", "ci_low", "ci_high", "folds"),
         rows,

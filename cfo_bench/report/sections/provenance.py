@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from cfo_bench.registry import label
-from cfo_bench.report.contents import CellValue, Section, Table, plural
+from cfo_bench.report.contents import CellValue, Section, SectionContent, Table, plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import FoldSeed, MethodScores, all_incumbents
 from cfo_bench.report.reading.imported import lacks, origin
@@ -25,40 +25,47 @@ LEFT_OUT = "left out of the comparison: the method has too few of the task's run
 NOT_SHARED = "left out of the means: not every method has this fold"
 
 
-def section(results: LearnerResults) -> Section:
-    runs = sorted(results.runs, key=lambda run: str(run.path))
-    # Machine and versions of an imported run are not known.
-    measured = [run for run in runs if not run.is_imported] or runs
-    machines = _counted(measured, _machine)
-    versions = _counted(measured, _versions)
-    warnings = []
-    if len(versions) > 1:
-        different = [
-            name for name in versions[0] if name != "runs" and len({row.get(name) for row in versions}) > 1
-        ]
-        warnings.append(f"the runs are from {len(versions)} sets of versions: {', '.join(different)} differ")
-    return Section(
-        name="provenance",
-        title="Where the runs come from",
-        intro="Every trace has this in its first line, with the command that runs it again.",
-        tables=(
-            _table("machines", "Machines", "One row for each kind of machine, with its runs.", machines),
-            _table("versions", "Versions", "One row for each set of versions, with its runs.", versions),
-            _table(
-                "settings",
-                "Settings",
-                "One row for each method and its settings.",
-                _counted(runs, _settings),
+class ProvenanceSection(Section):
+    name = "provenance"
+    title = "Where the runs come from"
+    least_methods = 0
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        runs = sorted(results.runs, key=lambda run: str(run.path))
+        # Machine and versions of an imported run are not known.
+        measured = [run for run in runs if not run.is_imported] or runs
+        machines = _counted(measured, _machine)
+        versions = _counted(measured, _versions)
+        warnings = []
+        if len(versions) > 1:
+            different = [
+                name
+                for name in versions[0]
+                if name != "runs" and len({row.get(name) for row in versions}) > 1
+            ]
+            warnings.append(
+                f"the runs are from {len(versions)} sets of versions: {', '.join(different)} differ"
+            )
+        return SectionContent(
+            "Every trace has this in its first line, with the command that runs it again.",
+            tables=(
+                _table("machines", "Machines", "One row for each kind of machine, with its runs.", machines),
+                _table("versions", "Versions", "One row for each set of versions, with its runs.", versions),
+                _table(
+                    "settings",
+                    "Settings",
+                    "One row for each method and its settings.",
+                    _counted(runs, _settings),
+                ),
+                _table(
+                    "data",
+                    "Data",
+                    "One row for each task; the hash is of the data as it was read.",
+                    _counted(runs, _data),
+                ),
             ),
-            _table(
-                "data",
-                "Data",
-                "One row for each task; the hash is of the data as it was read.",
-                _counted(runs, _data),
-            ),
-        ),
-        warnings=tuple(warnings),
-    )
+            warnings=tuple(warnings),
+        )
 
 
 def _machine(run: Run) -> Facts:
@@ -136,40 +143,45 @@ def _table(name: str, title: str, note: str, rows: Sequence[Mapping[str, CellVal
     return Table(name, title, note, tuple(columns), [[row.get(column) for column in columns] for row in rows])
 
 
-def missing_section(results: LearnerResults) -> Section:
+class MissingSection(Section):
     """The missing runs: every method should have every (fold, seed) that any method has on the task."""
-    rows: list[list[CellValue]] = []
-    for task in results.scores:
-        runs = {
-            (run.method, run.fold, run.seed): run
-            for run in results.by_task[task.task]
-            if run.method not in NOT_COMPARED
-        }
-        known = sorted({(fold, seed) for _, fold, seed in runs})
-        shared = set(task.shared)
-        for method in results.methods:
-            for fold, seed in known:
-                run = runs.get((method, fold, seed))
-                what = NOT_RUN if run is None else _verdict(results, run, task.methods[method], shared)
-                if what:
-                    detail = None if run is None else run.error or _why(results, run)
-                    rows.append([task.task, method, fold, seed, what, detail])
-    table = Table(
-        "missing",
-        "What is missing",
-        "One row for each run that another method has on the task and this one has not, and for each run "
-        "that is not in the means, or has no result.",
-        ("task", "method", "fold", "seed", "what", "detail"),
-        rows,
-    )
-    counts = Counter(str(row[4]) for row in rows)
-    return Section(
-        "missing",
-        "What is missing",
-        "All runs that are missing or left out." if rows else "Every method has every fold of every task.",
-        tables=(table, _trials(results)),
-        warnings=tuple(f"{plural(n, 'run')}: {what}" for what, n in sorted(counts.items())),
-    )
+
+    name = "missing"
+    title = "What is missing"
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        rows: list[list[CellValue]] = []
+        for task in results.scores:
+            runs = {
+                (run.method, run.fold, run.seed): run
+                for run in results.by_task[task.task]
+                if run.method not in NOT_COMPARED
+            }
+            known = sorted({(fold, seed) for _, fold, seed in runs})
+            shared = set(task.shared)
+            for method in results.methods:
+                for fold, seed in known:
+                    run = runs.get((method, fold, seed))
+                    what = NOT_RUN if run is None else _verdict(results, run, task.methods[method], shared)
+                    if what:
+                        detail = None if run is None else run.error or _why(results, run)
+                        rows.append([task.task, method, fold, seed, what, detail])
+        table = Table(
+            "missing",
+            "What is missing",
+            "One row for each run that another method has on the task and this one has not, and for each run "
+            "that is not in the means, or has no result.",
+            ("task", "method", "fold", "seed", "what", "detail"),
+            rows,
+        )
+        counts = Counter(str(row[4]) for row in rows)
+        return SectionContent(
+            "All runs that are missing or left out."
+            if rows
+            else "Every method has every fold of every task.",
+            tables=(table, _trials(results)),
+            warnings=tuple(f"{plural(n, 'run')}: {what}" for what, n in sorted(counts.items())),
+        )
 
 
 def _verdict(results: LearnerResults, run: Run, scores: MethodScores, shared: set[FoldSeed]) -> str:

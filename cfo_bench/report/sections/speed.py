@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, plural
-from cfo_bench.report.method_styles import in_order, style_of
+from cfo_bench.report.contents import (
+    CellValue,
+    Figure,
+    LinePlot,
+    Place,
+    Section,
+    SectionContent,
+    Table,
+    plural,
+)
+from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.running_time import (
     FEWEST_FOR_INTERVAL,
-    RESAMPLES,
     TARGETS,
     factors,
     summaries,
 )
 from cfo_bench.report.numbers.scores import TIE_FACTOR
-from cfo_bench.report.numbers.significance import FEWEST_TASKS
+from cfo_bench.report.numbers.significance import FEWEST_TASKS, RESAMPLES
 from cfo_bench.report.numbers.target_times import (
     GAPS,
     LEAST_SHARE,
@@ -36,7 +44,6 @@ from cfo_bench.report.rendering.charts import draw_lines, ends_in_words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_TITLE = "How soon methods come near the best loss"
 _BEST_FOUND = "the best loss that any method has on that fold"
 _OPTIMUM = "the lowest loss of all configurations on that fold, which is known from the recording"
 _RULE = (
@@ -52,90 +59,109 @@ _PROFILE = LinePlot(
 )
 
 
-def section(results: LearnerResults) -> Section:
-    base = results.baseline
-    speedups = factors(results)
-    detail = Table(
-        "speed-ups-by-task",
-        f"Speed-ups of {base}, task by task",
-        "One row for each task, method and target. Seconds: the expected time to the target, which is all "
-        "time spent divided by the number of runs that reached it; a run that never did counts with its "
-        f"whole budget, and if none did, the seconds are the sum of all budgets. Factor: the method's "
-        f"seconds divided by those of {base}, the baseline. There is no factor if neither of the two reached "
-        "the target, or if a time is below a millisecond. Who: if only one of them reached it, or neither.",
-        (
-            *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
-            *("runs", "factor", "who"),
-        ),
-        [
+class SpeedUpsSection(Section):
+    name = "speed-ups"
+    title = "How much faster"
+    place = Place.SUPPORT
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        base = results.baseline
+        speedups = factors(results)
+        detail = Table(
+            "speed-ups-by-task",
+            f"Speed-ups of {base}, task by task",
+            "One row for each task, method and target. Seconds: the expected time to the target, which is "
+            "all time spent divided by the number of runs that reached it; a run that never did counts with "
+            "its whole budget, and if none did, the seconds are the sum of all budgets. Factor: the "
+            f"method's seconds divided by those of {base}, the baseline. There is no factor if neither of "
+            "the two reached the target, or if a time is below a millisecond. Who: if only one of them "
+            "reached it, or neither.",
+            (
+                *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
+                *("runs", "factor", "who"),
+            ),
             [
-                *(speedup.task, speedup.method, speedup.target, speedup.time.seconds, speedup.time.reached),
-                *(
-                    speedup.baseline_time.seconds,
-                    speedup.baseline_time.reached,
-                    speedup.time.runs,
-                    speedup.factor,
-                    speedup.who,
-                ),
-            ]
-            for speedup in speedups
-        ],
-    )
-    table = Table(
-        "speed-ups",
-        f"Speed-ups of {base}",
-        f"One row for each method and target: how many times longer it takes than {base} (geometric mean "
-        f"over tasks); with {FEWEST_FOR_INTERVAL} tasks or more a 95 % interval, bootstrapped over tasks "
-        f"({RESAMPLES} resamples). Then the number of tasks on which only {base}, only the method, or "
-        "neither reached the target. If only one did, the time of the other is the sum of its budgets, and "
-        "the factor counts. If neither did, there is no factor.",
-        (
-            "method",
-            "target",
-            "tasks",
-            "factor",
-            "ci_low",
-            "ci_high",
-            "only_baseline",
-            "only_method",
-            "neither",
-        ),
-        [
+                [
+                    *(
+                        speedup.task,
+                        speedup.method,
+                        speedup.target,
+                        speedup.time.seconds,
+                        speedup.time.reached,
+                    ),
+                    *(
+                        speedup.baseline_time.seconds,
+                        speedup.baseline_time.reached,
+                        speedup.time.runs,
+                        speedup.factor,
+                        speedup.who,
+                    ),
+                ]
+                for speedup in speedups
+            ],
+        )
+        table = Table(
+            "speed-ups",
+            f"Speed-ups of {base}",
+            f"One row for each method and target: how many times longer it takes than {base} (geometric mean "
+            f"over tasks); with {FEWEST_FOR_INTERVAL} tasks or more a 95 % interval, bootstrapped over tasks "
+            f"({RESAMPLES} resamples). Then the number of tasks on which only {base}, only the method, or "
+            "neither reached the target. If only one did, the time of the other is the sum of its budgets, "
+            "and the factor counts. If neither did, there is no factor.",
+            (
+                "method",
+                "target",
+                "tasks",
+                "factor",
+                "ci_low",
+                "ci_high",
+                "only_baseline",
+                "only_method",
+                "neither",
+            ),
             [
-                *(speedup.method, speedup.target, speedup.tasks, speedup.factor, speedup.low, speedup.high),
-                *(speedup.only_baseline, speedup.only_method, speedup.neither),
-            ]
-            for speedup in summaries(speedups)
-        ],
-    )
-    warnings = () if speedups else (f"no speed-ups: {results.baseline} shares no task with another method",)
-    tasks = len({speedup.task for speedup in speedups})
-    points = (
-        f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks. If fewer "
-        f"than {FEWEST_FOR_INTERVAL} tasks have a factor, strokes are the single tasks."
-        if tasks >= FEWEST_FOR_INTERVAL
-        else f"Strokes: each of the {tasks} tasks, too few for an interval; dots: geometric means."
-    )
-    figure = Figure(
-        "speed-ups",
-        f"How many times faster {base} reaches a target",
-        f"Right of 1, {base} is faster. {points} A hollow triangle to the right: on some tasks only {base} "
-        "reached the target, and the method's time is the sum of its budgets. To the left: on some tasks "
-        "only the method did. A hollow circle: both happened. No marker: no task has a factor.",
-        (table, detail),
-        partial(draw_speedups, table, detail, base),
-    )
-    return Section(
-        "speed-ups",
-        "How much faster",
-        f"How many times longer than {base} a method needs to reach a target, on the same folds. There are "
-        "four targets. The first is the loss that the method itself ends with (within 0.05 %). The others "
-        "are 50, 90 and 99 % of the way from the first loss to the best loss of all methods.",
-        tables=(table, detail),
-        figures=(figure,) if any(speedup.factor is not None for speedup in speedups) else (),
-        warnings=warnings,
-        place=Place.SUPPORT,
-    )
+                [
+                    *(
+                        speedup.method,
+                        speedup.target,
+                        speedup.tasks,
+                        speedup.factor,
+                        speedup.low,
+                        speedup.high,
+                    ),
+                    *(speedup.only_baseline, speedup.only_method, speedup.neither),
+                ]
+                for speedup in summaries(speedups)
+            ],
+        )
+        warnings = (
+            () if speedups else (f"no speed-ups: {results.baseline} shares no task with another method",)
+        )
+        tasks = len({speedup.task for speedup in speedups})
+        points = (
+            f"Dots: geometric means over {tasks} tasks; lines: 95 % intervals, bootstrapped over tasks. If "
+            f"fewer than {FEWEST_FOR_INTERVAL} tasks have a factor, strokes are the single tasks."
+            if tasks >= FEWEST_FOR_INTERVAL
+            else f"Strokes: each of the {tasks} tasks, too few for an interval; dots: geometric means."
+        )
+        figure = Figure(
+            "speed-ups",
+            f"How many times faster {base} reaches a target",
+            f"Right of 1, {base} is faster. {points} A hollow triangle to the right: on some tasks only "
+            f"{base} reached the target, and the method's time is the sum of its budgets. To the left: on "
+            "some tasks only the method did. A hollow circle: both happened. No marker: no task has a "
+            "factor.",
+            (table, detail),
+            partial(draw_speedups, table, detail, base),
+        )
+        return SectionContent(
+            f"How many times longer than {base} a method needs to reach a target, on the same folds. There "
+            "are four targets. The first is the loss that the method itself ends with (within 0.05 %). The "
+            "others are 50, 90 and 99 % of the way from the first loss to the best loss of all methods.",
+            tables=(table, detail),
+            figures=(figure,) if any(speedup.factor is not None for speedup in speedups) else (),
+            warnings=warnings,
+        )
 
 
 def _marker(row: Mapping[str, Any]) -> str:
@@ -147,7 +173,7 @@ def _marker(row: Mapping[str, Any]) -> str:
 
 def draw_speedups(table: Table, detail: Table, base: str) -> Canvas:
     records = table.records()
-    methods = in_order({row["method"] for row in records})
+    methods = list(dict.fromkeys(table.column("method")))
     canvas = style.canvas(style.PAGE, 0.9 + 0.24 * len(methods))
     first = None
     for at, target in enumerate(TARGETS):
@@ -183,64 +209,67 @@ def draw_speedups(table: Table, detail: Table, base: str) -> Canvas:
     return canvas
 
 
-def targets_section(results: LearnerResults) -> Section | None:
-    """How soon methods come near the best loss; None if fewer than two methods are compared."""
-    if not results.ranking.tasks:
-        return None
-    folds = target_folds(results)
-    is_true = bool(folds.folds) and folds.is_true
-    rule = _RULE.format(best=_OPTIMUM if is_true else _BEST_FOUND)
-    warnings = [f"left out, as no method beats the constant predictor: {name}" for name in folds.useless]
-    if not folds.folds:
-        return Section("targets", _TITLE, rule, warnings=tuple(warnings))
-    n, time = len(folds.tasks), folds.time_axis(results)[1]
-    over = f"{plural(n, 'task')} and {len(folds.folds)} folds"
-    band = (
-        f"Shades: 95 % intervals, bootstrapped over {n} tasks ({RESAMPLES} resamples), for the best methods "
-        "and the baseline."
-        if n >= FEWEST_TASKS
-        else f"No intervals: {plural(n, 'task')}, and an interval needs {FEWEST_TASKS}."
-    )
-    over_time, regrets, factors = _over_time(results, folds), _regret(results, folds), _profiles(folds)
+class TargetsSection(Section):
+    name = "targets"
+    title = "How soon methods come near the best loss"
+    least_methods = 2
+    least_tasks = 1
 
-    def figure(table: Table, caption: str, lines: LinePlot) -> Figure:
-        drawing = partial(draw_lines, table, lines, results.leaders)
-        return Figure(table.name, table.title, caption, (table,), drawing, ends_in_words(table, lines), lines)
+    def build(self, results: LearnerResults) -> SectionContent:
+        folds = target_folds(results)
+        is_true = bool(folds.folds) and folds.is_true
+        rule = _RULE.format(best=_OPTIMUM if is_true else _BEST_FOUND)
+        warnings = [f"left out, as no method beats the constant predictor: {name}" for name in folds.useless]
+        if not folds.folds:
+            return SectionContent(rule, warnings=tuple(warnings))
+        n, time = len(folds.tasks), folds.time_axis(results)[1]
+        over = f"{plural(n, 'task')} and {len(folds.folds)} folds"
+        band = (
+            f"Shades: 95 % intervals, bootstrapped over {n} tasks ({RESAMPLES} resamples), for the best "
+            "methods and the baseline."
+            if n >= FEWEST_TASKS
+            else f"No intervals: {plural(n, 'task')}, and an interval needs {FEWEST_TASKS}."
+        )
+        over_time, regrets, factors = _over_time(results, folds), _regret(results, folds), _profiles(folds)
 
-    return Section(
-        "targets",
-        _TITLE,
-        rule,
-        tables=(_at_moments(results, folds), factors),
-        figures=(
-            figure(
-                over_time,
-                f"The share of all targets that a method has reached by each moment, over {over}. Higher and "
-                "further left is better.",
-                LinePlot("time", "reached", time, "share of targets reached", low_is_best=False),
-            ),
-            figure(
-                regrets,
-                f"The mean over {plural(n, 'task')}. Lower is better. Values below {_LEAST_REGRET:g} "
-                f"are drawn at {_LEAST_REGRET:g}. {band}",
-                LinePlot(
-                    *("time", "mean_regret", time, "true regret" if is_true else "normalised regret"),
-                    log_y=True,
-                    band=("ci_low", "ci_high"),
-                    floor=_LEAST_REGRET,
+        def figure(table: Table, caption: str, lines: LinePlot) -> Figure:
+            drawing = partial(draw_lines, table, lines, results.leaders)
+            return Figure(
+                table.name, table.title, caption, (table,), drawing, ends_in_words(table, lines), lines
+            )
+
+        return SectionContent(
+            rule,
+            tables=(_at_moments(results, folds), factors),
+            figures=(
+                figure(
+                    over_time,
+                    f"The share of all targets that a method has reached by each moment, over {over}. Higher "
+                    "and further left is better.",
+                    LinePlot("time", "reached", time, "share of targets reached", low_is_best=False),
+                ),
+                figure(
+                    regrets,
+                    f"The mean over {plural(n, 'task')}. Lower is better. Values below {_LEAST_REGRET:g} "
+                    f"are drawn at {_LEAST_REGRET:g}. {band}",
+                    LinePlot(
+                        *("time", "mean_regret", time, "true regret" if is_true else "normalised regret"),
+                        log_y=True,
+                        band=("ci_low", "ci_high"),
+                        floor=_LEAST_REGRET,
+                    ),
+                ),
+                figure(
+                    factors,
+                    f"The share of the folds ({over}) on which a method reaches a regret of {PROFILE_GAP:g} "
+                    "in at most this multiple of the fastest method's seconds. The value at ×1 is how often "
+                    "it is the fastest (ties included), the value at the right edge how often it reaches "
+                    "that regret within the largest multiple.",
+                    _PROFILE,
                 ),
             ),
-            figure(
-                factors,
-                f"The share of the folds ({over}) on which a method reaches a regret of {PROFILE_GAP:g} in "
-                "at most this multiple of the fastest method's seconds. The value at ×1 is how often it is "
-                "the fastest (ties included), the value at the right edge how often it reaches that regret "
-                "within the largest multiple.",
-                _PROFILE,
-            ),
-        ),
-        warnings=tuple(warnings),
-    )
+            warnings=tuple(warnings),
+        )
 
 
 def _over_time(results: LearnerResults, folds: TargetFolds) -> Table:
@@ -282,17 +311,15 @@ def _regret(results: LearnerResults, folds: TargetFolds) -> Table:
 
 
 def _at_moments(results: LearnerResults, folds: TargetFolds) -> Table:
-    """The shares at three moments, the best method first."""
+    """The shares at three moments."""
     moments = np.array([0.01, 0.1, 1.0])
     shares = {method: reached(folds, method, moments).tolist() for method in results.ranking.methods}
-    methods = sorted(shares, key=lambda method: (-shares[method][-1], method))
     return Table(
         "targets-reached-summary",
         "Targets reached at 1, 10 and 100 % of the budget",
-        "One row for each method, the best at the end first: the share of all targets that it has reached by "
-        "then.",
+        "One row for each method: the share of all targets that it has reached by then.",
         ("method", "at 1 %", "at 10 %", "at the end"),
-        [[method, *shares[method]] for method in methods],
+        [[method, *shares_of_method] for method, shares_of_method in shares.items()],
     )
 
 

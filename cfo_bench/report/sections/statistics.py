@@ -10,26 +10,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfo_bench.metrics import Array
-from cfo_bench.report.contents import CellValue, Figure, LinePlot, Place, Section, Table, plural
+from cfo_bench.report.contents import (
+    CellValue,
+    Figure,
+    LinePlot,
+    Place,
+    Section,
+    SectionContent,
+    Table,
+    plural,
+)
 from cfo_bench.report.method_styles import style_of
 from cfo_bench.report.numbers.elo import (
     ANCHOR,
-    RESAMPLES,
+    ELO_RESAMPLES,
     Rating,
     ratings,
     win_rates,
     wins_by_task,
 )
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.ranking import Ranking
+from cfo_bench.report.numbers.ranking import Ranking, RankTests
 from cfo_bench.report.numbers.scores import TIE_FACTOR
 from cfo_bench.report.numbers.significance import (
     FEWEST_TASKS,
     LEVEL,
     NOT_SIGNIFICANT,
+    RESAMPLES,
     Pair,
+    bootstrap_bounds,
     cliques,
     critical_difference,
+    in_words,
+    least_p,
 )
 from cfo_bench.report.rendering import style
 from cfo_bench.report.rendering.charts import draw_lines, ends_in_words, heat_map
@@ -40,113 +53,121 @@ if TYPE_CHECKING:
 
 _MOMENTS = 60
 _FIRST_SHARE = 1e-4
-_RANKS = LinePlot("share", "mean_rank", "share of the budget", "mean rank (1 is best)", best_on_top=True)
+_RANKS = LinePlot(
+    *("share", "mean_rank", "share of the budget", "mean rank (1 is best)"),
+    best_on_top=True,
+    band=("ci_low", "ci_high"),
+    fits_band=True,
+)
 # A defeat, an even pair and a win, in colours that people with colour blindness can tell apart.
 _COLOURS = ("#D8A15D", "#F6F6F6", "#7FA8D1")
 
 
-def section(results: LearnerResults) -> Section:
-    ranking = results.ranking
-    methods, tasks = ranking.methods, ranking.tasks
-    warnings = []
-    if ranking.left_out and tasks:
-        warnings.append(f"left out, as compared on too few of the tasks: {', '.join(ranking.left_out)}")
-    if tasks and len(tasks) < len(results.scores):
-        names = [task.task for task in results.scores if task not in tasks]
-        warnings.append(f"left out, as not every method is compared there: {', '.join(names)}")
-    title, intro = (
-        "Statistics",
-        "Are the differences significant, or could they be chance? Each task counts as one observation: the "
-        "mean over its folds. A method without any result on a task ranks last on it. Scores that differ by "
-        "less than 0.05 % count as equal. “Not significant” means that the runs are not enough evidence of a "
-        "difference, which does not mean that the methods are equally good.",
-    )
-    if len(methods) < 2 or len(tasks) < FEWEST_TASKS:
-        why = (
-            plural(len(results.methods), "method")
-            if len(results.methods) < 2
-            else f"{plural(len(tasks), 'task')} with every method"
-        )
-        warnings.append(f"no statistics: {why}, and a test needs two methods and {FEWEST_TASKS} tasks")
-        return Section("statistics", title, "", warnings=tuple(warnings), place=Place.SUPPORT)
-    imputed = [
-        f"{task.task} {method}" for task in tasks for method in methods if task.methods[method].has_failed
-    ]
-    if imputed:
-        warnings.append(f"no result, so ranked last: {', '.join(imputed)}")
-    over_time = _over_time(ranking)
-    final = ranking.final_ranks
-    difference = critical_difference(len(tasks), len(methods))
-    mean_ranks = _mean_ranks(methods, final, difference)
-    figures = [
-        Figure(
-            "ranks-over-time",
-            "Mean rank over time",
-            f"At each moment the methods are ranked by their mean score so far; a line is the mean rank over "
-            f"{len(tasks)} tasks. 1 is best. A method that reaches the score of a better one within "
-            f"×{TIE_FACTOR:g} of the time ties with it. Methods without a result yet share the last place.",
-            (over_time,),
-            partial(draw_lines, over_time, _RANKS, results.leaders),
-            ends_in_words(over_time, _RANKS),
-            _RANKS,
-            is_answer=True,
-        )
-    ]
-    test = ranking.tests.friedman
-    rows: list[list[CellValue]] = []
-    if test is None:
-        warnings.append("no Friedman test: it needs three methods")
-    else:
-        rows.append(
-            ["Friedman", "task", test.tasks, test.methods, test.statistic, test.p, _friedman_verdict(test.p)]
-        )
-        rows.append(
-            ["Nemenyi, critical difference", "task", len(tasks), len(methods), difference, None, None]
-        )
-        figures.append(
+class StatisticsSection(Section):
+    name = "statistics"
+    title = "Statistics"
+    place = Place.SUPPORT
+    least_methods = 2
+    least_tasks = FEWEST_TASKS
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        ranking = results.ranking
+        methods, tasks = ranking.methods, ranking.tasks
+        warnings = []
+        if ranking.left_out:
+            warnings.append(f"left out, as compared on too few of the tasks: {', '.join(ranking.left_out)}")
+        if len(tasks) < len(results.scores):
+            names = [task.task for task in results.scores if task not in tasks]
+            warnings.append(f"left out, as not every method is compared there: {', '.join(names)}")
+        imputed = [
+            f"{task.task} {method}" for task in tasks for method in methods if task.methods[method].has_failed
+        ]
+        if imputed:
+            warnings.append(f"no result, so ranked last: {', '.join(imputed)}")
+        over_time = _over_time(ranking)
+        final = ranking.final_ranks
+        difference = critical_difference(len(tasks), len(methods))
+        mean_ranks = _mean_ranks(methods, final, difference)
+        figures = [
             Figure(
-                "critical-difference",
-                "Critical differences of the mean ranks",
-                f"Final mean ranks over {len(tasks)} tasks; 1 is best. The differences between methods that "
-                "are joined by a bar are not significant (Nemenyi's test at 5 %). Friedman's p = "
-                f"{test.p:.2g}{'' if test.p < LEVEL else ': no difference is significant'}.",
-                (mean_ranks,),
-                partial(draw_differences, mean_ranks),
+                "ranks-over-time",
+                "Mean rank over time",
+                "At each moment the methods are ranked by their mean score so far; a line is the mean rank "
+                f"over {len(tasks)} tasks. 1 is best. A method that reaches the score of a better one within "
+                f"×{TIE_FACTOR:g} of the time ties with it. Methods without a result yet share the last "
+                f"place. Shades: 95 % intervals, bootstrapped over tasks ({RESAMPLES} resamples), for the "
+                "best methods and the baseline.",
+                (over_time,),
+                partial(draw_lines, over_time, _RANKS, results.leaders),
+                ends_in_words(over_time, _RANKS),
+                _RANKS,
+                is_answer=True,
             )
+        ]
+        test = ranking.tests.friedman
+        rows: list[list[CellValue]] = []
+        if test is None:
+            warnings.append("no Friedman test: it needs three methods")
+        else:
+            rows.append(
+                [
+                    "Friedman",
+                    "task",
+                    test.tasks,
+                    test.methods,
+                    test.statistic,
+                    test.p,
+                    _friedman_verdict(test.p),
+                ]
+            )
+            rows.append(
+                ["Nemenyi, critical difference", "task", len(tasks), len(methods), difference, None, None]
+            )
+            figures.append(
+                Figure(
+                    "critical-difference",
+                    "Critical differences of the mean ranks",
+                    f"Final mean ranks over {len(tasks)} tasks; 1 is best. The differences between methods "
+                    "that are joined by a bar are not significant (Nemenyi's test at 5 %). Friedman's p = "
+                    f"{test.p:.2g}{'' if test.p < LEVEL else ': no difference is significant'}.",
+                    (mean_ranks,),
+                    partial(draw_differences, mean_ranks),
+                )
+            )
+        pairs = {"every pair": ranking.tests.pairs}
+        tables = [_pairs("pairs", "Every pair of methods", len(tasks), ranking.tests.pairs)]
+        if results.baseline in methods:
+            pairs[f"{results.baseline} against each"] = ranking.tests.baseline_pairs
+            title_of = f"Each method against {results.baseline}, the baseline"
+            tables.insert(0, _pairs("against-baseline", title_of, len(tasks), ranking.tests.baseline_pairs))
+        tables.insert(0, _of_leaders(ranking.tests))
+        for what, of_table in pairs.items():
+            p = least_p(len(tasks), len(of_table))
+            rows.append([f"least p, {what}", "task", len(tasks), len(methods), None, p, None])
+            if p >= LEVEL:
+                warnings.append(
+                    f"{what}: with {len(tasks)} tasks the least possible p after Holm's correction is "
+                    f"{p:.2g}, so no difference can be significant"
+                )
+        tests = Table(
+            "tests",
+            "All methods at once",
+            "Friedman: the test of whether the methods differ at all, its χ² and p. Nemenyi: how far apart "
+            "two mean ranks have to be to differ at 5 %. Least p: the p of Wilcoxon's test, corrected by "
+            "Holm, if one method were better on every task. If that is above 5 %, there are too few tasks "
+            "for a significant difference of a pair.",
+            ("test", "unit", "tasks", "methods", "value", "p", "verdict"),
+            rows,
         )
-    least = {"every pair": ranking.tests.pairs[0].least_p_holm}
-    tables = [_pairs("pairs", "Every pair of methods", len(tasks), ranking.tests.pairs)]
-    if results.baseline in methods:
-        pairs = ranking.tests.baseline_pairs
-        least[f"{results.baseline} against each"] = pairs[0].least_p_holm
-        title_of = f"Each method against {results.baseline}, the baseline"
-        tables.insert(0, _pairs("against-baseline", title_of, len(tasks), pairs))
-    for what, p in least.items():
-        rows.append([f"least p, {what}", "task", len(tasks), len(methods), None, p, None])
-        if p >= LEVEL:
-            warnings.append(
-                f"{what}: with {len(tasks)} tasks the least possible p after Holm's correction is {p:.2g}, "
-                "so no difference can be significant"
-            )
-    tests = Table(
-        "tests",
-        "All methods at once",
-        "Friedman: the test of whether the methods differ at all, its χ² and p. Nemenyi: how far apart two "
-        "mean ranks have to be to differ at 5 %. Least p: the p of Wilcoxon's test, corrected by Holm, if "
-        "one method were better on every task. If that is above 5 %, there are too few tasks for a "
-        "significant difference of a pair.",
-        ("test", "unit", "tasks", "methods", "value", "p", "verdict"),
-        rows,
-    )
-    return Section(
-        "statistics",
-        title,
-        intro,
-        tables=(mean_ranks, tests, *tables, over_time),
-        figures=tuple(figures),
-        warnings=tuple(warnings),
-        place=Place.SUPPORT,
-    )
+        return SectionContent(
+            "Are the differences significant, or could they be chance? Each task counts as one observation: "
+            "the mean over its folds. A method without any result on a task ranks last on it. Scores that "
+            "differ by less than 0.05 % count as equal. “Not significant” means that the runs are not enough "
+            "evidence of a difference, which does not mean that the methods are equally good.",
+            tables=(mean_ranks, tests, *tables, over_time),
+            figures=tuple(figures),
+            warnings=tuple(warnings),
+        )
 
 
 def _friedman_verdict(p: float) -> str:
@@ -164,18 +185,19 @@ def _over_time(ranking: Ranking) -> Table:
         default=_FIRST_SHARE,
     )
     shares = np.geomspace(min(max(begin, _FIRST_SHARE), 0.5), 1.0, _MOMENTS)
-    means = ranking.ranks_over(shares).mean(axis=1)
+    ranks = np.swapaxes(ranking.ranks_over(shares), 0, 1)  # tasks, moments, methods
+    numbers = np.stack([ranks.mean(axis=0), *bootstrap_bounds(ranks)], axis=-1).tolist()
     rows: list[list[CellValue]] = [
-        [share, method, mean]
-        for share, means_at in zip(shares.tolist(), means.tolist(), strict=True)
-        for method, mean in zip(ranking.methods, means_at, strict=True)
+        [share, method, *numbers_of_method]
+        for share, numbers_at in zip(shares.tolist(), numbers, strict=True)
+        for method, numbers_of_method in zip(ranking.methods, numbers_at, strict=True)
     ]
     return Table(
         "ranks-over-time",
         "Mean rank over time",
         f"One row for each moment (share of the budget) and method: its mean rank over {len(ranking.tasks)} "
-        "tasks by the mean score so far.",
-        ("share", "method", "mean_rank"),
+        "tasks by the mean score so far, and the bounds of its 95 % bootstrap interval over tasks.",
+        ("share", "method", "mean_rank", "ci_low", "ci_high"),
         rows,
     )
 
@@ -203,23 +225,48 @@ def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Tabl
     )
 
 
+_DIRECTION = (
+    "The test ranks the differences by size, so a method that is ahead on fewer tasks, but by more, may be "
+    "the better one."
+)
+
+
 def _pairs(name: str, title: str, tasks: int, pairs: Sequence[Pair]) -> Table:
-    least = f" The least possible p is {pairs[0].least_p_holm:.2g}." if pairs else ""
+    note = (
+        f"p after Holm's correction, since the table has {len(pairs)} pairs. The least possible p is "
+        f"{least_p(tasks, len(pairs)):.2g}. {_DIRECTION}"
+    )
+    return _pair_table(name, title, tasks, pairs, "p_holm", note)
+
+
+def _of_leaders(tests: RankTests) -> Table:
+    leaders = tests.lead.leaders
+    return _pair_table(
+        "leader",
+        f"{in_words(leaders)}, with the best mean rank, against each method",
+        len(tests.ranks),
+        [pair for leader in leaders for pair in tests.pairs_of(leader)],
+        "p_corrected",
+        "p after the triangle step-up, since the leader is known only after the runs: the k-th largest p is "
+        "multiplied by k(k+1)/2 (a p in favour of the other method counts as 1), and the corrected p is the "
+        f"least product so far. {_DIRECTION}",
+    )
+
+
+def _pair_table(name: str, title: str, tasks: int, pairs: Sequence[Pair], corrected: str, note: str) -> Table:
     return Table(
         name,
         title,
         f"One row for each pair, over {tasks} tasks: on how many the first method is better, worse, equal; "
-        "the median difference of their scaled scores; p of Wilcoxon's signed-rank test, and p after Holm's "
-        f"correction, since the table has {len(pairs)} pairs.{least} The test ranks the differences by size, "
-        "so a method that is ahead on fewer tasks, but by more, may be the better one.",
+        f"the median difference of their scaled scores; p of Wilcoxon's signed-rank test, and {note}",
         (
             *("method", "other", "better", "worse", "equal", "median_difference"),
-            *("p", "p_holm", "verdict"),
+            *("p", corrected, "verdict"),
         ),
         [
             [
                 *(pair.one, pair.other, pair.wins, pair.losses, pair.ties, pair.median_difference),
-                *(pair.p, pair.p_holm, pair.verdict),
+                *(pair.p, pair.p_corrected, pair.verdict),
             ]
             for pair in pairs
         ],
@@ -281,66 +328,68 @@ def draw_differences(table: Table) -> Canvas:
     return canvas
 
 
-def win_rates_section(results: LearnerResults) -> Section | None:
-    methods = results.methods
-    if len(methods) < 2:
-        return None
-    wins = wins_by_task(results.scores, methods)
-    elo_ratings = ratings(wins, methods, results.baseline)
-    order = [rating.method for rating in elo_ratings]
-    rates = _rates(win_rates(wins), methods, order)
-    elo = _elo(elo_ratings, results)
-    n = len(results.scores)
-    tasks = plural(n, "task")
-    base = results.baseline
-    interval = (
-        f"lines are 95 % intervals, bootstrapped over {tasks} ({RESAMPLES} resamples)"
-        if n >= FEWEST_TASKS
-        else f"no intervals, since they need {FEWEST_TASKS} tasks"
-    )
-    return Section(
-        "win-rates",
-        "Win rates and Elo ratings",
-        f"Over {tasks}: of two methods, the one with the better final score wins the task, however long it "
-        f"took. Scores within {100 * (1 - REACHES):.2g} % of each other are a tie, which is half a win for "
-        "both. A method without a result loses against all that have one.",
-        tables=(elo, rates),
-        figures=(
-            Figure(
-                "win-rates",
-                "Win rate of every pair",
-                f"The percentage of {tasks} on which the method of the row beats that of the column; ties "
-                "are half. The highest Elo first.",
-                (rates,),
-                partial(draw_rates, rates),
-                alt=f"A square of win rates in percent, the highest Elo first: {', '.join(order)}.",
+class WinRatesSection(Section):
+    name = "win-rates"
+    title = "Win rates and Elo ratings"
+    least_methods = 2
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        methods = results.methods
+        wins = wins_by_task(results.scores, methods)
+        elo_ratings = ratings(wins, methods, results.baseline)
+        rates = _rates(win_rates(wins), methods)
+        elo = _elo(elo_ratings, results)
+        n = len(results.scores)
+        tasks = plural(n, "task")
+        base = results.baseline
+        interval = (
+            f"lines are 95 % intervals, bootstrapped over {tasks} ({ELO_RESAMPLES} resamples)"
+            if n >= FEWEST_TASKS
+            else f"no intervals, since they need {FEWEST_TASKS} tasks"
+        )
+        return SectionContent(
+            f"Over {tasks}: of two methods, the one with the better final score wins the task, however long "
+            f"it took. Scores within {100 * (1 - REACHES):.2g} % of each other are a tie, which is half a "
+            "win for both. A method without a result loses against all that have one.",
+            tables=(elo, rates),
+            figures=(
+                Figure(
+                    "win-rates",
+                    "Win rate of every pair",
+                    f"The percentage of {tasks} on which the method of the row beats that of the column; "
+                    "ties are half.",
+                    (rates,),
+                    partial(draw_rates, rates),
+                    alt=f"A square of win rates in percent: {', '.join(methods)}.",
+                ),
+                Figure(
+                    "elo",
+                    "Elo ratings",
+                    "As in chess: a method with 400 points more than another wins ten times for one defeat. "
+                    f"{base} is set to {ANCHOR:g}. Over {tasks}; {interval}.",
+                    (elo,),
+                    partial(draw_elo, elo),
+                    alt="Elo ratings as dots: "
+                    + ", ".join(f"{rating.method} {rating.elo:.0f}" for rating in elo_ratings),
+                ),
             ),
-            Figure(
-                "elo",
-                "Elo ratings",
-                "As in chess: a method with 400 points more than another wins ten times for one defeat. "
-                f"{base} is set to {ANCHOR:g}. Over {tasks}; {interval}.",
-                (elo,),
-                partial(draw_elo, elo),
-                alt="Elo ratings as dots: "
-                + ", ".join(f"{rating.method} {rating.elo:.0f}" for rating in elo_ratings),
-            ),
-        ),
-    )
+        )
 
 
-def _rates(rates: Array, methods: Sequence[str], order: Sequence[str]) -> Table:
-    at = [methods.index(method) for method in order]
+def _rates(rates: Array, methods: Sequence[str]) -> Table:
     rows: list[list[CellValue]] = [
-        [methods[i], *(None if i == j or math.isnan(rates[i, j]) else 100 * float(rates[i, j]) for j in at)]
-        for i in at
+        [
+            method,
+            *(None if i == j or math.isnan(rate) else 100 * float(rate) for j, rate in enumerate(rates[i])),
+        ]
+        for i, method in enumerate(methods)
     ]
     return Table(
         "win-rates",
         "Win rate of every pair",
         "The percentage of the tasks on which both are compared where the method of the row ends with a "
         "better score than that of the column; ties are half.",
-        ("method", *order),
+        ("method", *methods),
         rows,
     )
 

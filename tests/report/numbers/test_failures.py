@@ -54,7 +54,7 @@ def test_runs_without_a_result_are_counted_once_each(write_run: Any) -> None:
     # A fold that not all methods have: with or without a result, it is in no mean.
     runs += [write_run("u", method, 3, own) for method, own in (("cfo", [(10, 0.1, 1)]), ("rs", FAILS))]
 
-    found = provenance.missing_section(LearnerResults("xgboost", runs_of(*runs)))
+    found = provenance.MissingSection().build(LearnerResults("xgboost", runs_of(*runs)))
 
     assert found.warnings == (
         "2 runs: left out of the means: not every method has this fold",
@@ -111,13 +111,13 @@ def test_nobody_beats_the_constant_is_said_and_nobody_wins(write_run: Any) -> No
     assert [one.wins for one in found.standings] == [0, 0]
     assert "no method beats the constant predictor, so none wins: t" in found.left_out
     assert "On t no method beats the constant predictor: the best validation AUC is 0.5000." in found.sentence
-    section = optimality.section(LearnerResults("xgboost", runs_of(*runs)))
+    section = optimality.OptimalitySection().build(LearnerResults("xgboost", runs_of(*runs)))
     assert "no method beats the constant predictor on t: no method wins these tasks" in section.warnings
 
 
 def test_the_gaps_of_the_overview_are_the_mean_of_those_that_are_printed(many_tasks: list[Run]) -> None:
     results = LearnerResults("xgboost", many_tasks)
-    cells = optimality.section(results).tables[1].records()
+    cells = optimality.OptimalitySection().build(results).tables[1].records()
 
     found = results.overview
 
@@ -143,7 +143,7 @@ def test_statistics_name_what_failed(many_tasks: list[Run], write_run: Any) -> N
     failed = runs_of(*(write_run("car", "mine", fold, FAILS, n_rows=100) for fold in (0, 1)))
     others = [one for one in many_tasks if (one.task, one.method) != ("car", "mine")]
 
-    found = statistics.section(LearnerResults("xgboost", [*others, *failed]))
+    found = statistics.StatisticsSection().build(LearnerResults("xgboost", [*others, *failed]))
 
     assert "no result, so ranked last: car mine" in found.warnings
     assert found.tables[0].records()[0]["tasks"] == 8

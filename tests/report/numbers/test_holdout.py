@@ -56,7 +56,7 @@ def test_a_test_score_that_falls_again_is_not_kept(held_out: list[Run]) -> None:
 
 
 def test_the_validation_score_stands_beside_it(held_out: list[Run]) -> None:
-    found = final_scores.holdout_section(LearnerResults("xgboost", held_out))
+    found = final_scores.HoldoutSection().build(LearnerResults("xgboost", held_out))
 
     assert found is not None and "scores are test scores" in found.intro
     row = next(row for row in found.tables[0].records() if (row["task"], row["method"]) == ("t", "cfo"))
@@ -66,7 +66,7 @@ def test_the_validation_score_stands_beside_it(held_out: list[Run]) -> None:
 def test_it_is_said_where_validation_scores_count(held_out: list[Run], write_run: Any) -> None:
     others = [read_run(write_run("other", method, 0, [(5, 0.3, 0.5)])) for method in ("cfo", "rs")]
     alone, mixed = (
-        final_scores.holdout_section(LearnerResults("xgboost", runs))
+        final_scores.HoldoutSection().build(LearnerResults("xgboost", runs))
         for runs in (held_out, [*held_out, *(one for one in others if one is not None)])
     )
 
@@ -78,14 +78,14 @@ def test_it_is_said_where_validation_scores_count(held_out: list[Run], write_run
 
 
 def test_figures_say_that_the_loss_is_on_the_test_part(held_out: list[Run]) -> None:
-    figure = performance.section(LearnerResults("xgboost", held_out)).figures[0]
+    figure = performance.PerformanceSection().build(LearnerResults("xgboost", held_out)).figures[0]
 
     titles = [axes.get_title() for axes in figure.draw().axes]
     assert titles == [f"{task}, test loss = 1 − AUC" for task in ("t", "u", "v")]
 
 
 def test_without_test_scores_there_is_no_such_section(by_hand: list[Run]) -> None:
-    assert final_scores.holdout_section(LearnerResults("xgboost", by_hand)) is None
+    assert final_scores.HoldoutSection().build(LearnerResults("xgboost", by_hand)) is None
     assert not LearnerResults("xgboost", by_hand).scores[0].by_test
 
 
@@ -110,7 +110,9 @@ def test_an_incumbent_without_a_test_score_leaves_the_place_to_the_one_before_it
     (run,) = (one for one in results.runs if (one.task, one.method, one.fold) == ("t", "cfo", 0))
     assert (results.incumbents(run).seconds, results.incumbents(run).costs) == ([5.0], [0.5])
     assert results.incumbents(run).best_config == {"n_estimators": 4, "max_leaves": 8}
-    best = next(table for table in configurations.section(results).tables if table.name == BEST).records()
+    best = next(
+        table for table in configurations.ConfigurationsSection().build(results).tables if table.name == BEST
+    ).records()
     (row,) = (row for row in best if (row["task"], row["method"], row["fold"]) == ("t", "cfo", 0))
     assert (row["validation_score"], row["test_score"], row["n_estimators"]) == (0.8, 0.85, 4)
 
@@ -133,7 +135,7 @@ def test_runs_whose_incumbents_have_no_test_score_are_named_at_the_top(
     )
     assert said in built.warnings
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert said in page[page.index('class="notices"') : page.index("<article")]
+    assert said in page[page.index('class="notices"') :].partition("</section>")[0]
     assert "Compared by the test score" in page
 
 
@@ -148,7 +150,7 @@ def test_a_run_without_any_test_score_has_no_result(
     assert task.by_test and task.methods["rs"].imputed == 1
     # The constant's 0.5 is worse than the 0.2 of cfo.
     assert task.methods["rs"].fold_losses == pytest.approx((0.1, 0.5))
-    (row,) = provenance.missing_section(results).tables[0].records()
+    (row,) = provenance.MissingSection().build(results).tables[0].records()
     assert (row["task"], row["method"], row["fold"]) == ("u", "rs", 1)
     assert row["what"].startswith("no result") and row["detail"] == "no incumbent has a test score"
 
@@ -174,7 +176,7 @@ def test_validation_and_test_are_means_over_the_same_folds(
     write_run("t", "cfo", 1, trials, validation="holdout", test_scores=[None])
     results = LearnerResults("xgboost", load(tmp_path / "results").runs)
 
-    found = final_scores.holdout_section(results)
+    found = final_scores.HoldoutSection().build(results)
 
     assert results.scores[0].methods["cfo"].fold_losses == pytest.approx((0.2, 0.5))
     assert found is not None

@@ -110,11 +110,12 @@ def test_scores_are_a_table_of_latex_in_the_metric(write_run: Any) -> None:
     ]
 
     results = LearnerResults("xgboost", runs_of(*paths))
-    section = final_scores.section(results)
+    section = final_scores.FinalScoresSection().build(results)
 
     # AUC 0.9 and 0.88: mean 0.89, sd 0.01414.
     printed, numbers, _ = section.tables
-    assert printed.rows == [["t", "AUC (validation)", "**0.8900 ± 0.0141**", "0.7900 ± 0.0141", "2 folds"]]
+    assert printed.rows == [["t", "**0.8900 ± 0.0141**", "0.7900 ± 0.0141"]]
+    assert printed.title == "Final scores: AUC ↑ (validation)" and "over 2 folds" in printed.note
     assert r"\textbf{0.8900 $\pm$ 0.0141}" in to_latex(printed)
     row = next(row for row in numbers.records() if row["method"] == "cfo")
     assert (row["score"], row["seconds_to_it"]) == (pytest.approx(0.89), 5)
@@ -132,7 +133,7 @@ def test_few_folds_are_drawn_as_strokes_and_many_as_an_interval(
         for fold in range(folds)
     ]
     results = LearnerResults("xgboost", runs_of(*paths))
-    scores, differences = final_scores.section(results).figures
+    scores, differences = final_scores.FinalScoresSection().build(results).figures
 
     for figure, methods in ((scores, 2), (differences, 1)):
         table = figure.tables[1]
@@ -176,7 +177,7 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
     ]
 
     found = learners_by_task(everyone)
-    section = learner_pairs.section(everyone)
+    section = learner_pairs.LearnersSection(everyone).build(everyone[0])
 
     assert [one.best for one in found.tasks] == [("xgboost",), ("dnn",), ("dnn", "xgboost")]
     assert found.differ == ["other-data"]
@@ -192,7 +193,7 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
     )
     assert section is not None
     assert section.tables[0].rows[0] == [
-        *("t", "cfo", "AUC", "2 folds", "0.7500 ± 0.0707", "**0.8500 ± 0.0707**")
+        *("t", "cfo", "AUC ↑", "2 folds", "0.7500 ± 0.0707", "**0.8500 ± 0.0707**")
     ]
     # Three tasks: at the least 2 / 2^3.
     assert section.tables[1].rows[0][-2:] == [0.25, "3 tasks are too few for a test"]
@@ -213,7 +214,7 @@ def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: 
     ]
 
     (found,) = learners_by_task(everyone).tasks
-    section = learner_pairs.section(everyone)
+    section = learner_pairs.LearnersSection(everyone).build(everyone[0])
 
     assert (found.task, found.losses["dnn"], found.best) == ("t", (0.05, 0.5), ("xgboost",))
     assert section is not None
@@ -236,7 +237,7 @@ def test_a_third_learner_with_few_runs_does_not_cut_those_of_the_others(
         for learner in ("knn", "lightgbm", "xgboost")
     ]
 
-    section = learner_pairs.section(everyone)
+    section = learner_pairs.LearnersSection(everyone).build(everyone[0])
 
     assert section is not None
     (pair,) = section.tables[1].records()
@@ -255,7 +256,7 @@ def test_learners_without_a_run_in_common_are_named_and_have_no_empty_tables(
     digests = load(tmp_path / "results").runs
     everyone = [LearnerResults(one.learner, [one]) for one in digests]
 
-    section = learner_pairs.section(everyone)
+    section = learner_pairs.LearnersSection(everyone).build(everyone[0])
 
     assert section is not None and section.tables == ()
     assert section.warnings[0].startswith("left out, since they share too few runs with other learners: ")
@@ -265,4 +266,5 @@ def test_one_learner_alone_has_no_such_section(write_run: Any) -> None:
     one = read_run(write_run("t", "cfo", 0, [(5, 0.1, 1)]))
 
     assert one is not None
-    assert learner_pairs.section([LearnerResults("xgboost", [one])]) is None
+    alone = LearnerResults("xgboost", [one])
+    assert learner_pairs.LearnersSection([alone]).build(alone) is None

@@ -107,22 +107,22 @@ def test_our_cells_stand_beside_the_paper_s(write_run: Any) -> None:
     ]
     paths.append(write_run("nobody-printed-this", "cfo", 0, [(10, 0.1, 1)]))
 
-    found = optimality.paper_section(LearnerResults("xgboost", runs_of(*paths)))
+    found = optimality.PaperSection().build(LearnerResults("xgboost", runs_of(*paths)))
 
     assert found is not None
     agreement, cells = found.tables
     assert cells.rows == [
-        ["adult", "rs", "-5.9%", "-25.0%", "behind", "behind", True],
-        ["adult", "bohb", "-7.1%", "-50.0%", "behind", "behind", True],
         ["adult", "cfo", "**1.0524 (1199s)**", "**0.8000 (10s)**", None, None, None],
-        ["car", "rs", "-0.5%", "-33.3%", "behind", "behind", True],
+        ["adult", "bohb", "-7.1%", "-50.0%", "behind", "behind", True],
+        ["adult", "rs", "-5.9%", "-25.0%", "behind", "behind", True],
         # Scores 0.9, 0.8, 0.6: here bohb is ahead.
-        ["car", "bohb", "-0.1%", "**0.9000 (10s)**", "behind", "ahead", False],
         ["car", "cfo", "**1.0578 (1337s)**", "-11.1%", None, None, None],
+        ["car", "bohb", "-0.1%", "**0.9000 (10s)**", "behind", "ahead", False],
+        ["car", "rs", "-0.5%", "-33.3%", "behind", "behind", True],
     ]
     assert agreement.rows == [
-        ["rs against cfo", 2, 2, 1.0],
         ["bohb against cfo", 2, 1, 0.5],
+        ["rs against cfo", 2, 2, 1.0],
         # Of the three pairs on each task, bohb and cfo on car.
         ["every pair of methods", 6, 5, pytest.approx(5 / 6)],
     ]
@@ -132,8 +132,8 @@ def test_a_learner_or_tasks_that_the_paper_does_not_have_get_no_section(write_ru
     one = read_run(write_run("my-own", "cfo", 0, [(10, 0.1, 1)]))
 
     assert one is not None
-    assert optimality.paper_section(LearnerResults("xgboost", [one])) is None
-    assert optimality.paper_section(LearnerResults("lightgbm", [one])) is None
+    assert optimality.PaperSection().build(LearnerResults("xgboost", [one])) is None
+    assert optimality.PaperSection().build(LearnerResults("lightgbm", [one])) is None
 
 
 def changed_data(run: Run, **facts: str) -> Run:
@@ -151,7 +151,7 @@ def test_the_cells_of_a_recording_are_found_by_the_paper_s_name(write_run: Any, 
         write_run("yahpo:1590", method, 0, [(1, loss, 1)], learner="yahpo:rbv2_xgboost")
     runs = [changed_data(run, paper_task="adult") for run in load(tmp_path / "results").runs]
 
-    section = optimality.paper_section(LearnerResults("yahpo:rbv2_xgboost", runs))
+    section = optimality.PaperSection().build(LearnerResults("yahpo:rbv2_xgboost", runs))
 
     assert section is not None
     assert sorted(row[1] for row in section.tables[1].rows) == ["cfo", "rs"]

@@ -51,12 +51,12 @@ def test_a_method_with_1_fold_of_10_is_left_out_and_the_others_keep_theirs(write
         "20 of 21 runs are compared: those on folds and seeds that all compared methods of the task have",
         "left out, as they share too few runs with the other methods: bohb on t (1 of 10)",
     ]
-    printed = optimality.section(results).tables[0]
+    printed = optimality.OptimalitySection().build(results).tables[0]
     assert printed.records()[0]["bohb"] == "left out"
     # It is still compared with the baseline, on the one fold that both have: AUC 0.95 to 0.9.
     against = {one.method: (one.folds, one.difference) for one in paired(results, task)}
     assert against == {"rs": (10, 0.0), "bohb": (1, pytest.approx(0.05))}
-    rows = provenance.missing_section(results).tables[0].records()
+    rows = provenance.MissingSection().build(results).tables[0].records()
     assert [row["method"] for row in rows if row["what"] == provenance.LEFT_OUT] == ["bohb"]
 
 

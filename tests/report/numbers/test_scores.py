@@ -89,7 +89,7 @@ def test_a_score_a_hair_below_the_best_reaches_it(write_run: Any) -> None:
 
 
 def test_every_kind_of_cell_is_printed_as_in_the_paper(by_hand: list[Run]) -> None:
-    table, numbers = optimality_section.section(LearnerResults("xgboost", by_hand)).tables
+    table, numbers = optimality_section.OptimalitySection().build(LearnerResults("xgboost", by_hand)).tables
 
     # By mean rank: cfo is first on two of three tasks, rs on one.
     assert table.columns == ("task", "cfo", "rs", "bohb")
@@ -115,7 +115,7 @@ def test_a_method_without_any_result_and_one_that_was_not_run_say_so(write_run: 
         write_run("u", "cfo", 0, [(1, 0.25, 1)]),
     )
 
-    printed, _ = optimality_section.section(LearnerResults("xgboost", found)).tables
+    printed, _ = optimality_section.OptimalitySection().build(LearnerResults("xgboost", found)).tables
 
     assert printed.rows == [["t", "**0.5000 (1s)**", "no result"], ["u", "**0.5000 (1s)**", "not run"]]
 
@@ -175,7 +175,7 @@ def test_a_baseline_that_is_worse_than_the_constant_normalises_nothing(write_run
 
 
 def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand: list[Run]) -> None:
-    shares, boxes, _ = overall.section(LearnerResults("xgboost", by_hand)).tables
+    shares, boxes, _ = overall.OverallSection().build(LearnerResults("xgboost", by_hand)).tables
 
     rows = {row["method"]: row for row in shares.records()}
     # rs: 100, 125, 80; it reaches the best on alpha and beta. bohb: 67, 25, 60. cfo: alpha and gamma.
@@ -192,16 +192,16 @@ def test_shares_of_tasks_over_90_and_of_those_where_the_best_is_reached(by_hand:
 
 
 def test_what_is_missing_is_listed(by_hand: list[Run]) -> None:
-    found = provenance.missing_section(LearnerResults("xgboost", by_hand))
+    found = provenance.MissingSection().build(LearnerResults("xgboost", by_hand))
 
     table, trials = found.tables
     assert [row[:5] for row in table.rows] == [
+        ["gamma", "cfo", 2, 0, NOT_SHARED],
         ["gamma", "rs", 2, 0, NOT_RUN],
         ["gamma", "bohb", 1, 0, NO_RESULT],
         ["gamma", "bohb", 2, 0, NOT_SHARED],
-        ["gamma", "cfo", 2, 0, NOT_SHARED],
     ]
-    assert table.rows[1][5] == "1 timeout"
+    assert table.rows[2][5] == "1 timeout"
     assert len(found.warnings) == 3
     # bohb: two runs of two trials on alpha, two of one on beta, and on gamma two, one cut off, one.
     assert [row for row in trials.rows if row[0] == "bohb"] == [["bohb", 7, 9, 1, 0, 0]]

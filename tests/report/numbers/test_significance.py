@@ -13,6 +13,7 @@ from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.significance import (
     MOST_EXACT,
     cliques,
+    corrected_t,
     critical_difference,
     estimate,
     friedman,
@@ -20,7 +21,9 @@ from cfo_bench.report.numbers.significance import (
     pairwise,
     signed_rank,
     tied_ranks,
+    triangle_step_up,
 )
+from cfo_bench.report.sections import sections
 from cfo_bench.report.sections import statistics as section_of
 from cfo_bench.results.run import Run
 from tests.helpers.traces import runs_of
@@ -73,6 +76,59 @@ def test_holm_multiplies_by_what_is_left_and_never_falls() -> None:
     assert holm([]) == []
 
 
+def test_the_step_up_multiplies_by_the_pairs_that_may_be_equal_and_never_rises() -> None:
+    # Largest first: 0.2 · 1, 0.03 · 3, 0.02 · 6 (no less than 0.09), 0.001 · 10.
+    corrected = triangle_step_up([0.02, 0.001, 0.2, 0.03])
+
+    assert corrected == pytest.approx([0.09, 0.01, 0.2, 0.09])
+
+
+def test_a_leader_is_better_than_each_if_every_plain_p_is_significant() -> None:
+    assert max(triangle_step_up([0.04] * 14)) == pytest.approx(0.04)
+
+
+def test_one_method_that_is_ahead_by_the_test_leaves_the_others_to_the_next_multiples() -> None:
+    assert triangle_step_up([1.0, 0.01]) == pytest.approx([1.0, 0.03])
+
+
+def test_the_corrected_t_of_folds_is_that_of_nadeau_and_bengio() -> None:
+    differences = [-0.01, 0.03, 0.02, -0.02, 0.01, 0.04, 0.0, 0.01]
+    plain = stats.ttest_1samp(differences, 0.0)
+
+    # In 8 folds the variance of the mean is 1/8 + 1/7 of the differences' variance instead of 1/8.
+    t = plain.statistic * ((1 / 8) / (1 / 8 + 1 / 7)) ** 0.5
+    assert corrected_t(differences, 8) == pytest.approx(2 * stats.t.sf(t, 7))
+    # A fold of a billion has nearly no rows: this is Student's test.
+    assert corrected_t(differences, 10**9) == pytest.approx(plain.pvalue)
+
+
+def test_fewer_than_six_folds_are_never_significant_however_equal_their_differences() -> None:
+    assert corrected_t([0.1] * 5, 5) == 2**-4
+    assert corrected_t([0.1] * 6, 6) == 2**-5
+    assert corrected_t([0.0] * 9, 10) == 1.0
+    assert corrected_t([0.1], 10) == 1.0
+
+
+def test_repeated_folds_count_as_more_folds_that_share_as_many_rows() -> None:
+    # Two repetitions of 5 folds: the variance of the mean is (1/10 + 1/4) of the differences' variance.
+    differences = [0.0, 0.2, 0.1, 0.05, 0.15, 0.1, 0.25, -0.05, 0.1, 0.1]
+    spread = float(np.std(differences, ddof=1))
+
+    t = 0.1 / (spread * (1 / 10 + 1 / 4) ** 0.5)
+    assert corrected_t(differences, 5) == pytest.approx(2 * stats.t.sf(t, 9))
+
+
+def test_the_interval_over_folds_of_a_task_is_that_of_the_corrected_test() -> None:
+    values = [0.1, 0.5, 0.3, 0.2, 0.4, 0.3]
+    corrected, independent = estimate(values, n_folds=3), estimate(values)
+
+    assert corrected.low is not None and independent.low is not None
+    wider = (0.3 - corrected.low) / (0.3 - independent.low)
+    assert wider == pytest.approx(((1 / 6 + 1 / 2) / (1 / 6)) ** 0.5)
+    # The test of the hypothesis that the mean is the end of the interval has p = 5 %.
+    assert corrected_t([value - corrected.low for value in values], 3) == pytest.approx(0.05)
+
+
 def test_pairs_are_tested_by_wilcoxon() -> None:
     # The first beats the second on all of seven tasks: p = 2 / 2^7.
     scores = np.array([[k + 1.0, k + 0.9 - 0.01 * k, k + 1.0] for k in range(7)])
@@ -81,23 +137,20 @@ def test_pairs_are_tested_by_wilcoxon() -> None:
 
     assert (one.one, one.other, one.wins, one.losses, one.ties) == ("a", "b", 7, 0, 0)
     assert one.p == pytest.approx(2 / 2**7)
-    assert (same.ties, same.p, same.p_holm) == (7, 1.0, 1.0)
-    assert one.p_holm == other.p_holm == pytest.approx(3 * 2 / 2**7)
+    assert (same.ties, same.p, same.p_corrected) == (7, 1.0, 1.0)
+    assert one.p_corrected == other.p_corrected == pytest.approx(3 * 2 / 2**7)
 
 
-def test_too_few_tasks_are_said_and_not_drawn(by_hand: list[Run]) -> None:
-    found = section_of.section(LearnerResults("xgboost", by_hand))
+def test_without_six_tasks_there_are_no_statistics(by_hand: list[Run]) -> None:
+    names = [built.section.name for built in sections(LearnerResults("xgboost", by_hand))]
 
-    assert found.figures == () and found.tables == ()
-    assert found.warnings == (
-        "no statistics: 3 tasks with every method, and a test needs two methods and 6 tasks",
-    )
+    assert "statistics" not in names and "win-rates" in names
 
 
 def test_ranks_and_tests_over_many_tasks(many_tasks: list[Run]) -> None:
-    found = section_of.section(LearnerResults("xgboost", many_tasks))
+    found = section_of.StatisticsSection().build(LearnerResults("xgboost", many_tasks))
 
-    mean_ranks, tests, against_cfo, pairs, over_time = found.tables
+    mean_ranks, tests, leader, against_cfo, pairs, over_time = found.tables
     # The same order on all eight tasks.
     assert [(row["method"], row["mean_rank"]) for row in mean_ranks.records()] == [
         ("cfo", 1),
@@ -108,9 +161,8 @@ def test_ranks_and_tests_over_many_tasks(many_tasks: list[Run]) -> None:
     # 12 / (8·4·5) · 64 · (1 + 4 + 9 + 16) - 3·8·5
     assert tests.records()[0]["value"] == pytest.approx(24)
     assert {row["unit"] for row in tests.records()} == {"task"}
-    # Pairs stand in the order of tables: rs, bohb, cfo, mine.
-    verdicts = ["better", "worse", "better", "worse", "better", "better"]
-    assert [row["verdict"] for row in pairs.records()] == verdicts
+    # Pairs are in the order of the mean ranks, the better method first.
+    assert [row["verdict"] for row in pairs.records()] == ["better"] * 6
     # Of three methods against cfo: p = 2 / 2^8 on eight tasks, times 3.
     assert [(row["method"], row["verdict"]) for row in against_cfo.records()] == [
         ("rs", "worse"),
@@ -118,17 +170,26 @@ def test_ranks_and_tests_over_many_tasks(many_tasks: list[Run]) -> None:
         ("mine", "worse"),
     ]
     assert [row["p_holm"] for row in against_cfo.records()] == pytest.approx([6 / 2**8] * 3)
+    # The leader is corrected for its choice: the largest p times 1.
+    assert [(row["method"], row["other"], row["verdict"]) for row in leader.records()] == [
+        ("cfo", "rs", "better"),
+        ("cfo", "bohb", "better"),
+        ("cfo", "mine", "better"),
+    ]
+    assert [row["p_corrected"] for row in leader.records()] == pytest.approx([2 / 2**8] * 3)
     # Before 3 s all have the start's loss; at the end they stand as above.
     first = [row["mean_rank"] for row in over_time.records()[:4]]
     last = {row["method"]: row["mean_rank"] for row in over_time.records()[-4:]}
     assert first == [2.5] * 4
     assert last == {"cfo": 1, "rs": 2, "bohb": 3, "mine": 4}
+    # Every resample of tasks has the same ranks.
+    assert all(row["ci_low"] == row["ci_high"] == row["mean_rank"] for row in over_time.records()[-4:])
 
 
 def test_tasks_without_every_method_are_left_out_and_named(many_tasks: list[Run]) -> None:
     fewer = [one for one in many_tasks if (one.task, one.method) != ("car", "rs")]
 
-    found = section_of.section(LearnerResults("xgboost", fewer))
+    found = section_of.StatisticsSection().build(LearnerResults("xgboost", fewer))
 
     assert found.warnings == (
         "left out, as not every method is compared there: car",

@@ -58,9 +58,9 @@ def test_the_alphabet_decides_nothing(write_run: Any) -> None:
 
         assert [(one.wins, one.ties, one.mean_rank) for one in found.standings] == [(3, 3, 1.5)] * 2
         assert found.sentence == (
-            "alpha and zeta share the best mean rank (1.50), and shared it at 1 % and 10 % of the budget "
-            "too. alpha and zeta tie for the most wins: each reaches the best score first on 3 of 3 tasks, "
-            "ties counted."
+            "No method leads: alpha and zeta share the best mean rank (1.50 of 2 methods). At 1 % and 10 % "
+            "of the budget all methods shared the best mean rank, too. alpha and zeta tie for the most "
+            "wins: each reaches the best score first on 3 of 3 tasks, ties counted."
         )
 
 
@@ -88,9 +88,9 @@ def test_all_that_equal_the_best_are_bold(write_run: Any) -> None:
         write_run("t", "cfo", 0, [(1, 0.2, 0.5)]),
     )
 
-    printed = final_scores.section(LearnerResults("xgboost", found)).tables[0]
+    printed = final_scores.FinalScoresSection().build(LearnerResults("xgboost", found)).tables[0]
 
-    assert printed.rows == [["t", "AUC (validation)", "**0.9000**", "**0.9001**", "0.8000", "1 fold"]]
+    assert printed.rows == [["t", "**0.9000**", "**0.9001**", "0.8000"]]
 
 
 def test_the_best_cell_prints_the_best_score_also_where_a_slower_method_has_it(write_run: Any) -> None:

@@ -56,8 +56,7 @@ def test_a_stray_run_is_left_out_by_name_and_all_others_stay(
     assert ("mixed", "rs", 1) not in {(one.task, one.method, one.fold) for one in found.runs}
     (line,) = found.warnings
     assert line.startswith("task 'mixed' with xgboost: its runs have different") and said in line
-    remedy = "; --budget 60s reads all as if they had ended then" if "budget_seconds" in values else ""
-    assert line.endswith(f": 1 run left out, rs fold 1 seed 0{remedy}")
+    assert line.endswith(": 1 run left out, rs fold 1 seed 0")
 
 
 def test_the_same_difference_on_many_tasks_is_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
@@ -74,7 +73,7 @@ def test_the_same_difference_on_many_tasks_is_told_in_one_line(write_run: Any, t
     assert found.warnings == [
         "7 tasks have runs with different budgets (seconds), such as task 'a' with xgboost, 100 (4 runs) and "
         "60 (1 run): 7 runs left out, a bohb fold 0; b bohb fold 0; c bohb fold 0; d bohb fold 0; "
-        "e bohb fold 0; and 2 more; --budget 50s reads all as if they had ended then",
+        "e bohb fold 0; and 2 more",
         "2 tasks have runs with different options of a method, such as task 'a' with xgboost, "
         '{"mode":"tuned"} (1 run) and {} (1 run): all are left out, as no side has more; give each its own '
         "--results",
@@ -90,7 +89,7 @@ def test_without_a_majority_the_task_is_left_out_with_a_remedy(write_run: Any, t
 
     assert [one.task for one in found.runs] == ["u"]
     assert "100 (1 run) and 60 (1 run): all are left out, as no side has more" in found.warnings[0]
-    assert found.warnings[0].endswith("choose one with --budget")
+    assert found.warnings[0].endswith("give each its own --results")
 
 
 def test_a_method_with_other_options_on_other_folds_is_not_one_method(write_run: Any, tmp_path: Path) -> None:
@@ -303,10 +302,12 @@ def ran(write_run: Any) -> Ran:
         clock: str = "wall",
         end: dict[str, Any] | None = None,
         resumed_on: str | None = None,
+        trial: dict[str, Any] | None = None,
         **machine: Any,
     ) -> Run:
         path: Path = write_run(task, method, fold, [(1.0, 0.4, 0.5)])
-        header, *rest, last = map(orjson.loads, path.read_bytes().splitlines())
+        header, first, last = map(orjson.loads, path.read_bytes().splitlines())
+        rest = [{**first, **(trial or {})}]
         header["machine"] = {
             "node": "n1",
             "cpu": "a processor",
@@ -334,6 +335,23 @@ def test_runs_that_were_paused_are_named(ran: Ran, clock: str) -> None:
     runs = [ran("cfo", clock=clock, end={"pauses": pauses}), ran("rs", clock=clock, end={"pauses": []})]
     [line] = unequal_conditions(runs)
     assert line == "1 of 2 runs were paused (for up to 66 s, which are not on their clocks): t cfo fold 0"
+
+
+@pytest.mark.parametrize(
+    ("cpu_seconds", "said"),
+    [
+        ({"cpu_seconds": 0.95}, "the learner used 1.9, was given 1"),
+        ({"method_cpu_seconds": 1.25}, "the method used 2.5, was given 1"),
+        ({"cpu_seconds": 0.6, "method_cpu_seconds": 0.6}, None),
+    ],
+)
+def test_runs_that_used_more_threads_than_they_were_given_are_named(
+    ran: Ran, cpu_seconds: dict[str, float], said: str | None
+) -> None:
+    """The trials take half a second each, and so do ask and tell together."""
+    runs = [ran("cfo", trial=cpu_seconds), ran("rs")]
+    expected = f"1 of 2 runs used more threads than they were given: {said}: t cfo fold 0"
+    assert unequal_conditions(runs) == ([expected] if said else [])
 
 
 def test_nothing_is_said_of_quiet_machines(ran: Ran) -> None:

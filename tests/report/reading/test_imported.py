@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.records import EndReason, RunStatus
-from cfo_bench.report.reading.imported import Shortened, as_if_ended
+from cfo_bench.report.reading.imported import Shortened, as_if_ended, at_shared_budgets
 from cfo_bench.report.reading.load import load
 from cfo_bench.results.limits import shortened
 from cfo_bench.results.run import Run, read_run
@@ -144,4 +144,49 @@ def test_runs_whose_method_plans_with_its_budget_are_left_out_in_one_line(
         "7 runs left out: the method plans with its budget, so a run of 100 s is not one of 25 s at its "
         "beginning: t plans fold 0; u plans fold 0; v plans fold 0; w plans fold 0; x plans fold 0; and 2 "
         "more",
+    ]
+
+
+def test_runs_of_a_task_with_different_budgets_are_read_at_the_largest_that_they_share(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for method in ("cfo", "rs"):
+        for fold in (0, 1):
+            write_run("t", method, fold, TRIALS)
+    change(write_run("t", "tpe", 0, TRIALS[:1]), "spec", budget_seconds=25.0)
+    write_run("t", "tuned-rf", 0, TRIALS)
+    # This run would not be compared in any case, so its budget does not matter.
+    change(write_run("t", "smac", 0, TRIALS[:1]), "spec", budget_seconds=5.0, threads=2)
+    write_run("u", "cfo", 0, TRIALS)
+
+    found = at_shared_budgets(load(tmp_path / "results").runs)
+
+    budgets = {(run.task, run.method): (run.budget_seconds, run.n_trials) for run in found.runs}
+    assert budgets == {
+        ("t", "cfo"): (25.0, 2),
+        ("t", "rs"): (25.0, 2),
+        ("t", "tpe"): (25.0, 1),
+        ("t", "smac"): (5.0, 1),
+        ("t", "tuned-rf"): (100.0, 3),
+        ("u", "cfo"): (100.0, 3),
+    }
+    assert {len(run.incumbents.losses) for run in found.runs if run.method == "cfo" and run.task == "t"} == {
+        2
+    }
+    assert found.notices == [
+        "task 't' with xgboost: its runs have different budgets, 25 s (1 run), 100 s (4 runs): all are read "
+        "as if they had ended at 25 s, the largest budget that they share"
+    ]
+
+
+def test_different_budgets_on_many_tasks_are_one_notice(write_run: Any, tmp_path: Path) -> None:
+    for task in ("t", "u"):
+        write_run(task, "cfo", 0, TRIALS)
+        change(write_run(task, "rs", 0, TRIALS[:1]), "spec", budget_seconds=25.0)
+
+    found = at_shared_budgets(load(tmp_path / "results").runs)
+
+    assert found.notices == [
+        "2 tasks have runs with different budgets, such as task 't' with xgboost, 25 s (1 run), 100 s "
+        "(1 run): all runs of a task are read as if they had ended at the largest budget that they share"
     ]

@@ -28,7 +28,7 @@ def test_foreign_and_broken_files_are_told_in_one_line_each(write_run: Any, tmp_
     good = write_run("t", "cfo", 0, TRIALS)
     results = tmp_path / "results"
     (results / "notes.jsonl").write_text('{"todo": "buy milk"}\n')
-    (results / "other-version.jsonl").write_bytes(good.read_bytes().replace(b'"schema":1', b'"schema":99', 1))
+    (results / "other-version.jsonl").write_bytes(good.read_bytes().replace(b'"schema":2', b'"schema":99', 1))
     (results / "broken.jsonl").write_bytes(good.read_bytes().replace(b'"kind":"trial"', b'"kind":trial', 1))
     (results / "README.md").write_text("not called like a trace")
 

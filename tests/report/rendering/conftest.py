@@ -90,6 +90,23 @@ def crowd(request: pytest.FixtureRequest, window: Browser, crowded: Path) -> Ite
 
 
 @pytest.fixture
+def six_methods(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
+    """A report with its figures on eight tasks and six methods, and a file that is no trace."""
+    index = folder / "six" / "index.html"
+    if not index.exists():
+        write_run = request.getfixturevalue("write_run")
+        for task in range(8):
+            for place, method in enumerate(("cfo-tuned", "cfo", "flow2", "tpe", "flaml-cfo", "rs")):
+                for fold in range(5):
+                    loss = 0.1 + 0.01 * place + 0.003 * ((fold + place) % 5) + 0.001 * task
+                    trials = [(1, 0.45, 1), (5 + place, 0.3, 1), (40, loss, 2)]
+                    write_run(f"task-{task}", method, fold, trials)
+        (tmp_path / "results" / "notes.jsonl").write_text("no trace\n")
+        build(Request(tmp_path / "results", folder / "six", formats=("html", "csv", "png")))
+    return index
+
+
+@pytest.fixture
 def narrow(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Path:
     """A report on tasks with a long metric, of which the losses of one differ a hundredfold."""
     index = folder / "narrow" / "index.html"

@@ -161,10 +161,12 @@ def test_dark_is_the_systems_wish_or_the_buttons(browser: Browser) -> None:
     dark = ground()
     assert light == "rgb(255, 255, 255)" and dark != light
 
+    name = "return document.getElementById('theme').innerText"
+    assert browser.run(name) == "Light"
     browser.click("#theme")
-    assert ground() == light
+    assert ground() == light and browser.run(name) == "Dark"
     browser.click("#theme")
-    assert ground() == dark
+    assert ground() == dark and browser.run(name) == "Light"
 
 
 @pytest.mark.parametrize("width", [360, 768])

@@ -23,6 +23,7 @@ from cfo_bench.report.rendering.charts import (
     Dot,
     Plot,
     box,
+    dot_sheet,
     draw_lines,
     ends_in_words,
     is_outlier,
@@ -177,7 +178,7 @@ def test_a_text_alternative_has_the_axes_and_where_the_lines_end() -> None:
 
 
 def static_figures(runs: list[Run]) -> list[Figure]:
-    return [figure for section in sections(LearnerResults("xgboost", runs)) for figure in section.figures]
+    return [figure for built in sections(LearnerResults("xgboost", runs)) for figure in built.content.figures]
 
 
 @pytest.mark.slow
@@ -252,6 +253,17 @@ def test_wide_intervals_don_t_squeeze_the_dots() -> None:
     assert right == pytest.approx(1.0 + 0.003)
     reversed_plot = Plot("t", "log-loss", plot.dots, reverse=True)
     assert reversed_plot.limits()[0] > reversed_plot.limits()[1]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_interval_that_is_cut_off_has_an_arrowhead_at_the_edge(reverse: bool) -> None:
+    dots = [Dot("cfo", 0.5, 0.3, 0.51), Dot("rs", 0.52, 0.51, 0.53)]
+    axes = dot_sheet([Plot("t", "AUC", dots, reverse=reverse)], ["cfo", "rs"]).axes[0]
+
+    # Only the lower bound of cfo is far off. The axis runs from high to low if it is reversed.
+    (arrow,) = axes.lines
+    assert (arrow.get_marker(), arrow.get_ydata()[0]) == (">" if reverse else "<", 0)
+    assert arrow.get_xdata()[0] == min(axes.get_xlim())
 
 
 def test_the_mark_and_single_values_are_inside_the_limits() -> None:

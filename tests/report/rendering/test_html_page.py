@@ -18,7 +18,7 @@ from cfo_bench.report.rendering import layout
 from cfo_bench.report.rendering.html_page import LearnerPart, Page, alternative
 from cfo_bench.report.rendering.html_table import MAX_ROWS, sheet
 from cfo_bench.report.rendering.layout import href, prose, table_file
-from cfo_bench.report.sections import final_scores
+from cfo_bench.report.sections import built_section, final_scores
 from cfo_bench.results.run import Run
 from tests.helpers.runs import with_settings
 
@@ -113,7 +113,9 @@ def test_scores_sort_by_their_number_whether_they_are_the_best_or_not() -> None:
     )
 
     assert re.findall(r'data-v="([^"]*)"', text) == ["0.9687", "0.9573", "-0.1200", "0.9100"]
-    assert '<td class="best" data-v="0.9687"><strong>0.9687 ±\u00a00.0273</strong></td>' in text
+    assert (
+        '<td class="best" data-v="0.9687"><strong>0.9687<small> ±\u00a00.0273</small></strong></td>' in text
+    )
     assert ">\u22120.1200<" in text and "auto-sklearn" in text
 
 
@@ -141,9 +143,10 @@ def test_a_picture_that_fills_more_than_a_screen_opens_with_a_click(
     by_hand: list[Run], height: int, is_long: bool
 ) -> None:
     results = LearnerResults("xgboost", by_hand)
-    sections = [final_scores.section(results)]
+    section = built_section(final_scores.FinalScoresSection(), results)
+    assert section is not None
     standings = results.overview
-    part = LearnerPart("xgboost", standings, [], results.scores, sections, {}, (), [None] * 3)
+    part = LearnerPart("xgboost", standings, [], results.scores, [section], {}, (), [None] * 3)
     picture = str(layout.figure_file("xgboost", "final-scores", "png"))
 
     found = Page(("html", "png"), lambda file: (1460, height if str(file) == picture else 300)).render(
@@ -160,7 +163,8 @@ def test_the_sheets_of_one_figure_are_not_torn_apart(many_tasks: list[Run]) -> N
         "xgboost",
         [with_settings(run, task=f"{run.task}{at}") for at in (1, 2) for run in many_tasks],
     )
-    section = final_scores.section(results)
+    section = built_section(final_scores.FinalScoresSection(), results)
+    assert section is not None
     standings = results.overview
     part = LearnerPart("xgboost", standings, [], results.scores, [section], {}, (), [None] * 16)
     first, last = (str(layout.figure_file("xgboost", f"final-scores-{n}", "png")) for n in (1, 2))
@@ -260,3 +264,19 @@ NOT_OF_A_REPORT = (
 @pytest.mark.parametrize("name", NOT_OF_A_REPORT)
 def test_no_other_name_is_taken_for_one_of_a_report(name: str) -> None:
     assert not layout.is_of_report(name)
+
+
+def test_a_section_without_tables_and_figures_is_absent_but_for_its_warnings(
+    write_run: Any, tmp_path: Path
+) -> None:
+    # cfo, the baseline, shares no task with rs: there are no speed-ups.
+    write_run("t", "cfo", 0, [(1, 0.2, 1)])
+    write_run("u", "rs", 0, [(1, 0.2, 1)])
+    build(Request(tmp_path / "results", tmp_path / "out", formats=("html",)))
+
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+
+    assert 'id="xgboost-final-scores"' in page and 'id="xgboost-speed-ups"' not in page
+    assert "#xgboost-speed-ups" not in page
+    notices = page[page.index('class="notices"') :].partition("</section>")[0]
+    assert "How much faster: no speed-ups: cfo shares no task with another method" in notices

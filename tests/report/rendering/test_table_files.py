@@ -77,8 +77,28 @@ def test_markdown_keeps_a_row_on_a_line_and_shows_tags_as_text() -> None:
         "| a_b\\|c | 0.3 | **1.0524 (1199s)** | yes |\n"
         "| &lt;b>$x$&lt;/b> | – | ×2.8 | no |\n"
         "| line break, comma | – | -5.9% | – |\n"
-        "| back\\slash | 123457 | no result | yes |\n"
+        "| back\\\\slash | 123457 | no result | yes |\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("[click](javascript:alert(1))", r"\[click](javascript:alert(1))"),
+        (r"\[click](javascript:alert(1))", r"\\\[click](javascript:alert(1))"),
+        ("![image](http://x/y.png)", r"!\[image](http://x/y.png)"),
+        ("**[bold](javascript:x)**", r"**\[bold](javascript:x)**"),
+        ("<javascript:x>", "&lt;javascript:x>"),
+        ("`code` *a* | b", r"`code` \*a\* \| b"),
+        ("[id]: javascript:x", r"\[id]: javascript:x"),
+    ],
+)
+def test_markdown_has_no_link_and_no_emphasis_of_foreign_text(text: str, escaped: str) -> None:
+    lines = to_markdown(Table("t", text, text, ("a",), [[text]])).splitlines()
+
+    assert lines[6] == f"| {escaped} |"
+    for line in (lines[0].removeprefix("## "), lines[2]):
+        assert line == escaped.replace("**", r"\*\*")
 
 
 def test_latex_is_escaped_and_ruled_by_booktabs() -> None:
@@ -132,8 +152,8 @@ def test_numbers_are_for_people(value: float, text: str) -> None:
 def all_tables(digests: list[Run]) -> list[Table]:
     """Those that are shown and those behind a figure, which may be the same."""
     every = sections(LearnerResults("xgboost", digests))
-    behind = [table for section in every for figure in section.figures for table in figure.tables]
-    return [*(table for section in every for table in section.tables), *behind]
+    behind = [table for built in every for figure in built.content.figures for table in figure.tables]
+    return [*(table for built in every for table in built.content.tables), *behind]
 
 
 def test_every_table_of_a_report_has_distinct_columns_and_whole_rows(by_hand: list[Run]) -> None:

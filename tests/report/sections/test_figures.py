@@ -26,7 +26,7 @@ from tests.helpers.traces import runs_of
 
 
 def figures(found: list[Section]) -> list[Figure]:
-    return [figure for section in found for figure in section.figures]
+    return [figure for built in found for figure in built.content.figures]
 
 
 def named(digests: list[Run], name: str) -> Figure:
@@ -164,7 +164,11 @@ def test_a_cumulative_histogram_of_many_methods_has_the_best_in_colour(write_run
     runs = [
         read_run(write_run("t", f"m{at}", 0, [(5, 0.1 + 0.01 * at, 1)], n_rows=100)) for at in range(10)
     ] + [read_run(write_run("t", "cfo", 0, [(5, 0.3, 1)], n_rows=100))]
-    figure = configurations.section(LearnerResults("xgboost", [one for one in runs if one])).figures[0]
+    figure = (
+        configurations.ConfigurationsSection()
+        .build(LearnerResults("xgboost", [one for one in runs if one]))
+        .figures[0]
+    )
 
     lines = figure.draw().axes[0].lines
 
@@ -174,7 +178,7 @@ def test_a_cumulative_histogram_of_many_methods_has_the_best_in_colour(write_run
 def test_the_legend_tells_the_shares(by_hand: list[Run]) -> None:
     legend = named(by_hand, "scores-by-task").draw().legends[0]
 
-    assert [text.get_text() for text in legend.get_texts()] == ["rs 67%", "bohb 0%", "cfo 100%"]
+    assert [text.get_text() for text in legend.get_texts()] == ["cfo 100%", "rs 67%", "bohb 0%"]
 
 
 def test_a_dollar_in_a_name_is_a_dollar(many_tasks: list[Run]) -> None:
@@ -209,7 +213,7 @@ def test_one_run_alone_makes_a_report(write_run: Any, tmp_path: Path) -> None:
     assert one is not None
     found = sections(LearnerResults("xgboost", [one], baseline="cfo"))
 
-    said = [line for section in found for line in section.warnings]
+    said = [line for built in found for line in built.content.warnings]
     assert "t: only one fold, so no confidence interval" in said
     assert any(line.startswith("no scores in percent of cfo's: cfo") for line in said)
     for figure in figures(found):
@@ -220,10 +224,14 @@ def test_tasks_with_one_fold_are_named_in_one_line(write_run: Any) -> None:
     found = [read_run(write_run(f"t{i}", "rs", 0, [(1, 0.25, 1)])) for i in range(7)]
 
     section = next(
-        one for one in sections(LearnerResults("xgboost", found, baseline="cfo")) if one.name == "performance"
+        one
+        for one in sections(LearnerResults("xgboost", found, baseline="cfo"))
+        if one.section.name == "performance"
     )
 
-    assert section.warnings == ("t0, t1, t2, t3, t4 and 2 more: only one fold, so no confidence interval",)
+    assert section.content.warnings == (
+        "t0, t1, t2, t3, t4 and 2 more: only one fold, so no confidence interval",
+    )
 
 
 def test_a_run_without_any_result_makes_a_report(write_run: Any, tmp_path: Path) -> None:
@@ -232,7 +240,7 @@ def test_a_run_without_any_result_makes_a_report(write_run: Any, tmp_path: Path)
     assert one is not None
     found = sections(LearnerResults("xgboost", [one]))
 
-    assert any("no result" in line for section in found for line in section.warnings)
+    assert any("no result" in line for built in found for line in built.content.warnings)
     for figure in figures(found):
         png(figure, tmp_path / "it.png")
 
@@ -247,13 +255,13 @@ def test_test_scores_stand_beside_validation_scores(write_run: Any) -> None:
 
     found = sections(LearnerResults("xgboost", runs_of(*runs)))
 
-    table = next(section for section in found if section.name == "holdout").tables[0]
+    table = next(built for built in found if built.section.name == "holdout").content.tables[0]
     # AUC 1 - 0.25 on validation; on test the mean of 0.625 and 0.875.
     assert table.rows == [["t", "cfo", "AUC", 0.75, 0.75, 0.0, 2]]
 
 
 def test_without_a_test_part_there_is_no_such_section(by_hand: list[Run]) -> None:
-    assert "holdout" not in [section.name for section in sections(LearnerResults("xgboost", by_hand))]
+    assert "holdout" not in [built.section.name for built in sections(LearnerResults("xgboost", by_hand))]
 
 
 def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_path: Path) -> None:
@@ -274,9 +282,10 @@ def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_pat
 
     one = read_run(path)
     assert one is not None
-    section, provenance = sections(LearnerResults("knn", [one]))
+    neighbours, provenance = sections(LearnerResults("knn", [one]))
+    section = neighbours.content
 
-    assert section.name == "neighbours"
+    assert neighbours.section.name == "neighbours"
     assert section.tables[0].rows[0][:5] == ["t", 0, 2, 0.25, 2.0]
     assert [row[2:] for row in section.figures[0].tables[0].rows] == [
         [1, 0.5, 1.0],
@@ -284,7 +293,7 @@ def test_a_study_of_neighbours_is_shown_and_not_compared(write_run: Any, tmp_pat
         [3, 0.375, 3.0],
     ]
     png(section.figures[0], tmp_path / "it.png")
-    assert provenance.name == "provenance"
+    assert provenance.section.name == "provenance"
 
 
 @pytest.mark.parametrize("text", ["α and 数据", "x" * 200])
@@ -296,21 +305,39 @@ def test_any_name_can_be_drawn(write_run: Any, tmp_path: Path, text: str) -> Non
     assert png(figures(found)[0], tmp_path / "it.png").startswith(b"\x89PNG")
 
 
+def test_methods_are_in_the_order_of_their_mean_ranks_in_every_table(by_hand: list[Run]) -> None:
+    results = LearnerResults("xgboost", by_hand)
+    contents = [built.content for built in sections(results)]
+    tables = [table for content in contents for table in content.tables]
+    tables += [table for content in contents for figure in content.figures for table in figure.tables]
+    orders = {
+        table.name: list(dict.fromkeys(table.column("method")))
+        for table in tables
+        if "method" in table.columns
+    }
+
+    assert results.methods == ["cfo", "rs", "bohb"]
+    assert len(orders) > 15
+    del orders["settings"]  # has the settings of references, too
+    for name, order in orders.items():
+        assert order == [method for method in results.methods if method in order], name
+
+
 def test_the_words_for_the_time_to_the_best_are_times(by_hand: list[Run]) -> None:
     figure = named(by_hand, "time-to-best")
 
     # On alpha cfo and rs end alike, at 20 and at 80 s; on beta rs has the best score, on gamma cfo.
     assert figure.alt == (
-        "Wall-clock seconds on each task. alpha: rs 80 s, cfo 20 s; beta: rs 30 s; gamma: cfo 10 s. "
-        "Tasks on which each method reaches it: rs 2, bohb 0, cfo 2."
+        "Wall-clock seconds on each task. alpha: cfo 20 s, rs 80 s; beta: rs 30 s; gamma: cfo 10 s. "
+        "Tasks on which each method reaches it: cfo 2, rs 2, bohb 0."
     )
 
 
 def test_hyperparameters_keep_their_names_in_tables(by_hand: list[Run]) -> None:
     best = next(
         table
-        for section in sections(LearnerResults("xgboost", by_hand))
-        for table in section.tables
+        for built in sections(LearnerResults("xgboost", by_hand))
+        for table in built.content.tables
         if table.name == "best-configurations"
     )
 

@@ -18,7 +18,10 @@ from tests.helpers.traces import runs_of
 
 
 def tables(found: list[Run]) -> dict[str, Table]:
-    return {table.name: table for table in frugality.section(LearnerResults("xgboost", found)).tables}
+    return {
+        table.name: table
+        for table in frugality.FrugalitySection().build(LearnerResults("xgboost", found)).tables
+    }
 
 
 def row(table: Table, **of: Any) -> dict[str, Any]:
@@ -81,7 +84,7 @@ def test_how_exactly_the_budget_was_kept(write_run: Any) -> None:
 
 
 def test_the_best_configurations_and_their_evaluation_time(by_hand: list[Run]) -> None:
-    found = configurations.section(LearnerResults("xgboost", by_hand))
+    found = configurations.ConfigurationsSection().build(LearnerResults("xgboost", by_hand))
 
     best = row(found.tables[1], task="alpha", method="cfo", fold=1)
     # The second trial: 8 trees, 16 leaves, 8 s, and half a second of the method.
@@ -100,7 +103,7 @@ def test_what_it_costs_to_ask_a_program_is_said_beside_its_overhead(by_hand: lis
         for run in by_hand
     ]
 
-    section = frugality.section(LearnerResults("xgboost", found))
+    section = frugality.FrugalitySection().build(LearnerResults("xgboost", found))
 
     # Each run of rs has two trials in 100 seconds, so that four round trips take half a second.
     [table] = [table for table in section.tables if table.name == "round-trips"]

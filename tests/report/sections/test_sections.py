@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from cfo_bench.report.contents import Section, Table
+from cfo_bench.report.contents import Section, SectionContent, Table
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.reading.load import load
 from cfo_bench.report.reading.published_scores import Reference
 from cfo_bench.report.rendering import style
-from cfo_bench.report.sections import configurations, final_scores, importance, optimality, speed, statistics
+from cfo_bench.report.sections import (
+    built_section,
+    configurations,
+    final_scores,
+    importance,
+    optimality,
+    sections,
+    speed,
+    statistics,
+)
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Int, Space
 from tests.helpers.runs import with_settings
 
-MAKERS: tuple[Callable[[LearnerResults], Section | None], ...] = (
-    speed.targets_section,
-    statistics.win_rates_section,
-    final_scores.section,
-    configurations.footprint_section,
+COMPARING: tuple[type[Section], ...] = (
+    speed.TargetsSection,
+    statistics.WinRatesSection,
+    final_scores.FinalScoresSection,
+    configurations.FootprintSection,
 )
 
 
-def of(make: Callable[[LearnerResults], Section | None], digests: list[Run], **settings: Any) -> Section:
-    section = make(LearnerResults("xgboost", digests, **settings))
-    assert section is not None
-    return section
+def of(section: type[Section], digests: list[Run], **settings: Any) -> SectionContent:
+    built = built_section(section(), LearnerResults("xgboost", digests, **settings))
+    assert built is not None
+    return built.content
 
 
-def table(section: Section, name: str) -> Table:
+def table(section: SectionContent, name: str) -> Table:
     everything = [*section.tables, *(one for figure in section.figures for one in figure.tables)]
     return next(one for one in everything if one.name == name)
 
 
 def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand: list[Run]) -> None:
-    found = of(speed.targets_section, by_hand)
+    found = of(speed.TargetsSection, by_hand)
 
     summary = {row["method"]: row for row in table(found, "targets-reached-summary").records()}
     # The final gaps, fold by fold, and the targets 10 ** (-3 k / 50) that are not below them, of 51:
@@ -54,7 +62,7 @@ def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand:
             "bohb": (7.5 + 2 + 25.5) / 3 / 51,
         }
     )
-    assert list(summary) == ["rs", "cfo", "bohb"]
+    assert list(summary) == ["cfo", "rs", "bohb"]
     # At 10 s exactly cfo finds what it ends with on alpha's fold 0 and on gamma; on alpha's fold 1 it has a
     # gap of 5/6, so two targets.
     assert summary["cfo"]["at 10 %"] == pytest.approx(((51 + 2) / 2 + 29 + 51) / 3 / 51)
@@ -63,10 +71,8 @@ def test_targets_are_counted_at_three_moments_with_the_rule_beside_them(by_hand:
 
 
 def test_a_regret_of_few_tasks_has_no_interval_and_says_so(by_hand: list[Run], many_tasks: list[Run]) -> None:
-    few = of(speed.targets_section, [one for one in by_hand if one.task in ("alpha", "beta", "gamma")])
-    many = of(
-        speed.targets_section, [one for one in many_tasks if one.task not in ("alpha", "beta", "gamma")]
-    )
+    few = of(speed.TargetsSection, [one for one in by_hand if one.task in ("alpha", "beta", "gamma")])
+    many = of(speed.TargetsSection, [one for one in many_tasks if one.task not in ("alpha", "beta", "gamma")])
 
     assert "No intervals: 3 tasks" in few.figures[1].caption
     assert all(row["ci_low"] is None for row in table(few, "regret").records())
@@ -75,7 +81,7 @@ def test_a_regret_of_few_tasks_has_no_interval_and_says_so(by_hand: list[Run], m
 
 
 def test_the_last_regret_is_the_mean_gap_over_tasks(by_hand: list[Run]) -> None:
-    rows = table(of(speed.targets_section, by_hand), "regret").records()
+    rows = table(of(speed.TargetsSection, by_hand), "regret").records()
 
     last = {row["method"]: row for row in rows if row["time"] == pytest.approx(100.0)}
     # alpha: 0 and (0.1875 - 0.125) / 0.375; beta: 0 and 0.25 / 0.625; gamma: 0 and 0.
@@ -83,7 +89,7 @@ def test_the_last_regret_is_the_mean_gap_over_tasks(by_hand: list[Run]) -> None:
 
 
 def test_win_rates_stand_in_the_order_of_the_ratings(by_hand: list[Run]) -> None:
-    found = of(statistics.win_rates_section, by_hand)
+    found = of(statistics.WinRatesSection, by_hand)
 
     elo = table(found, "elo").records()
     # rs has beaten cfo once and lost once, with one tie; both have always beaten bohb.
@@ -101,7 +107,7 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
         Reference("elsewhere", "auc", 0.9, "a paper"),
     ]
 
-    found = of(final_scores.section, by_hand, references=references)
+    found = of(final_scores.FinalScoresSection, by_hand, references=references)
 
     printed = {row["task"]: row for row in table(found, "scores").records()}
     assert printed["alpha"]["reference"] == "0.9000 (their method, a paper)"
@@ -118,13 +124,13 @@ def test_a_reference_is_a_line_and_a_column_only_where_it_is_alike(by_hand: list
     axes = found.figures[0].draw().axes[0]
     # The source is named: a method of the same name may be among ours.
     assert "their method, a paper" in [text.get_text() for text in axes.texts]
-    assert axes.get_xlabel() == "AUC (validation)"
+    assert axes.get_xlabel() == "AUC ↑ (validation)"
 
 
 def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Run]) -> None:
     paper = Reference("alpha", "scaled_score", 1.9, "the paper", "cfo")
 
-    found = of(final_scores.section, by_hand, references=[paper])
+    found = of(final_scores.FinalScoresSection, by_hand, references=[paper])
 
     printed = table(found, "scores")
     assert printed.records()[0]["reference"] == "≈0.9750 (cfo, the paper)"
@@ -139,7 +145,7 @@ def test_a_converted_score_is_marked_where_it_stands(by_hand: list[Run]) -> None
 def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Run]) -> None:
     references = [Reference(task, "auc", 0.9, "me") for task in ("alpha", "gama", "far", "away")]
 
-    found = of(final_scores.section, by_hand, references=references)
+    found = of(final_scores.FinalScoresSection, by_hand, references=references)
 
     assert found.warnings[:2] == (
         "references of tasks that these results don't have: 'gama' (did you mean 'gamma'?)",
@@ -148,7 +154,7 @@ def test_a_misspelt_task_of_a_reference_is_named(by_hand: list[Run]) -> None:
 
 
 def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Run]) -> None:
-    section = of(final_scores.section, by_hand)
+    section = of(final_scores.FinalScoresSection, by_hand)
 
     rows = {row["task"]: row for row in table(section, "scores").records()}
     # On gamma, fold 1 of bohb has no result: it counts as the constant predictor, a log-loss of 1.
@@ -156,7 +162,7 @@ def test_a_score_with_failed_runs_in_it_has_a_star(by_hand: list[Run]) -> None:
     assert "*: some of the runs have no result" in table(section, "scores").note
     numbers = {(row["task"], row["method"]): row for row in table(section, "final-scores").records()}
     assert numbers["gamma", "bohb"]["imputed_runs"] == 1 and numbers["gamma", "rs"]["imputed_runs"] == 0
-    whole = of(final_scores.section, [one for one in by_hand if one.task != "gamma"])
+    whole = of(final_scores.FinalScoresSection, [one for one in by_hand if one.task != "gamma"])
     assert "*: some" not in table(whole, "scores").note
 
 
@@ -167,21 +173,24 @@ def test_scores_are_labelled_as_validation_or_test_scores(by_hand: list[Run], wr
     ]
     held = [one for one in tested if one is not None]
 
-    for make, name in ((final_scores.section, "scores"), (optimality.section, "optimality")):
+    for make, name in (
+        (final_scores.FinalScoresSection, "scores"),
+        (optimality.OptimalitySection, "optimality"),
+    ):
         of_fold, of_test, of_both = (
             table(of(make, digests), name).note for digests in (by_hand, held, [*by_hand, *held])
         )
         assert "Scores are validation scores: the best trial was chosen by them" in of_fold
         assert "Scores are test scores: on rows that no method has seen." in of_test
         assert "test scores, on rows that no method has seen, for held. For the other tasks" in of_both
-    metrics = table(of(final_scores.section, [*by_hand, *held]), "scores").column("metric")
-    assert metrics == ["AUC (validation)", "r2 (validation)", "log-loss (validation)", "AUC (test)"]
-    cells = table(of(optimality.section, [*by_hand, *held]), "optimality-cells").records()
+    metrics = table(of(final_scores.FinalScoresSection, [*by_hand, *held]), "scores").column("metric")
+    assert metrics == ["AUC ↑ (validation)", "r2 ↑ (validation)", "log-loss ↓ (validation)", "AUC ↑ (test)"]
+    cells = table(of(optimality.OptimalitySection, [*by_hand, *held]), "optimality-cells").records()
     assert {row["score_is"] for row in cells if row["task"] == "held"} == {"test"}
 
 
 def test_without_references_nothing_is_said_of_them(by_hand: list[Run]) -> None:
-    found = of(final_scores.section, by_hand)
+    found = of(final_scores.FinalScoresSection, by_hand)
 
     assert "reference" not in table(found, "final-scores").columns
     assert [one.name for one in found.tables] == ["scores", "final-scores", "paired-tests"]
@@ -189,7 +198,9 @@ def test_without_references_nothing_is_said_of_them(by_hand: list[Run]) -> None:
 
 
 def test_references_of_other_tasks_only_are_reported(by_hand: list[Run]) -> None:
-    found = of(final_scores.section, by_hand, references=[Reference("elsewhere", "auc", 0.9, "me")])
+    found = of(
+        final_scores.FinalScoresSection, by_hand, references=[Reference("elsewhere", "auc", 0.9, "me")]
+    )
 
     assert found.warnings == ("none of the 1 references is of a task and learner of these results",)
 
@@ -199,7 +210,7 @@ def test_many_tasks_are_broken_over_sheets(write_run: Any, tmp_path: Path) -> No
         for method in ("cfo", "rs"):
             write_run(f"task-{at:02d}", method, 0, [(1, 0.4, 1)])
 
-    found = of(final_scores.section, load(tmp_path / "results").runs)
+    found = of(final_scores.FinalScoresSection, load(tmp_path / "results").runs)
 
     names = [figure.name for figure in found.figures]
     assert names == [f"{kind}-{at}" for kind in ("final-scores", "differences") for at in (1, 2)]
@@ -209,8 +220,9 @@ def test_many_tasks_are_broken_over_sheets(write_run: Any, tmp_path: Path) -> No
 def test_a_single_method_is_not_compared_with_itself(by_hand: list[Run]) -> None:
     alone = LearnerResults("xgboost", [one for one in by_hand if one.method == "cfo"])
 
-    assert speed.targets_section(alone) is None and statistics.win_rates_section(alone) is None
-    assert final_scores.section(alone).figures and configurations.footprint_section(alone) is not None
+    built = {each.section.name: each.content for each in sections(alone)}
+    assert not {"targets", "win-rates", "statistics"} & set(built)
+    assert built["final-scores"].figures and "footprint" in built
 
 
 def test_methods_that_never_have_a_result_stop_no_section(write_run: Any, tmp_path: Path) -> None:
@@ -218,11 +230,11 @@ def test_methods_that_never_have_a_result_stop_no_section(write_run: Any, tmp_pa
         write_run("t", method, 0, [(1, None, 1)])
     digests = load(tmp_path / "results").runs
 
-    for make in MAKERS:
-        found = make(LearnerResults("xgboost", digests))
-        for figure in found.figures if found else ():
+    for make in COMPARING:
+        built = built_section(make(), LearnerResults("xgboost", digests))
+        for figure in built.content.figures if built else ():
             style.save(figure.draw(), tmp_path / "it.png")
-    assert of(speed.targets_section, digests).warnings == (
+    assert of(speed.TargetsSection, digests).warnings == (
         "left out, as no method beats the constant predictor: t",
     )
 
@@ -232,16 +244,16 @@ def test_times_of_different_budgets_are_shares_of_the_budget(by_hand: list[Run])
     mixed = [with_settings(run, budget_seconds=200.0) if run.task == "beta" else run for run in by_hand]
 
     assert max(
-        row["time"] for row in table(of(speed.targets_section, mixed), "regret").records()
+        row["time"] for row in table(of(speed.TargetsSection, mixed), "regret").records()
     ) == pytest.approx(1.0)
     assert max(
-        row["time"] for row in table(of(speed.targets_section, by_hand), "regret").records()
+        row["time"] for row in table(of(speed.TargetsSection, by_hand), "regret").records()
     ) == pytest.approx(100.0)
 
 
 def test_importance_is_computed_only_if_it_is_asked_for(by_hand: list[Run]) -> None:
-    assert importance.section(LearnerResults("xgboost", by_hand)) is None
-    asked = of(importance.section, by_hand, importance=True)
+    assert importance.ImportanceSection().build(LearnerResults("xgboost", by_hand)) is None
+    asked = of(importance.ImportanceSection, by_hand, importance=True)
     assert not asked.figures and "alpha, beta, gamma" in asked.warnings[0]
 
 
@@ -253,7 +265,7 @@ def test_importances_stand_with_their_spread(write_run: Any, tmp_path: Path) -> 
         orjson.dumps({**orjson.loads(header), "space": space.to_json()}) + b"\n" + b"".join(lines[:-1])
     )
 
-    found = of(importance.section, load(tmp_path / "results").runs, importance=True)
+    found = of(importance.ImportanceSection, load(tmp_path / "results").runs, importance=True)
 
     means, spreads = found.tables
     names = ("n_estimators", "max_leaves", "interactions")

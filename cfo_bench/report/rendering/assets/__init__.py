@@ -7,6 +7,8 @@ from string import Template
 
 # The files that are copied into a report's folder.
 SHIPPED = ("report.css", "theme.js", "chart.js", "report.js")
+# Those that only the page of `cfo-bench watch` has.
+WATCHED = ("watch.css", "watch.js")
 
 
 def text(name: str) -> str:

@@ -176,7 +176,8 @@ class CurveChart {
     for (const method of this.visible) {
       const first = Math.max(CurveChart.#indexAt(method.t, from), 0);
       const last = CurveChart.#indexAt(method.t, to);
-      for (let i = first; i <= last; i++) values.push(this.value(method.mean[i]));
+      const lines = [method.mean, ...(this.task.fitsBand && method.leads && method.low ? [method.low, method.high] : [])];
+      for (const line of lines) for (let i = first; i <= last; i++) values.push(this.value(line[i]));
     }
     if (!values.length) return [0, 1];
     const low = Math.min(...values), high = Math.max(...values);

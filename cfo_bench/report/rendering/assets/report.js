@@ -11,7 +11,7 @@ const all = (selector, within = document) => [...within.querySelectorAll(selecto
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  const show = () => { button.textContent = isDark() ? "Light" : "Dark"; }; // the theme that a click chooses
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     try { localStorage.setItem("cfo-bench-theme", root.dataset.theme); } catch { /* it holds for this visit only */ }

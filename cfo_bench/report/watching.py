@@ -1,0 +1,216 @@
+"""The report of a results folder whose runs are still going on: what `cfo-bench watch` serves.
+
+Nothing happens unless somebody asks for the page, and asking often is cheap. A look reads the traces that
+have changed, and is due again only when its processor time is a small share of the time since then. The
+report below the runs counts finished runs only. It is built in a process of its own, which yields to the
+runs, and again when a run has finished and the share of the last build allows it. Pictures, which take
+longest, are drawn last, and only when no run is running. The results folders are only read: the files of the
+report are in another folder.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Self
+
+from cfo_bench.clock import monotonic, process_seconds, utc_now
+from cfo_bench.errors import CfoBenchError, UserError, describe
+from cfo_bench.machine.processes import SpawnContext, call_in_subprocess
+from cfo_bench.records import RunStatus
+from cfo_bench.report.build import Request, build
+from cfo_bench.report.contents import plural
+from cfo_bench.report.rendering import assets, layout
+from cfo_bench.report.rendering.html_page import PLACE_OF_RUNS, Page
+from cfo_bench.report.rendering.runs_part import WatchedRun, curves_of_runs, table_of_runs
+from cfo_bench.results.folder import run_files
+from cfo_bench.results.status import TO_BE_DONE, RunProgress, Watch
+
+# Seconds between two looks, at least, and the share of a core that looks may take.
+_LOOK_SECONDS, _LOOK_SHARE = 2.0, 0.005
+# The share of a core that builds may take while runs are running, and how much they yield to the runs.
+_BUILD_SHARE, _NICENESS = 0.05, 10
+# Without a running run for so long, pictures are drawn.
+_QUIET_SECONDS = 20.0
+_QUICK_FORMATS = ("html", "csv")
+
+# The statuses of runs that a report counts, or warns of.
+_ENDED = (RunStatus.DONE, RunStatus.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsPart:
+    """The HTML of the runs as they were at the last look that saw a change."""
+
+    version: int = 0
+    table: str = ""
+    curves: str = ""
+    updated: str = ""  # when it changed, in UTC
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltReport:
+    """The report that was built last: its page, with a place for the runs, and its other files."""
+
+    version: int
+    page: str
+    files: Mapping[str, Path]
+    counted: str = ""  # which runs it counts, as HTML
+    runs: frozenset[RunProgress] = frozenset()  # that had ended when it was built
+    has_pictures: bool = False
+    cpu_seconds: float = 0.0
+    problem: str = ""  # why there are no sections
+
+
+@dataclass(slots=True)
+class _Schedule:
+    """On the machine's monotonic clock."""
+
+    look_at: float = 0.0
+    build_at: float = 0.0
+    last_running: float = field(default_factory=monotonic)
+
+
+class WatchedReport:
+    """The report of results folders, which runs may be writing. Used in a `with` block, which ends its build.
+
+    Parameters
+    ----------
+    results
+        One results folder, or several.
+    folder
+        An empty folder for the files of the report.
+    """
+
+    def __init__(self, results: Sequence[Path], folder: Path) -> None:
+        for place in results:
+            run_files(place)  # a UserError if it does not exist
+        self._results = results
+        self._folder = folder
+        self._watch = Watch(*results, keep_digests=True)
+        self._schedule = _Schedule()
+        self._looking = threading.Lock()
+        self._builder: threading.Thread | None = None
+        self.runs = RunsPart()
+        page = Page(_QUICK_FORMATS, lambda file: None, is_watched=True)
+        self.report = BuiltReport(0, page.render([], []), {})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """A build that is running is of no use any more."""
+        for process in multiprocessing.active_children():
+            if isinstance(process, SpawnContext.Process):
+                process.kill()
+                process.join()
+
+    def look(self) -> None:
+        """Bring the runs up to date if that is due, and start a build if one is; a look takes no waiting.
+
+        Of several threads, one looks, and the others have what is known already.
+        """
+        if monotonic() < self._schedule.look_at or not self._looking.acquire(blocking=False):
+            return
+        try:
+            cpu_seconds = -process_seconds()
+            self._look()
+            cpu_seconds += process_seconds()
+            self._schedule.look_at = monotonic() + max(_LOOK_SECONDS, cpu_seconds / _LOOK_SHARE)
+        finally:
+            self._looking.release()
+
+    def page(self) -> str:
+        """The page as it is now."""
+        runs, report = self.runs, self.report
+        part = (
+            f'<section id="runs" aria-labelledby="runs-title" data-report="{report.version}" '
+            f'data-runs="{runs.version}">'
+            '<p class="live"><b id="runs-title">Live</b> <span id="connection" role="status"></span> '
+            f'updated <span id="updated">{_time(runs.updated)}</span></p>'
+            f'<div id="table-of-runs">{runs.table}</div>'
+            f'<div id="curves-of-runs">{runs.curves}</div><p class="live">{report.counted}</p></section>'
+        )
+        return report.page.replace(PLACE_OF_RUNS, part)
+
+    def _look(self) -> None:
+        warnings: list[str] = []
+        progress: list[RunProgress] = []
+        try:
+            status = self._watch.look()
+            progress, warnings = status.runs, status.unreadable
+        except (UserError, OSError) as error:  # no trace yet, or the folder is gone
+            warnings = [describe(error)]
+        runs = [
+            WatchedRun(run, self._watch.run_at(run.path) if run.path is not None else None)
+            for run in progress
+        ]
+        if self.report.problem:
+            warnings = [*warnings, self.report.problem]
+        table, curves = table_of_runs(runs, warnings), curves_of_runs(runs)
+        if (table, curves) != (self.runs.table, self.runs.curves):
+            self.runs = RunsPart(self.runs.version + 1, table, curves, utc_now())
+        self._build_if_due(progress)
+
+    # --- the report below the runs ----------------------------------------------------------------
+
+    def _build_if_due(self, progress: Sequence[RunProgress]) -> None:
+        now = monotonic()
+        if any(run.status is RunStatus.RUNNING for run in progress):
+            self._schedule.last_running = now
+            is_quiet = False
+        else:
+            are_all_done = not any(run.status in TO_BE_DONE for run in progress)
+            is_quiet = are_all_done or now - self._schedule.last_running >= _QUIET_SECONDS
+        ended = frozenset(run for run in progress if run.status in _ENDED)
+        is_new = ended != self.report.runs
+        lacks_pictures = is_quiet and not self.report.has_pictures and not self.report.problem
+        is_allowed = is_quiet or now >= self._schedule.build_at
+        is_building = self._builder is not None and self._builder.is_alive()
+        if ended and (is_new or lacks_pictures) and is_allowed and not is_building:
+            formats = _QUICK_FORMATS if is_new else layout.DEFAULT_FORMATS
+            self._builder = threading.Thread(target=self._build, args=(ended, formats), daemon=True)
+            self._builder.start()
+
+    def _build(self, ended: frozenset[RunProgress], formats: Sequence[str]) -> None:
+        request = Request(list(self._results), self._folder, formats=formats, is_watched=True)
+        version, began = self.report.version + 1, utc_now()
+        try:
+            files, cpu_seconds = call_in_subprocess(SpawnContext(), "the report", _build_yielding, request)
+            page = (self._folder / layout.INDEX).read_text(encoding="utf-8")
+            n_runs = plural(len(ended), "run")
+            self.report = BuiltReport(
+                version,
+                page,
+                {str(file): self._folder / file for file in files},
+                f"Below is the report of the {n_runs} that had ended at {_time(began)}.",
+                ended,
+                "png" in formats,
+                cpu_seconds,
+            )
+        except (CfoBenchError, OSError) as error:
+            # What was built before stays, until other runs have ended.
+            cpu_seconds = self.report.cpu_seconds
+            self.report = replace(self.report, runs=ended, problem=f"the report is not up to date: {error}")
+        self._schedule.build_at = monotonic() + cpu_seconds / _BUILD_SHARE
+
+
+def _time(utc: str) -> str:
+    """The page writes it as the reader's local time."""
+    return f'<time datetime="{utc}">{utc}</time>'
+
+
+def _build_yielding(request: Request) -> tuple[list[PurePosixPath], float]:
+    """In a process of its own: the files of the report but its page and assets, and the processor seconds."""
+    os.nice(_NICENESS)
+    built = build(request)
+    files = [PurePosixPath(file.relative_to(request.out)) for file in built.files]
+    kept = {layout.INDEX, *map(layout.asset_file, assets.SHIPPED)}
+    return [file for file in files if file not in kept], process_seconds()
