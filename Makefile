@@ -37,9 +37,9 @@ demo: install  ## a real benchmark on bundled data, then a virtual hour on recor
 
 docs: install  ## build the site from docs/ into build/site, without a network
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet
-	@echo "docs: build/site/index.html"
+	@echo "docs: build/site/index.html; for its search: $(python) -m http.server -d build/site"
 
-bench: install  ## measure our own speed against its limits (11 minutes on an idle machine)
+bench: install  ## measure our own speed against its limits (16 minutes on an idle machine)
 	@$(python) -m scripts.bench $(ARGS)
 
 schemas: install  ## write the suite's JSON Schema and table of keys anew, after a setting was changed

@@ -7,6 +7,7 @@ from .exchange.exporting import export_to_deepcave as export_to_deepcave
 from .exchange.exporting import export_to_optuna as export_to_optuna
 from .exchange.exporting import export_trials as export_trials
 from .exchange.importing import import_trials as import_trials
+from .learners.estimator import Estimator as Estimator
 from .minimization import minimize as minimize
 from .models.best import best_configurations as best_configurations
 from .models.best import fit_best as fit_best

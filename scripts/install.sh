@@ -29,6 +29,10 @@ if ! is_usable; then
     pwd > .venv/.made-in
 fi
 
+# One package, netifaces of hpbandster, has no wheel: pip builds it.
+missing_tools=$(.venv/bin/python -c 'import runpy; print(runpy.run_path("cfo_bench/errors.py")["missing_build_tools"]())')
+[ -z "$missing_tools" ] || say "to build the package netifaces, install $missing_tools"
+
 total=$(grep -c '==' requirements.lock)
 say "installing $total pinned packages (about 3 minutes the first time)"
 pip_install() { .venv/bin/python -m pip install --disable-pip-version-check --no-input --progress-bar off --log .venv/pip.log "$@"; }
@@ -44,7 +48,7 @@ progress() {
 without_warnings() { grep -vE '^ *(WARNING|DEPRECATION)' || true; }
 
 pip_install -r requirements.lock 2> >(without_warnings >&2) | progress ||
-    die "pip could not install requirements.lock: its reason is above, the whole log in .venv/pip.log"
+    die "pip could not install requirements.lock: its reason is above, the whole log in .venv/pip.log${missing_tools:+; netifaces needs $missing_tools}"
 
 # The build backend is in the lock too: nothing is resolved or fetched here.
 pip_install --quiet --no-deps --no-build-isolation -e . || die "pip could not install this project: its reason is above"

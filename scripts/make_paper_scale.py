@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cfo_bench.metrics import METRICS
 from cfo_bench.records import EndReason, Problem, RunSpec
 from cfo_bench.results.schema import SCHEMA_VERSION, Build, EndRecord, FoldData, Header, Machine, encode
 from cfo_bench.results.trace import path_of, sealed_end
@@ -126,6 +127,7 @@ def header(spec: RunSpec, problem: str, metric: str, constant: float) -> Header:
         cost_related=["n_estimators", "max_leaves", "min_child_weight"],
         problem=Problem(problem),
         metric=metric,
+        metric_facts=METRICS[metric].facts,
         constant_loss=constant,
         data=FoldData(
             source="made up",

@@ -56,6 +56,9 @@ LIGHT = {"msgspec", "numpy", "yaml"}
 # What `cfo-bench --help` must not wait for.
 HEAVY = ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch", "xgboost"]
 
+# What prints on the terminal.
+PRINTING = {"print", "click.echo", "click.secho", "sys.stdout.write"}
+
 # Ways to a generator that somebody seeded; everything else in numpy.random draws from the global one.
 SEEDED = {"BitGenerator", "Generator", "PCG64", "Philox", "RandomState", "SeedSequence", "default_rng"}
 # Keeping a package's draws from the global generator to itself draws nothing.
@@ -148,6 +151,13 @@ def global_random_draws(tree: ast.AST) -> Iterator[str]:
                 yield f"line {node.lineno}: {owner}.{node.attr}"
         elif isinstance(node, ast.Call) and ast.unparse(node).endswith("default_rng()"):
             yield f"line {node.lineno}: default_rng() without a seed"
+
+
+def printing(tree: ast.AST) -> Iterator[str]:
+    """Calls that write to the terminal."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in PRINTING:
+            yield f"line {node.lineno}: {ast.unparse(node.func)}"
 
 
 @cache
@@ -285,6 +295,19 @@ def test_only_the_clock_reads_the_time() -> None:
     assert not readings, "\n".join(readings)
 
 
+def test_only_one_module_prints() -> None:
+    """It escapes what would move the cursor: names and errors may be from anybody's files."""
+    calls = [
+        f"{module}, {call}"
+        for module, tree in sources().items()
+        # The runs of the contract tests print their answer for another process.
+        if module != f"{PACKAGE}.terminal.printing" and room_of(module) != "testing"
+        for call in printing(tree)
+    ]
+
+    assert not calls, "\n".join(calls)
+
+
 def test_nothing_draws_from_a_global_random_generator() -> None:
     draws = [f"{module}, {draw}" for module, tree in sources().items() for draw in global_random_draws(tree)]
 
@@ -320,6 +343,11 @@ def test_imports_are_seen_in_functions_and_under_type_checking() -> None:
 )
 def test_a_reading_of_the_time_is_seen(source: str) -> None:
     assert list(time_readings(ast.parse(source)))
+
+
+@pytest.mark.parametrize("source", ["print(1)", "def f():\n    click.echo('x', err=True)"])
+def test_a_print_is_seen(source: str) -> None:
+    assert list(printing(ast.parse(source)))
 
 
 @pytest.mark.parametrize(

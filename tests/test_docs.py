@@ -9,6 +9,9 @@ import inspect
 import re
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +24,14 @@ from cfo_bench import errors, plugins, testing
 from cfo_bench.cli.main import cli
 from scripts.docs import cfo_figure, trace_keys
 from tests.helpers import pages
+from tests.helpers.browser import Browser, running_driver
 from tests.helpers.program import ROOT, clean_environment
 from tests.test_architecture import COMMAND_LINE, MAY_IMPORT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/reference").glob("*.md")])
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
 # Their Python blocks are run by a test of their own, or build on each other.
-RUN_ELSEWHERE = {"docs/python.md", "docs/extending.md", "README.md"}
+RUN_ELSEWHERE = {"docs/python.md", "docs/extending.md", "docs/trackers.md", "README.md"}
 # The pages of the reference that scripts/docs/hooks.py writes at each build.
 GENERATED = {"suite-keys", "trace-keys", "methods", "learners"}
 
@@ -265,3 +269,17 @@ def test_no_page_of_the_site_loads_anything_from_another_host(site: Path) -> Non
 
     assert len(files) > 30
     assert found == set()
+
+
+def test_the_search_of_the_site_finds_a_page_when_it_is_served(site: Path, tmp_path: Path) -> None:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with running_driver() as driver, ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = Browser(driver, tmp_path / "profile", 1400, 900)
+        try:
+            browser.post("/url", {"url": f"http://127.0.0.1:{server.server_port}/index.html"})
+            browser.press("input.md-search__input", "incumbent")
+            browser.wait("return document.querySelector('.md-search-result__link') !== null")
+        finally:
+            browser.quit()
+            server.shutdown()

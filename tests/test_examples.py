@@ -18,6 +18,7 @@ SAYS = {
     "ask_tell.py": "trial 0: loss",
     "own_learner.py": "ExtraTrees",
     "own_method.py": "Shrinking",
+    "own_pipeline.py": "Pipeline",
     "suite_with_plot.py": "curves.png: ",
 }
 NOTEBOOK = json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))
@@ -36,7 +37,7 @@ def run(script: Path, folder: Path) -> str:
     return answer.stdout
 
 
-QUICK = ("ask_tell.py", "own_method.py")
+QUICK = ("ask_tell.py", "own_method.py", "own_pipeline.py")
 
 
 @pytest.mark.parametrize(

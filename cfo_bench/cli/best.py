@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 @click.option("--drop-missing-target", is_flag=True, help="Leave out rows of --fit whose target is missing.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of --fit.  [default: all cores]")
 @click.option(
+    "--trust-learner",
+    is_flag=True,
+    help="Take the estimator that RESULTS name, which is code: only if you trust who made them.",
+)
+@click.option(
     "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Where --fit or --python writes."
 )
 def best(
@@ -58,9 +63,13 @@ def best(
         cfo-bench best results --task adult --python       # a script
         cfo-bench best results --fit my.csv -o model.ubj   # trained on all rows
 
-    A model is saved in its library's own format: .ubj or .json (xgboost), .txt (lightgbm), .pt (dnn: a state
-    dict). scikit-learn has only pickle, which runs code when it is loaded: forests and neighbours are saved
-    as arrays in .npz. FILE.json has columns, classes and provenance; `load_model` reads both files.
+    In a folder of `cfo-bench compare`, the learner and method that it named come first, and are the ones that
+    --fit and --python take; --learner or --method takes others, such as `--learner random-forest`.
+
+    A model is saved in its library's own format: .ubj or .json (xgboost), .txt (lightgbm), .cbm (catboost),
+    .pt (dnn: a state dict). scikit-learn has only pickle, which runs code when it is loaded: forests and
+    neighbours are saved as arrays in .npz, other estimators by skops in .skops. FILE.json has columns,
+    classes and provenance; `load_model` reads both files.
     """
     from cfo_bench.files.writing import write_whole
     from cfo_bench.models.best import best_configurations, fit_best, python_script
@@ -81,9 +90,9 @@ def best(
         show_json(list(map(_as_json, configurations)))
     elif as_python:
         chosen = _single(configurations)
-        text = python_script(chosen)
+        text = python_script(chosen, trust_learner=fitting["trust_learner"])
         if out is None:
-            click.echo(text, nl=False)
+            print_text(text, nl=False, err=False)
         else:
             write_whole(out, text.encode())
             print_text(f"{out}: trains {chosen.learner} with {chosen.method}'s configuration", err=False)
@@ -107,28 +116,39 @@ def _single(configurations: Sequence[BestConfiguration]) -> BestConfiguration:
     if len(names) > 1:
         raise click.UsageError(f"there are {len(names)} tasks ({', '.join(names[:5])}): name one with --task")
     best, *others = configurations
-    if others:
+    if best.verdict is not None:
+        print_text(
+            f"{best.learner} with {best.method}'s configuration, as cfo-bench compare named it (--learner or "
+            f"--method takes another): {best.verdict}"
+        )
+    elif others:
         learners = ", ".join(configuration.learner for configuration in others)
         print_text(f"{best.learner} is better than the other learners ({learners}): choose with --learner")
     return best
 
 
 def _as_json(configuration: BestConfiguration) -> dict[str, Any]:
-    from dataclasses import asdict
+    from dataclasses import fields
 
-    return {key: value for key, value in asdict(configuration).items() if key != "run_header"}
+    left_out = {"run_header", *(() if configuration.verdict else ("verdict",))}
+    names = [field.name for field in fields(configuration) if field.name not in left_out]
+    return {name: getattr(configuration, name) for name in names}
 
 
 def _block(configuration: BestConfiguration) -> str:
     """A configuration with one hyperparameter per line."""
-    rows = [[name, _value(value)] for name, value in configuration.config.items()]
+    rows = [
+        [name, _value(value) if name in configuration.active else f"{_value(value)} (inactive)"]
+        for name, value in configuration.config.items()
+    ]
     fixed = ", ".join(f"{name} {_value(value)}" for name, value in configuration.fixed.items())
     return "\n".join(
         [
             f"{configuration.task}: {configuration.learner}, found by {configuration.method}",
+            *([f"  compare: {configuration.verdict}"] if configuration.verdict else []),
             f"  score  {configuration.scores_in_words}",
             f"         {configuration.mean_in_words}",
-            *(f"  {line}" for line in text_table(("hyperparameter", "value"), rows).splitlines()),
+            *(f"  {line}" for line in text_table(("hyperparameter", "value"), rows).splitlines() if rows),
             *([f"  fixed: {fixed}"] if fixed else []),
         ]
     )

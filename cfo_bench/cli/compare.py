@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cfo_bench.settings import VALIDATIONS
 from cfo_bench.terminal.command_options import learner_names, method_names, own_data
-from cfo_bench.terminal.printing import show_json, show_prose, show_table
+from cfo_bench.terminal.printing import print_text, show_json, show_prose, show_table
+
+if TYPE_CHECKING:
+    from cfo_bench.comparison.answer import Comparison
+    from cfo_bench.report.numbers.significance import Estimate
 
 
 @click.command(short_help="Which method and learner are best on your data?")
@@ -32,6 +36,11 @@ from cfo_bench.terminal.printing import show_json, show_prose, show_table
     metavar="NAME",
     help="A method to compare.  [default: chosen]",
     shell_complete=method_names,
+)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="What is optimised, as in cfo-bench run: f1, metric.py:function, …  [default: by the problem type]",
 )
 @click.option(
     "--validation",
@@ -72,9 +81,10 @@ def compare(
     \b
         cfo-bench compare --data my.csv --target y --for 10m
 
-    Learners, methods, folds and the budget of each run are chosen so that everything, including the loading
-    of the data, finishes in the given time. The last sentence names the best method and learner, the score
-    with its interval, whether the difference is significant, and the command that trains the model.
+    Learners, methods and the budget of each run are chosen so that everything, including the loading of the
+    data, finishes in the given time; folds are added while there is time. The answer names the best method
+    and learner, or states that no difference is significant, with the reasons. Its last line is the command
+    that trains the model.
     """
     from cfo_bench.comparison.compare import compare as compare_methods
     from cfo_bench.engines import scheduling
@@ -99,21 +109,33 @@ def compare(
             **options,
         )
     if as_json:
-        sentence, results = comparison.sentence, str(comparison.results)
-        show_json({**asdict(comparison), "results": results, "sentence": sentence})
+        words = {name: getattr(comparison, name) for name in ("verdict", "reasons", "sentence")}
+        show_json({**asdict(comparison), "results": str(comparison.results), **words})
         return
-    click.echo("", err=True)
+    print_text("")
+    _show(comparison)
+
+
+def _show(comparison: Comparison) -> None:
+    """The scores as a table, the verdict on its own line, the reasons, and the next command, never broken."""
     rows = [
         [candidate.learner, candidate.method, *_score(candidate.score)] for candidate in comparison.candidates
     ]
-    for name, score in (("random forest", comparison.forest), ("constant", comparison.constant)):
-        rows.append([name, "", "not done" if score is None else f"{score:.4f}", ""])
+    if comparison.forest is None:
+        rows.append(["random forest", "", "not done", ""])
+    constant = comparison.constant
+    rows.append(["constant", "", "not done" if constant is None else f"{constant:.4f}", ""])
     kind = "test" if comparison.by_test else "validation"
-    show_table(("learner", "method", f"{kind} {comparison.metric}", "95 % interval"), rows, right=(2,))
-    click.echo()
-    show_prose(comparison.sentence)
+    show_table(("learner", "method", f"{kind} {comparison.metric_facts}", "95 % interval"), rows, right=(2,))
+    print_text("", err=False)
+    show_prose(comparison.verdict)
+    print_text("", err=False)
+    for reason in comparison.reasons:
+        show_prose(f"- {reason}", indent="  ")
+    print_text("\nThe command for the model:\n", err=False)
+    print_text(comparison.best_command, err=False)
 
 
-def _score(score: Any) -> list[str]:
+def _score(score: Estimate) -> list[str]:
     interval = "" if score.low is None else f"{score.low:.4f} … {score.high:.4f}"
     return [f"{score.mean:.4f}", interval]

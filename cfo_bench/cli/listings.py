@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from cfo_bench.terminal.printing import (
+    fits_terminal,
+    one_line,
+    print_text,
+    show,
+    show_json,
+    show_prose,
+    text_table,
+)
+
 if TYPE_CHECKING:
-    from cfo_bench.registry import Registry, Row
+    from cfo_bench.optimizers.description import MethodDescription
+    from cfo_bench.registry import DescribedOption, Registry, Row
 
 
-@click.command(short_help="List the methods, or the options of one.")
+@click.command(short_help="List the methods, or describe one.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def methods(name: str | None, as_json: bool) -> None:
-    """List the methods, one per line, or the options of the method NAME."""
+    """List the methods, one per line, or the properties and options of the method NAME.
+
+    The properties are its reference, packages and versions, what it is told, what it supports, and the
+    measured time of a suggestion.
+
+    If no method has this name, the methods are listed that have it in their name, description or package.
+    """
     from cfo_bench.optimizers import METHODS
 
     _show_registry(METHODS, name, as_json)
@@ -24,7 +43,10 @@ def methods(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def learners(name: str | None, as_json: bool) -> None:
-    """List the learners, one per line, or the options of the learner NAME."""
+    """List the learners, one per line, or the options of the learner NAME.
+
+    If no learner has this name, the learners are listed that have it in their name, description or package.
+    """
     from cfo_bench.learners import LEARNERS
 
     _show_registry(LEARNERS, name, as_json)
@@ -43,17 +65,25 @@ def schema(what: str) -> None:
         from cfo_bench.suite.file import suite_schema as schema_of
     else:
         from cfo_bench.results.schema import trace_schema as schema_of
-    click.echo(json.dumps(schema_of(), indent=2, ensure_ascii=False))
+    print_text(json.dumps(schema_of(), indent=2, ensure_ascii=False), err=False)
 
 
 def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
-    """Print the rows of a registry, with the command that installs an absent one; or one row's options."""
-    from cfo_bench.terminal.printing import show
+    """Print the rows of a registry, with the command that installs an absent one; or describe one."""
+    from cfo_bench.errors import UserError
 
-    if name is not None:
-        _show_options(registry, name, as_json)
-        return
     rows = _in_groups(registry)
+    if name is not None:
+        try:
+            registry.row(name)
+        except UserError:
+            matching = registry.matching(name)
+            if not matching:
+                raise
+            rows = [(other, row) for other, row in rows if other in matching]
+        else:
+            _show_one(registry, name, as_json)
+            return
     has_groups = any(row.group for _, row in rows)
     if as_json:
         listed = [
@@ -61,18 +91,37 @@ def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
             | ({"group": row.group, "source": row.source or None} if has_groups else {})
             for name, row in rows
         ]
+        show(listed, as_json)
+        return
+    listed = [
+        {
+            registry.kind: name,
+            **({"group": row.group} if has_groups else {}),
+            "available": "yes" if row.missing is None else row.remedy,
+            "what it is": row.summary,
+            **({"from": row.source} if has_groups else {}),
+        }
+        for name, row in rows
+    ]
+    cells = [list(map(str, row.values())) for row in listed]
+    if fits_terminal(text_table(list(listed[0]), cells)):
+        show(listed, as_json)
     else:
-        listed = [
-            {
-                registry.kind: name,
-                **({"group": row.group} if has_groups else {}),
-                "available": "yes" if row.missing is None else row.remedy,
-                "what it is": row.summary,
-                **({"from": row.source} if has_groups else {}),
-            }
-            for name, row in rows
-        ]
-    show(listed, as_json)
+        _show_below_each_other(rows)
+
+
+def _show_below_each_other(rows: Sequence[tuple[str, Row]]) -> None:
+    """For a narrow terminal: below each name what it is, whether it is available, and its source."""
+    group = ""
+    for name, row in rows:
+        if row.group != group:
+            group = row.group
+            print_text(f"{group}:", err=False)
+        print_text(name, err=False)
+        available = "available" if row.missing is None else f"not available: {row.remedy}"
+        for text in (row.summary, available, row.source):
+            if text:
+                show_prose(f"    {text}", indent="    ")
 
 
 def _in_groups(registry: Registry) -> list[tuple[str, Row]]:
@@ -82,27 +131,47 @@ def _in_groups(registry: Registry) -> list[tuple[str, Row]]:
     return sorted(rows.items(), key=lambda pair: (order.index(pair[1].group), pair[0]))
 
 
-def _show_options(registry: Registry, name: str, as_json: bool) -> None:
-    """Print the options of a method or learner: a line with default and type, and an explanation below."""
+def _show_one(registry: Registry, name: str, as_json: bool) -> None:
+    """Print the options of a learner; of a method also its properties, above them."""
+    options = registry.described_options(name)
+    keys = ("default", "takes", "does")
+    listed = [{"option": option.name} | {key: getattr(option, key) for key in keys} for option in options]
+    if registry.kind == "method":
+        from cfo_bench.optimizers.description import described_method
+
+        described = described_method(name)
+        if as_json:
+            show_json(asdict(described) | {"options": listed})
+            return
+        _show_properties(described)
+        print_text("", err=False)
+    if as_json:
+        show_json(listed)
+    elif options:
+        _show_options(options)
+    else:
+        print_text(f"{registry.kind} {name!r} has no options", err=False)
+
+
+def _show_properties(method: MethodDescription) -> None:
+    """Print a line for each property of a method."""
+    properties = method.in_words()
+    show_prose(f"{method.method}: {method.summary}", indent="    ")
+    width = max(map(len, properties)) + 2
+    for name, text in properties.items():
+        show_prose(f"    {name:<{width}}{text}", indent=" " * (4 + width))
+
+
+def _show_options(options: Sequence[DescribedOption]) -> None:
+    """Print a line for each option with its default and type, and its description below."""
     import shutil
     import textwrap
 
-    from cfo_bench.terminal.printing import one_line, show_json
-
-    options = registry.described_options(name)
-    if as_json:
-        keys = ("default", "takes", "does")
-        show_json(
-            [{"option": option.name} | {key: getattr(option, key) for key in keys} for option in options]
-        )
-        return
-    if not options:
-        click.echo(f"{registry.kind} {name!r} has no options")
     width = min(shutil.get_terminal_size().columns, 100)
     for option in options:
-        click.echo(one_line(f"{option.name}={_as_written(option.default)}  ({option.takes})"))
+        print_text(one_line(f"{option.name}={_as_written(option.default)}  ({option.takes})"), err=False)
         for line in textwrap.wrap(one_line(option.does), width - 4):
-            click.echo(f"    {line}")
+            print_text(f"    {line}", err=False)
 
 
 def _as_written(value: object) -> str:

@@ -26,6 +26,7 @@ from cfo_bench.cli.status import status
 from cfo_bench.cli.study import study
 from cfo_bench.cli.surrogate import surrogate
 from cfo_bench.cli.tasks import tasks
+from cfo_bench.cli.watch import watch
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.terminal.printing import one_line, print_text
 
@@ -49,7 +50,7 @@ def cli() -> None:
 
 
 for _command in (
-    *(run, compare, best, study, prepare, report, replay, status),
+    *(run, compare, best, study, prepare, report, watch, replay, status),
     *(merge, export, import_runs, surrogate, methods, learners, tasks, schema),
 ):
     cli.add_command(_command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cfo_bench.terminal.command_options import suite_names, task_names, task_places
+from cfo_bench.terminal.printing import print_text
 
 if TYPE_CHECKING:
     from cfo_bench.records import DataRef
@@ -66,15 +67,16 @@ def prepare(
     for number, (task, ref) in enumerate(refs.items(), start=1):
         head = f"[{number:{len(str(len(refs)))}}/{len(refs)}] {task}"
         try:
-            click.echo(f"{head}: {_prepared(ref, head)}")
+            print_text(f"{head}: {_prepared(ref, head)}", err=False)
         except CfoBenchError as error:
             missing.append(task)
-            click.echo(f"{head}: MISSING: {error}", err=True)
-    click.echo(
-        f"{len(refs) - len(missing)} of {len(refs)} tasks are on this machine; the store is {store.root()}"
+            print_text(f"{head}: MISSING: {error}")
+    print_text(
+        f"{len(refs) - len(missing)} of {len(refs)} tasks are on this machine; the store is {store.root()}",
+        err=False,
     )
     if missing:
-        click.echo(f"missing: {', '.join(missing)}; run the same command again to continue", err=True)
+        print_text(f"missing: {', '.join(missing)}; run the same command again to continue")
     return 1 if missing else 0
 
 
@@ -86,7 +88,7 @@ def _prepared(ref: DataRef, head: str) -> str:
         facts = tasks.inspect(ref, 2)
         return f"{facts.source}, {facts.n_rows} rows × {facts.n_features} features"
     was_stored = tasks.is_stored(ref)
-    stored = tasks.obtain(ref, say=lambda text: click.echo(f"{head}: {text}", err=True))
+    stored = tasks.obtain(ref, say=lambda text: print_text(f"{head}: {text}"))
     return f"{_description(stored.about)}, {'stored already' if was_stored else 'stored'}"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from cfo_bench.terminal.command_options import AsInSuite
-from cfo_bench.terminal.printing import show, show_json
+from cfo_bench.terminal.printing import one_line, print_text, show, show_json
 from cfo_bench.values import Duration
 
 
@@ -30,7 +30,6 @@ def replay(trace: Path, budgets: Sequence[float], as_json: bool) -> None:
     Nothing is trained. If the method asks for other trials than those in the trace, the exit code is 1, and
     one line names the first of them.
     """
-    from cfo_bench.metrics import METRICS
     from cfo_bench.run.replay import replay_trace
 
     replayed = replay_trace(trace, tuple(budgets))
@@ -39,11 +38,9 @@ def replay(trace: Path, budgets: Sequence[float], as_json: bool) -> None:
         show_json({"follows": True, "metric": replayed.metric, "standings": list(map(asdict, standings))})
         return
     spec = replayed.spec
-    click.echo(
-        f"{standings[0].trials} trials follow from {spec.method}, fold {spec.fold}, seed {spec.seed}, "
-        f"on {spec.task} with {spec.learner}"
-    )
-    metric = METRICS[replayed.metric].name
+    names = one_line(f"{spec.method}, fold {spec.fold}, seed {spec.seed}, on {spec.task} with {spec.learner}")
+    print_text(f"{standings[0].trials} trials follow from {names}", err=False)
+    metric = replayed.metric
     show(
         [
             {

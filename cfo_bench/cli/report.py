@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cfo_bench.terminal.command_options import chosen_runs
-from cfo_bench.terminal.printing import one_line, print_text, show_json, show_prose, show_table
+from cfo_bench.terminal.printing import one_line, print_text, redraw_line, show_json, show_prose, show_table
 
 if TYPE_CHECKING:
     from cfo_bench.report.build import Built
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--baseline",
     default="cfo",
-    show_default=True,
+    show_default="cfo, or another if it has no runs",
     metavar="NAME",
     help="The method that the others are compared with.",
 )
@@ -131,18 +131,19 @@ def _print(built: Built, as_json: bool) -> None:
             }
         )
     for overview in built.overviews:
-        show_prose(f"\n{one_line(f'{overview.learner}: {overview.sentence}')}\n\n", err=as_json)
+        show_prose(f"\n{one_line(f'{overview.learner}: {overview.verdict}')}\n", err=as_json)
+        if overview.details:
+            show_prose(f"{one_line(overview.details)}\n", err=as_json)
         _show_standings(overview, err=as_json)
 
 
 def _as_json(overview: Overview) -> dict[str, Any]:
-    """An overview for other programs, with the names that they know: a significant lead was once "shown"."""
+    """An overview for other programs, which know the methods without a significant lead as "not_shown"."""
     from dataclasses import asdict
 
-    row = asdict(overview)
-    if lead := row.get("lead"):
-        names = {"not_significant": "not_shown", "has_enough_tasks": "can_be_shown"}
-        row["lead"] = {names.get(key, key): value for key, value in lead.items()}
+    row = asdict(overview) | {"verdict": overview.verdict}
+    if overview.lead is not None:
+        row["lead"]["not_shown"] = list(overview.lead.not_significant)
     return row
 
 
@@ -188,11 +189,11 @@ class _Progress:
 
     def __exit__(self, *_: object) -> None:
         if self._is_terminal and self._stage:
-            click.echo("\r\033[K", nl=False, err=True)
+            redraw_line("")
 
     def report(self, stage: str, done: int, total: int) -> None:
         if self._is_terminal:
-            click.echo(f"\r\033[K{stage} {done} of {total}", nl=False, err=True)
+            redraw_line(f"{stage} {done} of {total}")
         elif stage != self._stage and total:
-            click.echo(f"{stage} ({total})", err=True)
+            print_text(f"{stage} ({total})")
         self._stage = stage

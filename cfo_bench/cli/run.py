@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cfo_bench.terminal.command_options import GroupedCommand, suite_names, suite_of, what_to_run
+from cfo_bench.terminal.printing import print_text
 
 if TYPE_CHECKING:
     from cfo_bench.engines.suite_runs import SuiteRuns
+
+# At most so many commands of a dry run are printed on a terminal.
+_MAX_COMMANDS = 10
 
 
 @click.command(cls=GroupedCommand, short_help="Run methods on tasks and record every trial.")
@@ -84,9 +89,7 @@ def run(
             _preview(runs, list_runs, force)
             return 0
         if not runs.specs:
-            click.echo(
-                f"--shard {shard}: the suite has fewer runs, and none is left for this shard", err=True
-            )
+            print_text(f"--shard {shard}: the suite has fewer runs, and none is left for this shard")
             return 0
         outcome = run_suite(runs, force=force, on_event=show)
     limits = limits_of(runs.specs[0])  # all runs of a suite have the same
@@ -103,15 +106,19 @@ def _preview(runs: SuiteRuns, list_runs: bool, force: bool) -> None:
     existing = "" if force else runs.there_before(traits)
     absent = runs.without_data
     if absent and runs.suite.n_folds is None:  # they are counted with the default number of folds
-        click.echo(
+        print_text(
             f"{len(absent)} of {len(runs.data)} tasks are not on this machine yet, and may have other folds "
-            f"than counted here: cfo-bench prepare fetches them (the first is {absent[0]})",
-            err=True,
+            f"than counted here: cfo-bench prepare fetches them (the first is {absent[0]})"
         )
     if list_runs:
-        click.echo("".join(f"{run_id(spec)}\n" for spec in runs.specs), nl=False)
+        print_text("".join(f"{run_id(spec)}\n" for spec in runs.specs), nl=False, err=False)
         return
-    click.echo("".join(f"{command}\n" for command in runs.commands()), nl=False)
-    click.echo(runs.price(), err=True)
+    commands = runs.commands()
+    hidden = commands[_MAX_COMMANDS:] if sys.stdout.isatty() else []
+    shown = commands[: len(commands) - len(hidden)]
+    print_text("".join(f"{command}\n" for command in shown), nl=False, err=False)
+    if hidden:
+        print_text(f"and {len(hidden)} more commands: to see all of them, append | less")
+    print_text(runs.price())
     if existing:
-        click.echo(existing, err=True)
+        print_text(existing)

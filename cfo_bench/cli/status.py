@@ -78,11 +78,12 @@ def _watch_terminal(folders: Watch, every: float) -> FolderStatus:
     from rich.text import Text
 
     from cfo_bench.clock import sleep
+    from cfo_bench.results.status import is_unfinished
 
     status = folders.look()
     try:
         with Live(auto_refresh=False, transient=True, vertical_overflow="ellipsis") as live:
-            while _is_unfinished(status.runs):
+            while is_unfinished(status.runs):
                 # Lines that do not fit are cut off at the bottom.
                 view = "\n".join([*_summary(status.runs), "", *_by_task(status.runs, unfinished_only=True)])
                 live.update(Text(printable(view), no_wrap=True, overflow="ellipsis"), refresh=True)
@@ -96,6 +97,7 @@ def _watch_terminal(folders: Watch, every: float) -> FolderStatus:
 def _watch_lines(folders: Watch, every: float) -> FolderStatus:
     """Print a line whenever a number has changed, and one for each new failure."""
     from cfo_bench.clock import sleep
+    from cfo_bench.results.status import is_unfinished, time_left
 
     printed: Counter[str] | None = None
     failures: set[RunProgress] = set()
@@ -108,25 +110,19 @@ def _watch_lines(folders: Watch, every: float) -> FolderStatus:
                 print_text(line, err=False)
             if counts != printed:
                 numbers = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
-                click.echo(f"{len(status.runs)} runs: {numbers}; {_time_left(status.runs)}")
+                print_text(f"{len(status.runs)} runs: {numbers}; {time_left(status.runs)}", err=False)
             printed, failures = counts, failed
-            if not _is_unfinished(status.runs):
+            if not is_unfinished(status.runs):
                 return status
             sleep(every)
     except KeyboardInterrupt:
         return status
 
 
-def _is_unfinished(runs: Sequence[RunProgress]) -> bool:
-    from cfo_bench.results.status import TO_BE_DONE
-
-    return any(run.status in TO_BE_DONE for run in runs)
-
-
 def _summary(runs: Sequence[RunProgress]) -> Iterator[str]:
     """A row per method, the time left, and the failed, interrupted, running and missing runs."""
     from cfo_bench.records import RunStatus
-    from cfo_bench.results.status import STATUSES
+    from cfo_bench.results.status import STATUSES, time_left
 
     counts: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
@@ -135,7 +131,7 @@ def _summary(runs: Sequence[RunProgress]) -> Iterator[str]:
     total = Counter(run.status for run in runs)
     rows.append(["all", "", *(f"{total[kind] or ''}" for kind in STATUSES)])
     yield fitting_table(("learner", "method", *STATUSES), rows, right=range(2, 2 + len(STATUSES)))
-    yield f"\n{_time_left(runs)}"
+    yield f"\n{time_left(runs)}"
     for kind in (RunStatus.FAILED, RunStatus.INTERRUPTED):
         if total[kind]:
             yield f"\n{kind}:"
@@ -148,26 +144,6 @@ def _summary(runs: Sequence[RunProgress]) -> Iterator[str]:
     if missing:
         yield "\nmissing:"
         yield from _first_lines([f"  {line}" for line in _folds(missing)])
-
-
-def _time_left(runs: Sequence[RunProgress]) -> str:
-    """The time until all runs are done, and how it was computed."""
-    from cfo_bench.records import RunStatus
-    from cfo_bench.results.status import remaining
-    from cfo_bench.values import duration
-
-    if not _is_unfinished(runs):
-        counts = Counter(run.status for run in runs)
-        others = [f"{counts[kind]} {kind}" for kind in (RunStatus.FAILED, RunStatus.MISSING) if counts[kind]]
-        return f"nothing left to do, {', '.join(others)}" if others else "all done"
-    left = remaining(runs)
-    budgets = f"{duration(left.budget_seconds)} of budget left"
-    if left.eta_seconds is not None:
-        at_once = f"{counted(left.running, 'run')} at once"
-        return f"about {duration(left.eta_seconds)} to go: {budgets}, {at_once}"
-    if left.running:
-        return "time left unknown: seconds of the virtual clock are not real ones"
-    return f"nothing is running: {budgets}; enter the cfo-bench run command again to continue"
 
 
 def _by_task(runs: Sequence[RunProgress], unfinished_only: bool = False) -> Iterator[str]:

@@ -8,6 +8,7 @@ import click
 
 from cfo_bench.cli.run import run
 from cfo_bench.terminal.command_options import task_names
+from cfo_bench.terminal.printing import print_text
 
 
 @click.group(short_help="Try every value of a hyperparameter.")
@@ -93,7 +94,7 @@ def knn(
     path = path_of(results, RunSpec("knn", task, "study", fold, seed))
     done = read_run(path) if exit_code == 0 else None
     if done is not None:
-        click.echo(f"\n{findings(done)}")
+        print_text(f"\n{findings(done)}", err=False)
         for file in save_beside(done, path):
-            click.echo(file)
+            print_text(str(file), err=False)
     return exit_code

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfo_bench.terminal.command_options import PATH
-from cfo_bench.terminal.printing import show_table
+from cfo_bench.terminal.printing import print_text, show_table
 
 if TYPE_CHECKING:
     from cfo_bench.surrogates.building import TaskFit
@@ -39,18 +39,21 @@ def fit(results: Sequence[Path], out: Path, force: bool) -> None:
     """
     from cfo_bench.surrogates.building import fit_surrogate
 
-    click.echo(_HEAD)
+    print_text(_HEAD, err=False)
     fitted = fit_surrogate(results, out, force=force, on_fit=_show)
     for line in fitted.skipped:
-        click.echo(f"left out: {line}", err=True)
+        print_text(f"left out: {line}")
     poor = [f"{fit.learner} on {fit.task}" for fit in fitted.fits if not fit.quality.is_enough]
     if poor:
-        click.echo(f"written in spite of its low quality: {', '.join(poor)}", err=True)
-    click.echo(
+        print_text(f"written in spite of its low quality: {', '.join(poor)}")
+    print_text(
         f"{fitted.path}: {len(fitted.fits)} surrogates of {fitted.traces} traces "
-        f"(SHA-256 {fitted.traces_sha256})"
+        f"(SHA-256 {fitted.traces_sha256})",
+        err=False,
     )
-    click.echo(f"run them: cfo-bench run --surrogate {fitted.path} --method cfo --method rs --budget 60")
+    print_text(
+        f"run them: cfo-bench run --surrogate {fitted.path} --method cfo --method rs --budget 60", err=False
+    )
 
 
 @surrogate.command(short_help="Print the surrogates of a file.")
@@ -65,9 +68,10 @@ def show(file: Path, results: Sequence[Path]) -> None:
     from cfo_bench.surrogates.building import extrapolation, surrogates_in
 
     content = surrogates_in(file)
-    click.echo(
+    print_text(
         f"{file}: SHA-256 {content.sha256}, by cfo-bench {content.made_by}, "
-        f"fitted to {content.traces} traces (SHA-256 {content.traces_sha256})"
+        f"fitted to {content.traces} traces (SHA-256 {content.traces_sha256})",
+        err=False,
     )
     rows = [
         [
@@ -86,7 +90,7 @@ def show(file: Path, results: Sequence[Path]) -> None:
             [share.learner, share.task, share.method, f"{share.trials}", _percent(share.far)]
             for share in extrapolation(content, results)
         ]
-        click.echo()
+        print_text("", err=False)
         show_table(("learner", "task", "method", "trials", "far"), shares, (3, 4))
 
 
@@ -99,14 +103,16 @@ _HEAD = (
 def _show(fit: TaskFit) -> None:
     quality = fit.quality
     for left in quality.left_out:
-        click.echo(
+        print_text(
             f"{'':<34}{left.method:<14}{left.trials:>7}{_rank(left.loss_rank):>11}{left.loss_error:>10.4f}"
             f"{_rank(left.near_rank):>11}{left.near_error:>10.4f}{_rank(left.seconds_rank):>11}"
-            f"{left.seconds_factor:>8.2f}{_percent(left.far_share):>6}"
+            f"{left.seconds_factor:>8.2f}{_percent(left.far_share):>6}",
+            err=False,
         )
-    click.echo(
+    print_text(
         f"{f'{fit.learner}, {fit.task}':<34}{'all':<14}{fit.trials:>7}{_rank(quality.loss_rank):>11}{'':>31}"
-        f"{_rank(quality.seconds_rank):>11}{'':>8}{_percent(quality.far_of_space):>6}"
+        f"{_rank(quality.seconds_rank):>11}{'':>8}{_percent(quality.far_of_space):>6}",
+        err=False,
     )
 
 

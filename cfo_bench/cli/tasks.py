@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cfo_bench.terminal.command_options import own_data, task_names, task_places
-from cfo_bench.terminal.printing import show, show_json
+from cfo_bench.terminal.printing import print_text, show, show_json
 
 # At most this many columns of a file are printed.
 _MAX_COLUMNS = 60
@@ -47,7 +47,7 @@ def tasks(
     if as_json:
         show_json([asdict(row) for row in rows])
     elif not rows:
-        click.echo("no task matches the options", err=True)
+        print_text("no task matches the options")
     else:
         table = [
             {
@@ -113,12 +113,12 @@ def show_task(
     width = max(map(len, facts))
     for key, value in facts.items():
         if value not in (None, []):
-            click.echo(f"{key.replace('_', ' '):{width}}  {_text(value)}")
+            print_text(f"{key.replace('_', ' '):{width}}  {_text(value)}", err=False)
     if columns:
-        click.echo()
+        print_text("", err=False)
         show(columns[:_MAX_COLUMNS], as_json=False, right=("missing", "different"))
     if len(columns) > _MAX_COLUMNS:
-        click.echo(f"and {len(columns) - _MAX_COLUMNS} more columns (all of them with --json)")
+        print_text(f"and {len(columns) - _MAX_COLUMNS} more columns (all of them with --json)", err=False)
 
 
 def _text(value: Any) -> str:

@@ -10,15 +10,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import click
 from click.shell_completion import CompletionItem
 
 from cfo_bench.errors import UserError
 from cfo_bench.settings import Setting, settings_of
-from cfo_bench.suite.choices import Choice, Pick, checked_name, method_of_word, parse_options, parse_values
+from cfo_bench.suite.choices import (
+    Choice,
+    Named,
+    Pick,
+    checked_name,
+    method_of_word,
+    parse_options,
+    parse_values,
+)
 from cfo_bench.suite.model import BATCH_SYSTEMS, DEFAULTS, OF_OWN_DATA, Cluster, Suite
-from cfo_bench.values import Count, FilePath, Flag, Kind, OneOf, Parsed, Several, Share, UpTo
+from cfo_bench.values import Count, FilePath, Flag, Kind, OneOf, Parsed, Several, Share, UpTo, mark
 
 if TYPE_CHECKING:
     from cfo_bench.registry import Registry
@@ -32,13 +41,14 @@ COUNT = click.IntRange(min=1)
 GROUPS = {
     "What is compared": (
         "--task", "--method", "--name", "--option", "--learner", "--learner-option", "--folds", "--n-folds",
-        "--seed", "--validation", "--holdout-share",
+        "--seed", "--metric", "--validation", "--holdout-share",
     ),
     "How long": (
         "--budget", "--max-trials", "--trial-timeout", "--prepare-timeout", "--clock", "--charge-method",
     ),
     "Data": (
-        "--data", "--target", "--problem", "--drop", "--drop-missing-target", "--data-dir", "--tasks",
+        "--data", "--target", "--problem", "--drop", "--drop-missing-target", "--split", "--weight",
+        "--data-dir", "--tasks",
         "--yahpo", "--surrogate", "--offline",
     ),
     "This machine": ("--jobs", "--threads", "--parallel", "--memory", "--oversubscribe"),
@@ -103,6 +113,20 @@ def suite_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
     names = dict.fromkeys(shipped(), "comes with cfo-bench")
     return [*_offer(names, incomplete), CompletionItem(incomplete, type="file")]
+
+
+def names_in_results(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The learners, tasks or methods that have traces in the results folders of the command."""
+    from cfo_bench.results.folder import run_files
+
+    place = ("learners", "tasks", "methods").index(str(param.name))
+    # While an option lacks its value, click leaves the arguments of the command unread.
+    folders = [*(ctx.params.get("results") or ()), *ctx.args] or ["results"]
+    try:
+        ids = [run_id for folder in folders for run_id in run_files(Path(folder)).runs]
+    except UserError:  # no such folder: the command itself reports it
+        return []
+    return _offer({unquote(run_id.split("/")[place]): "" for run_id in ids}, incomplete)
 
 
 def _summaries(registry: Registry) -> dict[str, str]:
@@ -256,7 +280,7 @@ def chosen_runs(command: Command) -> Command:
                 f"{name}s",
                 multiple=True,
                 metavar="NAME",
-                shell_complete=COMPLETIONS[f"{name}s"],
+                shell_complete=names_in_results,
                 help=f"Only this {name}; can be repeated.",
             )
             for name in ("learner", "task", "method")
@@ -303,7 +327,9 @@ def suite_of(file: str | None, given: Mapping[str, Any]) -> Suite:
     elif given.get("variants"):
         raise UserError(f"--name {given['variants'][0]} names a --method: give that too")
     if "learners" in values:
-        values["learners"] = _with_options_of_file(map(Choice, values["learners"]), suite.learners)
+        values["learners"] = _with_options_of_file(
+            (Named("learner").read("learners", mark(word)) for word in values["learners"]), suite.learners
+        )
     if "seeds" in values:
         values["seeds"] = tuple(dict.fromkeys(values["seeds"]))
     if "tasks" in values or "data_file" in values:

@@ -1,7 +1,8 @@
 """Text, tables and JSON on the terminal.
 
 A table fits the width of the terminal without breaking a word or a number. Names and errors come from files,
-so that every character that could move the cursor or change colours is printed as an escape.
+so that every character that could move the cursor or change colours is printed as an escape. Every command
+prints by the functions of this module.
 """
 
 from __future__ import annotations
@@ -41,17 +42,30 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def print_text(text: str, err: bool = True) -> None:
+def print_text(text: str, err: bool = True, nl: bool = True) -> None:
     """Print a line, or several, on stderr or stdout."""
-    click.echo(printable(text), err=err)
+    click.echo(printable(text), err=err, nl=nl)
 
 
-def show_prose(text: str, err: bool = False) -> None:
-    """Print paragraphs; on a terminal, lines are broken between words."""
+def redraw_line(text: str) -> None:
+    """Print the text in place of the last line of the terminal, on stderr."""
+    click.echo(f"\r\033[K{printable(text)}", err=True, nl=False)
+
+
+def show_prose(text: str, err: bool = False, indent: str = "") -> None:
+    """Print paragraphs; on a terminal, lines are broken between words, and `indent` begins the next ones."""
     width = _width(err)
     for line in printable(text).splitlines():
-        fits = len(line) <= width
-        click.echo(line if fits else textwrap.fill(line, int(width), break_on_hyphens=False), err=err)
+        if len(line) > width:
+            line = textwrap.fill(
+                line, int(width), subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+            )
+        click.echo(line, err=err)
+
+
+def fits_terminal(text: str) -> bool:
+    """Whether the terminal is wide enough for every line on stdout."""
+    return _breadth(text) <= _width(err=False)
 
 
 def show_json(value: object) -> None:

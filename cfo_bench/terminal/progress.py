@@ -18,7 +18,7 @@ from cfo_bench.engines.suite_runs import (
     RunsStarted,
     RunsUnderWay,
 )
-from cfo_bench.metrics import METRIC_NAMES, METRICS
+from cfo_bench.metrics import MetricFacts
 from cfo_bench.records import RunSpec, RunStatus, method_label, run_id
 from cfo_bench.registry import label
 from cfo_bench.run.job import Job
@@ -46,7 +46,7 @@ class Quiet:
 
     def __init__(self) -> None:
         self._total, self._done = 0, 0
-        self._metrics: Mapping[str, str] = {}
+        self._metrics: Mapping[str, MetricFacts] = {}
         self._active: Sequence[Active] = []
         self._failures: set[str] = set()
 
@@ -79,7 +79,7 @@ class Quiet:
 
     def started(self, event: RunsStarted) -> None:
         specs = [job.spec for job in event.jobs]
-        self._total, self._metrics = len(specs), event.metrics
+        self._total, self._done, self._metrics = len(specs), 0, event.metrics
         self._name_of = naming(specs)
         self._forecast = Forecast(specs, event.at_once, monotonic(), event.spent_seconds)
 
@@ -113,11 +113,9 @@ class Quiet:
     def _best(self, job: Job, loss: float | None) -> str:
         if loss is None:
             return "no loss"
-        metric = METRICS[self._metrics[job.spec.task]]
-        score = ""
-        if metric.higher_is_better:
-            score = f" ({METRIC_NAMES[metric.name]} {metric.to_score(loss):.5f})"
-        return f"best loss {loss:.5f}{score}"
+        metric = self._metrics[job.spec.task]
+        score = f" {metric.to_score(loss):.5f}" if metric.higher_is_better else ""
+        return f"best loss {loss:.5f} ({metric.title}{score})"
 
 
 class Plain(Quiet):

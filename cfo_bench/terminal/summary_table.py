@@ -7,13 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import unquote
 
-import click
-
-from cfo_bench.metrics import METRIC_NAMES, METRICS
 from cfo_bench.records import RunLimits
 from cfo_bench.registry import label
 from cfo_bench.results.summary import RoundTrips, SummaryRow, summarise
-from cfo_bench.terminal.printing import show_json, show_prose, show_table
+from cfo_bench.terminal.printing import print_text, show_json, show_prose, show_table
 
 _NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
@@ -41,9 +38,10 @@ def print_summary(
     order = list(dict.fromkeys((row.learner, row.task) for row in rows))
     rows.sort(key=lambda row: order.index((row.learner, row.task)))
     if as_json:
-        show_json([asdict(row) for row in rows])
+        facts = "metric_facts"  # in JSON, the name of the metric is enough
+        show_json([{key: value for key, value in asdict(row).items() if key != facts} for row in rows])
     if rows and not (as_json and quiet):
-        click.echo("" if quiet else "\n", nl=False, err=True)
+        print_text("" if quiet else "\n", nl=False)
         table = [{**_cells(row), **_scores(row, rows)} for row in rows]
         # The learner is a column only if there are several.
         names = [name for name in (_TESTED_COLUMNS if _has_tests(rows) else _COLUMNS) if name in table[0]]
@@ -86,7 +84,7 @@ def _cells(row: SummaryRow) -> dict[str, str]:
         "task": row.task,
         "method": row.method,
         "folds": f"{row.folds} ({', '.join(remarks)})" if remarks else f"{row.folds}",
-        "metric": f"{METRIC_NAMES[row.metric]} {'↑' if METRICS[row.metric].higher_is_better else '↓'}",
+        "metric": str(row.metric_facts),
         "time to it": "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
         "trials": f"{row.trials:.0f}",
         "overhead": "" if row.method_share is None else f"{row.method_share:.1%}",

@@ -11,6 +11,7 @@ import pytest
 from cfo_bench.cli.main import cli
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
+from tests.helpers.traces import write_run
 
 Complete = Callable[..., list[str]]
 
@@ -75,6 +76,19 @@ def test_tasks_of_a_folder_are_offered(complete: Complete, tmp_path: Path) -> No
 
 def test_a_wrong_folder_offers_nothing_and_says_nothing(complete: Complete, tmp_path: Path) -> None:
     assert complete("run", "--data-dir", str(tmp_path / "nowhere"), "--task", "ir") == []
+
+
+def test_names_of_a_results_folder_are_offered_by_commands_that_read_it(
+    complete: Complete, tmp_path: Path
+) -> None:
+    for results, method in (("results", "rs"), ("other", "cfo@scale=ln"), ("other", "cfo")):
+        write_run(tmp_path / results, "iris", method, 0, [(1.0, 0.5, 1.0)])
+
+    assert complete("best", "other", "--method", "") == ["cfo", "cfo@scale=ln"]
+    assert complete("report", "other", "results", "--method", "") == ["cfo", "cfo@scale=ln", "rs"]
+    assert complete("best", "--method", "") == ["rs"]
+    assert complete("best", "--task", "") == ["iris"] and complete("best", "--learner", "x") == ["xgboost"]
+    assert complete("best", "nowhere", "--method", "") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -19,6 +19,7 @@ from cfo_bench.registry import Registry, Row
 from cfo_bench.tasks import listing
 from cfo_bench.terminal.command_options import GROUPS
 from cfo_bench.terminal.printing import text_table
+from tests.helpers.terminals import on_a_terminal
 
 
 def output(*arguments: str) -> str:
@@ -68,6 +69,26 @@ def test_methods_are_listed_group_by_group_and_each_says_where_it_is_from() -> N
     assert {"optuna:NAME", "optunahub:FOLDER:CLASS", "nevergrad:NAME"} <= {row["name"] for row in rows}
 
 
+@pytest.mark.parametrize(("command", "registry"), [("methods", METHODS), ("learners", LEARNERS)])
+def test_on_80_columns_each_name_has_what_it_is_whether_it_is_available_and_a_whole_address(
+    command: str, registry: Registry
+) -> None:
+    lines = on_a_terminal(80, "-m", "cfo_bench", command)
+
+    assert max(map(len, lines)) <= 80
+    blocks: dict[str, list[str]] = {}
+    for line in lines:
+        if not line.startswith(" "):
+            blocks[line] = []
+        else:
+            blocks[list(blocks)[-1]].append(line.strip())
+    for name, row in registry.listed().items():
+        text = " ".join(blocks[name])
+        assert text.startswith(row.summary)
+        assert ("available" if row.missing is None else f"not available: {row.remedy}") in text
+        assert not row.source or row.source in blocks[name]
+
+
 def test_learners_have_no_groups() -> None:
     assert output("learners").splitlines()[0].split() == ["learner", "available", "what", "it", "is"]
 
@@ -88,7 +109,8 @@ def test_the_options_of_one_method_are_listed_with_defaults_types_and_what_they_
 
     assert "delta_init=null  (a number or null)\n    the first step; null: √d\n" in text
     assert "redraw=false  (true or false)\n    draw a restart point again" in text
-    (scale,) = [row for row in json.loads(output("methods", "cfo", "--json")) if row["option"] == "scale"]
+    listed = json.loads(output("methods", "cfo", "--json"))["options"]
+    (scale,) = [row for row in listed if row["option"] == "scale"]
     assert scale == {
         "option": "scale",
         "default": "log2",
@@ -167,3 +189,33 @@ def test_every_option_of_run_is_in_one_group_of_its_help() -> None:
     for option in run.params:
         if isinstance(option, click.Option):
             assert len(re.findall(rf"^  (-\w, )?{option.opts[-1]}\b(?!-)", text, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("TPESampler", {"tpe"}),
+        ("default sampler", {"tpe"}),
+        ("GPSampler", {"optuna-gp"}),
+        ("CmaEsSampler", {"cma-es"}),
+        ("skopt", {"gpei", "gpeips", "gp-cooled"}),
+        ("gp_minimize", {"gpei"}),
+        ("random-search", {"rs"}),
+        ("differential evolution", {"dehb"}),
+        ("HyperparameterOptimizationFacade", {"smac"}),
+        ("fmin", {"hyperopt-tpe"}),
+        ("hpbandster", {"bohb", "hyperband"}),
+        ("flaml", {"blendsearch", "flaml-cfo"}),
+    ],
+)
+def test_a_method_is_found_by_the_names_that_the_users_of_its_package_know(word: str, names: set) -> None:
+    found = {row["name"] for row in json.loads(output("methods", word, "--json"))}
+
+    assert names <= found
+    assert len(found) < 10
+
+
+def test_the_name_of_a_method_lists_its_options_even_if_others_contain_it() -> None:
+    options = json.loads(output("methods", "tpe", "--json"))["options"]
+
+    assert "multivariate" in {row["option"] for row in options}

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cfo_bench import run_suite, runs_of
+from cfo_bench import Suite, run_suite, runs_of
 from cfo_bench.cli.main import cli
 from cfo_bench.engines.suite_runs import Event, Note
 from cfo_bench.errors import TraceError, UserError
@@ -53,6 +53,22 @@ def test_with_a_target_problem_classes_and_what_was_dropped_are_shown(path: Path
     assert [one["column"] for one in found["columns"]] == ["x"]
 
 
+def test_a_target_with_gaps_is_described_with_the_option_that_a_run_needs(path: Path) -> None:
+    text = shown("--data", path, "--target", "y")
+    assert "\nproblem                      binary\n" in text
+    assert "rows without target          10, not counted: leave them out with --drop-missing-target" in text
+
+
+def test_what_was_assumed_of_a_file_is_shown_and_noted_before_a_run(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    rows = "".join(f"{i % 7},5\t{i % 3}\t{i % 4}\t{i % 2}\n" for i in range(40))
+    file.write_text(f"a\ta\tb\ty\n{rows}", encoding="utf-16")
+    assumed = "export.csv is read as UTF-16 text, separated by tabs, with decimal commas"
+    text = shown("--data", file)
+    assert f"assumed  {assumed}\n" in text and text.count("another column has this name") == 2
+    assert assumed in shown("--data", file, "--target", "y", "--drop", "a", "--n-folds", "2")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -63,14 +79,22 @@ def test_with_a_target_problem_classes_and_what_was_dropped_are_shown(path: Path
         ),
         (["run", "--task", "iris", "--method", "optuna", "--budget", "1"], "is called 'tpe' here"),
         (
-            ["run", "--task", "iris", "--method", "cfo", "--learner", "CatBoost", "--budget", "1"],
-            "there is no CatBoost here: 'lightgbm' and 'xgboost'",
+            ["run", "--task", "iris", "--method", "cfo", "--learner", "XGB", "--budget", "1"],
+            "XGBoost is called 'xgboost' here",
         ),
         (
             ["run", "--task", "iris", "--drop", "a", "--method", "cfo", "--budget", "1"],
             "--drop a is for a file",
         ),
-        (["tasks", "show", "iris", "--data", "my.csv"], "give the NAME of a task, or a file"),
+        (
+            ["run", "--task", "iris", "--split", "time:a", "--method", "cfo", "--budget", "1"],
+            "--split time:a is for a file",
+        ),
+        (
+            ["tasks", "show", "--data", "my.csv", "--split", "day"],
+            "write group:COLUMN, time:COLUMN or column:COLUMN",
+        ),
+        (["tasks", "show", "iris", "--data", "my.csv"], "give the NAME of a task, or your own file"),
     ],
 )
 def test_what_is_meant_is_said(words: list[str], message: str) -> None:
@@ -113,3 +137,22 @@ def test_a_run_without_a_column_is_another_run_and_odd_columns_are_told_of(path:
     assert header["data"]["dropped_columns"] == [] and header["data"]["dropped_rows"] == 10
     with pytest.raises(TraceError, match=r"dropped_columns \[\] there, \['id'\] here"):
         run_suite(replace(suite, drop=("id",)))
+
+
+def test_the_folds_of_a_column_are_shown_and_counted_and_a_learner_without_weights_is_refused(
+    path: Path,
+) -> None:
+    frame = pd.read_csv(path).dropna()
+    frame["part"] = [f"part {i // 10}" for i in range(len(frame))]
+    frame.to_csv(path, index=False)
+    words = ("--data", path, "--target", "y", "--split", "column:part", "--weight", "x")
+    text = " ".join(shown(*words).split())
+    assert "folds 3: 3 folds of column 'part' weight x" in text
+
+    suite = Suite(
+        data_file=path, target="y", split="column:part", weight="x", methods="rs", learners="knn",
+        budget_seconds=5, results=path.parent / "results",
+    )  # fmt: skip
+    assert [spec.fold for spec in runs_of(suite).specs] == [0, 1, 2]
+    with pytest.raises(UserError, match="--weight x: learner 'knn' does not take weights of rows"):
+        run_suite(suite)

@@ -54,3 +54,34 @@ def test_a_longer_budget_or_no_trace_is_the_users_mistake(program: Program, tmp_
     assert longer.returncode == absent.returncode == 2
     assert "--budget 7200: the run had 3600 s" in longer.stderr
     assert "no trace 'nothing.jsonl'" in absent.stderr
+
+
+def test_names_of_a_foreign_trace_do_not_move_the_cursor(program: Program, tmp_path: Path) -> None:
+    assert program(f"{RUN} rs --max-trials 3").returncode == 0
+    [path] = tmp_path.glob("results/*/*/*/*.jsonl")
+    header, *lines = path.read_text().splitlines()
+    row = json.loads(header)
+    row["spec"] |= {"task": "\x1b[2Jtask\n", "learner": "\x1b]0;x\x07learner"}
+    path.write_text("\n".join([json.dumps(row), *lines, ""]))
+
+    answer = program("replay", str(path))
+
+    assert answer.returncode == 0, answer.stderr
+    assert "on \\x1b[2Jtask\\n with \\x1b]0;x\\x07learner" in answer.stdout
+    assert not set("\x1b\x07") & set(answer.stdout)
+
+
+@pytest.mark.parametrize("low", ["x", {}, None, 10**400])
+def test_a_space_that_is_none_is_one_line(program: Program, tmp_path: Path, low: object) -> None:
+    words = "run --learner synthetic --task synthetic-1k --method rs --budget 60 --max-trials 2 --folds 0 -q"
+    assert program(words).returncode == 0
+    [path] = tmp_path.glob("results/*/*/*/*.jsonl")
+    header, *lines = path.read_text().splitlines()
+    row = json.loads(header)
+    row["space"][2]["low"] = low
+    path.write_text("\n".join([json.dumps(row), *lines, ""]))
+
+    for command in ("replay", "export -o t.csv", "export --to deepcave caves"):
+        answer = program(command, str(path if command == "replay" else tmp_path / "results"))
+        assert answer.returncode in (0, 2) and "Traceback" not in answer.stderr
+        assert answer.stderr.count("\n") == (command == "replay")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cfo_bench.optimizers import METHODS
+from tests.helpers import terminals
 from tests.helpers.terminals import shown, terminal
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
@@ -201,6 +202,17 @@ def test_a_dry_run_prints_the_commands_and_the_hours_and_runs_nothing(
     assert first == "6 runs, 6 h 00 min of budget in all, 1 h 30 min with --jobs 4"
     assert second.startswith("4 at a time: 4 cores, ") and "a fair share of this machine" in second
     assert not (tmp_path / "results").exists()
+
+
+def test_a_dry_run_on_a_terminal_prints_some_commands_and_that_the_time_is_virtual(tmp_path: Path) -> None:
+    words = "run --learner synthetic --task synthetic-30k --method rs --budget 3600 --n-folds 40 --dry-run"
+
+    lines = terminals.on_a_terminal(200, "-m", "cfo_bench", *words.split(), "--results", tmp_path)
+
+    *commands, more, price, _ = lines
+    assert len(commands) == 10 and all(line.startswith("cfo-bench run --task") for line in commands)
+    assert more == "and 30 more commands: to see all of them, append | less"
+    assert price.startswith("40 runs, 40 h 00 min of virtual time in all; it is recorded or computed")
 
 
 def test_a_method_that_fails_ends_its_own_runs_and_no_other(program: Program, tmp_path: Path) -> None:

@@ -400,7 +400,8 @@ def test_a_dry_run_counts_the_workers_of_a_cluster(program: Program, suite: Path
     answer = program("run suite.yaml --dry-run --cluster slurm --workers 8")
 
     assert answer.stderr.splitlines() == [
-        "32 runs, 32 h 00 min of budget in all, 4 h 00 min with 8 workers",
+        "32 runs, 32 h 00 min of virtual time in all; it is recorded or computed, and only the methods "
+        "themselves take real time",
         "8 at a time: 8 cores, and a fair share of its worker's memory for each",
     ]
 

@@ -20,7 +20,7 @@ import orjson
 
 from cfo_bench.cli import merge as cli_merge
 from cfo_bench.report import build
-from tests.fuzz import damage, odd, texts
+from tests.fuzz import damage, foreign, odd, texts
 from tests.fuzz.checks import Answer, Failure, call, failures_of, untouched
 
 # Runs that no case damages: each command has to count them, whatever lies beside them.
@@ -612,7 +612,7 @@ def pipes(case: Case, only: range | None) -> None:
         )
 
 
-KINDS: dict[str, Callable[[Case, int | None], None]] = {
+KINDS: dict[str, Callable[[Case, range | None], None]] = {
     "traces": traces,
     "pages": pages,
     "caches": caches,
@@ -623,6 +623,7 @@ KINDS: dict[str, Callable[[Case, int | None], None]] = {
     "indexes": indexes,
     "names": names,
     "pipes": pipes,
+    **foreign.KINDS,
 }
 # Inputs of a case that has several: half of them, and half of the half, are tried to find the guilty one.
 INPUTS: dict[str, range] = {"traces": range(TRACES), "pages": range(PAGES), "names": range(NAMES)}
@@ -638,6 +639,10 @@ ROUND = {
     "indexes": 12,
     "names": 4,
     "pipes": 2,
+    "imports": 60,
+    "surrogates": 30,
+    "strangers": 30,
+    "comparisons": 10,
 }
 
 

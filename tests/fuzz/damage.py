@@ -169,7 +169,7 @@ def _numbers_wrong(whole: bytes, rng: random.Random) -> Damaged:
     elif kind == "trials":
         rows[-1]["trials"] = rng.choice([0, 99, -1])
     elif kind == "schema":
-        rows[0]["schema"] = rng.choice([0, 2, 99, 1.0, True])
+        rows[0]["schema"] = rng.choice([0, 3, 99, 1.0, True])
     else:
         spec = rows[0]["spec"]
         spec[rng.choice(list(spec))] = rng.choice([7, 0.25, "other", {}])
@@ -314,7 +314,7 @@ def manifest(whole: bytes, names: Sequence[str], rng: random.Random) -> Damaged:
     if rng.random() < 0.3:
         row["files"] = odd.value(rng)
         return f"files is {repr(row['files'])[:40]}", dumps(row)
-    return _json_or_bytes(row, rng)
+    return json_or_bytes(row, rng)
 
 
 def plan(whole: bytes, rng: random.Random) -> Damaged:
@@ -327,7 +327,7 @@ def plan(whole: bytes, rng: random.Random) -> Damaged:
     return rng.choices(*_BYTES_DAMAGE)[0](whole, rng)
 
 
-def _json_or_bytes(row: Row, rng: random.Random) -> Damaged:
+def json_or_bytes(row: Row, rng: random.Random) -> Damaged:
     if rng.random() < 0.6:
         what, row = mistyped(row, rng)
         return what, dumps(row)

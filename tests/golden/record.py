@@ -230,7 +230,7 @@ DAMAGED: dict[str, Callable[[list[Any]], Any]] = {
     "trial-twice": twice,
     "gap": wrong(3, "number", value=5),
     "unknown-kind": wrong(3, "kind", value="note"),
-    "other-version": wrong(1, "schema", value=2),
+    "other-version": wrong(1, "schema", value=99),
     "version-of-no-number": wrong(1, "schema", value="1"),
     "lines-after-the-end": after_the_end,
     # These two are no errors: every line is checked, and all of them are good.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cfo_bench.metrics import METRICS
 from cfo_bench.recordings.surrogate import Encoding, Surrogate
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
 from cfo_bench.results.schema import SCHEMA_VERSION, EndRecord, FoldData, Header, TrialRecord, encode
@@ -97,6 +98,7 @@ def _header(spec: RunSpec) -> Header:
         cost_related=["trees"],
         problem=Problem.BINARY,
         metric="auc",
+        metric_facts=METRICS["auc"].facts,
         constant_loss=0.5,
         data=FoldData(
             source="a formula",

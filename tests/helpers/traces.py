@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cfo_bench.metrics import METRIC_OF, METRICS
 from cfo_bench.records import EndReason, Problem, RunSpec, Status
@@ -23,6 +27,7 @@ def header_of(spec: RunSpec, metric: str = "auc") -> Header:
         spec=spec,
         problem=Problem.BINARY,
         metric=metric,
+        metric_facts=METRICS[metric].facts,
         constant_loss=0.5,
         data=FoldData(sha256="0" * 64, train_rows=90),
     )
@@ -53,6 +58,8 @@ def write_run(
     parallel: int = 1,
     seed: int = 0,
     is_sealed: bool = True,
+    options: Mapping[str, Any] | None = None,
+    changed_options: Mapping[str, Any] | None = None,
 ) -> Path:
     """Writes a trace as a run does; a trial is (second it ended, loss, cost).
 
@@ -61,7 +68,11 @@ def write_run(
     """
     scored = METRICS[metric or METRIC_OF[problem]]
     spec = RunSpec(
-        learner, task, method, fold, seed, budget_seconds=BUDGET, validation=validation, parallel=parallel
+        *(learner, task, method, fold, seed),
+        budget_seconds=BUDGET,
+        validation=validation,
+        parallel=parallel,
+        options=options or {},
     )
     header = Header(
         schema=SCHEMA_VERSION,
@@ -69,10 +80,12 @@ def write_run(
         cost_related=["n_estimators", "max_leaves"],
         problem=problem,
         metric=scored.name,
+        metric_facts=scored.facts,
         constant_loss=constant_loss,
         data=FoldData(sha256="0" * 64, rows=n_rows, train_rows=n_rows * 9 // 10),
         space=[],
         start={},
+        changed_options=changed_options,
     )
     lines = [encode(header)]
     for number, (ended, loss, cost) in enumerate(trials):
@@ -85,7 +98,7 @@ def write_run(
                     thread=0,
                     status=Status.TIMEOUT if loss is None else Status.OK,
                     loss=loss,
-                    score=None if loss is None else scored.to_score(loss),
+                    score=None if loss is None else scored.facts.to_score(loss),
                     started=ended - cost,
                     ended=ended,
                     ask_seconds=0.25,
@@ -99,11 +112,12 @@ def write_run(
             )
         )
     if reason is not None:
+        best = min((loss for ended, loss, _ in trials if loss is not None and ended <= BUDGET), default=None)
         end = EndRecord(
             reason=reason,
             elapsed=elapsed,
             trials=len(trials),
-            best_loss=None,
+            best_loss=best,
             best_score=None,
             best_number=None,
             error="it broke" if reason is EndReason.ERROR else None,
@@ -120,3 +134,14 @@ def existing_run(path: Path) -> Run:
     run = read_run(path, parse_trials=True)
     assert run is not None
     return run
+
+
+@contextmanager
+def held(page: Path) -> Iterator[None]:
+    """The page of a run, locked as its supervisor does."""
+    fd = os.open(page, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(fd)

@@ -11,6 +11,7 @@ import pytest
 from cfo_bench.clock import monotonic
 from cfo_bench.engines.scheduling import Active
 from cfo_bench.engines.suite_runs import RunsStarted
+from cfo_bench.metrics import METRICS
 from cfo_bench.records import DataRef, EndReason, RunSpec, RunStatus, run_id
 from cfo_bench.results.schema import EndRecord
 from cfo_bench.run.job import Job
@@ -123,7 +124,7 @@ def test_a_terminal_shows_no_more_runs_than_it_has_lines_for(
     jobs = [job(replace(SPEC, fold=fold)) for fold in range(3150)]
 
     with Terminal() as shown:
-        shown(RunsStarted(jobs, 8, {"iris": "log_loss"}))
+        shown(RunsStarted(jobs, 8, {"iris": METRICS["log_loss"].facts}))
         capfd.readouterr()
         shown.tick([under_way(one.spec, 5) for one in jobs[:n_active]])
         lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capfd.readouterr().err).splitlines()
@@ -138,7 +139,7 @@ def test_plain_lines_are_one_for_each_run_and_one_for_all_running_runs(
     monkeypatch.setattr("cfo_bench.terminal.progress.STILL_RUNNING_SECONDS", 0.0)
     jobs = [job(replace(SPEC, fold=fold)) for fold in range(10)]
     shown = Plain()
-    shown(RunsStarted(jobs, 8, {"iris": "log_loss"}))
+    shown(RunsStarted(jobs, 8, {"iris": METRICS["log_loss"].facts}))
 
     shown.tick([Active(one, Snapshot(monotonic() - 50, 5, 0.5)) for one in jobs[:8]])
     shown.finished(jobs[0], DONE)
@@ -146,8 +147,8 @@ def test_plain_lines_are_one_for_each_run_and_one_for_all_running_runs(
 
     assert capfd.readouterr().err.splitlines() == [
         "  8 runs running, 0 of 10 done, 1 min 15 s to go",
-        "[1/10, 1 min 09 s to go] iris cfo fold 0: done, 7 trials, best loss 0.25000",
-        "  iris cfo fold 1: 5 of 100 s, 5 trials, best loss 0.50000",
+        "[1/10, 1 min 09 s to go] iris cfo fold 0: done, 7 trials, best loss 0.25000 (log-loss)",
+        "  iris cfo fold 1: 5 of 100 s, 5 trials, best loss 0.50000 (log-loss)",
     ]
 
 
@@ -165,7 +166,7 @@ def test_a_finished_run_leaves_a_line_above_those_under_way(
     jobs = [job(spec) for spec in specs]
 
     with Terminal() as shown:
-        shown(RunsStarted(jobs, 2, {"bank-marketing": "log_loss"}))
+        shown(RunsStarted(jobs, 2, {"bank-marketing": METRICS["log_loss"].facts}))
         shown.tick([under_way(spec, 5) for spec in specs[:2]])
         capfd.readouterr()
         shown.finished(jobs[0], DONE)

@@ -1,0 +1,60 @@
+"""`cfo-bench watch`: serve the report of results folders while their runs go on."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from pathlib import Path
+
+import click
+
+from cfo_bench.terminal.printing import print_text
+
+
+@click.command(short_help="Serve the report's page while runs go on.")
+@click.argument("results", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on. With another one than the default, others on the network can read the page.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="a free one",
+    metavar="N",
+    help="Port to listen on.",
+)
+@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+def watch(results: tuple[Path, ...], host: str, port: int, open_page: bool) -> None:
+    """Serve the report of RESULTS as a page that follows the runs.  [default: results]
+
+    Above the report, the page has every run with its status, the time left, and its best trial so far, and
+    the curves of running runs. It is updated while trials finish, and the report when runs finish.
+
+    RESULTS is only read. It may be written by a run on this machine, by Dask, or by another machine. The
+    address of the page is printed on stdout. Ctrl-C ends the command, which never ends by itself.
+    """
+    from cfo_bench.report.server import PageServer
+    from cfo_bench.report.watching import WatchedReport
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="cfo-bench-watch-", ignore_cleanup_errors=True) as folder,
+            WatchedReport(results or (Path("results"),), Path(folder)) as report,
+            PageServer(report, host, port) as server,
+        ):
+            print_text(server.url, err=False)
+            print_text("cfo-bench: serving until Ctrl-C")
+            if open_page:
+                click.launch(server.url)
+            server.serve_forever()
+    except KeyboardInterrupt:
+        pass
