@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from cfo_bench.results.run import read_run
@@ -33,9 +34,11 @@ def test_a_metric_of_a_file_is_recorded_and_read_without_the_file(tmp_path: Path
     assert {(header.metric, str(header.metric_facts)) for header in headers} == {("mine.py:cost", "cost ↓")}
     assert all(header.constant_loss == 0.0 for header in headers)  # most are positive: none is missed
     assert all("--metric mine.py:cost" in (header.command or "") for header in headers)
-    for reader in ("report r -o out --format csv", "best r", "status r"):
+    for reader in ("report r -o out --format csv,markdown", "best r", "status r"):
         assert (read := program(reader)).returncode == 0, read.stderr
-    assert "cost ↓ (validation)" in next((tmp_path / "out").rglob("scores.csv")).read_text(encoding="utf-8")
+    tables = tmp_path / "out" / "knn" / "tables"
+    assert "Final scores: cost ↓ (validation)" in (tables / "scores.md").read_text(encoding="utf-8")
+    assert set(pd.read_csv(tables / "final-scores.csv")["metric"]) == {"cost"}
     assert "validation cost ↓" in program("best r").stdout
 
 
