@@ -46,7 +46,7 @@ def shipped() -> dict[str, Path]:
     package = Path(str(resources.files("cfo_bench")))
     installed = package / "configs"
     folder = installed if installed.is_dir() else package.parent / "configs"
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"), key=lambda path: path.stem)}
 
 
 def read(path: Path) -> Suite:

@@ -111,7 +111,7 @@ def test_the_smoke_suite_runs_from_any_folder(program: Program, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", sorted(shipped().keys() - {"tables", "paper-yahpo"}))
 def test_a_shipped_suite_costs_what_it_says_on_top(name: str) -> None:
-    if name == "evidence":
+    if name == "evidence-early":
         pytest.importorskip("torch")  # for optuna-gp
     found = asked(shipped()[name], "--offline")
     methods = method_options(found.methods, {}, 1)

@@ -224,8 +224,11 @@ def test_a_shipped_suite_is_found_by_its_name_unless_there_is_such_a_file(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("smok", "unknown suite 'smok' (did you mean 'smoke'?): choose from evidence, knn, "),
-        ("smok.yaml", "no file 'smok.yaml': give the path of a suite, or one of our own: evidence, knn, "),
+        ("smok", "unknown suite 'smok' (did you mean 'smoke'?): choose from evidence, evidence-dnn, "),
+        (
+            "smok.yaml",
+            "no file 'smok.yaml': give the path of a suite, or one of our own: evidence, evidence-dnn, ",
+        ),
         ("elsewhere/smoke.yaml", "no file 'elsewhere/smoke.yaml'"),
     ],
 )
@@ -238,7 +241,8 @@ def test_a_suite_that_is_nowhere_is_told(name: str, said: str) -> None:
 
 def test_the_shipped_suites_are_these() -> None:
     assert list(shipped()) == [
-        *("evidence", "knn", "paper-dnn", "paper-xgboost", "paper-yahpo", "quickstart", "smoke", "tables")
+        *("evidence", "evidence-dnn", "evidence-early", "knn", "paper-dnn", "paper-xgboost", "paper-yahpo"),
+        *("quickstart", "smoke", "tables"),
     ]
 
 
