@@ -54,6 +54,7 @@ class Row:
     source: str = ""  # a link, or the paper that it is from
     takes: str = "NAME"  # of a family: what follows the colon, in words
     takes_all: bool = False  # of a family: anything may follow its colon, such as a command line
+    members: str = ""  # of a family: "module:function", which lists the names that may follow its colon
 
     @property
     def missing(self) -> str | None:
@@ -121,18 +122,25 @@ class Registry:
 
     def matching(self, word: str) -> dict[str, Row]:
         """The rows that have a word in their name, summary or packages, and those that another name with this
-        word stands for."""
+        word stands for. If there are none: the members of families that have it in their name."""
         wanted = folded(word)
         meant = {
             name
             for other, answer in self.other_names.items()
             if wanted in other
-            for name in re.findall(r"'([\w-]+)'", answer)
+            for name in re.findall(r"'([\w:-]+)'", answer)
         }
-        return {
+        found = {
             name: row
             for name, row in self.listed().items()
             if name in meant or wanted in folded(" ".join([name, row.summary, *row.needs]))
+        }
+        return found or {
+            f"{family}:{member}": row
+            for family, row in self.families.items()
+            if row.members and row.missing is None
+            for member in _attribute(row.members, f"{self.kind} {family!r}")()
+            if wanted in folded(member)
         }
 
     def row(self, name: str) -> Row:
@@ -162,11 +170,11 @@ class Registry:
         row = self.row(name)
         if row.missing is not None:
             raise MissingPackageError(f"{self.kind} {name!r}", row.missing, row.remedy)
-        module_name, _, attribute = row.target.rpartition(":")
-        cls = getattr(imported_module(module_name, f"{self.kind} {name!r}"), attribute, None)
+        cls = _attribute(row.target, f"{self.kind} {name!r}")
         if self._family(name) is not None and callable(cls):
             cls = cls(name.partition(":")[2])
         if not isinstance(cls, type):
+            module_name, _, attribute = row.target.rpartition(":")
             raise UserError(f"{module_name} has no class {attribute!r}: name one that it has")
         return cls
 
@@ -215,8 +223,8 @@ def label(name: str) -> str:
 
 
 def folded(name: str) -> str:
-    """The name without the differences that people overlook: capitals, and `-` or `_`."""
-    return name.casefold().replace("_", "-")
+    """The name without the differences that people overlook: capitals, and `-`, `_` or a space."""
+    return name.casefold().replace("_", "-").replace(" ", "-")
 
 
 def family_of(name: str) -> str:
@@ -297,6 +305,12 @@ def imported_module(name: str, what: str) -> Any:
         raise
     except Exception as error:  # the module of a plug-in may raise anything
         raise UserError(f"{what} can't be imported: mend {name} ({describe(error)})") from error
+
+
+def _attribute(target: str, what: str) -> Any:
+    """What a target "module:name" names; None if the module has no such name."""
+    module_name, _, name = target.rpartition(":")
+    return getattr(imported_module(module_name, what), name, None)
 
 
 def module_of_file(file: Path) -> Any:

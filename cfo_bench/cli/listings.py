@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -72,28 +72,27 @@ def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
     """Print the rows of a registry, with the command that installs an absent one; or describe one."""
     from cfo_bench.errors import UserError
 
-    rows = _in_groups(registry)
+    listed = registry.listed()
     if name is not None:
         try:
             registry.row(name)
         except UserError:
-            matching = registry.matching(name)
-            if not matching:
+            if not (listed := registry.matching(name)):
                 raise
-            rows = [(other, row) for other, row in rows if other in matching]
         else:
             _show_one(registry, name, as_json)
             return
+    rows = _in_groups(registry, listed)
     has_groups = any(row.group for _, row in rows)
     if as_json:
-        listed = [
+        as_dicts = [
             {"name": name, "summary": row.summary, "available": row.missing is None, "extra": row.extra}
             | ({"group": row.group, "source": row.source or None} if has_groups else {})
             for name, row in rows
         ]
-        show(listed, as_json)
+        show(as_dicts, as_json)
         return
-    listed = [
+    as_dicts = [
         {
             registry.kind: name,
             **({"group": row.group} if has_groups else {}),
@@ -103,9 +102,9 @@ def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
         }
         for name, row in rows
     ]
-    cells = [list(map(str, row.values())) for row in listed]
-    if fits_terminal(text_table(list(listed[0]), cells)):
-        show(listed, as_json)
+    cells = [list(map(str, row.values())) for row in as_dicts]
+    if fits_terminal(text_table(list(as_dicts[0]), cells)):
+        show(as_dicts, as_json)
     else:
         _show_below_each_other(rows)
 
@@ -124,9 +123,8 @@ def _show_below_each_other(rows: Sequence[tuple[str, Row]]) -> None:
                 show_prose(f"    {text}", indent="    ")
 
 
-def _in_groups(registry: Registry) -> list[tuple[str, Row]]:
-    """All names of a registry and its families, by group in the registry's order of groups."""
-    rows = registry.listed()
+def _in_groups(registry: Registry, rows: Mapping[str, Row]) -> list[tuple[str, Row]]:
+    """The rows by group, in the registry's order of groups."""
     order = list(dict.fromkeys(row.group for row in [*registry.builtin.values(), *rows.values()]))
     return sorted(rows.items(), key=lambda pair: (order.index(pair[1].group), pair[0]))
 

@@ -21,6 +21,60 @@ from cfo_bench.registry import Registry, Row
 PAPER, PEERS, FIDELITY, REFERENCES = "paper", "peers", "multi-fidelity", "references"
 _ARXIV = "https://arxiv.org/abs/"
 
+# Names that people know from elsewhere, of classes, functions and packages, and the answer to them. In its
+# quotes are the methods that `cfo-bench methods WORD` lists.
+_OTHER_NAMES = (
+    (
+        "random random-search randomsearch randomsampler randomfacade randomizedsearchcv dummy-minimize "
+        "rand.suggest",
+        "random search is called 'rs' here",
+    ),
+    (
+        "optuna",
+        "optuna's default sampler is called 'tpe' here; any other is optuna:NAME, such as optuna:GPSampler",
+    ),
+    ("tpesampler", "optuna's TPESampler is called 'tpe' here"),
+    ("gpsampler", "optuna's GPSampler is called 'optuna-gp' here"),
+    ("cmaessampler", "optuna's CmaEsSampler is called 'cma-es' here"),
+    ("hyperopt fmin tpe.suggest", "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here"),
+    (
+        "scikit-optimize skopt bayessearchcv",
+        "scikit-optimize's methods are called 'gpei', 'gpeips' and 'gp-cooled' here",
+    ),
+    ("gp-minimize", "scikit-optimize's gp_minimize is called 'gpei' here"),
+    ("hpbandster", "hpbandster's methods are called 'bohb' and 'hyperband' here"),
+    ("flaml", "FLAML's searchers are called 'blendsearch' and 'flaml-cfo' here"),
+    (
+        "bo gp bayesian bayes-opt bayesopt bayesianoptimization bayesian-optimization "
+        "bayesian-optimisation gpyopt spearmint blackboxfacade",
+        "Bayesian optimisation with a Gaussian process is called 'gpei', 'botorch-ei' or 'optuna-gp' here",
+    ),
+    (
+        "logei logexpectedimprovement singletaskgp",
+        "BoTorch's LogExpectedImprovement is called 'botorch-ei' here",
+    ),
+    ("smac3", "SMAC is called 'smac' here, and 'smac-mf' on parts of the rows"),
+    (
+        "hyperparameteroptimizationfacade algorithmconfigurationfacade forest-minimize",
+        "SMAC, a random forest, is called 'smac' here",
+    ),
+    ("multifidelityfacade", "SMAC on parts of the rows is called 'smac-mf' here"),
+    ("hyperbandfacade successivehalving halvingrandomsearchcv", "Hyperband is called 'hyperband' here"),
+    ("cmaes", "CMA-ES is called 'cma-es' here"),
+    ("nevergrad", "any optimizer of nevergrad is 'nevergrad:NAME', such as nevergrad:NGOpt"),
+    (
+        "hebo ax ax-platform bore syne-tune",
+        "HEBO, Ax and Syne Tune's BORE are programs, 'exec:COMMAND': docs/methods.md has the commands",
+    ),
+    ("robo", "RoBO's FABOLAS is called 'fabolas' here"),
+    ("dragonfly", "Dragonfly's BOCA is called 'boca' here"),
+    ("bhpt", "BHPT has no public implementation: 'boca' and 'fabolas' are its relatives"),
+    ("grid grid-search gridsearchcv", "there is no grid search here: 'rs' is random search"),
+    ("asha", "there is no ASHA here: 'hyperband', 'bohb' and 'dehb' are its relatives"),
+    ("pbt", "there is no population-based training: 'hyperband', 'bohb' and 'dehb' end bad trials early"),
+    ("rf", "the random forest that scores are measured against is called 'tuned-rf' here"),
+)
+
 METHODS = Registry(
     "method",
     "cfo_bench.methods",
@@ -239,7 +293,7 @@ METHODS = Registry(
     families={
         "exec": Row(
             "cfo_bench.optimizers.program:method_of",
-            "a program of your own in any language: see docs/protocol.md",
+            "a program: HEBO, Ax or BORE (docs/methods.md), or your own in any language (docs/protocol.md)",
             group=PEERS,
             source="docs/protocol.md",
             takes="COMMAND",
@@ -247,11 +301,12 @@ METHODS = Registry(
         ),
         "nevergrad": Row(
             "cfo_bench.optimizers.nevergrad:optimizer_called",
-            "any optimizer of nevergrad's registry, such as nevergrad:NGOpt or nevergrad:NgIohTuned",
+            "any optimizer of nevergrad's registry: nevergrad:NGOpt, NgIohTuned, CMA, DE, PSO and so on",
             extra="baselines",
             needs=("nevergrad",),
             group=PEERS,
             source="https://github.com/facebookresearch/nevergrad",
+            members="cfo_bench.optimizers.nevergrad:optimizers",
         ),
         "optuna": Row(
             "cfo_bench.optimizers.optuna_samplers:sampler_called",
@@ -260,6 +315,7 @@ METHODS = Registry(
             needs=("optuna",),
             group=PEERS,
             source=f"{_ARXIV}1907.10902",
+            members="cfo_bench.optimizers.optuna_samplers:samplers",
         ),
         "optunahub": Row(
             "cfo_bench.optimizers.optuna_samplers:hub_sampler_called",
@@ -271,35 +327,5 @@ METHODS = Registry(
             takes="FOLDER:CLASS",
         ),
     },
-    other_names={
-        "random": "random search is called 'rs' here",
-        "random-search": "random search is called 'rs' here",
-        "randomsearch": "random search is called 'rs' here",
-        "optuna": "optuna's default sampler is called 'tpe' here; any other is optuna:NAME, such as "
-        "optuna:GPSampler",
-        "tpesampler": "optuna's TPESampler is called 'tpe' here",
-        "gpsampler": "optuna's GPSampler is called 'optuna-gp' here",
-        "cmaessampler": "optuna's CmaEsSampler is called 'cma-es' here",
-        "randomsampler": "random search is called 'rs' here",
-        "hyperopt": "hyperopt's TPE is called 'hyperopt-tpe' here",
-        "fmin": "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here",
-        "scikit-optimize": "scikit-optimize's methods are called 'gpei', 'gpeips' and 'gp-cooled' here",
-        "skopt": "scikit-optimize's methods are called 'gpei', 'gpeips' and 'gp-cooled' here",
-        "gp-minimize": "scikit-optimize's gp_minimize is called 'gpei' here",
-        "hpbandster": "hpbandster's methods are called 'bohb' and 'hyperband' here",
-        "flaml": "FLAML's searchers are called 'blendsearch' and 'flaml-cfo' here",
-        "bayesian": "Bayesian optimisation with a Gaussian process is called 'gpei' or 'optuna-gp' here",
-        "bo": "Bayesian optimisation with a Gaussian process is called 'gpei' or 'optuna-gp' here",
-        "gp": "Bayesian optimisation with a Gaussian process is called 'gpei' or 'optuna-gp' here",
-        "hyperparameteroptimizationfacade": "SMAC is called 'smac' here",
-        "multifidelityfacade": "SMAC on parts of the rows is called 'smac-mf' here",
-        "smac3": "SMAC is called 'smac' here, and 'smac-mf' on parts of the rows",
-        "cmaes": "CMA-ES is called 'cma-es' here",
-        "nevergrad": "any optimizer of nevergrad is nevergrad:NAME, such as nevergrad:NGOpt",
-        "grid": "there is no grid search here: 'rs' is random search",
-        "grid-search": "there is no grid search here: 'rs' is random search",
-        "asha": "there is no ASHA here: 'hyperband', 'bohb' and 'dehb' are its relatives",
-        "pbt": "there is no population-based training: 'hyperband', 'bohb' and 'dehb' end bad trials early",
-        "rf": "the random forest that scores are measured against is called 'tuned-rf' here",
-    },
+    other_names={name: answer for names, answer in _OTHER_NAMES for name in names.split()},
 )

@@ -25,13 +25,20 @@ PLANNED_TRIALS = 1000
 
 def optimizer_called(name: str) -> type[NevergradMethod]:
     """The method of the optimizer with this name in nevergrad's registry."""
+    if name not in optimizers():
+        raise UnknownNameError("optimizer of nevergrad", name, optimizers())
+    from nevergrad.optimization import registry
+
+    base = NevergradMethod if registry[name].no_parallelization else ParallelNevergradMethod
+    return type(name, (base,), {"optimizer": name, "__doc__": f"nevergrad's {name}."})
+
+
+def optimizers() -> list[str]:
+    """The names in nevergrad's registry."""
     with silence():
         from nevergrad.optimization import registry
 
-    if name not in registry:
-        raise UnknownNameError("optimizer of nevergrad", name, list(registry))
-    base = NevergradMethod if registry[name].no_parallelization else ParallelNevergradMethod
-    return type(name, (base,), {"optimizer": name, "__doc__": f"nevergrad's {name}."})
+    return list(registry)
 
 
 class NevergradMethod(Packaged[Any]):

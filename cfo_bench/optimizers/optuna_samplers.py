@@ -283,15 +283,20 @@ _ARGUMENT = re.compile(r"^ {4,8}(?P<name>\w+)( \([^)]*\))?:(?P<text>.*)$")
 
 def sampler_called(name: str) -> type[OptunaMethod]:
     """The method of the sampler with this name in Optuna."""
-    import optuna
-
-    known = samplers_of({public: getattr(optuna.samplers, public) for public in optuna.samplers.__all__})
+    known = samplers()
     if name not in known:
         raise UnknownNameError("sampler of optuna", name, known)
     package, extra = _NEEDS.get(name, ("optuna", "baselines"))
     if importlib.util.find_spec(package) is None:
         raise MissingPackageError(f"optuna's {name}", package, install_command(extra))
     return method_of(known[name], f"optuna:{name}")
+
+
+def samplers() -> dict[str, type[Any]]:
+    """The samplers of the installed Optuna."""
+    import optuna
+
+    return samplers_of({public: getattr(optuna.samplers, public) for public in optuna.samplers.__all__})
 
 
 def samplers_of(names: Mapping[str, Any]) -> dict[str, type[Any]]:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from cfo_bench.cli.main import cli
 from cfo_bench.cli.run import run
-from cfo_bench.errors import DataError, UnknownNameError
+from cfo_bench.errors import DataError, UnknownNameError, UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
 from cfo_bench.registry import Registry, Row
@@ -197,7 +197,6 @@ def test_every_option_of_run_is_in_one_group_of_its_help() -> None:
         ("TPESampler", {"tpe"}),
         ("default sampler", {"tpe"}),
         ("GPSampler", {"optuna-gp"}),
-        ("CmaEsSampler", {"cma-es"}),
         ("skopt", {"gpei", "gpeips", "gp-cooled"}),
         ("gp_minimize", {"gpei"}),
         ("random-search", {"rs"}),
@@ -206,13 +205,40 @@ def test_every_option_of_run_is_in_one_group_of_its_help() -> None:
         ("fmin", {"hyperopt-tpe"}),
         ("hpbandster", {"bohb", "hyperband"}),
         ("flaml", {"blendsearch", "flaml-cfo"}),
+        ("CmaEsSampler", {"cma-es"}),
+        ("QMCSampler", {"optuna:NAME"}),
+        ("NSGAIISampler", {"optuna:NSGAIISampler"}),
+        ("NGOpt", {"nevergrad:NAME"}),
+        ("TwoPointsDE", {"nevergrad:TwoPointsDE"}),
+        ("RandomSearch", {"rs"}),
+        ("SMAC3", {"smac", "smac-mf"}),
+        ("HyperbandFacade", {"hyperband"}),
+        ("BayesOpt", {"gpei", "botorch-ei", "optuna-gp"}),
+        ("Bayesian optimization", {"gpei", "botorch-ei", "optuna-gp"}),
+        ("LogExpectedImprovement", {"botorch-ei"}),
+        ("BHPT", {"boca", "fabolas"}),
+        *((name, {"exec:COMMAND"}) for name in ("HEBO", "Ax", "BORE", "Syne Tune")),
     ],
 )
 def test_a_method_is_found_by_the_names_that_the_users_of_its_package_know(word: str, names: set) -> None:
+    for family in {name.partition(":")[0] for name in names if ":" in name}:
+        if missing := METHODS.families[family].missing:
+            pytest.skip(f"needs {missing}")
     found = {row["name"] for row in json.loads(output("methods", word, "--json"))}
 
     assert names <= found
     assert len(found) < 10
+
+
+def test_every_other_name_of_a_method_leads_to_methods_that_are_listed() -> None:
+    for name in METHODS.other_names:
+        assert METHODS.matching(name).keys() <= METHODS.listed().keys(), name
+        assert METHODS.matching(name), name
+
+
+def test_a_peer_in_an_environment_of_its_own_is_answered_with_the_page_that_has_its_command() -> None:
+    with pytest.raises(UserError, match=r"unknown method 'hebo': .*exec:COMMAND.*docs/methods.md"):
+        METHODS.row("hebo")
 
 
 def test_the_name_of_a_method_lists_its_options_even_if_others_contain_it() -> None:
