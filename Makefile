@@ -37,7 +37,7 @@ demo: install  ## a real benchmark on bundled data, then a virtual hour on recor
 
 docs: install  ## build the site from docs/ into build/site, without a network
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet
-	@echo "docs: build/site/index.html; for its search: $(python) -m http.server -d build/site"
+	@echo "docs: build/site/index.html"
 
 bench: install  ## measure our own speed against its limits (16 minutes on an idle machine)
 	@$(python) -m scripts.bench $(ARGS)

@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -271,15 +273,28 @@ def test_no_page_of_the_site_loads_anything_from_another_host(site: Path) -> Non
     assert found == set()
 
 
-def test_the_search_of_the_site_finds_a_page_when_it_is_served(site: Path, tmp_path: Path) -> None:
+@contextmanager
+def address_of(site: Path, way: str) -> Iterator[str]:
+    """Of the first page, opened from the disk or served."""
+    if way == "disk":
+        yield (site / "index.html").as_uri()
+        return
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
-    with running_driver() as driver, ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/index.html"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize("way", ["disk", "server"])
+def test_the_search_of_the_site_finds_a_page(site: Path, tmp_path: Path, way: str) -> None:
+    with running_driver() as driver, address_of(site, way) as address:
         browser = Browser(driver, tmp_path / "profile", 1400, 900)
         try:
-            browser.post("/url", {"url": f"http://127.0.0.1:{server.server_port}/index.html"})
+            browser.post("/url", {"url": address})
             browser.press("input.md-search__input", "incumbent")
             browser.wait("return document.querySelector('.md-search-result__link') !== null")
         finally:
             browser.quit()
-            server.shutdown()
