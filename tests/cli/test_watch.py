@@ -90,6 +90,37 @@ def test_the_page_follows_a_suite_until_all_is_done(bench: Bench, browser: Brows
     browser.wait("return document.getElementById('connection').textContent.startsWith('no connection')")
 
 
+def test_the_scroll_position_stays_though_sections_above_come_and_go(
+    bench: Bench, browser: Browser, write_run: Any
+) -> None:
+    trials = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
+    for task in ("wine", "iris", "digits"):
+        write_run(task, "cfo", 0, trials)
+    _, url = watching(bench)
+    browser.post("/url", {"url": url})
+    wait_until(lambda: browser.run(f"return {VERSION} === 2"), "the report with pictures", seconds=100)
+    browser.wait("return document.readyState === 'complete'")
+    browser.click("#theme")  # an action of the reader ends the search for the earlier place
+    browser.run(f"{FOLD}.open = true; window.stays = 1")
+    browser.run(f"{FOLD}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    top = browser.run(f"return {FOLD}.getBoundingClientRect().top")
+    headings = browser.run("return document.querySelectorAll('h2').length")
+
+    # A second method brings sections on ranks and targets.
+    for task in ("wine", "iris", "digits"):
+        write_run(task, "rs", 0, trials)
+        wait_until(
+            lambda: browser.run("return !window.stays && document.readyState === 'complete'"),
+            "another report",
+            seconds=100,
+        )
+        browser.run("window.stays = 1")
+
+    wait_until(lambda: browser.run(f"return {VERSION} >= 4"), "the last report", seconds=100)
+    assert browser.run("return document.querySelectorAll('h2').length") > headings
+    browser.wait(f"return {FOLD}.open && Math.abs({FOLD}.getBoundingClientRect().top - {top}) < 40")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_without_an_error_and_without_leftovers(
     bench: Bench, write_run: Any, tmp_path: Path, number: signal.Signals

@@ -35,73 +35,97 @@
   // --- what stays when the page is loaded again ---------------------------------------------------
 
   const top = (element) => element.getBoundingClientRect().top;
-  const keyOf = (fold) => (fold.querySelector("[id]") ?? fold.querySelector("summary")).id || fold.className;
+  // Charts have ids of their own once they are drawn.
+  const named = "[id]:not(svg *)";
+  const keyOf = (fold) => `${fold.className} ${(fold.querySelector(named) ?? fold.parentElement.closest(named))?.id}`;
+  let place = null; // while it is being found again
+
+  /** Where the reader is: the named elements of the report that are nearest to the line that is being read. */
+  const placeNow = () => {
+    const line = innerHeight / 3;
+    const distance = (element) => Math.abs(top(element) - line);
+    const elements = all(`.learner :is(${named})`).filter((element) => element.offsetParent);
+    const isAbove = !elements.length || top(elements[0]) > line; // the runs are being read
+    const nearest = isAbove ? [] : elements.sort((a, b) => distance(a) - distance(b)).slice(0, 20);
+    return { anchors: nearest.map((element) => ({ id: element.id, top: top(element) })), y: scrollY };
+  };
   const keep = () => {
     const folds = Object.fromEntries(all("details").map((fold) => [keyOf(fold), fold.open]));
     const learner = document.getElementById("learner")?.value;
-    // The first element of the report in the window stays where it is; above the report, the page does.
-    const seen = all(".learner [id]").find((element) => element.offsetParent && top(element) > 0);
-    const anchor = seen && top(seen) < innerHeight ? { id: seen.id, top: top(seen) } : null;
-    sessionStorage.setItem(KEPT, JSON.stringify({ folds, learner, anchor, y: scrollY }));
+    sessionStorage.setItem(KEPT, JSON.stringify({ folds, learner, place: place ?? placeNow() }));
     history.scrollRestoration = "manual";
   };
   const restore = () => {
     const text = sessionStorage.getItem(KEPT);
     sessionStorage.removeItem(KEPT);
     if (!text) return;
-    const { folds, learner, anchor, y } = JSON.parse(text);
-    for (const fold of all("details")) fold.open = folds[keyOf(fold)] ?? fold.open;
+    const kept = JSON.parse(text);
+    for (const fold of all("details")) fold.open = kept.folds[keyOf(fold)] ?? fold.open;
     const choice = document.getElementById("learner");
-    if (choice && learner && [...choice.options].some((option) => option.value === learner)) {
-      choice.value = learner;
+    if (choice && [...choice.options].some((option) => option.value === kept.learner)) {
+      choice.value = kept.learner;
       choice.dispatchEvent(new Event("change"));
     }
     // The browser fills in the text of a filter again, but does not filter.
     for (const box of all("input[type=search]")) if (box.value) box.dispatchEvent(new Event("input"));
-    const seen = anchor && document.getElementById(anchor.id);
-    // Charts get their height a moment later: until then, or until the reader acts, the place is found again.
+    hold(kept.place);
+  };
+  /** Find the place again whenever the page's height changes, until it has settled or the reader acts. */
+  const hold = (kept) => {
+    place = kept;
     const root = document.documentElement;
-    const growing = new ResizeObserver(() => {
-      scrollTo({ top: seen ? scrollY + top(seen) - anchor.top : y, behavior: "instant" });
-    });
+    let settled = 0;
     const stop = () => {
+      place = null;
       growing.disconnect();
       root.style.overflowAnchor = "";
       history.scrollRestoration = "auto";
     };
+    const find = () => {
+      if (!place) return;
+      // A section may be new, and another one absent.
+      const anchor = place.anchors.find(({ id }) => document.getElementById(id)?.offsetParent);
+      const y = anchor ? scrollY + top(document.getElementById(anchor.id)) - anchor.top : place.y;
+      scrollTo({ top: y, behavior: "instant" });
+      clearTimeout(settled);
+      if (document.readyState === "complete") settled = setTimeout(stop, 3000);
+    };
+    const growing = new ResizeObserver(find);
     root.style.overflowAnchor = "none"; // the browser's own correction would be a second one
     for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, stop, { once: true });
     growing.observe(document.getElementById("main"));
-    setTimeout(stop, 3000);
+    addEventListener("load", find);
   };
   restore();
 
   // --- following ----------------------------------------------------------------------------------
 
+  const showRuns = (runs) => {
+    replace("table-of-runs", runs.table);
+    replace("curves-of-runs", runs.curves);
+    const updated = document.querySelector("#updated time");
+    updated.dateTime = runs.updated;
+    localTime(updated);
+    shown.runs = runs.version;
+  };
   const follow = async () => {
+    let now, runs;
     try {
-      const now = await ask("version");
+      now = await ask("version");
+      runs = now.runs === shown.runs ? null : await ask("runs");
       delete part.dataset.lost;
       connection.textContent = "";
-      if (now.runs !== shown.runs) {
-        const runs = await ask("runs");
-        replace("table-of-runs", runs.table);
-        replace("curves-of-runs", runs.curves);
-        const updated = document.querySelector("#updated time");
-        updated.dateTime = runs.updated;
-        localTime(updated);
-        shown.runs = runs.version;
-      }
-      if (now.report !== shown.report && getSelection().type !== "Range") { // else it waits for the reader
-        keep();
-        location.reload();
-        return;
-      }
     } catch {
       part.dataset.lost = "";
       connection.textContent = "no connection: has cfo-bench watch ended?";
+      return;
     }
-    setTimeout(follow, EVERY);
+    if (runs) showRuns(runs);
+    if (now.report !== shown.report && getSelection().type !== "Range") { // else it waits for the reader
+      keep();
+      location.reload();
+    }
   };
-  follow();
+  const loop = () => follow().finally(() => setTimeout(loop, EVERY));
+  loop();
 })();
