@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cfo_bench.registry import label
 from cfo_bench.settings import VALIDATIONS
 from cfo_bench.terminal.command_options import learner_names, method_names, own_data
 from cfo_bench.terminal.printing import print_text, show_json, show_prose, show_table
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     "learners",
     multiple=True,
     metavar="NAME",
-    help="A learner to compare.  [default: chosen]",
+    help="A learner to compare, or a FILE.yaml that describes an estimator.  [default: chosen]",
     shell_complete=learner_names,
 )
 @click.option(
@@ -119,7 +120,8 @@ def compare(
 def _show(comparison: Comparison) -> None:
     """The scores as a table, the verdict on its own line, the reasons, and the next command, never broken."""
     rows = [
-        [candidate.learner, candidate.method, *_score(candidate.score)] for candidate in comparison.candidates
+        [label(candidate.learner), candidate.method, *_score(candidate.score)]
+        for candidate in comparison.candidates
     ]
     if comparison.forest is None:
         rows.append(["random forest", "", "not done", ""])

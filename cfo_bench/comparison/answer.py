@@ -12,6 +12,7 @@ from statistics import fmean
 from cfo_bench.errors import UserError
 from cfo_bench.metrics import MetricFacts
 from cfo_bench.models import kind_of
+from cfo_bench.registry import ESTIMATOR, family_of, label
 from cfo_bench.report.contents import plural
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.scores import FoldSeed
@@ -46,7 +47,7 @@ class Candidate:
     def name(self) -> str:
         if self.method == FOREST:
             return f"{self.learner} ({FOREST})"
-        return f"{self.learner} tuned by {self.method}"
+        return f"{label(self.learner)} tuned by {self.method}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,4 +244,5 @@ def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
         suffix = kind_of(FOREST if method == FOREST else learner).suffixes[0]
         words += ["--fit", str(suite.data_file), "-o", f"{task}{suffix}"]
         words += ["--drop-missing-target"] if suite.drop_missing_target else []
+        words += ["--trust-learner"] if family_of(learner) == ESTIMATOR and method != FOREST else []
     return shlex.join(words)

@@ -30,6 +30,7 @@ from cfo_bench.engines.suite_runs import (
 )
 from cfo_bench.errors import RunError, UserError
 from cfo_bench.learners import LEARNERS
+from cfo_bench.learners.estimator import Estimator
 from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.machine.processes import slowness
 from cfo_bench.metrics import canonical_name
@@ -74,7 +75,7 @@ def compare(
     drop_missing_target: bool = False,
     split: str | None = None,
     weight: str | None = None,
-    learners: Sequence[str] = (),
+    learners: Sequence[str | Estimator] = (),
     methods: Sequence[str] = (),
     metric: str | None = None,
     validation: str = "holdout",
@@ -106,8 +107,8 @@ def compare(
         Make the folds by a column: "group:COLUMN", "time:COLUMN" or "column:COLUMN". By default at random.
     weight : str, optional
         The column with the weights of rows.
-    learners : sequence of str
-        Compare only these learners. By default they are chosen.
+    learners : sequence of str or Estimator
+        Compare only these: names, YAML files of estimators, or estimators. By default they are chosen.
     methods : sequence of str
         Compare only these methods. By default they are chosen.
     metric : str, optional
@@ -147,8 +148,8 @@ def compare(
         drop_missing_target=drop_missing_target,
         split=split,
         weight=weight,
-        learners=tuple(map(Choice, learners or _installed(LEARNERS_TO_TRY, LEARNERS))),
-        methods=tuple(map(Choice, methods or _installed(METHODS_TO_TRY, METHODS))),
+        learners=tuple(dict.fromkeys(learners or _installed(LEARNERS_TO_TRY, LEARNERS))),  # type: ignore[arg-type]
+        methods=tuple(map(Choice, dict.fromkeys(methods or _installed(METHODS_TO_TRY, METHODS)))),
         metric=metric,
         validation=validation,
         budget_seconds=total,
@@ -164,7 +165,8 @@ def compare(
     at_once = min(suite.jobs, machine.cores())
     asked = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
     asked |= {"split": split, "weight": weight, "metric": metric and canonical_name(metric)}
-    asked |= {"learners": list(learners), "methods": list(methods), "jobs": suite.jobs, "seed": seed}
+    asked |= {"learners": [[choice.name, choice.options] for choice in suite.learners if learners]}
+    asked |= {"methods": list(methods), "jobs": suite.jobs, "seed": seed}
     record = read_record(suite.results)
     if record is None or record.asked != asked or not _can_do(suite, n_folds, record.plan):
         began = monotonic()
@@ -296,7 +298,7 @@ class _Comparing:
         places = {place: at for at, place in enumerate(map(self._place, numbers))}
         suite = replace(
             self.suite,
-            learners=tuple(map(Choice, plan.learners)),
+            learners=tuple(choice for choice in self.suite.learners if choice.name in plan.learners),
             methods=tuple(map(Choice, plan.methods)),
             seeds=tuple(dict.fromkeys(seed for _, seed in places)),
             budget_seconds=plan.budget_seconds,
@@ -374,4 +376,4 @@ def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float
 
 
 def _pairs_in_words(plan: ComparisonPlan) -> str:
-    return f"{' and '.join(plan.learners)}, each tuned by {' and by '.join(plan.methods)}"
+    return f"{' and '.join(map(label, plan.learners))}, each tuned by {' and by '.join(plan.methods)}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cfo_bench import Suite
+from cfo_bench import Suite, best_configurations
 from cfo_bench.cli.main import cli
 from cfo_bench.clock import monotonic
 from cfo_bench.comparison.answer import Candidate, Comparison, answer_from
@@ -271,10 +273,13 @@ def write(path: Path, rows: int = 120) -> Path:
     return path
 
 
-def comparing(path: Path, results: Path, deadline: float) -> _Comparing:
+def comparing(
+    path: Path, results: Path, deadline: float, learners: Sequence[str] = ("xgboost",)
+) -> _Comparing:
     suite = Suite(
         data_file=path,
         target="y",
+        learners=learners,  # type: ignore[arg-type]
         n_folds=2,
         folds="0-1",
         validation="holdout",
@@ -300,6 +305,31 @@ def test_folds_are_added_by_the_next_seed_and_the_same_again_adds_none(
     assert kept.verdict.sentence == first.verdict
     again = comparing(path, tmp_path / "here", monotonic() + 1000).run(kept, 1.0)
     assert again.candidates == first.candidates
+
+
+def test_an_estimator_is_compared_with_its_own_space_and_its_command_trusts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bayes.yaml").write_text(
+        "estimator: sklearn.naive_bayes.GaussianNB\n"
+        "space: {var_smoothing: {float: [1e-12, 1], log: true, start: 1e-9}}\n"
+    )
+    work = comparing(write(tmp_path / "my.csv"), tmp_path / "here", monotonic() + 1000, ("bayes.yaml", "knn"))
+    learners = tuple(choice.name for choice in work.suite.learners)
+    record = ComparisonRecord(
+        {}, ComparisonPlan(learners, ("rs",), 2, 60.0), ComparisonVerdict("", "", "", "")
+    )
+
+    comparison = work.run(record, 1.0)
+
+    estimator = "estimator:sklearn.naive_bayes.GaussianNB"
+    assert {candidate.learner for candidate in comparison.candidates} == {estimator, "knn", "random-forest"}
+    # Its classes are normally distributed: the other two are further from the optimum.
+    assert comparison.candidates[0].name == "GaussianNB tuned by rs"
+    assert shlex.split(comparison.best_command)[-2:] == ["my.skops", "--trust-learner"]
+    [best, _] = best_configurations(tmp_path / "here")
+    assert best.verdict == comparison.verdict and list(best.config) == ["var_smoothing"]
 
 
 def test_the_runs_are_stopped_when_the_time_is_up() -> None:
