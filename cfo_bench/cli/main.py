@@ -78,14 +78,18 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output, such as `head`, has closed it
         _end("", 141)
     except OSError as error:
-        if error.errno not in _MACHINE_ERRORS:
+        if error.errno not in _MACHINE_ERRORS + _PATH_ERRORS:
             raise
         place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-        _end(one_line(f"cfo-bench: {place}{error.strerror}; make room, or write elsewhere"), 1)
+        is_path = error.errno in _PATH_ERRORS
+        remedy, exit_code = ("give another path", 2) if is_path else ("make room, or write elsewhere", 1)
+        _end(one_line(f"cfo-bench: {place}{error.strerror}; {remedy}"), exit_code)
 
 
 # A full disk, a full quota, a read-only file system, a closed output.
 _MACHINE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EBADF, errno.EIO)
+# A path that no file system takes, or that is not for this user.
+_PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES)
 
 
 def _prepare_streams() -> None:

@@ -15,8 +15,10 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.fuzz.checks import call, failures_of
 from tests.fuzz.damage import whole_page
 from tests.helpers.commands import ROOT, Commands, faulty, no_stack_trace, one_line, virtual, wait_until
+from tests.helpers.traces import write_run
 
 Row = dict[str, Any]
 
@@ -104,6 +106,46 @@ def test_a_name_over_255_bytes_is_one_line(commands: Commands):
     one_line(commands("status", long), 2)
     one_line(commands("report", long), 2)
     one_line(commands("merge", long, "-o", "out"), 2)
+
+
+LONG = "n" * 300
+WITH_A_PATH = [
+    "run --task iris --data-dir LONG",
+    "run --task iris --method optunahub:LONG:X",
+    "run --task iris --method LONG.py:X",
+    "run --task iris --learner LONG.py:X",
+    "run --task iris --learner LONG.yaml",
+    "run --task iris --tasks LONG.yaml",
+    "run --task iris --surrogate LONG",
+    "run --task yahpo:rbv2_svm --yahpo LONG",
+    "run LONG.yaml",
+    "tasks --data-dir LONG",
+    "tasks show x --data LONG.csv --target y",
+    "prepare --task iris --data-dir LONG",
+    "merge results -o LONG",
+    "export results -o LONG.csv",
+    "export results --to optuna LONG.log",
+    "export results --to optuna sqlite:///LONG.db",
+    "export results --to deepcave LONG",
+    "import LONG --from csv",
+    "import LONG --from optuna",
+    "import LONG --from smac",
+    "surrogate fit results -o LONG",
+    "replay LONG",
+]
+
+
+def test_a_path_that_no_file_system_takes_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "results", "t", "rs", 0, [(1, 0.5, 1)])
+    runs = ["--budget", "5", "--dry-run", "--offline"]
+
+    for line in WITH_A_PATH:
+        words = line.replace("LONG", LONG).split()
+        words += runs + ["--method", "rs"] * ("--method" not in words) if words[0] == "run" else []
+        answer = call(words)
+        assert list(failures_of(answer)) == [], line
+        assert answer.exit_code in (1, 2) and answer.err.count("\n") == 1, (line, answer.err)
 
 
 def test_the_report_takes_a_task_of_a_name_over_255_bytes(commands: Commands):

@@ -243,11 +243,14 @@ class Case:
         folder = self.results / "synthetic" / WHOLE_TASK
         return {str(path): path.read_bytes() for path in folder.rglob("*.jsonl") if path.is_file()}
 
-    def refuses(self, answer: Answer, path: Path) -> bool:
-        """Whether the answer names the trace; but not as one of two whole ones of the same run."""
+    def refuses(self, answer: Answer, path: Path, why: str = "") -> bool:
+        """Whether the answer names the trace, and why; but not as one of two whole ones of the same run."""
         name = os.path.relpath(path, self.results)
         whole = (f"{name} and ", f" and {path}")
-        return any(name in line and not any(one in line for one in whole) for line in answer.err.splitlines())
+        return any(
+            name in line and why in line and not any(one in line for one in whole)
+            for line in answer.err.splitlines()
+        )
 
 
 @contextmanager
@@ -283,6 +286,9 @@ def traces(case: Case, only: range | None) -> None:
         for number in numbers
     }
     for number, what in inputs.items():
+        # Merge alone compares the digest with the trials: after a change of the budget it no longer fits.
+        if refused_by[number] == ["merge"] and case.refuses(answers[2], case.trace_path(number), "digest"):
+            continue
         if is_fine and refused_by[number] and len(refused_by[number]) < len(answers):
             case.fail(
                 "status, report and merge disagree on what a whole trace is",
