@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cfo_bench.results.run import Run, cached_run, read_run
 from cfo_bench.results.schema import TrialRecord
 from cfo_bench.results.status import RunProgress, status
+from cfo_bench.space import Config, Space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 RUN_KEYS = ("learner", "task", "method", "fold", "seed")
 # A hyperparameter is a column of its own, called config.<name>.
 CONFIG_PREFIX = "config."
+INACTIVE = "inactive"
 
 
 def load_results(folder: str | Path = "results") -> ResultFrames:
@@ -68,16 +70,20 @@ class ResultFrames:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row for each trial, in the order in which the method was told of them."""
+        """One row for each trial, in the order in which the method was told of them.
+
+        If a space has conditions, the column `inactive` names the hyperparameters without an effect.
+        """
         import pandas as pd
 
         frames = [
-            pd.DataFrame.from_records([_trial_row(record) for record in run.trials]).assign(**keys)
+            pd.DataFrame.from_records(_trial_rows(run)).assign(**keys)
             for keys, run in self._read()
             if run.trials
         ]
         columns = [*RUN_KEYS, *_TRIAL_COLUMNS]
         every = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+        columns += [INACTIVE] if INACTIVE in every.columns else []
         return every[[*columns, *(name for name in every.columns if name.startswith(CONFIG_PREFIX))]]
 
     def _read(self) -> Iterator[tuple[dict[str, Any], Run]]:
@@ -117,9 +123,24 @@ def _run_row(progress: RunProgress) -> dict[str, Any]:
     }
 
 
-def _trial_row(record: TrialRecord) -> dict[str, Any]:
-    row = {name: getattr(record, name) for name in _TRIAL_COLUMNS}
-    return {**row, "status": str(record.status), **_prefixed(record.config)}
+def _trial_rows(run: Run) -> list[dict[str, Any]]:
+    space = run.header.search_space
+    is_conditional = any(param.when for param in space or ())
+    rows = []
+    for record in run.trials:
+        row = {name: getattr(record, name) for name in _TRIAL_COLUMNS}
+        if space is not None and is_conditional:
+            row[INACTIVE] = ", ".join(_inactive(space, record.config))
+        rows.append({**row, "status": str(record.status), **_prefixed(record.config)})
+    return rows
+
+
+def _inactive(space: Space, config: Config) -> Sequence[str]:
+    """The hyperparameters without an effect; none if a trace does not keep to its own space."""
+    if {param.name for param in space} != set(config):
+        return ()
+    active = space.active(config)
+    return [name for name in config if name not in active]
 
 
 def _prefixed(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cfo_bench import Suite, best_configurations, fit_best, load_model, python_script, run_suite
+from cfo_bench import Suite, best_configurations, fit_best, load_model, load_results, python_script, run_suite
 from cfo_bench.cli.best import _block
 from cfo_bench.cli.main import cli
 from cfo_bench.errors import UserError
@@ -134,7 +134,13 @@ def test_a_saved_pipeline_predicts_as_its_script_does(folder: Path, best: BestCo
     assert np.isfinite(model.predict(new)).all()
 
 
-def test_inactive_hyperparameters_are_in_the_trace_and_not_in_the_script(best: BestConfiguration) -> None:
+def test_inactive_hyperparameters_are_in_the_trace_and_not_in_the_script(
+    folder: Path, best: BestConfiguration
+) -> None:
+    trials = load_results(folder / "results").trials
+    is_linear = trials["config.svc__kernel"] == "linear"
+    assert is_linear.any()
+    assert trials["inactive"].tolist() == is_linear.map({True: "svc__gamma", False: ""}).tolist()
     space = {row["name"]: row for row in best.header["space"]}
     assert space["svc__gamma"]["when"] == {"svc__kernel": ["rbf"]}
     assert set(best.config) == {"svc__kernel", "svc__C", "svc__gamma"}

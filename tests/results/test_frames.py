@@ -36,7 +36,7 @@ def test_a_trial_is_a_row_and_a_hyperparameter_a_column(write_run: WriteRun, tmp
     assert list(trials["status"]) == ["ok", "timeout", "ok"]
     assert list(trials["config.n_estimators"]) == [4, 8, 4]
     assert trials["loss"].isna().tolist() == [False, True, False]
-    assert "config" not in trials and "asked" not in trials
+    assert "config" not in trials and "asked" not in trials and "inactive" not in trials
 
 
 def test_a_run_that_waits_has_a_row_and_no_trials(write_run: WriteRun, tmp_path: Path) -> None:
