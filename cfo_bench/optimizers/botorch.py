@@ -192,9 +192,6 @@ class BoTorchEIPS(BoTorchEI):
     budget_seconds  the budget of the run, which sets it
     """
 
-    # With another budget it would cool at another rate: a finished run can't be extended.
-    knows_budget = True
-
     def __init__(
         self,
         space: Space,
@@ -208,6 +205,8 @@ class BoTorchEIPS(BoTorchEI):
     ) -> None:
         check_flag("cooling", cooling)
         super().__init__(space, start, seed, n_initial_points=n_initial_points, **options)
+        # With another budget it would cool at another rate: a finished run can't be extended.
+        self.knows_budget = cooling
         self._cooling = CostCooling(budget_seconds if cooling else None, n_initial_points)
 
     def learn(self, token: Proposal, result: Result) -> None:

@@ -52,6 +52,7 @@ class ProgramMethod:
     words: list[str]  # of the command
     folder: str  # in which the program is started
     replays: bool
+    version: str | None  # of the program and its packages
     most_parallel: int
     options: Mapping[str, Any]  # of the program, each with its default
     signature: Signature
@@ -205,6 +206,7 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
             "words": words,
             "folder": folder,
             "replays": hello.get("replays", True),
+            "version": hello.get("version"),
             "most_parallel": most_parallel,
             "options": options,
             "signature": signature,

@@ -15,7 +15,8 @@ from cfo_bench.clock import utc_now
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine import facts as contention
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import DataRef, Fold, Learner, RunSpec, TaskFacts
+from cfo_bench.optimizers.program import ProgramMethod
+from cfo_bench.records import DataRef, Fold, Learner, Optimizer, RunSpec, TaskFacts
 from cfo_bench.registry import Registry, default_options, is_users_code, label
 from cfo_bench.results.comparability import data_identity
 from cfo_bench.results.schema import SCHEMA_VERSION, Build, FoldData, Header, Machine, ProgramFacts
@@ -33,23 +34,19 @@ def header_of(
     space: Space,
     start: Config,
     seed: int,
-    program: Mapping[str, Any] | None = None,
+    method: Optimizer,
 ) -> Header:
-    """The header of a run, once its data is loaded and its learner built.
-
-    `seed` is the method's, and `program` the facts of a method that is a separate program.
-    """
-    method = METHODS.load(job.spec.method)
+    """The header of a run, once its data is loaded, and its learner and method are built with `seed`."""
     about = job.provenance
     return Header(
         schema=SCHEMA_VERSION,
         spec=job.spec,
-        changed_options=_changed(job.spec.options, default_options(method)),
+        changed_options=_changed(job.spec.options, default_options(type(method))),
         knows_budget=bool(getattr(method, "knows_budget", False)),
         method_seed=seed,
         space=space.to_json(),
         start=start,
-        program=ProgramFacts(**program) if program else None,
+        program=ProgramFacts(**method.program_facts) if isinstance(method, ProgramMethod) else None,
         cost_related=list(learner.cost_related),
         problem=facts.problem,
         metric=facts.metric,

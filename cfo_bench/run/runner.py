@@ -69,8 +69,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     seed = method_seed(spec) if seed is None else seed
     options = _options(spec, fold, learner)
     optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **options)
-    program = optimizer.program_facts if isinstance(optimizer, ProgramMethod) else None
-    header = header_of(job, learner, fold, facts, space, start, seed, program)
+    header = header_of(job, learner, fold, facts, space, start, seed, optimizer)
     is_virtual = spec.clock == "virtual"
     referee = Referee(
         space,

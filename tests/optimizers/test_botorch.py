@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cfo_bench import Suite, run_suite
+from cfo_bench.errors import UserError
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import Result, Status, Trial
+from cfo_bench.records import Result, RunStatus, Status, Trial
+from cfo_bench.results.run import read_run
 from cfo_bench.space import Float, Space
 
 torch = pytest.importorskip("torch")
@@ -59,6 +64,31 @@ def test_with_cooling_and_a_spent_budget_the_seconds_do_not_count() -> None:
 
     assert cooled == pytest.approx(plain, abs=1e-3)
     assert cooled != pytest.approx(values(trials("botorch-eips", 7, two_valleys)), abs=1e-3)
+
+
+@pytest.mark.parametrize("cooling", [True, False])
+def test_only_with_cooling_a_finished_run_can_not_be_extended(tmp_path: Path, cooling: bool) -> None:
+    suite = Suite(
+        learners=["synthetic-5d"],
+        tasks=["synthetic-1k"],
+        methods=[{"botorch-eips": {"cooling": cooling}}],
+        folds="0",
+        budget_seconds=1e4,
+        max_trials=2,
+        clock="virtual",
+        results=tmp_path,
+    )
+    run_suite(suite)
+    (trace,) = tmp_path.glob("*/*/*/*.jsonl")
+
+    assert read_run(trace).header.knows_budget is cooling
+    longer = replace(suite, budget_seconds=2e4, max_trials=3)
+    if cooling:
+        with pytest.raises(UserError, match="its method plans with its budget"):
+            run_suite(longer)
+    else:
+        (verdict,) = run_suite(longer).verdicts
+        assert verdict.outcome is RunStatus.DONE
 
 
 def test_failed_trials_alone_lead_to_random_configurations() -> None:
