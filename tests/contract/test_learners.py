@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
@@ -62,3 +63,7 @@ class TestPlainEstimator(LearnerContract):
         {"max_leaf_nodes": 2},
         cost_related=["max_leaf_nodes"],
     )
+
+
+class TestEstimatorWithoutCosts(LearnerContract):
+    learner = Estimator(Ridge, Space([Float("alpha", 0.001, 1000.0, log=True)]), {"alpha": 1.0})
