@@ -3,6 +3,7 @@
 from .comparison.compare import compare as compare
 from .engines.suite_runs import run_suite as run_suite
 from .engines.suite_runs import runs_of as runs_of
+from .exchange.exporting import export_to_archive as export_to_archive
 from .exchange.exporting import export_to_deepcave as export_to_deepcave
 from .exchange.exporting import export_to_optuna as export_to_optuna
 from .exchange.exporting import export_trials as export_trials

@@ -1,4 +1,4 @@
-"""`cfo-bench export`: write trials for other programs."""
+"""`cfo-bench export`: write trials for other programs, or to be published."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cfo_bench.terminal.command_options import chosen_runs
 from cfo_bench.terminal.printing import counted, one_line, print_text
 
 
-@click.command(short_help="Write trials as a table, or for Optuna or DeepCAVE.")
+@click.command(short_help="Write trials as a table or an archive, or for Optuna or DeepCAVE.")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="A .csv or .parquet file, with one row per trial."
 )
 @click.option(
     "--to",
-    type=(click.Choice(["optuna", "deepcave"]), str),
+    type=(click.Choice(["archive", "optuna", "deepcave"]), str),
     metavar="PROGRAM WHERE",
-    help="optuna sqlite:///FILE, or a journal FILE.log: one study per run. deepcave FOLDER: one folder per "
-    "run.",
+    help="archive FILE: finished runs in one small file, which `cfo-bench import` reads. optuna "
+    "sqlite:///FILE, or a journal FILE.log: one study per run. deepcave FOLDER: one folder per run.",
 )
 @chosen_runs
 @click.option("--force", is_flag=True, help="Replace an existing file, study or folder.")
@@ -38,10 +38,11 @@ def export(
 
     \b
         cfo-bench export results -o trials.parquet
+        cfo-bench export results --to archive study.parquet
         cfo-bench export results --to optuna sqlite:///trials.db
         cfo-bench export results --to deepcave runs
 
-    docs/exchange.md describes the columns of the table, and what Optuna and DeepCAVE get.
+    docs/exchange.md describes the columns of the table, and what an archive, Optuna and DeepCAVE get.
     """
     from cfo_bench.exchange import exporting
 
@@ -52,6 +53,8 @@ def export(
     if to is None:
         assert out is not None
         done = exporting.export_trials(folders, out, **chosen, force=force)
+    elif to[0] == "archive":
+        done = exporting.export_to_archive(folders, to[1], **chosen, force=force)
     elif to[0] == "optuna":
         done = exporting.export_to_optuna(folders, to[1], **chosen, force=force)
     else:

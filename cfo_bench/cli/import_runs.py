@@ -12,11 +12,11 @@ from cfo_bench.terminal.command_options import AsInSuite
 from cfo_bench.terminal.printing import one_line, print_text
 from cfo_bench.values import Duration
 
-FORMATS = ("optuna", "smac", "flaml", "csv")
+FORMATS = ("optuna", "smac", "flaml", "csv", "archive")
 CLOCKS = ("wall", "durations")
 
 
-@click.command("import", short_help="Import runs of Optuna, SMAC, FLAML, or a CSV file.")
+@click.command("import", short_help="Import runs of Optuna, SMAC, FLAML, a CSV file or an archive.")
 @click.argument("source")
 @click.option("--from", "format", type=click.Choice(FORMATS), help="The format.  [default: recognised]")
 @click.option(
@@ -68,10 +68,11 @@ def import_runs(source: str, columns: Sequence[str], budget: float | None, **opt
         cfo-bench import smac_run/0 --learner xgboost --task adult --metric auc
         cfo-bench import flaml.log --learner xgboost --task adult --metric auc
         cfo-bench import trials.csv --score val_auc --column seconds=time
+        cfo-bench import study.parquet
 
     SOURCE is an Optuna storage (an SQLite or journal file, or a URL), the folder of a SMAC run, a log of
-    FLAML, or a CSV file with one row for each trial. An imported trace is marked as imported, and lists what
-    its source does not contain.
+    FLAML, a CSV file with one row for each trial, or an archive of `cfo-bench export`. An imported trace is
+    marked as imported, and lists what its source does not contain.
     """
     from cfo_bench.exchange.importing import import_trials
 

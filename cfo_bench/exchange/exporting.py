@@ -1,9 +1,9 @@
-"""`cfo-bench export`: the trials of results folders as a table, as Optuna studies, or for DeepCAVE."""
+"""`cfo-bench export`: trials of results folders as a table, an archive, Optuna studies, or for DeepCAVE."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,18 +68,47 @@ def export_trials(
     """
     path = Path(out)
     write = writer_for(path)
-    if path.exists() and not force:
-        raise UserError(f"{path} exists already: choose another file, or --force to replace it")
-    runs, unreadable = _runs(results, learners, tasks, methods)
-    unfinished = path.with_name(f".{path.name}-{os.getpid()}.unfinished")
-    try:
-        trials = write(unfinished, runs)
-        unfinished.replace(path)
-    except FileNotFoundError:
-        raise UserError(f"no folder {str(path.parent)!r}: make it first") from None
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return Exported(str(path), len(runs), trials, unreadable)
+    return _file(path, write, _runs(results, learners, tasks, methods), force)
+
+
+def export_to_archive(
+    results: Folders,
+    file: str | Path,
+    *,
+    learners: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    force: bool = False,
+) -> Exported:
+    """Write finished runs to a Parquet file, of which `import_trials` makes traces again.
+
+    Headers and incumbents are exact. Other trials are rounded, to keep the file small; docs/exchange.md
+    describes it.
+
+    Parameters
+    ----------
+    results : str, Path or sequence of these
+        One results folder, or several.
+    file : str or Path
+        The file.
+    learners, tasks, methods : sequence of str, default=()
+        Only the runs with these names; empty: all.
+    force : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Exported
+        What was written.
+
+    Raises
+    ------
+    UserError
+        The file exists, a run has not finished, or no run has these names.
+    """
+    from cfo_bench.exchange.archive import write_archive
+
+    return _file(Path(file), write_archive, _runs(results, learners, tasks, methods), force)
 
 
 def export_to_optuna(
@@ -166,3 +195,23 @@ def _runs(
     folders = [results] if isinstance(results, str | Path) else results
     names = {"learner": learners, "task": tasks, "method": methods}
     return runs_in([Path(folder) for folder in folders], names)
+
+
+def _file(
+    path: Path,
+    write: Callable[[Path, Sequence[RunToExport]], int],
+    chosen: tuple[list[RunToExport], list[str]],
+    force: bool,
+) -> Exported:
+    if path.exists() and not force:
+        raise UserError(f"{path} exists already: choose another file, or --force to replace it")
+    runs, unreadable = chosen
+    unfinished = path.with_name(f".{path.name}-{os.getpid()}.unfinished")
+    try:
+        trials = write(unfinished, runs)
+        unfinished.replace(path)
+    except FileNotFoundError:
+        raise UserError(f"no folder {str(path.parent)!r}: make it first") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Exported(str(path), len(runs), trials, unreadable)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError, describe
 from cfo_bench.exchange import smac_import
+from cfo_bench.exchange.archive import is_archive, read_archive
 from cfo_bench.exchange.flaml_import import looks_like_flaml, read_flaml
 from cfo_bench.exchange.imported_trace import (
     GivenFacts,
@@ -24,9 +25,10 @@ from cfo_bench.exchange.optuna_studies import SQLITE_MAGIC, is_journal, sqlite_f
 from cfo_bench.exchange.trial_table import read_csv
 from cfo_bench.records import run_id
 from cfo_bench.results.folder import check_no_links
+from cfo_bench.results.schema import ARCHIVE
 from cfo_bench.results.trace import TraceWriter, path_of
 
-FORMATS = ("optuna", "smac", "flaml", "csv")
+FORMATS = ("optuna", "smac", "flaml", "csv", ARCHIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def import_trials(
     hyperparameters: Sequence[str] = (),
     force: bool = False,
 ) -> list[ImportedRun]:
-    """Write the runs of an Optuna storage, a SMAC run, a FLAML log or a CSV file as traces.
+    """Write the runs of an Optuna storage, a SMAC run, a FLAML log, a CSV file or an archive as traces.
 
     Facts that the source does not state have to be given: mostly `learner`, `task` and `metric`. Several
     runs that would have the same name get one seed after the other.
@@ -87,7 +89,7 @@ def import_trials(
         The storage, folder or file.
     results : str or Path, default="results"
         The results folder for the traces.
-    format : {"optuna", "smac", "flaml", "csv"} or None, default=None
+    format : {"optuna", "smac", "flaml", "csv", "archive"} or None, default=None
         The format of the source; None: it is detected.
     learner, task, method : str or None, default=None
         What was tuned, on which data set, and by which method.
@@ -146,6 +148,9 @@ def import_trials(
         raise UnknownNameError("format", kind, FORMATS)
     meaning = Meaning.SCORE if score else Meaning.LOSS
     try:
+        if kind == ARCHIVE:
+            origin = Source(format=kind, file=str(source), sha256=sha256_of(Path(source)))
+            return _written(Path(results), read_archive(Path(source), origin), force)
         runs, sha256 = _read(
             kind, str(source), studies, score or loss, meaning, columns or {}, hyperparameters
         )
@@ -180,13 +185,16 @@ def _guess(source: str) -> str:
         return "smac"
     if not path.exists():
         raise UserError(
-            f"no file or folder {source!r}: give an Optuna storage, a SMAC run, a FLAML log or a CSV"
+            f"no file or folder {source!r}: give an Optuna storage, a SMAC run, a FLAML log, "
+            "a CSV or an archive"
         )
     if path.suffix.lower() == ".csv":
         return "csv"
     beginning = read_bytes(path)[:100_000]
     if beginning.startswith(SQLITE_MAGIC) or is_journal(beginning):
         return "optuna"
+    if is_archive(beginning):
+        return ARCHIVE
     if looks_like_flaml(beginning.decode("utf-8", "replace")):
         return "flaml"
     raise UserError(

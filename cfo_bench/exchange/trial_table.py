@@ -74,7 +74,7 @@ def columns_of(runs: Iterable[RunToExport]) -> dict[str, type | None]:
     """Every column with its type; None for a hyperparameter whose values are of several types."""
     kinds: dict[str, set[type]] = {}
     for run in runs:
-        for name, types in _config_types(run).items():
+        for name, types in config_types(run).items():
             kinds.setdefault(name, set()).update(types)
     configs = {f"{CONFIG_PREFIX}{name}": _common(types) for name, types in sorted(kinds.items())}
     return {**RUN_COLUMNS, **TRIAL_COLUMNS, **configs}
@@ -114,7 +114,7 @@ def write_parquet(path: Path, runs: Sequence[RunToExport]) -> int:
             rows = list(rows_of(run, run.read()))
             count += len(rows)
             values = {
-                name: [_typed(run.run.path, name, row.get(name), kind) for row in rows]
+                name: [typed(run.run.path, name, row.get(name), kind) for row in rows]
                 for name, kind in columns.items()
             }
             if rows:
@@ -164,7 +164,7 @@ def _trial_columns(trial: TrialRecord) -> dict[str, Any]:
     return {**facts, "status": str(trial.status), **configs}
 
 
-def _config_types(run: RunToExport) -> dict[str, set[type]]:
+def config_types(run: RunToExport) -> dict[str, set[type]]:
     """The types of each hyperparameter's values: those of its space, without one those of its trials."""
     space = run.space
     types: dict[str, set[type]] = {}
@@ -200,7 +200,7 @@ def _cell_of(column: str, value: Any) -> str:
     return text_cell(value) if isinstance(value, str) else cell(value)
 
 
-def _typed(path: Path, name: str, value: Value, kind: type | None) -> Value:
+def typed(path: Path, name: str, value: Value, kind: type | None) -> Value:
     """The value as its column has it: text, as in a CSV file, if the values are of several types."""
     if value is None:
         return None

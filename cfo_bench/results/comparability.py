@@ -18,7 +18,7 @@ from cfo_bench.metrics import METRIC_OF, canonical_name
 from cfo_bench.records import RunSpec, TaskFacts
 from cfo_bench.registry import label
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import DataIdentity, FoldData, Header
+from cfo_bench.results.schema import ARCHIVE, DataIdentity, FoldData, Header
 from cfo_bench.settings import Affects
 
 # Limits of a run: how long it goes on. Only `extended` runs differ in them.
@@ -94,7 +94,7 @@ def _holdout_share(header: Header) -> float | None:
 
 def _clock(header: Header) -> str:
     """Times of an imported run that are not known to be real seconds are on a clock of their own."""
-    if header.imported is None or header.spec.clock == "wall":
+    if header.imported is None or header.imported.format == ARCHIVE or header.spec.clock == "wall":
         return header.spec.clock
     return f"imported ({header.imported.clock})"
 

@@ -24,6 +24,7 @@ from cfo_bench.registry import label
 from cfo_bench.results.digest import Incumbents, TrialDigest, agrees, digest_of, stored_digest
 from cfo_bench.results.folder import stamp
 from cfo_bench.results.schema import (
+    ARCHIVE,
     DECODE_ERRORS,
     NO_DIGEST,
     SCHEMA_VERSION,
@@ -195,15 +196,15 @@ class Run:
 
         With one trial at a time, everything that is neither the method's time nor training is cfo-bench's own
         work (`harness`), up to the last trial: checking, writing the trace, restarting processes. Seconds
-        after it are `idle`. With several at once an evaluator may have no trial, and in an imported run the
-        method may have been at work: all remaining seconds are idle then.
+        after it are `idle`. With several at once an evaluator may have no trial, and in a run of another
+        program the method may have been at work: all remaining seconds are idle then.
         """
         digest, parallel = self.digest, self.spec.parallel
         spent = {"method": digest.method_seconds, "fit": digest.fit_seconds}
         spent["validate"] = digest.validate_seconds
         elapsed = self.measured_seconds
         left = max(elapsed * parallel - sum(spent.values()), 0.0)
-        if parallel > 1 or self.is_imported:
+        if parallel > 1 or (self.header.imported and self.header.imported.format != ARCHIVE):
             return {**spent, "harness": 0.0, "idle": left}
         cut = self.end.cut_ask_seconds + self.end.cut_tell_seconds if self.end else 0.0
         idle = min(left, max(elapsed - digest.last_ended - cut, 0.0))

@@ -51,11 +51,14 @@ def described(text: str, affects: Affects = Affects.NOTHING, plural: str = "") -
 
 # --- the header -----------------------------------------------------------------------------------
 
+# The format of traces that are restored from an archive: they were runs of cfo-bench.
+ARCHIVE = "archive"
+
 
 class ImportOrigin(Struct, frozen=True, kw_only=True):
     """The origin of a run that `cfo-bench import` wrote."""
 
-    format: Annotated[str, described("optuna, smac, flaml or csv.")]
+    format: Annotated[str, described("optuna, smac, flaml, csv or archive.")]
     source: Annotated[str, described("The file, folder or storage, as it was named.")]
     part: Annotated[str | None, described("A part of the source, such as the name of a study.")] = None
     sha256: Annotated[str, described("SHA-256 of the files that were read.")]

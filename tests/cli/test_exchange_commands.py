@@ -38,14 +38,23 @@ def test_trials_go_to_deepcave(folder: Path) -> None:
     assert (folder / "runs" / "xgboost--wine--cfo--fold-0_seed-0" / "trials.csv").exists()
 
 
+def test_an_archive_restores_the_runs_under_their_names(folder: Path) -> None:
+    assert call("export", "results", "--to", "archive", "a.parquet").output == "a.parquet: 2 trials of 1 run\n"
+    back = call("import", "a.parquet", "--results", "other")
+
+    path = "other/xgboost/wine/cfo/fold-0_seed-0.jsonl"
+    assert (back.exit_code, back.output) == (0, f"{path}: 2 trials; its times are real seconds\n")
+    assert call("report", "other", "--format", "csv").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["export"], "give one of -o FILE and --to PROGRAM WHERE"),
         (["export", "-o", "a.csv", "--to", "deepcave", "b"], "give one of -o FILE and --to"),
-        (["export", "--to", "excel", "b"], "'excel' is not one of 'optuna', 'deepcave'"),
+        (["export", "--to", "excel", "b"], "'excel' is not one of 'archive', 'optuna', 'deepcave'"),
         (["import", "a.csv", "--column", "loss"], "--column 'loss' is not NAME=COLUMN"),
-        (["import", "a.csv", "--from", "excel"], "'excel' is not one of 'optuna', 'smac', 'flaml', 'csv'"),
+        (["import", "a.csv", "--from", "excel"], "'excel' is not one of 'optuna', 'smac', 'flaml', 'csv', 'archive'"),
     ],
 )
 def test_a_wrong_option_is_a_usage_error(folder: Path, words: list[str], message: str) -> None:

@@ -1,0 +1,237 @@
+"""An archive: the runs of a study in one Parquet file that is small enough to be published.
+
+A run has a row with its header and its end record, then a row for each trial. Headers, ends and incumbents
+are exact (but moments have single precision), so that a report on the restored traces has the same scores,
+ranks and tests. Other trials are rounded, to keep the file small. A restored trace is marked as imported: it
+can't be resumed or replayed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from cfo_bench import __version__
+from cfo_bench.clock import utc_now
+from cfo_bench.errors import UserError
+from cfo_bench.exchange.exported_runs import RunToExport
+from cfo_bench.exchange.imported_trace import ImportedTrace, Source, SourceClock, read_bytes
+from cfo_bench.exchange.trial_table import cell, config_types, typed, value_of
+from cfo_bench.records import TrialStatus
+from cfo_bench.results.frames import CONFIG_PREFIX, RUN_KEYS
+from cfo_bench.results.run import Run, run_of_text
+from cfo_bench.results.schema import (
+    ARCHIVE,
+    EndRecord,
+    ImportOrigin,
+    TrialRecord,
+    decode,
+    decode_header,
+    encode,
+)
+from cfo_bench.results.trace import sealed_end
+from cfo_bench.space import Float, Space
+
+# The bits of a rounded number: its relative error is at most 0.4 %, or 0.8 % if it is rounded up.
+MANTISSA_BITS = 8
+# Rows that are compressed together.
+ROWS_AT_ONCE = 20_000
+
+_RUN_TYPES: dict[str, type] = dict(zip(RUN_KEYS, (str, str, str, int, int), strict=True))
+_TRIAL_TYPES: dict[str, type] = {
+    **dict.fromkeys(("number", "rows", "thread", "asked"), int),
+    **dict.fromkeys(("status", "error"), str),
+}
+_TRIAL_FIELDS = tuple(name for name in TrialRecord.__struct_fields__ if name != "config")
+_MOMENTS = ("started", "ended")
+
+ArchiveRow = dict[str, Any]
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write_archive(path: Path, runs: Sequence[RunToExport]) -> int:
+    """Writes the file, and returns how many trials it has; a UserError if a run has not finished."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for exported in runs:
+        if not exported.run.is_finished:
+            raise UserError(f"{exported.run.path} has not finished: run the same command again to finish it")
+    types: dict[type | None, Any] = {
+        str: pa.string(),
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        None: pa.string(),
+    }
+    columns = _columns(runs)
+    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    numbers = [name for name, kind in columns.items() if kind is float]
+    count = 0
+    rows: list[ArchiveRow] = []
+    with pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=[name for name in columns if name not in (*numbers, "number")],
+        column_encoding={**dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"), "number": "DELTA_BINARY_PACKED"},
+    ) as writer:
+        for at, exported in enumerate(runs, start=1):
+            run = exported.read()
+            count += len(run.trials)
+            rows += _rows(exported, run, columns)
+            if len(rows) >= ROWS_AT_ONCE or at == len(runs):
+                writer.write_table(pa.Table.from_pylist(rows, schema))
+                rows.clear()
+    return count
+
+
+def _columns(runs: Sequence[RunToExport]) -> dict[str, type | None]:
+    """Every column with its type; None for text that says of which type each value is."""
+    kinds: dict[str, set[type]] = {}
+    for run in runs:
+        for name, types in config_types(run).items():
+            kinds.setdefault(name, set()).update(types)
+    configs: dict[str, type | None] = {
+        f"{CONFIG_PREFIX}{name}": types.copy().pop() if types in ({int}, {float}, {bool}) else None
+        for name, types in sorted(kinds.items())
+    }
+    trial = {name: _TRIAL_TYPES.get(name, float) for name in _TRIAL_FIELDS}
+    return {**_RUN_TYPES, "header": str, "end": str, **trial, **configs}
+
+
+def _rows(exported: RunToExport, run: Run, columns: dict[str, type | None]) -> Iterator[ArchiveRow]:
+    assert run.end is not None  # only finished runs are written
+    yield {**exported.names, "header": encode(run.header).decode(), "end": encode(run.end).decode()}
+    exact = _incumbents(run)
+    for at, trial in enumerate(run.trials):
+        kept = trial if at in exact else _rounded(trial, exported.space)
+        row = {**exported.names, **{name: getattr(kept, name) for name in _TRIAL_FIELDS}}
+        for name in _MOMENTS:
+            row[name] = _moment(row[name], run.budget_seconds)
+        for name, value in kept.config.items():
+            column = f"{CONFIG_PREFIX}{name}"
+            kind = columns[column]
+            row[column] = cell(value) if kind is None else typed(run.path, column, value, kind)
+        yield row
+
+
+def _incumbents(run: Run) -> set[int]:
+    """Which trials were the best so far when they ended, of all trials or of those on all rows."""
+    train_rows = run.header.data.train_rows
+    best: dict[bool, float] = {True: math.inf, False: math.inf}
+    found = set()
+    for at, trial in sorted(enumerate(run.trials), key=lambda numbered: numbered[1].ended):
+        if trial.loss is None or trial.ended > run.budget_seconds:
+            continue
+        for is_full in {False, trial.rows is None or trial.rows >= train_rows}:
+            if trial.loss < best[is_full]:
+                best[is_full] = trial.loss
+                found.add(at)
+    return found
+
+
+def _rounded(trial: TrialRecord, space: Space | None) -> TrialRecord:
+    """The trial with `MANTISSA_BITS` bits of each number that is not whole.
+
+    A loss is rounded up: the trial must not become an incumbent. Its score follows from its loss.
+    """
+    numbers: dict[str, float | None] = {
+        name: _round(value)
+        for name in _TRIAL_FIELDS
+        if name not in _MOMENTS and isinstance(value := getattr(trial, name), float)
+    }
+    if trial.loss is not None:
+        numbers |= {"loss": _round(trial.loss, math.ceil), "score": None}
+    config = {
+        name: _round(value) if isinstance(value, float) else value for name, value in trial.config.items()
+    }
+    for param in space or ():
+        if isinstance(param, Float) and isinstance(value := config.get(param.name), float):
+            config[param.name] = min(max(value, param.low), param.high)
+    return msgspec.structs.replace(trial, **numbers, config=config)
+
+
+def _round(value: float, to_whole: Callable[[float], int] = round) -> float:
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(to_whole(mantissa * 2**MANTISSA_BITS), exponent - MANTISSA_BITS)
+
+
+def _moment(seconds: float, budget_seconds: float) -> float:
+    """A moment in single precision. A trial that ended in time still did, and no other one."""
+    return seconds if seconds > budget_seconds else min(float(np.float32(seconds)), budget_seconds)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def is_archive(beginning: bytes) -> bool:
+    """Whether a file begins as a Parquet file does."""
+    return beginning.startswith(b"PAR1")
+
+
+def read_archive(path: Path, source: Source) -> list[ImportedTrace]:
+    """The traces of an archive."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(read_bytes(path)))
+    if "header" not in file.schema_arrow.names:
+        raise UserError(
+            f"{path} has no headers of runs: give a file that `cfo-bench export --to archive` wrote, or CSV"
+        )
+    configs = {
+        field.name: field.name.removeprefix(CONFIG_PREFIX)
+        for field in file.schema_arrow
+        if field.name.startswith(CONFIG_PREFIX)
+    }
+    runs: list[list[ArchiveRow]] = []
+    for batch in file.iter_batches():
+        for row in batch.to_pylist():
+            if row["header"] is not None:
+                runs.append([])
+            runs[-1].append(row)
+    return [_trace(path, of_run, configs, source) for of_run in runs]
+
+
+def _trace(
+    path: Path, rows: Sequence[ArchiveRow], configs: Mapping[str, str], source: Source
+) -> ImportedTrace:
+    head, *others = rows
+    header, end = decode_header(head["header"].encode()), decode(head["end"].encode())
+    if not isinstance(end, EndRecord):
+        raise UserError(f"{path}: a run has no end record: write the file again")
+    clock = SourceClock(header.spec.clock)
+    imported = ImportOrigin(
+        format=ARCHIVE,
+        source=source.file,
+        sha256=source.sha256,
+        clock=str(clock),
+        unknown=[],
+        utc=utc_now(),
+        cfo_bench_version=__version__,
+    )
+    header = msgspec.structs.replace(header, imported=header.imported or imported)
+    lines = encode(header)
+    for row in others:
+        values = {name: row[column] for column, name in configs.items() if row[column] is not None}
+        names = [param.name for param in header.search_space or () if param.name in values]
+        config = {
+            name: value_of(value) if isinstance(value := values[name], str) else value
+            for name in dict.fromkeys((*names, *values))
+        }
+        facts = {name: row[name] for name in _TRIAL_FIELDS}
+        if facts["loss"] is not None and facts["score"] is None:
+            facts["score"] = header.metric_facts.to_score(facts["loss"])
+        lines += encode(TrialRecord(**{**facts, "status": TrialStatus(facts["status"]), "config": config}))
+    content = lines + encode(sealed_end(end, lines))
+    run_of_text(path, content, parse_trials=True)
+    return ImportedTrace(header.spec, content, len(others), clock, (), ())
