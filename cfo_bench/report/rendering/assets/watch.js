@@ -40,11 +40,11 @@
   const keyOf = (fold) => `${fold.className} ${(fold.querySelector(named) ?? fold.parentElement.closest(named))?.id}`;
   let place = null; // while it is being found again
 
-  /** Where the reader is: the named elements of the report that are nearest to the line that is being read. */
+  /** Where the reader is: the visible named elements of the report that are nearest to the line that is being read. */
   const placeNow = () => {
     const line = innerHeight / 3;
     const distance = (element) => Math.abs(top(element) - line);
-    const elements = all(`.learner :is(${named})`).filter((element) => element.offsetParent);
+    const elements = all(`.learner :is(${named})`).filter((element) => element.checkVisibility());
     const isAbove = !elements.length || top(elements[0]) > line; // the runs are being read
     const nearest = isAbove ? [] : elements.sort((a, b) => distance(a) - distance(b)).slice(0, 20);
     return { anchors: nearest.map((element) => ({ id: element.id, top: top(element) })), y: scrollY };
@@ -84,7 +84,7 @@
     const find = () => {
       if (!place) return;
       // A section may be new, and another one absent.
-      const anchor = place.anchors.find(({ id }) => document.getElementById(id)?.offsetParent);
+      const anchor = place.anchors.find(({ id }) => document.getElementById(id)?.checkVisibility());
       const y = anchor ? scrollY + top(document.getElementById(anchor.id)) - anchor.top : place.y;
       scrollTo({ top: y, behavior: "instant" });
       clearTimeout(settled);
