@@ -72,6 +72,8 @@ class Comparison:
         The number of folds that are compared.
     splits : int
         The number of splits into folds that these are of.
+    can_add_folds : bool
+        Whether more time could give more folds.
     budget_seconds : float
         The budget of each run.
     elapsed_seconds : float
@@ -92,6 +94,7 @@ class Comparison:
     beats_constant: bool
     folds: int
     splits: int
+    can_add_folds: bool
     budget_seconds: float
     elapsed_seconds: float
     best_command: str
@@ -130,7 +133,8 @@ class Comparison:
         else:
             lines.append(f"A constant predictor has {self.constant:.4f}.")
         if others and least_p(self.folds, 1) >= LEVEL:
-            lines.append(f"{too_few(self.folds, 'fold').capitalize()}: give more time with --for.")
+            remedy = "give more time with --for" if self.can_add_folds else "the split has no more"
+            lines.append(f"{too_few(self.folds, 'fold')}: {remedy}.")
         return lines
 
     @property
@@ -161,6 +165,8 @@ def answer_from(
     places: Sequence[FoldSeed],
     n_folds: int,
     elapsed_seconds: float,
+    *,
+    can_add_folds: bool = True,
 ) -> Comparison | None:
     """The answer from the runs in the results folder; None if no fold was done by all candidates.
 
@@ -200,6 +206,7 @@ def answer_from(
         beats_constant=constant is None or fmean(by_pair[best]) < fmean(constant),
         folds=len(compared),
         splits=len({seed for _, seed in compared}),
+        can_add_folds=can_add_folds or len(compared) < len(places),
         budget_seconds=plan.budget_seconds,
         elapsed_seconds=elapsed_seconds,
         best_command=_best_command(suite, task, *best),

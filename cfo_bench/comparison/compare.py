@@ -140,6 +140,7 @@ def compare(
     """
     started = monotonic() - spent_seconds
     total = _seconds(for_seconds)
+    on_event = _each_warning_once(on_event)
     suite = Suite(
         data_file=Path(data),
         target=target,
@@ -214,6 +215,20 @@ def _can_do(suite: Suite, n_folds: int, plan: ComparisonPlan) -> bool:
 def _folder_name(data: Path, total: float, metric: str | None) -> str:
     name = "" if metric is None else f"-{label(canonical_name(metric))}"
     return f"compare-{data.stem}-{total:g}s{name}"
+
+
+def _each_warning_once(on_event: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Leaves out warnings that were reported before: the data is looked at for each round of folds."""
+    reported: set[str] = set()
+
+    def show(event: Event) -> None:
+        if isinstance(event, Note) and event.is_warning:
+            if event.text in reported:
+                return
+            reported.add(event.text)
+        on_event(event)
+
+    return show
 
 
 class _TimeIsUpError(Exception):
@@ -319,7 +334,10 @@ class _Comparing:
     def _answer(self, plan: ComparisonPlan) -> Comparison:
         elapsed = monotonic() - (self.deadline - self.total)
         places = list(map(self._place, range(plan.folds)))
-        comparison = answer_from(self.suite, plan, self.task, places, self.n_folds, elapsed)
+        can_add_folds = plan.folds < self.most_folds
+        comparison = answer_from(
+            self.suite, plan, self.task, places, self.n_folds, elapsed, can_add_folds=can_add_folds
+        )
         if comparison is None:
             raise UserError(
                 f"no fold was done by all of {_pairs_in_words(plan)} in {duration(elapsed)}: give more time "

@@ -19,7 +19,14 @@ from cfo_bench import Suite, best_configurations
 from cfo_bench.cli.main import cli
 from cfo_bench.clock import monotonic
 from cfo_bench.comparison.answer import Candidate, Comparison, answer_from
-from cfo_bench.comparison.compare import _can_do, _Comparing, _TimeIsUpError, _Watch, compare
+from cfo_bench.comparison.compare import (
+    _can_do,
+    _Comparing,
+    _each_warning_once,
+    _TimeIsUpError,
+    _Watch,
+    compare,
+)
 from cfo_bench.comparison.plan import Workload, further_folds, planned
 from cfo_bench.engines.suite_runs import Event, Note, RunsUnderWay, ignore
 from cfo_bench.errors import UserError
@@ -133,6 +140,7 @@ def answer(**changed: object) -> Comparison:
         beats_constant=True,
         folds=12,
         splits=2,
+        can_add_folds=True,
         budget_seconds=20.0,
         elapsed_seconds=590.0,
         best_command="cfo-bench best here",
@@ -175,6 +183,16 @@ def test_the_answer_is_a_verdict_and_its_reasons() -> None:
             {"candidates": [BEST, replace(SECOND, p=0.25)], "folds": 3, "splits": 1, "forest": None},
             "No significant winner. Best mean test AUC: xgboost tuned by cfo, 0.9100.",
             "3 folds are too few for a test: give more time with --for.",
+        ),
+        (
+            {
+                "candidates": [BEST, replace(SECOND, p=0.25)],
+                "folds": 4,
+                "splits": 1,
+                "can_add_folds": False,
+            },
+            "No significant winner. Best mean test AUC: xgboost tuned by cfo, 0.9100.",
+            "4 folds are too few for a test: the split has no more.",
         ),
         (
             {"candidates": [BEST], "forest": None, "by_test": False},
@@ -298,7 +316,7 @@ def test_folds_are_added_by_the_next_seed_and_the_same_again_adds_none(
     record = ComparisonRecord({}, ComparisonPlan(("xgboost",), ("cfo", "rs"), 1, 60.0))
     first = comparing(path, tmp_path / "here", monotonic() + 1000).run(record, 1.0)
     assert (first.folds, first.splits) == (5, 3)
-    assert first.by_test and first.constant == 0.5 and first.forest is not None
+    assert first.by_test and first.constant == 0.5 and first.forest is not None and not first.can_add_folds
     assert len(first.candidates) == 3
     kept = read_record(tmp_path / "here")
     assert kept is not None and kept.verdict is not None and kept.plan.folds == 5
@@ -340,6 +358,15 @@ def test_the_runs_are_stopped_when_the_time_is_up() -> None:
         with pytest.raises(_TimeIsUpError):
             too_late(event)
     assert len(events) == 3
+
+
+def test_a_warning_is_reported_once_and_progress_each_time() -> None:
+    events: list[Event] = []
+    show = _each_warning_once(events.append)
+    warning, progress = Note("odd column", is_warning=True), Note("more folds")
+    for event in (warning, progress, warning, progress):
+        show(event)
+    assert events == [warning, progress, progress]
 
 
 @pytest.mark.parametrize(("time", "said"), [("soon", "is no time"), ("5s", "too short to compare anything")])
