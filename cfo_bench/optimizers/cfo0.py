@@ -21,11 +21,12 @@ Step = Literal["rms", "literal", "sign"]
 class CFO0Thread(CFOThread):
     """Algorithm 2 with ZOGD's iteration in place of lines 4-9."""
 
+    _reached: tuple[Point, float]
+
     def __init__(self, rule: str, settings: StepSettings, *args: Any) -> None:
         super().__init__(settings, *args)
         self.rule = rule
         self.slopes: deque[float] = deque(maxlen=32)
-        self._reached: tuple[Point, float] = (self.x, math.inf)
 
     def step(self) -> Generator[Point, float, bool]:
         """f at x + δu gives the slope g along u; then a step down that slope, always accepted."""

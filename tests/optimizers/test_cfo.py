@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.errors import Exhausted, OptionError
+from cfo_bench.optimizers import METHODS
 from cfo_bench.optimizers.cfo import CFO
 from cfo_bench.optimizers.flow2 import FLOW2
 from cfo_bench.records import Result
@@ -34,6 +35,15 @@ def configurations(method: CFO, loss=lambda config: 0.0, n: int = 10_000) -> lis
     except Exhausted:
         pass
     return asked
+
+
+def test_the_defaults_are_the_papers_text() -> None:
+    paper: dict[str, object] = {"mode": "paper", "parallel": 1, "scale": "log2", "linear_span": 10.0}
+    paper |= {"delta_init": None, "n_threshold": "2^(d-1)", "stall": "consecutive", "delta_lower": "alg3"}
+    paper |= {"redraw": False}
+
+    assert METHODS.options("cfo", {}) == paper
+    assert METHODS.options("cfo-0", {}) == {**paper, "step": "rms"}
 
 
 # --- the step, n, η and δ ---------------------------------------------------------------------

@@ -130,6 +130,8 @@ def test_an_improvement_is_one_of_the_two_values_below_the_rounds_best(play) -> 
     assert (run.thread.n, run.thread.k_best, run.thread.round_best_loss) == (0, 2, 10.5)
     assert run.thread.round_best is not run.thread.x
     assert run.thread.loss == 20.0
+    run.tell(11.0, 10.0)  # iteration 3: the move was lower
+    assert (run.thread.n, run.thread.k_best, run.thread.round_best_loss) == (0, 3, 10.0)
 
 
 def test_of_two_equal_values_the_first_is_the_rounds_best(play) -> None:
@@ -158,6 +160,14 @@ def test_a_move_onto_the_point_ahead_is_not_evaluated_again() -> None:
         method.tell(trial, Result.ok(0.1 * abs(math.log2(trial.config["a"]) - 9.0)))
 
     assert not any(math.isclose(a, b, rel_tol=1e-12) for a, b in itertools.pairwise(asked))
+
+
+def test_a_move_close_to_the_point_ahead_is_evaluated(play) -> None:
+    run = play(line("literal", n_threshold=99), [1])
+
+    run.tell(10.0, 10.0 - 2.0002)  # a slope of -1.0001: ahead at 4, the move to 4.0006
+
+    assert run.config["a"] == pytest.approx(2.0**2.0002, rel=1e-9)
 
 
 def test_the_frame_shrinks_the_step_and_restarts_as_cfo_does(play) -> None:
