@@ -7,6 +7,6 @@ registries      every method and learner with its options, from the registries
 markdown        tables and headings
 cfo_figure      docs/images/cfo.svg: CFO and random search on a landscape of two hyperparameters
 terminal        docs/images/terminal.svg: what commands print, as a picture
-evidence        docs/evidence/: tables and figures of the study's reports
+evidence        docs/evidence/: tables and figures of the studies, from their archives
 performance     the figures of `make bench` in docs/performance.md
 """
