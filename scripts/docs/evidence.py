@@ -1,7 +1,8 @@
 """The tables and figures of docs/evidence.md, from the archives of the studies. Nothing is run.
 
-    python -m scripts.docs.evidence             all studies
-    python -m scripts.docs.evidence dnn         one of them
+    python -m scripts.docs.evidence                        all studies that have an archive
+    python -m scripts.docs.evidence dnn                    one of them
+    python -m scripts.docs.evidence paper-yahpo=results    from a results folder whose archive is too large
 
 docs/evidence/STUDY/runs.parquet is what `cfo-bench export RESULTS --to archive` wrote. The files beside it
 are written anew. Printed are numbers that the page has in its text: in how many cells a method stands to CFO
@@ -44,18 +45,21 @@ STUDIES = {
     "xgboost-hour": Study(("xgboost-hour",)),
     "dnn": Study(("dnn",)),
     "knn": Study(("knn",)),
+    "tables": Study(("tables",)),
+    "paper-yahpo": Study(("paper-yahpo",)),
 }
 
 
-def rebuild(name: str, docs: Path = DOCS) -> None:
-    """Writes the tables and figures of a study beside its archive."""
+def rebuild(name: str, docs: Path = DOCS, results: Path | None = None) -> None:
+    """Writes the tables and figures of a study beside its archive, or those of the traces in `results`."""
     study, out = STUDIES[name], docs / name
     with TemporaryDirectory() as folder:
-        results = [Path(folder) / archive for archive in study.archives]
-        for archive, restored in zip(study.archives, results, strict=True):
-            import_trials(docs / archive / ARCHIVE, restored)
+        folders = [results] if results else [Path(folder) / archive for archive in study.archives]
+        if results is None:
+            for archive, restored in zip(study.archives, folders, strict=True):
+                import_trials(docs / archive / ARCHIVE, restored)
         report = Path(folder) / "report"
-        write_report(results, report, budget=study.budget, formats=["csv", "png"])
+        write_report(folders, report, budget=study.budget, formats=["csv", "png"])
         [learner] = [tables.parent for tables in report.glob("*/tables")]
         for old in (*out.glob("*.csv"), *out.glob("*.png")):
             old.unlink()
@@ -111,13 +115,14 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def main(names: list[str]) -> None:
-    for name in names or STUDIES:
+def main(arguments: list[str]) -> None:
+    for argument in arguments or STUDIES:
+        name, _, results = argument.partition("=")
         missing = [archive for archive in STUDIES[name].archives if not (DOCS / archive / ARCHIVE).is_file()]
-        if missing:
-            print(f"{name}: no archive of {' and '.join(missing)} yet")
+        if missing and not results:
+            print(f"{name}: no archive of {' and '.join(missing)}")
             continue
-        rebuild(name)
+        rebuild(name, results=Path(results) if results else None)
         print(name, *summary(DOCS / name), sep="\n")
 
 
