@@ -30,7 +30,7 @@ CASES = {
     "imports": 60,
     "surrogates": 15,
     "strangers": 15,
-    "comparisons": 30,
+    "comparisons": 20,
 }
 
 

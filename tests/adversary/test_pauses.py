@@ -205,7 +205,7 @@ def with_program(commands: Commands, how: str, budget: float = 60) -> list[str]:
 def assert_is_charged(commands: Commands) -> None:
     [end] = commands.rows("end")
     [pause] = end["pauses"]
-    assert pause["cpu_seconds"] > 0.3 * CPU_SECONDS  # of a busy machine, too
+    assert pause["cpu_seconds"] > 0.1  # of a busy machine, too
     assert pause["charged_seconds"] == pause["seconds"] > 0.8 * CPU_SECONDS
     third = commands.rows()[2]
     assert third["ask_seconds"] > 0.9 * CPU_SECONDS and end["elapsed"] > 0.9 * CPU_SECONDS

@@ -131,7 +131,7 @@ class Case:
     """A folder for one case: `work` is where commands are run, `outside` is nobody's business."""
 
     def __init__(self, root: Path, templates: Templates, seed: str, said: Callable[[str], None]) -> None:
-        self.root, self._templates, self._seed, self._said = root, templates, seed, said
+        self.root, self._templates, self._seed, self.said = root, templates, seed, said
         self.work, self.outside = root / "work", root / "outside"
         self.results, self.report, self.merged = (
             self.work / "results",
@@ -162,11 +162,13 @@ class Case:
     def templates(self) -> Templates:
         return self._templates
 
-    def call(self, *words: str, writes: Sequence[Path] = ()) -> Answer:
+    def call(
+        self, *words: str, writes: Sequence[Path] = (), by: Callable[[Sequence[str]], Answer] = call
+    ) -> Answer:
         """A command, and the checks that hold for all."""
-        self._said(words[0])
+        self.said(words[0])
         with untouched(self.root, writes, words[0], self.done.failures):
-            answer = call(words)
+            answer = by(words)
         self.done.commands += 1
         self.done.failures += failures_of(answer)
         return answer

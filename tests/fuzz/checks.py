@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,6 +62,14 @@ def call(words: Sequence[str]) -> Answer:
     finally:
         sys.argv = before
     return Answer(words, code if isinstance(code, int) else -1, _text(out), _text(err), crash)
+
+
+def call_program(words: Sequence[str]) -> Answer:
+    """The command in a process of its own, as `compare` needs it: its time began with its process."""
+    line = [sys.executable, "-m", "cfo_bench", *words]
+    done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True)
+    out, err = (text.decode("utf-8", "surrogateescape") for text in (done.stdout, done.stderr))
+    return Answer(words, done.returncode, out, err)
 
 
 def _text(stream: io.TextIOWrapper) -> str:

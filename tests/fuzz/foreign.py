@@ -1,4 +1,4 @@
-"""Files of other programs and of strangers: imports, surrogates, odd spaces, and the plan of a comparison."""
+"""Files of other programs and of strangers: imports, surrogates, odd spaces, and comparisons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlite3
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -16,14 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cfo_bench.results.comparison_record import (
-    FILE_NAME,
-    ComparisonPlan,
-    ComparisonRecord,
-    ComparisonVerdict,
-    read_record,
-)
+from cfo_bench.results.comparison_record import FILE_NAME, ComparisonRecord, read_record
 from tests.fuzz import damage, odd
+from tests.fuzz.checks import call_program
 from tests.fuzz.damage import Damaged
 from tests.helpers.surrogates import write_traces
 
@@ -347,26 +342,55 @@ def strangers(case: Case, only: range | None) -> None:
     case.call("surrogate", "fit", results, "-o", "s.cbs", "--force", writes=[case.work / "s.cbs"])
 
 
-# --- the plan of a comparison ---------------------------------------------------------------------
+# --- comparisons ----------------------------------------------------------------------------------
+
+_COMPARED = "a,b,fold,y\n" + "".join(
+    f"{number * 7 % 11},{number * 5 % 13}.5,{number // 2 % 2},{number % 2}\n" for number in range(60)
+)
+# The folds are the data's own: the same command again finds all of them done, and takes a second or two.
+_COMPARE = ["compare", "--data", "data.csv", "--target", "y", "--split", "column:fold", "--for", "15s"]
+_COMPARE += ["--learner", "knn", "--method", "rs", "--jobs", "1", "-q", "--results", "results"]
+
+
+@cache
+def _comparison(folder: Path) -> dict[Path, bytes]:
+    """The files of a comparison; on a busy machine it may not have finished."""
+    folder.mkdir(exist_ok=True)
+    (folder / "data.csv").write_text(_COMPARED)
+    with chdir(folder):
+        answer = call_program(_COMPARE)
+    if answer.exit_code and "give more time" not in answer.err:
+        raise RuntimeError(f"no comparison: {answer.err or answer.crash}")
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def comparisons(case: Case, only: range | None) -> None:
-    """A damaged record in the folder of a comparison: what is read of it has the types that it states."""
-    verdict = ComparisonVerdict("t", "knn", "cfo", "Best: knn tuned by cfo.")
-    plan = ComparisonPlan(("knn", "xgboost"), ("cfo", "rs"), 6, 10.0)
-    ComparisonRecord({"for_seconds": 600.0}, plan, verdict).write(case.results)
-    place = case.results / FILE_NAME
-    what, data = damage.plan(place.read_bytes() + b"\n", case.rng(0))
-    place.write_bytes(data)
-    case.done.inputs.append(what)
-    try:
-        record = read_record(case.results)
-    except Exception as error:
-        case.fail(f"compare: stack trace, {type(error).__name__}", f"{what}: {error}")
-        return
+    """A finished comparison in which one file is damaged; seldom the same command again."""
+    template, rng = case.templates.folder / "comparison", case.rng(0)
+    case.said("compare")  # the first case makes the template
+    files = _comparison(template)
+    damaged = rng.choices(sorted(files), [6 if path.name == FILE_NAME else 1 for path in sorted(files)])[0]
+    for path, whole in files.items():
+        data = whole.replace(str(template).encode(), str(case.work).encode())
+        if path == damaged:
+            what, data = _odd_file(path, data, rng)
+            case.done.inputs.append(f"{path}: {what}")
+        (case.work / path).parent.mkdir(parents=True, exist_ok=True)
+        (case.work / path).write_bytes(data)
+    record = read_record(case.results)
     if record is not None:
         msgspec.convert(msgspec.to_builtins(record), ComparisonRecord)
-    case.call("best", str(case.results))
+    case.call("best", "results")
+    if rng.random() < 0.2:
+        case.call(*_COMPARE, writes=[case.results], by=call_program)
+        if not {path.name for path in case.results.iterdir() if path.is_dir()} <= {"knn"}:
+            case.fail("compare: it ran a learner that nobody asked for", what)
+
+
+def _odd_file(path: Path, whole: bytes, rng: random.Random) -> Damaged:
+    if path.suffix == ".jsonl":
+        return damage.trace(whole, rng)
+    return _text(whole.decode(), rng) if path.suffix == ".csv" else damage.plan(whole, rng)
 
 
 KINDS: dict[str, Callable[[Case, range | None], None]] = {
