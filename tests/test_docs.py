@@ -33,7 +33,7 @@ from tests.test_architecture import COMMAND_LINE, MAY_IMPORT
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/reference").glob("*.md")])
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
 # Their Python blocks are run by a test of their own, or build on each other.
-RUN_ELSEWHERE = {"docs/python.md", "docs/extending.md", "docs/trackers.md", "README.md"}
+RUN_ELSEWHERE = {"docs/python.md", "docs/extending.md", "docs/trackers.md"}
 # The pages of the reference that scripts/docs/hooks.py writes at each build.
 GENERATED = {"suite-keys", "trace-keys", "methods", "learners"}
 
