@@ -134,7 +134,8 @@ def _print(built: Built, as_json: bool) -> None:
         show_prose(f"\n{one_line(f'{overview.learner}: {overview.verdict}')}\n", err=as_json)
         if overview.details:
             show_prose(f"{one_line(overview.details)}\n", err=as_json)
-        _show_standings(overview, err=as_json)
+        if overview.standings:
+            _show_standings(overview, err=as_json)
 
 
 def _as_json(overview: Overview) -> dict[str, Any]:

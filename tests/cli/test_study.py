@@ -37,6 +37,16 @@ def test_every_k_is_evaluated_traced_and_drawn(program: Program, tmp_path: Path)
     assert again.stdout.splitlines()[-3:] == done.stdout.splitlines()[-3:]
 
 
+def test_a_report_of_a_study_alone_has_no_table_of_methods(program: Program, tmp_path: Path) -> None:
+    assert program(*STUDY, "--k", "1-3").returncode == 0
+
+    reported = program("report", "results", "-o", "report", "--format", "csv")
+
+    assert reported.returncode == 0, reported.stderr
+    assert "mean rank" not in reported.stdout + reported.stderr
+    assert (tmp_path / "report/knn/tables/neighbours.csv").is_file()
+
+
 def test_more_neighbours_than_rows_are_refused_in_one_line(program: Program, tmp_path: Path) -> None:
     done = program(*STUDY, "--k", "1-200", "--results", "many")
     assert done.returncode == 2
