@@ -16,11 +16,10 @@ from typing import Any
 from cfo_bench.errors import RunError
 from cfo_bench.optimizers.options import check_count, check_length, check_number
 from cfo_bench.optimizers.packaged import (
+    OnLevels,
     OwnGlobalRandomness,
-    Packaged,
     configuration,
     configuration_space,
-    levels,
     silence,
 )
 from cfo_bench.records import Result
@@ -37,13 +36,10 @@ class HalvingRun:
     budget: float
 
 
-class Hyperband(Packaged[HalvingRun]):
+class Hyperband(OnLevels[HalvingRun]):
     """Random configurations, the better ones of each level promoted to the next.
 
-    eta           each level has this many times the rows of the one before, and so many times fewer trials
-    min_rows      the fewest rows of a level
-    n_rows        rows of the training part; a run sets it
-    parallel      trials at once
+    parallel  trials at once
     """
 
     def __init__(
@@ -52,14 +48,10 @@ class Hyperband(Packaged[HalvingRun]):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        eta: int = 3,
-        min_rows: int = 10_000,
-        n_rows: int | None = None,
         parallel: int = 1,
+        **options: Any,
     ) -> None:
-        super().__init__(space, start, seed, parallel)
-        self._eta = eta
-        self._levels = levels(n_rows, min_rows, eta)
+        super().__init__(space, start, seed, parallel=parallel, **options)
         self._halvings: list[Any] = []
         self._halvings_begun = 0
         # hpbandster draws from numpy's global generator.
@@ -130,8 +122,6 @@ class Hyperband(Packaged[HalvingRun]):
 
 class BOHB(Hyperband):
     """Hyperband with configurations from kernel density estimates of the good and of the bad ones.
-
-    It has Hyperband's options, too.
 
     min_points_in_model  trials of a level before it has a model; null: the number of hyperparameters + 1
     top_n_percent        the share of the trials that are the good ones

@@ -46,16 +46,21 @@ class BoTorchMethod(Packaged[Proposal]):
 
     A suggestion draws from generators made from the seed and the number of the trial, so that a replay asks
     the same.
+
+    n_initial_points  random configurations before the model, the start included
+    n_candidates      points from which the starts of the search for the maximum are drawn
+    n_restarts        searches for the maximum
     """
 
     def __init__(
         self,
         space: Space,
         start: Mapping[str, Any],
-        seed: int,
-        n_initial_points: int,
-        n_candidates: int,
-        n_restarts: int,
+        seed: int = 0,
+        *,
+        n_initial_points: int = 10,
+        n_candidates: int = 256,
+        n_restarts: int = 4,
     ) -> None:
         check_counts(n_initial_points=n_initial_points, n_candidates=n_candidates, n_restarts=n_restarts)
         super().__init__(space, start, seed)
@@ -153,24 +158,7 @@ class BoTorchMethod(Packaged[Proposal]):
 
 
 class BoTorchEI(BoTorchMethod):
-    """Log expected improvement.
-
-    n_initial_points  random configurations before the model, the start included
-    n_candidates      points from which the starts of the search for the maximum are drawn
-    n_restarts        searches for the maximum
-    """
-
-    def __init__(
-        self,
-        space: Space,
-        start: Mapping[str, Any],
-        seed: int = 0,
-        *,
-        n_initial_points: int = 10,
-        n_candidates: int = 256,
-        n_restarts: int = 4,
-    ) -> None:
-        super().__init__(space, start, seed, n_initial_points, n_candidates, n_restarts)
+    """Log expected improvement."""
 
     def acquisition(self) -> Any:
         from botorch.acquisition import LogExpectedImprovement
@@ -186,8 +174,6 @@ class BoTorchEI(BoTorchMethod):
 class BoTorchEIPS(BoTorchEI):
     """Log expected improvement minus the predicted logarithm of the seconds: improvement per second.
 
-    It has the options of botorch-ei, too.
-
     cooling         let the seconds count less and less as the budget is spent, as in gp-cooled
     budget_seconds  the budget of the run, which sets it
     """
@@ -198,16 +184,15 @@ class BoTorchEIPS(BoTorchEI):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        n_initial_points: int = 10,
         cooling: bool = False,
         budget_seconds: float | None = None,
         **options: Any,
     ) -> None:
         check_flag("cooling", cooling)
-        super().__init__(space, start, seed, n_initial_points=n_initial_points, **options)
+        super().__init__(space, start, seed, **options)
         # With another budget it would cool at another rate: a finished run can't be extended.
         self.knows_budget = cooling
-        self._cooling = CostCooling(budget_seconds if cooling else None, n_initial_points)
+        self._cooling = CostCooling(budget_seconds if cooling else None, self._n_initial)
 
     def learn(self, token: Proposal, result: Result) -> None:
         self._cooling.count(result)
@@ -227,6 +212,9 @@ class RowChoosing(BoTorchMethod):
     The input is 1 for all rows, 0 for `min_rows`, and logarithmic between these. If there are no more rows
     than that, or their number isn't known, every trial is on all rows. The initial configurations are on
     four numbers of rows in turn, the fewest first.
+
+    min_rows  the fewest rows of a trial
+    n_rows    rows of the training part; a run sets it
     """
 
     INITIAL_PLACES = (0.0, 1 / 3, 2 / 3, 1.0)
@@ -235,17 +223,16 @@ class RowChoosing(BoTorchMethod):
         self,
         space: Space,
         start: Mapping[str, Any],
-        seed: int,
-        n_initial_points: int,
-        n_candidates: int,
-        n_restarts: int,
-        min_rows: int,
-        n_rows: int | None,
+        seed: int = 0,
+        *,
+        min_rows: int = 10_000,
+        n_rows: int | None = None,
+        **options: Any,
     ) -> None:
         check_count("min_rows", min_rows)
         self._n_rows = n_rows
         self._octaves = math.log2(max(n_rows / min_rows, 1.0)) if n_rows else 0.0
-        super().__init__(space, start, seed, n_initial_points, n_candidates, n_restarts)
+        super().__init__(space, start, seed, **options)
 
     @property
     def is_on_all_rows(self) -> bool:
@@ -278,12 +265,7 @@ class RowChoosing(BoTorchMethod):
 class Fabolas(RowChoosing):
     """Rows and configuration with the most information on the optimum on all rows, per second.
 
-    n_initial_points  random configurations before the model, the start included
-    n_candidates      points from which the starts of the search for the maximum are drawn
-    n_restarts        searches for the maximum
-    incumbent_every   train the predicted optimum on all rows after this many trials on part of them
-    min_rows          the fewest rows of a trial
-    n_rows            rows of the training part; a run sets it
+    incumbent_every  train the predicted optimum on all rows after this many trials on part of them
     """
 
     def __init__(
@@ -292,16 +274,12 @@ class Fabolas(RowChoosing):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        n_initial_points: int = 10,
-        n_candidates: int = 256,
-        n_restarts: int = 4,
         incumbent_every: int = 3,
-        min_rows: int = 10_000,
-        n_rows: int | None = None,
+        **options: Any,
     ) -> None:
         check_count("incumbent_every", incumbent_every)
         self._incumbent_every, self._since_incumbent = incumbent_every, 0
-        super().__init__(space, start, seed, n_initial_points, n_candidates, n_restarts, min_rows, n_rows)
+        super().__init__(space, start, seed, **options)
 
     def promising(self, seed: int) -> Proposal:
         from botorch.models import SingleTaskMultiFidelityGP
@@ -346,12 +324,7 @@ class Fabolas(RowChoosing):
 class Boca(RowChoosing):
     """The highest confidence bound on all rows, and the fewest rows on which its loss is uncertain enough.
 
-    n_initial_points  random configurations before the model, the start included
-    n_candidates      points from which the starts of the search for the maximum are drawn
-    n_restarts        searches for the maximum
-    n_levels          numbers of rows to choose from
-    min_rows          the fewest rows of a trial
-    n_rows            rows of the training part; a run sets it
+    n_levels  numbers of rows to choose from
     """
 
     def __init__(
@@ -360,15 +333,11 @@ class Boca(RowChoosing):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        n_initial_points: int = 10,
-        n_candidates: int = 256,
-        n_restarts: int = 4,
         n_levels: int = 12,
-        min_rows: int = 10_000,
-        n_rows: int | None = None,
+        **options: Any,
     ) -> None:
         check_count("n_levels", n_levels)
-        super().__init__(space, start, seed, n_initial_points, n_candidates, n_restarts, min_rows, n_rows)
+        super().__init__(space, start, seed, **options)
         self._places = [1.0] if self.is_on_all_rows else np.linspace(0.0, 1.0, n_levels + 1)[:-1].tolist()
 
     def promising(self, seed: int) -> Proposal:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.optimizers.options import check_count, check_number
-from cfo_bench.optimizers.packaged import Packaged, budget_range, index_of, levels, rows_at, silence
+from cfo_bench.optimizers.packaged import OnLevels, budget_range, index_of, rows_at, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -24,12 +24,9 @@ from cfo_bench.space import Categorical, Int, Param, Space
 LARGEST_LOSS = sys.float_info.max
 
 
-class DEHB(Packaged[dict[str, Any]]):
+class DEHB(OnLevels[dict[str, Any]]):
     """The package's own brackets and populations, through its ask and tell.
 
-    eta              each level has this many times the rows of the one before, and so many times fewer trials
-    min_rows         the fewest rows of a level
-    n_rows           rows of the training part; a run sets it
     mutation_factor  the share of the difference of two configurations that is added to a third
     crossover_prob   the probability of each hyperparameter to come from that mutant, not from the parent
     population_size  configurations of the population if all rows are the only level
@@ -42,20 +39,17 @@ class DEHB(Packaged[dict[str, Any]]):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        eta: int = 3,
-        min_rows: int = 10_000,
-        n_rows: int | None = None,
         mutation_factor: float = 0.5,
         crossover_prob: float = 0.5,
         population_size: int = 20,
         parallel: int = 1,
+        **options: Any,
     ) -> None:
         check_number("mutation_factor", mutation_factor, 0, 2)
         check_number("crossover_prob", crossover_prob, 0, 1)
         check_count("population_size", population_size)
         check_number("population_size", population_size, 4)
-        super().__init__(space, start, seed, parallel)
-        self._levels = levels(n_rows, min_rows, eta)
+        super().__init__(space, start, seed, parallel=parallel, **options)
         if not self.searched:
             return
         least, most = budget_range(self._levels)
@@ -66,7 +60,7 @@ class DEHB(Packaged[dict[str, Any]]):
                 dimensions=len(self.searched),
                 min_fidelity=least,
                 max_fidelity=most,
-                eta=eta,
+                eta=self._eta,
                 mutation_factor=mutation_factor,
                 crossover_prob=crossover_prob,
                 min_clip=clip,

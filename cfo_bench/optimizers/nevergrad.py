@@ -48,6 +48,7 @@ class NevergradMethod(Packaged[Any]):
     """
 
     optimizer: str
+    _parallel = 1
 
     def __init__(
         self,
@@ -57,10 +58,7 @@ class NevergradMethod(Packaged[Any]):
         *,
         planned_trials: int = PLANNED_TRIALS,
     ) -> None:
-        super().__init__(space, start, seed)
-        self._build(planned_trials, 1)
-
-    def _build(self, planned_trials: int, parallel: int) -> None:
+        super().__init__(space, start, seed, self._parallel)
         check_count("planned_trials", planned_trials)
         self._worst: float | None = None
         # Some optimizers draw from numpy's global generator.
@@ -71,10 +69,12 @@ class NevergradMethod(Packaged[Any]):
             from nevergrad import p
             from nevergrad.optimization import registry
 
-            space = p.Dict(**{param.name: _parameter(param) for param in self.searched})
-            space.random_state = np.random.RandomState(self.seed)
+            parameters = p.Dict(**{param.name: _parameter(param) for param in self.searched})
+            parameters.random_state = np.random.RandomState(self.seed)
             try:
-                self._optimizer = registry[self.optimizer](space, budget=planned_trials, num_workers=parallel)
+                self._optimizer = registry[self.optimizer](
+                    parameters, budget=planned_trials, num_workers=self._parallel
+                )
             except Exception as error:  # such as that of an optimizer that needs another number of trials
                 raise OptionError(
                     f"nevergrad's {self.optimizer} can't be built with planned_trials {planned_trials!r}: "
@@ -114,11 +114,11 @@ class ParallelNevergradMethod(NevergradMethod):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        planned_trials: int = PLANNED_TRIALS,
         parallel: int = 1,
+        **options: Any,
     ) -> None:
-        Packaged.__init__(self, space, start, seed, parallel)
-        self._build(planned_trials, parallel)
+        self._parallel = parallel
+        super().__init__(space, start, seed, **options)
 
 
 def _parameter(param: Param) -> Any:

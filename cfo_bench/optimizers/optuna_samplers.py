@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from cfo_bench.errors import (
@@ -71,16 +71,16 @@ class OptunaMethod(Packaged[Any]):
                 self._study.tell(trial, loss)
 
 
-class OptunaTPE(OptunaMethod):
-    """The tree-structured Parzen estimator of optuna. With its defaults it is optuna's default sampler.
+class UnivariateTPE(OptunaMethod):
+    """The tree-structured Parzen estimator of optuna, which models each hyperparameter by itself.
 
     n_startup_trials  random configurations before the model, the start among them
     n_ei_candidates   candidates, of which the most promising is taken
-    multivariate      model all hyperparameters together, and not each by itself
     parallel          trials at once
     """
 
     only_ranks = True
+    more: Mapping[str, Any] = MappingProxyType({"multivariate": False})  # parameters of the sampler
 
     def __init__(
         self,
@@ -90,17 +90,10 @@ class OptunaTPE(OptunaMethod):
         *,
         n_startup_trials: int = 10,
         n_ei_candidates: int = 24,
-        multivariate: bool = True,
         parallel: int = 1,
     ) -> None:
-        super().__init__(space, start, seed, parallel)
-        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate)
-
-    def _build_tpe(
-        self, n_startup_trials: int, n_ei_candidates: int, multivariate: bool, **more: Any
-    ) -> None:
         check_counts(n_startup_trials=n_startup_trials, n_ei_candidates=n_ei_candidates)
-        check_flag("multivariate", multivariate)
+        super().__init__(space, start, seed, parallel)
 
         def sampler(_: Mapping[str, Any]) -> Any:
             from optuna.samplers import TPESampler
@@ -108,36 +101,17 @@ class OptunaTPE(OptunaMethod):
             return TPESampler(
                 n_startup_trials=n_startup_trials,
                 n_ei_candidates=n_ei_candidates,
-                multivariate=multivariate,
                 seed=self.seed,
-                **more,
+                **self.more,
             )
 
         self.build(sampler)
 
 
-class UnivariateTPE(OptunaTPE):
-    """The tree-structured Parzen estimator of optuna, which models each hyperparameter by itself."""
+class OptunaTPE(UnivariateTPE):
+    """The tree-structured Parzen estimator of optuna. With its defaults it is optuna's default sampler.
 
-    def __init__(
-        self,
-        space: Space,
-        start: Mapping[str, Any],
-        seed: int = 0,
-        *,
-        n_startup_trials: int = 10,
-        n_ei_candidates: int = 24,
-        parallel: int = 1,
-    ) -> None:
-        OptunaMethod.__init__(self, space, start, seed, parallel)
-        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate=False)
-
-
-class MultivariateTPE(OptunaTPE):
-    """`tpe` under the name that it had before it was optuna's default.
-
-    group             split the space into groups of hyperparameters that occur together, as in a
-                      conditional space; a space of cfo-bench is one group
+    multivariate  model all hyperparameters together, and not each by itself
     """
 
     def __init__(
@@ -146,14 +120,27 @@ class MultivariateTPE(OptunaTPE):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        n_startup_trials: int = 10,
-        n_ei_candidates: int = 24,
-        group: bool = False,
-        parallel: int = 1,
+        multivariate: bool = True,
+        **options: Any,
+    ) -> None:
+        check_flag("multivariate", multivariate)
+        self.more = {"multivariate": multivariate}
+        super().__init__(space, start, seed, **options)
+
+
+class MultivariateTPE(UnivariateTPE):
+    """`tpe` under the name that it had before it was optuna's default.
+
+    group  split the space into groups of hyperparameters that occur together, as in a conditional space; a
+           space of cfo-bench is one group
+    """
+
+    def __init__(
+        self, space: Space, start: Mapping[str, Any], seed: int = 0, *, group: bool = False, **options: Any
     ) -> None:
         check_flag("group", group)
-        OptunaMethod.__init__(self, space, start, seed, parallel)
-        self._build_tpe(n_startup_trials, n_ei_candidates, multivariate=True, group=group)
+        self.more = {"multivariate": True, "group": group}
+        super().__init__(space, start, seed, **options)
 
 
 class OptunaGP(OptunaMethod):

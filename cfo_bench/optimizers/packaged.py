@@ -223,6 +223,29 @@ def _hyperparameter(param: Param) -> Any:
 # --- levels of rows, for methods that train on part of them ----------------------------------------
 
 
+class OnLevels(Packaged[Token]):
+    """A method of successive halving, whose resource is the number of training rows.
+
+    eta       each level has this many times the rows of the one before, and so many times fewer trials
+    min_rows  the fewest rows of a level
+    n_rows    rows of the training part; a run sets it
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        start: Mapping[str, Any],
+        seed: int = 0,
+        *,
+        eta: int = 3,
+        min_rows: int = 10_000,
+        n_rows: int | None = None,
+        **options: Any,
+    ) -> None:
+        self._eta, self._levels = eta, levels(n_rows, min_rows, eta)
+        super().__init__(space, start, seed, **options)
+
+
 def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
     """The rows of each level: all of them last, an `eta`-th before that, and so on, down to `min_rows`.
 

@@ -75,7 +75,7 @@ class ProgramMethod:
         self._program = Program(self.words, self.folder)
         try:
             hello = _hello_of(self._program)
-            self.program_facts = {  # for the header of a trace
+            self.program_facts: dict[str, Any] = {  # for the header of a trace
                 "command": self._program.name,
                 "version": hello.get("version"),
                 "round_trip_seconds": self._round_trip_seconds(),

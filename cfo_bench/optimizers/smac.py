@@ -12,11 +12,11 @@ from cfo_bench.errors import Exhausted
 from cfo_bench.optimizers.options import check_counts
 from cfo_bench.optimizers.packaged import (
     FiniteLosses,
+    OnLevels,
     Packaged,
     budget_range,
     configuration,
     configuration_space,
-    levels,
     rows_at,
     silence,
 )
@@ -148,30 +148,12 @@ class SMAC(Packaged[Any]):
             self._facade.tell(info, TrialValue(cost=loss, time=seconds, status=status), save=False)
 
 
-class SMACFidelity(SMAC):
+class SMACFidelity(OnLevels[Any], SMAC):
     """Hyperband over training rows; its configurations come from SMAC's random forest.
 
-    n_initial                random configurations before the model, the start among them; at least as many
-                             as the first bracket has
-    eta                      each level has this many times the rows of the one before, and so many times
-                             fewer trials
-    min_rows                 the fewest rows of a level
-    n_rows                   rows of the training part; a run sets it
+    n_initial  random configurations before the model, the start among them; at least as many as the first
+               bracket has
     """
-
-    def __init__(
-        self,
-        space: Space,
-        start: Mapping[str, Any],
-        seed: int = 0,
-        *,
-        eta: int = 3,
-        min_rows: int = 10_000,
-        n_rows: int | None = None,
-        **options: Any,
-    ) -> None:
-        self._levels, self._eta = levels(n_rows, min_rows, eta), eta
-        super().__init__(space, start, seed, **options)
 
     def facade(self) -> Any:
         from smac import MultiFidelityFacade
