@@ -37,13 +37,13 @@ class MethodDescription:
     summary: str
     reference: str | None  # a link, or a page of docs/
     packages: dict[str, str]  # the installed version of each package that it needs
+    program: str | None  # the versions that a program answers to hello
     told: list[str]
-    knows_budget: bool  # a finished run can't be extended to a longer budget
+    knows_budget: bool  # with its default options; then a finished run can't be extended
     chooses_rows: bool
     runs_parallel: bool
     can_be_resumed: bool
-    # By the number of trials; null: it took too long. Empty: the method is not measured.
-    milliseconds_per_suggestion: dict[str, float | None]
+    milliseconds_per_suggestion: dict[str, float]  # by the number of trials; empty: not measured
     measured_with: dict[str, str]  # the versions of the packages then, which may be others
     measured_on: str  # the processor
 
@@ -51,20 +51,25 @@ class MethodDescription:
         """A short heading and a text for each property."""
         return {
             "reference": self.reference or "none",
-            "needs": versions_in_words(self.packages) or "no other package",
+            "needs": versions_in_words(self.packages) or self.program or "no other package",
             "is told": "; ".join(self.told),
-            "budget": "knows it: a finished run can't be extended"
-            if self.knows_budget
-            else "not known to it",
+            "budget": self._budget_in_words(),
             "rows": "chooses how many each trial gets" if self.chooses_rows else "all, in each trial",
             "parallel": "several trials at once" if self.runs_parallel else "one trial at a time",
             "resumable": "yes" if self.can_be_resumed else "no: an interrupted run starts again",
             "suggestion": self._cost_in_words(),
         }
 
+    def _budget_in_words(self) -> str:
+        if self.knows_budget:
+            return "used: a finished run can't be extended"
+        if SET_BY_RUN["budget_seconds"] in self.told:
+            return "used with an option only (see below): such a run can't be extended when it has finished"
+        return "not known to it"
+
     def _cost_in_words(self) -> str:
         if not self.milliseconds_per_suggestion:
-            return "not measured"
+            return "not measured beforehand: the summary and the report of its runs have it"
         times = ", ".join(
             f"{milliseconds(time)} at {n} trials" for n, time in self.milliseconds_per_suggestion.items()
         )
@@ -82,6 +87,7 @@ def described_method(name: str) -> MethodDescription:
         summary=row.summary,
         reference=row.source or None,
         packages=installed_versions(row.needs),
+        program=getattr(cls, "version", None),
         told=[RESULTS, *(words for option, words in SET_BY_RUN.items() if option in options)],
         knows_budget=getattr(cls, "knows_budget", False),
         chooses_rows="n_rows" in options,
@@ -107,9 +113,8 @@ def versions_in_words(packages: Mapping[str, str]) -> str:
     return ", ".join(f"{package} {version}" for package, version in packages.items())
 
 
-def milliseconds(time: float | None) -> str:
-    """The time with its unit; a dash if it took too long to measure."""
-    return "–" if time is None else f"{time:,g} ms"
+def milliseconds(time: float) -> str:
+    return f"{time:,g} ms"
 
 
 @cache
