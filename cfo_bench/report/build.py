@@ -25,6 +25,7 @@ from cfo_bench.report.rendering import assets, layout
 from cfo_bench.report.rendering.html_page import LearnerPart, Page
 from cfo_bench.report.rendering.html_plots import curves_script
 from cfo_bench.report.rendering.table_files import to_csv, to_latex, to_markdown
+from cfo_bench.report.rendering.trial_plots import trials_script
 from cfo_bench.report.sections import built_section, each_section
 from cfo_bench.report.sections.learner_pairs import LearnersSection
 from cfo_bench.report.sections.performance import curves_name
@@ -91,6 +92,7 @@ def _build(request: Request, progress: OnProgress) -> Built:
             _write_tables(folder, part, request.formats)
             if "html" in request.formats:
                 _write_curves(folder, part)
+                _write_trials(folder, part)
         drawing.finish(lambda done, total: progress("drawing figures", done, total))
     if "html" in request.formats:
         _write_page(folder, parts, [_as_utf8(line) for line in warnings], request)
@@ -282,6 +284,13 @@ def _write_curves(folder: Folder, part: LearnerPart) -> None:
     for index, task in enumerate(part.scores):
         script = curves_script(part.learner, index, part.styles, part.leaders, task)
         folder.write(layout.curves_file(part.learner, index), script)
+
+
+def _write_trials(folder: Folder, part: LearnerPart) -> None:
+    """The scripts from which the page draws the trials of the tasks."""
+    for index, task in enumerate(part.trials):
+        script = trials_script(part.learner, index, part.styles, part.leaders, task)
+        folder.write(layout.trials_file(part.learner, index), script)
 
 
 def _write_page(

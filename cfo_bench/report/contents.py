@@ -6,7 +6,7 @@ import hashlib
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
     from cfo_bench.report.numbers.learner_results import LearnerResults
+    from cfo_bench.results.run import Run
 
 CellValue = str | int | float | bool | None
 
@@ -121,6 +122,9 @@ class LinePlot:
     band: tuple[str, str] | None = None  # the columns of an interval's bounds, shaded for the leaders
     fits_band: bool = False  # whether no band is cut off by the vertical axis
     floor: float = -math.inf  # lower values are drawn at this height
+    # What the reader may choose, by a column of the figure's second table, which has the same x: the lines of
+    # the first table have the first name, those of the second the values of the column.
+    choice: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,15 @@ def _sorted_or_repr(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskTrials:
+    """A run of each method on a task. The page draws their trials, which it loads when they are looked at."""
+
+    task: str
+    runs: Mapping[str, Run]  # by method
+    full_rows_only: bool = False  # whether trials on fewer rows are left out
+
+
+@dataclass(frozen=True, slots=True)
 class SectionContent:
     """What a section shows."""
 
@@ -180,11 +193,12 @@ class SectionContent:
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     warnings: tuple[str, ...] = ()  # on missing or imputed results, and on too few for a test
+    trials: tuple[TaskTrials, ...] = ()  # one for each task, for interactive plots
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no figure and no row of a table: the page then shows its warnings alone."""
-        return not self.figures and not any(table.rows for table in self.tables)
+        """Whether it has no plot and no row of a table: the page then shows its warnings alone."""
+        return not (self.figures or self.trials or any(table.rows for table in self.tables))
 
 
 class Section(ABC):

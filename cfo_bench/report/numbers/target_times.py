@@ -23,6 +23,8 @@ from cfo_bench.results.run import Run
 
 # The gaps that count as targets: from the constant's loss, 1, to 0.001, evenly on a log scale.
 GAPS = np.logspace(0, -3, 51)
+# Single targets that the page offers.
+SINGLE_GAPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 # A curve over time has this number of points, the first at no less than this share of the budget.
 _MOMENTS = 100
@@ -149,14 +151,14 @@ def times_to(fold: TargetFold, run: Track, gaps: Array) -> Array:
     return times
 
 
-def reached(targets: TargetFolds, method: str, moments: Array) -> Array:
+def reached(targets: TargetFolds, method: str, moments: Array, gaps: Array = GAPS) -> Array:
     """The share of all (task, fold, seed, target) that a method has reached by each moment.
 
     Every task counts the same, and so does every fold of a task.
     """
 
     def of_fold(fold: TargetFold) -> Array:
-        times = np.sort(np.concatenate([times_to(fold, run, GAPS) for run in fold.runs[method]]))
+        times = np.sort(np.concatenate([times_to(fold, run, gaps) for run in fold.runs[method]]))
         return np.searchsorted(times, moments, side="right") / len(times)
 
     shares: Array = targets.by_task(of_fold).mean(axis=0)

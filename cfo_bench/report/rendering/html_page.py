@@ -9,7 +9,7 @@ from html import escape
 from pathlib import PurePosixPath
 
 from cfo_bench import __version__
-from cfo_bench.report.contents import BuiltSection, CellValue, Figure, Place, Table
+from cfo_bench.report.contents import BuiltSection, CellValue, Figure, Place, Table, TaskTrials
 from cfo_bench.report.method_styles import MethodStyle
 from cfo_bench.report.numbers.overview import Overview
 from cfo_bench.report.numbers.scores import TaskScores
@@ -20,6 +20,7 @@ from cfo_bench.report.rendering.html_plots import chart, explorer, html_id, swat
 from cfo_bench.report.rendering.html_table import scroll_box, sheet
 from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.table_files import in_words
+from cfo_bench.report.rendering.trial_plots import trial_plots
 
 # If a section has more figures, only the first is open; the others unfold with a click. So does a broad
 # picture whose height is more than this share of its width.
@@ -68,6 +69,11 @@ class LearnerPart:
         return [
             built for built in self.sections if built.section.place == place and not built.content.is_empty
         ]
+
+    @property
+    def trials(self) -> list[TaskTrials]:
+        """The trials of all sections, in the order of their files."""
+        return [task for built in self.sections for task in built.content.trials]
 
     @property
     def warnings_of_absent_sections(self) -> list[str]:
@@ -177,6 +183,7 @@ class Page:
             f"<p>{prose(content.intro)}</p>" if content.intro else "",
             notices("", content.warnings),
             self._explorer(part, figures) if built.section.has_curves else self._gallery(part, figures),
+            self._trials(part, built),
             # The first table is open, unless a figure shows its numbers.
             *(
                 self._sheet(part, table, folded=at > 0 or table.name in drawn)
@@ -199,6 +206,17 @@ class Page:
         anchor = _anchor(part.learner, "explorer")
         band = all(task.n_folds >= FEWEST_FOR_A_BAND for task in part.scores)
         return explorer(part.learner, anchor, part.styles, part.scores, tables, static, band) + "\n" + links
+
+    def _trials(self, part: LearnerPart, built: BuiltSection) -> str:
+        if not built.content.trials:
+            return ""
+        anchor = _anchor(part.learner, f"{built.section.name}-plots")
+        files = [
+            (layout.trials_file(part.learner, at), task)
+            for at, task in enumerate(part.trials)
+            if task in built.content.trials
+        ]
+        return trial_plots(anchor, part.styles, part.leaders, files)
 
     def _gallery(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
         if not figures:
@@ -229,7 +247,7 @@ class Page:
         shape = ' class="broad"' if size is not None and _is_broad(size) else ""
         if figure.lines is not None:
             still = f"<noscript>{picture}</noscript>" if picture else ""
-            picture = chart(figure.tables[0], figure.lines, part.leaders, figure.title) + still
+            picture = chart(figure.tables, figure.lines, part.leaders, figure.title) + still
             of = f'<span class="sr"> of {escape(figure.title)}</span>'
             save = f'<button type="button" class="svg">SVG{of}</button>'
         files = f"{save} {self._pictures(part, figure)}"

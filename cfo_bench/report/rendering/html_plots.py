@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from pathlib import PurePosixPath
 from typing import Any
 
 import orjson
@@ -55,13 +56,13 @@ def explorer(
     )
 
 
-def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -> str:
+def chart(tables: Sequence[Table], lines: LinePlot, leaders: Collection[str], title: str) -> str:
     """One interactive plot, drawn from its numbers by the page's script."""
-    records = table.records()
+    records = tables[0].records()
     methods = []
     for method in dict.fromkeys(row["method"] for row in records):
         points = [row for row in records if row["method"] == method]
-        line = _line(style_of(method), method in leaders) | {"t": [_short(row[lines.x]) for row in points]}
+        line = line_of(style_of(method), method in leaders) | {"t": [_short(row[lines.x]) for row in points]}
         columns = {"mean": lines.y}
         if lines.band is not None and points[0][lines.band[0]] is not None:
             columns |= {"low": lines.band[0], "high": lines.band[1]}
@@ -80,7 +81,15 @@ def chart(table: Table, lines: LinePlot, leaders: Collection[str], title: str) -
         "fitsBand": lines.fits_band,
         "methods": methods,
     }
-    return _chart_panel(data)
+    if lines.choice is None:
+        return _chart_panel(data)
+    first, column = lines.choice
+    choices: dict[str, list[list[float]]] = {first: [line["mean"] for line in methods]}
+    for name, of_choice in tables[1].records_by(column).items():
+        choices[f"{column} {name:g}"] = [
+            [_short(row[lines.y]) for row in of_choice if row["method"] == line["name"]] for line in methods
+        ]
+    return _chart_panel(data | {"choices": choices}, choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ def chart_of_runs(
         moments = [*(second for second in seconds for _ in range(2)), max(line.seconds, seconds[-1])][1:]
         values = [loss for loss in losses for _ in range(2)]
         runs.append(
-            _line(replace(line.style, method=line.name), line.is_running)
+            line_of(replace(line.style, method=line.name), line.is_running)
             | {"t": _shorts_of(moments), "mean": _shorts_of(values)}
         )
     data = {
@@ -121,9 +130,11 @@ def chart_of_runs(
     return _chart_panel(data)
 
 
-def _chart_panel(data: Mapping[str, Any]) -> str:
+def _chart_panel(data: Mapping[str, Any], choices: Iterable[str] = ()) -> str:
+    options = "".join(f"<option>{escape(name)}</option>" for name in choices)
+    choice = f'<label class="target">Target<select>{options}</select></label>' if options else ""
     return (
-        '<div class="panel chart"><div class="plot"></div><p class="sr" aria-live="polite"></p>'
+        f'<div class="panel chart">{choice}<div class="plot"></div><p class="sr" aria-live="polite"></p>'
         '<button type="button" class="reset" hidden>Show all</button>'
         f'<script type="application/json">{_script_json(data)}</script></div>'
     )
@@ -158,11 +169,15 @@ def curves_script(
         "log": bool(means) and is_wide(means),
         "methods": methods,
     }
-    file = layout.href(layout.curves_file(learner, index))
-    return f"cfoCurves({_script_json(file)}, {_script_json(data)});\n"
+    return numbers_script(layout.curves_file(learner, index), data)
 
 
-def _line(style: MethodStyle, leads: bool) -> dict[str, Any]:
+def numbers_script(file: PurePosixPath, data: Mapping[str, Any]) -> str:
+    """Numbers of the page as a script, which names itself by its file."""
+    return f"cfoNumbers({_script_json(layout.href(file))}, {_script_json(data)});\n"
+
+
+def line_of(style: MethodStyle, leads: bool) -> dict[str, Any]:
     return {
         "name": style.method,
         "light": style.colour,
@@ -173,7 +188,7 @@ def _line(style: MethodStyle, leads: bool) -> dict[str, Any]:
 
 
 def _curve(style: MethodStyle, leads: bool, scores: MethodScores) -> dict[str, Any]:
-    line = _line(style, leads)
+    line = line_of(style, leads)
     if scores.curve is None:
         return {**line, "t": [], "mean": []}
     curve = scores.curve.thinned()

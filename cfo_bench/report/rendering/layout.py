@@ -37,6 +37,11 @@ def curves_file(learner: str, index: int) -> PurePosixPath:
     return PurePosixPath(_safe(learner), "curves", f"{index:03d}.js")
 
 
+def trials_file(learner: str, index: int) -> PurePosixPath:
+    """The script with the trials of a task, by its index in the section of trials."""
+    return PurePosixPath(_safe(learner), "trials", f"{index:03d}.js")
+
+
 def asset_file(name: str) -> PurePosixPath:
     return PurePosixPath("assets", name)
 
@@ -63,7 +68,7 @@ _ASSETS = {str(asset_file(name)) for name in assets.SHIPPED}
 # A name that `_safe` returns: without slashes, and not only dots.
 _NAME = r"(?!\.+/)[\w.~ @+,=%-]+"
 _MADE = re.compile(
-    rf"{_NAME}/(tables/{_NAME}\.(csv|md|tex)|figures/{_NAME}\.(png|pdf)|curves/\d+\.js)", re.ASCII
+    rf"{_NAME}/(tables/{_NAME}\.(csv|md|tex)|figures/{_NAME}\.(png|pdf)|(curves|trials)/\d+\.js)", re.ASCII
 )
 
 

@@ -30,6 +30,7 @@ SECTIONS = Registry(
         "overall": Row(f"{_HERE}.overall:OverallSection", "scaled scores of all tasks"),
         "frugality": Row(f"{_HERE}.frugality:FrugalitySection", "where the seconds go"),
         "configurations": Row(f"{_HERE}.configurations:ConfigurationsSection", "the best configurations"),
+        "trials": Row(f"{_HERE}.task_trials:TrialsSection", "the trials of a task"),
         "footprint": Row(f"{_HERE}.configurations:FootprintSection", "the search over time"),
         "importance": Row(f"{_HERE}.importance:ImportanceSection", "importance of hyperparameters"),
         "paper": Row(f"{_HERE}.optimality:PaperSection", "our cells next to the paper's"),

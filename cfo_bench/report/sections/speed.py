@@ -32,6 +32,7 @@ from cfo_bench.report.numbers.target_times import (
     GAPS,
     LEAST_SHARE,
     PROFILE_GAP,
+    SINGLE_GAPS,
     TargetFolds,
     profiles,
     reached,
@@ -232,11 +233,10 @@ class TargetsSection(Section):
         )
         over_time, regrets, factors = _over_time(results, folds), _regret(results, folds), _profiles(folds)
 
-        def figure(table: Table, caption: str, lines: LinePlot) -> Figure:
+        def figure(table: Table, caption: str, lines: LinePlot, *more: Table) -> Figure:
             drawing = partial(draw_lines, table, lines, results.leaders)
-            return Figure(
-                table.name, table.title, caption, (table,), drawing, ends_in_words(table, lines), lines
-            )
+            words = ends_in_words(table, lines)
+            return Figure(table.name, table.title, caption, (table, *more), drawing, words, lines)
 
         return SectionContent(
             rule,
@@ -245,8 +245,13 @@ class TargetsSection(Section):
                 figure(
                     over_time,
                     f"The share of all targets that a method has reached by each moment, over {over}. Higher "
-                    "and further left is better.",
-                    LinePlot("time", "reached", time, "share of targets reached", low_is_best=False),
+                    "and further left is better. On the page, the target can be chosen.",
+                    LinePlot(
+                        *("time", "reached", time, "share of targets reached"),
+                        low_is_best=False,
+                        choice=(f"all {len(GAPS)}", "regret"),
+                    ),
+                    _by_target(results, folds),
                 ),
                 figure(
                     regrets,
@@ -284,6 +289,24 @@ def _over_time(results: LearnerResults, folds: TargetFolds) -> Table:
         "Targets reached over time",
         f"One row for each method and moment ({name}): the share of all targets reached by then.",
         ("method", "time", "reached"),
+        rows,
+    )
+
+
+def _by_target(results: LearnerResults, folds: TargetFolds) -> Table:
+    moments = folds.moments()
+    scale, name = folds.time_axis(results)
+    rows: list[list[CellValue]] = []
+    for gap in SINGLE_GAPS:
+        for method in results.ranking.methods:
+            shares = reached(folds, method, moments, np.array([gap])).tolist()
+            rows += [[gap, method, *row] for row in zip((moments * scale).tolist(), shares, strict=True)]
+    return Table(
+        "targets-reached-singly",
+        "Single targets reached over time",
+        f"One row for each target (a regret), method and moment ({name}): the share of runs that reached "
+        "it by then; all tasks have the same weight, and so have all folds of a task.",
+        ("regret", "method", "time", "reached"),
         rows,
     )
 

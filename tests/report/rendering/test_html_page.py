@@ -46,7 +46,7 @@ def test_names_that_are_markup_are_shown_as_text(write_run: Any, tmp_path: Path)
     (data,) = (tmp_path / "out").rglob("curves/*.js")
     script = data.read_text(encoding="utf-8")
     assert "<" not in script
-    _, task = json.loads("[" + script.strip().removeprefix("cfoCurves(").removesuffix(");") + "]")
+    _, task = json.loads("[" + script.strip().removeprefix("cfoNumbers(").removesuffix(");") + "]")
     assert task["name"] == SCRIPT
 
 

@@ -6,7 +6,7 @@ from importlib import resources
 from string import Template
 
 # The files that are copied into a report's folder.
-SHIPPED = ("report.css", "theme.js", "chart.js", "report.js")
+SHIPPED = ("report.css", "theme.js", "chart.js", "trials.js", "report.js")
 # Those that only the page of `cfo-bench watch` has.
 WATCHED = ("watch.css", "watch.js")
 

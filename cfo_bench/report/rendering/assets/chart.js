@@ -18,7 +18,7 @@ class CurveChart {
     this.view = view;
     this.range = null; // seconds, when zoomed
     this.cursor = null; // seconds under the pointer or the keyboard's cursor
-    this.svg = this.#add(panel.querySelector(".plot"), "svg", { tabindex: 0, role: "img" });
+    this.svg = CurveChart.add(panel.querySelector(".plot"), "svg", { tabindex: 0, role: "img" });
     this.tip = document.createElement("div");
     this.tip.className = "tip";
     this.tip.hidden = true;
@@ -63,30 +63,30 @@ class CurveChart {
       right: width - Math.min(room, width * 0.35), bottom: height - bottom,
     };
     this.svg.setAttribute("aria-label", this.#summary());
-    this.time = CurveChart.#axis(this.#timeDomain(), this.view.logTime, this.box.left, this.box.right);
+    this.time = CurveChart.axis(this.#timeDomain(), this.view.logTime, this.box.left, this.box.right);
     const domain = this.#valueDomain();
     const [low, high] = this.task.bestOnTop ? [this.box.top, this.box.bottom] : [this.box.bottom, this.box.top];
-    this.level = CurveChart.#axis(domain, this.#isLog && domain[0] > 0, low, high);
+    this.level = CurveChart.axis(domain, this.#isLog && domain[0] > 0, low, high);
     this.#drawAxes(names);
     const clip = `clip-${CurveChart.#serial++}`;
-    const shape = this.#add(this.#add(this.svg, "clipPath", { id: clip }), "rect", this.#inside());
+    const shape = CurveChart.add(CurveChart.add(this.svg, "clipPath", { id: clip }), "rect", this.#inside());
     shape.removeAttribute("class");
-    const drawn = this.#add(this.svg, "g", { "clip-path": `url(#${clip})` });
+    const drawn = CurveChart.add(this.svg, "g", { "clip-path": `url(#${clip})` });
     const many = methods.length > CurveChart.#MOST_COLOURED;
     // Leaders are drawn last, over the others.
     for (const method of [...methods].sort((a, b) => a.leads - b.leads)) {
-      const group = this.#add(drawn, "g", { class: `method curve${many && !method.leads ? " muted" : ""}` });
+      const group = CurveChart.add(drawn, "g", { class: `method curve${many && !method.leads ? " muted" : ""}` });
       group.dataset.method = method.name;
-      this.#colour(group, method);
-      if (this.view.band && method.low && method.leads) this.#add(group, "path", { class: "band", d: this.#band(method) });
-      const line = this.#add(group, "path", { class: "line", d: this.#steps(method, method.mean) });
+      CurveChart.colour(group, method);
+      if (this.view.band && method.low && method.leads) CurveChart.add(group, "path", { class: "band", d: this.#band(method) });
+      const line = CurveChart.add(group, "path", { class: "line", d: this.#steps(method, method.mean) });
       if (method.dash) line.setAttribute("stroke-dasharray", method.dash);
     }
     this.#drawLabels(methods, many);
     if (!methods.length) {
       this.#text("No method is switched on", (left + width) / 2, height / 2, "middle");
     }
-    this.overlay = this.#add(this.svg, "g", {});
+    this.overlay = CurveChart.add(this.svg, "g", {});
     this.#drawCursor();
   }
 
@@ -101,10 +101,10 @@ class CurveChart {
     const places = CurveChart.#spread(ends.map((end) => end.y), height, top, bottom);
     ends.forEach(({ method, y }, at) => {
       const muted = many && !method.leads;
-      const group = this.#add(this.svg, "g", { class: `method label${muted ? " muted" : ""}` });
-      this.#colour(group, method);
-      this.#add(group, "path", { class: "lead", d: `M${right},${y}L${right + 9},${places[at]}` });
-      const name = this.#text(CurveChart.#cut(method.name, letters), right + 12, places[at] + 4, "start");
+      const group = CurveChart.add(this.svg, "g", { class: `method label${muted ? " muted" : ""}` });
+      CurveChart.colour(group, method);
+      CurveChart.add(group, "path", { class: "lead", d: `M${right},${y}L${right + 9},${places[at]}` });
+      const name = this.#text(CurveChart.cut(method.name, letters), right + 12, places[at] + 4, "start");
       group.append(name);
       const curve = [...this.svg.querySelectorAll(".curve")].find((group) => group.dataset.method === method.name);
       group.addEventListener("pointerenter", () => { curve.classList.add("raised"); group.classList.add("raised"); });
@@ -112,7 +112,7 @@ class CurveChart {
     });
   }
 
-  #colour(element, method) {
+  static colour(element, method) {
     element.style.setProperty("--on-light", method.light);
     element.style.setProperty("--on-dark", method.dark);
   }
@@ -135,27 +135,31 @@ class CurveChart {
       Array.from({ length: number }, (_, at) => middle + (at - (number - 1) / 2) * step));
   }
 
-  static #cut(text, maxLetters) {
+  static cut(text, maxLetters) {
     return text.length <= maxLetters ? text : `${text.slice(0, maxLetters - 1)}…`;
   }
 
-  /** Download the visible plot as a file that needs no style sheet. */
   save() {
     this.#hideCursor();
-    const copy = this.svg.cloneNode(true);
-    const given = [this.svg, ...this.svg.querySelectorAll("*")];
+    CurveChart.download(this.svg, this.task.name);
+  }
+
+  /** Download a visible plot as a file that needs no style sheet. */
+  static download(svg, name) {
+    const copy = svg.cloneNode(true);
+    const given = [svg, ...svg.querySelectorAll("*")];
     [copy, ...copy.querySelectorAll("*")].forEach((element, at) => {
       const style = getComputedStyle(given[at]);
       for (const name of ["fill", "stroke", "stroke-width", "opacity", "font"]) element.style[name] = style.getPropertyValue(name);
     });
     copy.setAttribute("xmlns", CurveChart.#SVG);
-    const { width, height } = this.svg.viewBox.baseVal;
+    const { width, height } = svg.viewBox.baseVal;
     copy.setAttribute("width", width);
     copy.setAttribute("height", height);
     copy.style.background = getComputedStyle(document.body).backgroundColor;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([copy.outerHTML], { type: "image/svg+xml" }));
-    link.download = `${this.task.name.replace(/[^\w.-]+/g, "-")}.svg`;
+    link.download = `${name.replace(/[^\w.-]+/g, "-")}.svg`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
@@ -234,15 +238,15 @@ class CurveChart {
     const { left, right, top, bottom } = this.box;
     for (const tick of this.time.ticks((right - left) / 60)) {
       const x = this.time.at(tick);
-      this.#add(this.svg, "line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom });
+      CurveChart.add(this.svg, "line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom });
       this.#text(CurveChart.short(tick), x, bottom + 16, "middle").classList.add("tick-x");
     }
     for (const tick of this.level.ticks((bottom - top) / 44)) {
       const y = this.level.at(tick);
-      this.#add(this.svg, "line", { class: "grid", x1: left, x2: right, y1: y, y2: y });
+      CurveChart.add(this.svg, "line", { class: "grid", x1: left, x2: right, y1: y, y2: y });
       this.#text(CurveChart.short(tick), left - 7, y + 4, "end").classList.add("tick-y");
     }
-    this.#add(this.svg, "path", { class: "axis", fill: "none", d: `M${left},${top}V${bottom}H${right}` });
+    CurveChart.add(this.svg, "path", { class: "axis", fill: "none", d: `M${left},${top}V${bottom}H${right}` });
     this.#text(this.#names.x, (left + right) / 2, bottom + 34, "middle");
     names.forEach((line, at) => {
       const name = this.#text(line, 0, 0, "middle");
@@ -272,17 +276,17 @@ class CurveChart {
     this.tip.hidden = this.cursor === null;
     if (this.cursor === null) return;
     const x = this.time.at(this.cursor);
-    this.#add(this.overlay, "line", { class: "cursor", x1: x, x2: x, y1: this.box.top, y2: this.box.bottom });
+    CurveChart.add(this.overlay, "line", { class: "cursor", x1: x, x2: x, y1: this.box.top, y2: this.box.bottom });
     const rows = this.at(this.cursor);
     const body = document.createElement("table");
     for (const { method, value, half } of rows) {
-      const dot = this.#add(this.overlay, "circle", { class: "method dot", r: 4, cx: x, cy: this.level.at(value) });
+      const dot = CurveChart.add(this.overlay, "circle", { class: "method dot", r: 4, cx: x, cy: this.level.at(value) });
       const row = body.insertRow();
       const cell = row.insertCell();
-      const swatch = this.#add(cell, "svg", { class: "method swatch", viewBox: "0 0 24 8" });
-      const piece = this.#add(swatch, "path", { d: "M0 4H24" });
+      const swatch = CurveChart.add(cell, "svg", { class: "method swatch", viewBox: "0 0 24 8" });
+      const piece = CurveChart.add(swatch, "path", { d: "M0 4H24" });
       if (method.dash) piece.setAttribute("stroke-dasharray", method.dash);
-      for (const element of [dot, swatch]) this.#colour(element, method);
+      for (const element of [dot, swatch]) CurveChart.colour(element, method);
       row.insertCell().textContent = method.name;
       row.insertCell().textContent = CurveChart.number(value);
       row.insertCell().textContent = half === null ? "" : `± ${CurveChart.number(half)}`;
@@ -365,7 +369,7 @@ class CurveChart {
       if (from === null) return;
       const [x1, x2] = [this.time.at(from), this.time.at(this.cursor)].sort((a, b) => a - b);
       const { top, bottom } = this.box;
-      this.#add(this.overlay, "rect", { class: "brush", x: x1, y: top, width: x2 - x1, height: bottom - top });
+      CurveChart.add(this.overlay, "rect", { class: "brush", x: x1, y: top, width: x2 - x1, height: bottom - top });
     });
     this.svg.addEventListener("pointerup", (event) => {
       if (from === null) return;
@@ -429,7 +433,7 @@ class CurveChart {
 
   static #serial = 0;
 
-  static #axis([from, to], isLog, start, end) {
+  static axis([from, to], isLog, start, end) {
     const f = isLog ? Math.log10 : (v) => v;
     const g = isLog ? (v) => 10 ** v : (v) => v;
     const a = f(from), span = f(to) - a || 1;
@@ -500,7 +504,7 @@ class CurveChart {
     return { x: left, y: top, width: right - left, height: bottom - top };
   }
 
-  #add(parent, name, attributes) {
+  static add(parent, name, attributes) {
     const element = document.createElementNS(CurveChart.#SVG, name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     parent.append(element);
@@ -508,7 +512,7 @@ class CurveChart {
   }
 
   #text(content, x, y, anchor) {
-    const text = this.#add(this.svg, "text", { x, y, "text-anchor": anchor });
+    const text = CurveChart.add(this.svg, "text", { x, y, "text-anchor": anchor });
     text.textContent = content;
     return text;
   }

@@ -71,9 +71,9 @@ for (const box of all("input.filter")) {
   });
 }
 
-// --- curves: a task's numbers are loaded when it is switched on --------------------------------
+// --- a task's numbers: a script beside the page, which is loaded when the task is shown ----------
 
-const cfoCurves = (() => {
+const cfoNumbers = (() => {
   const waiting = new Map();
   const deliver = (file, task) => waiting.get(file).resolve(task);
   deliver.load = (file) => {
@@ -89,6 +89,8 @@ const cfoCurves = (() => {
   };
   return deliver;
 })();
+
+// --- curves ---------------------------------------------------------------------------------------
 
 for (const explorer of all(".explorer")) {
   const view = { off: new Set(), logTime: true, logValue: null, asScore: false, band: false };
@@ -112,7 +114,7 @@ for (const explorer of all(".explorer")) {
     const entry = { panel, chart: null };
     shown.set(box, entry);
     try {
-      const task = await cfoCurves.load(box.dataset.curves);
+      const task = await cfoNumbers.load(box.dataset.curves);
       if (shown.get(box) === entry) entry.chart = new CurveChart(panel, task, view);
     } catch (error) {
       panel.querySelector(".plot").textContent = `${error.message}: copy the report's folder as a whole.`;
@@ -164,7 +166,42 @@ for (const explorer of all(".explorer")) {
 
 for (const panel of all(".panel.chart")) {
   const task = JSON.parse(panel.querySelector("script").textContent);
-  new CurveChart(panel, task, { off: new Set(), asScore: false, ...task.view });
+  const chart = new CurveChart(panel, task, { off: new Set(), asScore: false, ...task.view });
+  const target = panel.querySelector("select");
+  target?.addEventListener("change", () => {
+    task.methods.forEach((method, at) => { method.mean = task.choices[target.value][at]; });
+    chart.draw();
+  });
+}
+
+// --- trials: a task is loaded when its plot comes into sight ------------------------------------------
+
+for (const part of all(".trials")) {
+  const panel = part.querySelector(".panel"), task = part.querySelector("select");
+  const methods = all("input[data-method]", part), views = all("input[data-view]", part);
+  let plot = null;
+  const show = async () => {
+    const file = task.value;
+    try {
+      const numbers = await cfoNumbers.load(file);
+      if (file !== task.value) return; // another one was chosen meanwhile
+      plot?.remove();
+      const off = new Set(methods.filter((box) => !box.checked).map((box) => box.value));
+      plot = new TrialPlot(panel, numbers, off, views.find((box) => box.checked).value);
+    } catch (error) {
+      panel.querySelector(".plot").textContent = `${error.message}: copy the report's folder as a whole.`;
+    }
+  };
+  task.addEventListener("change", show);
+  for (const box of views) box.addEventListener("change", () => plot?.show(box.value));
+  for (const box of methods) box.addEventListener("change", () => plot?.turn(box.value, box.checked));
+  panel.querySelector("button.svg").addEventListener("click", () => plot?.save());
+  const sight = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    sight.disconnect();
+    show();
+  });
+  sight.observe(panel);
 }
 
 // --- tables and pictures that are larger than their box: a shade at the edge that can be scrolled -
