@@ -1,4 +1,5 @@
-"""What a suggestion costs: ask + tell of CFO, of FLAML's CFO and of random search, at d = 9.
+"""Time and memory of CFO's ask and tell, and the time of FLAML's CFO and of random search, with nine
+hyperparameters.
 
 Blocks of trials of the methods take turns, so that a busy neighbour slows all of them alike and
 the ratio stands. Needs the extra `baselines` for FLAML; without it, the other rows are printed.
@@ -152,11 +153,13 @@ def per_call(call: Callable[[], object], n: int = 2_000) -> float:
 def main() -> int:
     medians = compare()
     for name, microseconds in medians.items():
-        figure(f"ask + tell of {name}, d = 9", microseconds, "µs")
+        figure(f"ask + tell of {name}", microseconds, "µs")
     good = True
     if "flaml's cfo" in medians:
         good = figure(
-            "flaml's cfo over cfo", medians["flaml's cfo"] / medians["cfo"], at_least=SMALLEST_RATIO
+            "time of flaml's cfo / time of cfo",
+            medians["flaml's cfo"] / medians["cfo"],
+            at_least=SMALLEST_RATIO,
         )
     for trials, microseconds in growth().items():
         name = f"ask + tell of cfo after {trials:,} trials"

@@ -1,4 +1,4 @@
-"""How long does a suite of 60 short runs take on a Dask cluster of two workers on this machine?
+"""Time of a suite of 60 short runs on a Dask cluster of two workers on this machine.
 
     python benchmarks/cluster_suite.py
 

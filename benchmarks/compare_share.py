@@ -1,4 +1,4 @@
-"""What share of its time does `cfo-bench compare` use, and does it keep within it?
+"""How much of the given time does `cfo-bench compare` use, and does it stay within it?
 
     CFO_BENCH_SHARED=FOLDER python benchmarks/compare_share.py [SECONDS]
 

@@ -1,4 +1,4 @@
-"""How long after the end of its budget does a run end, when a single round of the model lasts minutes?
+"""How long after the end of its budget does a run end, if a single round of XGBoost takes minutes?
 
     python benchmarks/deadline.py
 

@@ -1,4 +1,5 @@
-"""How many epochs a second does the network train, beside a plain torch loop and scikit-learn's network?
+"""How many epochs per second does the network train, compared with a plain torch loop and scikit-learn's
+network?
 
     python benchmarks/dnn_epochs.py
 
@@ -100,9 +101,11 @@ def main() -> int:
             timed["keeping"].append(seconds(ours, n_1, n_2, size, epochs, 0.0))
         rate = {name: epochs / statistics.median(times) for name, times in timed.items()}
         what = f"{n_1} + {n_2} neurons, batches of {size}"
-        figure(f"{what}: epochs a second", rate["dropping"])
-        good &= figure(f"{what}: by a DataLoader loop's", rate["dropping"] / rate["loop"], at_least=floor)
-        good &= figure(f"{what}: by scikit-learn's", rate["keeping"] / rate["mlp"], at_least=1.0)
+        figure(f"{what}: epochs per second", rate["dropping"])
+        good &= figure(
+            f"{what}: speed / speed of a DataLoader loop", rate["dropping"] / rate["loop"], at_least=floor
+        )
+        good &= figure(f"{what}: speed / speed of scikit-learn", rate["keeping"] / rate["mlp"], at_least=1.0)
     return 0 if good else 1
 
 

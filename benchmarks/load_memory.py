@@ -1,12 +1,12 @@
-"""How much memory does it take to load and prepare a fold of big data?
+"""Peak memory and time of loading and preparing a fold of a large data set.
 
     python benchmarks/load_memory.py
 
 Makes data of the size of Airlines (539,383 × 7: numbers and categories of few and of many labels, two
 classes) and of a regression of 1,000,000 × 10, each as Parquet and as CSV. Every measurement has a
 process of its own, which has loaded a small file of the same kind before: its peak of resident memory
-from there on, over the size of the numeric array of the features as float64. `first` parses and keeps
-the arrays, `again` maps what was kept.
+from there on, over the size of the numeric array of the features as float64. The `first load` parses the
+file and keeps the arrays, which `cached` maps.
 Exits with 1 when a ratio over float64 is above 2.5.
 """
 
@@ -76,7 +76,7 @@ def main() -> int:
                 for path, n in ((small, 1_000), (big, n_rows)):
                     frame = make(n)
                     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
-                for turn in ("first", "again"):
+                for turn in ("first load", "cached"):
                     answer = subprocess.run(
                         [sys.executable, __file__, str(small), str(big)],
                         env=environment,
@@ -86,7 +86,9 @@ def main() -> int:
                     )
                     growth, seconds, rows, features = map(float, answer.stdout.split())
                     what = f"{name}, {ending}, {turn}"
-                    good &= figure(f"{what}: peak by float64", growth / (rows * features * 8), at_most=MOST)
+                    good &= figure(
+                        f"{what}: peak memory / size as float64", growth / (rows * features * 8), at_most=MOST
+                    )
                     figure(f"{what}: time", seconds, "s")
                 big.unlink()
     return 0 if good else 1

@@ -1,4 +1,4 @@
-"""What does the driver take of a core while eight runs with trials of 1 ms go on side by side?
+"""How much of a core does the driver use while eight runs with trials of 1 ms are running?
 
     python benchmarks/many_jobs.py
 
@@ -101,7 +101,7 @@ def main() -> int:
     for name, is_terminal in (("plain lines", False), ("a terminal's view", True)):
         spent, seconds, trials = measure(is_terminal)
         good &= figure(f"driver, {name}: share of a core", 100 * spent / seconds, "%", at_most=MOST_PERCENT)
-        figure(f"driver, {name}: trials a second of all runs", trials / SECONDS)
+        figure(f"driver, {name}: trials per second, all runs together", trials / SECONDS)
     return 0 if good else 1
 
 

@@ -1,4 +1,4 @@
-"""What share of a run's seconds is inside ask, fit, validate and tell, counted from its trace?
+"""What share of a run's time is spent in ask, fit, validate and tell, according to its trace?
 
     python benchmarks/overhead.py
 
@@ -103,8 +103,8 @@ def main() -> int:
         for method in ("rs", "cfo"):
             share, outside = best_of_a_few(method, milliseconds, budget, least)
             what = f"{method}, trials of {milliseconds:g} ms"
-            good &= figure(f"{what}: inside", 100 * share, "%", at_least=100 * least)
-            figure(f"{what}: outside, a trial", 1e6 * outside, "µs")
+            good &= figure(f"{what}: share inside these four", 100 * share, "%", at_least=100 * least)
+            figure(f"{what}: time outside them, per trial", 1e6 * outside, "µs")
     return 0 if good else 1
 
 

@@ -1,4 +1,4 @@
-"""What runs on recordings cost, in seconds of the processor: they hold on a busy machine, too.
+"""Processor time of runs on recordings.
 
     python benchmarks/recordings.py [--yahpo DIR] [--method NAME …] [--charge-method]
 
@@ -60,7 +60,7 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         harness = min(harness_us(Path(folder) / str(i)) for i in range(3))
-        good = figure("harness, a trial on a table", harness, "µs", at_most=MOST_HARNESS_US)
+        good = figure("harness, per trial on a table", harness, "µs", at_most=MOST_HARNESS_US)
         seconds, runs, trials = measured(
             learners="hpobench-mlp", tasks=TABLE_TASKS, methods=["cfo", "rs"], results=f"{folder}/tables"
         )

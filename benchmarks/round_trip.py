@@ -1,4 +1,4 @@
-"""What the round trip to a program costs: CFO's own ask and tell beside those of examples/hill_climb.py.
+"""Time of the messages to a separate program: ask and tell of CFO and of examples/hill_climb.py.
 
 Prints the bare round trip, and the time of an ask and a tell, in microseconds.
 """
@@ -37,7 +37,7 @@ def trial_seconds(method: Any, trials: int = 300) -> float:
 def main() -> None:
     space, start = SPACES["mixed"]
     program: Any = METHODS.load(f"exec:{shlex.join([sys.executable, str(CLIENT)])}")(space, start, 0)
-    figure("bare round trip", 1e6 * program.program_facts["round_trip_seconds"], "µs")
+    figure("empty message and its answer", 1e6 * program.program_facts["round_trip_seconds"], "µs")
     figure("ask + tell of a program", 1e6 * trial_seconds(program), "µs")
     figure("ask + tell of cfo", 1e6 * trial_seconds(METHODS.load("cfo")(space, start, 0)), "µs")
 

@@ -1,4 +1,5 @@
-"""Milliseconds of ask + tell of each method at so many trials, d = 9, on the one thread that `make` sets.
+"""Processor time of ask and tell of each method after a number of trials, with nine hyperparameters, on one
+thread.
 
     python benchmarks/suggestion_cost.py          at 200 trials
     python benchmarks/suggestion_cost.py --full   at 10, 100 and 300, and what was switched off in packages

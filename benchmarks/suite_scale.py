@@ -1,4 +1,5 @@
-"""Hundreds of runs of 200 trials on the virtual clock: how long, how much memory, and is it safe?
+"""Hundreds of runs of 200 trials on the virtual clock: their time, their memory, and whether kills change
+the traces.
 
     python benchmarks/suite_scale.py       3 seeds: 378 runs
     python benchmarks/suite_scale.py 25    3,150 runs, as many as the paper has
@@ -85,7 +86,9 @@ def main() -> int:
         good = figure(f"{runs:,} runs, {JOBS} at a time", seconds, "s", at_most=part * MOST_SECONDS)
         good &= figure("memory of the driver", memory, "MB", at_most=MOST_MEMORY_MB)
         again, _ = run(whole, seeds)
-        good &= figure("all of them recognised as done", again, "s", at_most=part * MOST_SECONDS_AGAIN)
+        good &= figure(
+            "time to recognise all of them as finished", again, "s", at_most=part * MOST_SECONDS_AGAIN
+        )
         kills = run_killed_at_random(killed, seeds, seconds)
         expected, found = bodies(whole), bodies(killed)
         differing = sum(found.get(name) != lines for name, lines in expected.items())

@@ -1,4 +1,4 @@
-"""What share of a run is nobody's: neither the method's, nor to fit, nor to validate?
+"""What share of a run's time is spent neither in the method nor in training and validation?
 
     python benchmarks/time_shares.py [SECONDS]          on a clock of processor seconds
     python benchmarks/time_shares.py [SECONDS] --wall   as users run it, also two trials at once
@@ -126,8 +126,8 @@ def main() -> int:
     nobodys, harness = on_processor_clock(given.seconds)
     most = 100 * MOST_SHARE
     kept = [
-        figure("nobody's share of the worst run", 100 * nobodys, "%", at_most=most),
-        figure("the harness's share of all runs together", 100 * harness, "%", at_most=most),
+        figure("unattributed share of the worst run", 100 * nobodys, "%", at_most=most),
+        figure("share of the harness, all runs together", 100 * harness, "%", at_most=most),
     ]
     return 0 if all(kept) else 1
 

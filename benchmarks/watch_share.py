@@ -1,4 +1,4 @@
-"""What share of a core does `cfo-bench watch` take from the runs, with a browser on its page?
+"""What share of a core does `cfo-bench watch` use while a browser shows its page?
 
     python benchmarks/watch_share.py
 

@@ -1,4 +1,4 @@
-"""How much faster is a cheap trial than xgboost's scikit-learn wrapper with scikit-learn's metric?
+"""How much faster is a cheap trial than XGBoost's scikit-learn wrapper with scikit-learn's metric?
 
     python benchmarks/xgboost_trial.py
 

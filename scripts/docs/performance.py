@@ -65,6 +65,7 @@ def _summary(facts: dict[str, Any], benchmarks: list[Benchmark]) -> Iterator[str
     machine = facts["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
     minutes = sum(benchmark.seconds for benchmark in benchmarks) / 60
+    yield "## The last measurement\n"
     yield f"Measured on {facts['date']}, in {minutes:.0f} minutes: {kept} of {len(limited)} limits kept.\n"
     yield f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_mb'] / 1024:.0f} GB"
     yield f"- Commit: `{facts['checkout']}`, cfo-bench {facts['cfo_bench']['version']}"
@@ -72,12 +73,12 @@ def _summary(facts: dict[str, Any], benchmarks: list[Benchmark]) -> Iterator[str
 
 
 def _section(benchmark: Benchmark) -> Iterator[str]:
-    yield f"\n## {benchmark.name.replace('_', ' ').capitalize()}\n"
+    yield f"\n### `{benchmark.name}`\n"
     yield f"{question(benchmark.name)} (`benchmarks/{benchmark.name}.py`, {benchmark.seconds} s)\n"
     if benchmark.has_failed:
         yield "**A limit was missed, or the benchmark failed.**\n"
     if benchmark.rows:
-        yield "| figure | measured | limit | |\n| --- | ---: | --- | --- |"
+        yield "| figure | measured | limit | result |\n| --- | ---: | --- | --- |"
         yield from (f"| {' | '.join(row)} |".replace("MISSED", "**missed**") for row in benchmark.rows)
 
 
