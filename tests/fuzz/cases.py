@@ -637,7 +637,7 @@ KINDS: dict[str, Callable[[Case, range | None], None]] = {
 INPUTS: dict[str, range] = {"traces": range(TRACES), "pages": range(PAGES), "names": range(NAMES)}
 # How many cases of each kind in one round: most inputs are traces, and the slow kinds are few.
 ROUND = {
-    "traces": 16,
+    "traces": 8,
     "pages": 8,
     "caches": 20,
     "links": 4,
@@ -647,10 +647,10 @@ ROUND = {
     "indexes": 12,
     "names": 4,
     "pipes": 2,
-    "imports": 60,
-    "surrogates": 30,
-    "strangers": 30,
-    "comparisons": 10,
+    "imports": 120,
+    "surrogates": 60,
+    "strangers": 60,
+    "comparisons": 20,
 }
 
 
