@@ -16,7 +16,7 @@ _CODE = """
 import catboost
 
 {parameters}
-Array = np.ndarray
+Any, Array = object, np.ndarray
 
 
 {features_data}

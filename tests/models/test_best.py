@@ -112,7 +112,7 @@ def table(problem: Problem, path: Path) -> pd.DataFrame:
 
 def namespace(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {"__name__": "script"}
-    exec(compile(text, "script.py", "exec"), found)
+    exec(compile(text, "script.py", "exec", dont_inherit=True), found)  # as a program of its own
     return found
 
 

@@ -17,6 +17,7 @@ from cfo_bench.cli.best import _block
 from cfo_bench.cli.main import cli
 from cfo_bench.errors import UserError
 from cfo_bench.models.best import BestConfiguration
+from tests.models.test_best import namespace
 
 PIPELINE = """
 from pathlib import Path
@@ -123,10 +124,8 @@ def test_a_saved_pipeline_predicts_as_its_script_does(folder: Path, best: BestCo
         load_model(folder / "model.skops")
 
     model = load_model(folder / "model.skops", trusted=[str(folder / "pipeline.py")])
-    script = {"__name__": "script"}
-    exec(python_script(best, trust_learner=True), script)  # as a user runs it
-    trained = script["train"](frame)  # type: ignore[operator]
-    expected = script["predict"](trained, frame)  # type: ignore[operator]
+    script = namespace(python_script(best, trust_learner=True))
+    expected = script["predict"](script["train"](frame), frame)
 
     assert model.predict(frame) == pytest.approx(expected)
     assert ((model.predict(frame) > 0.5) == (frame["y"] == "yes")).mean() > 0.8
@@ -182,5 +181,5 @@ def test_a_trace_that_was_made_to_harm_becomes_no_code(
         text = python_script(best, trust_learner=True)
         made = text[: text.index("FEATURES = features_of(make_model())")] + "\n\nmake_model()"
         with contextlib.suppress(Exception):  # an estimator refuses what it does not know
-            exec(compile(made, "script.py", "exec"), {"__name__": "script"})
+            namespace(made)
     assert not (tmp_path / "harm").exists()
