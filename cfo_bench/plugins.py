@@ -93,6 +93,7 @@ from cfo_bench.report.contents import (
     Section as Section,
     SectionContent as SectionContent,
     Table as Table,
+    TaskTrials as TaskTrials,
 )
 from cfo_bench.report.numbers.learner_results import LearnerResults as LearnerResults
 from cfo_bench.report.rendering.charts import draw_lines as draw_lines

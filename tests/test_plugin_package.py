@@ -1,4 +1,4 @@
-"""An installed package adds a method, a learner and tasks by its entry points; a local file needs none."""
+"""An installed package adds a method, a learner, tasks and a section of the report by its entry points."""
 
 from __future__ import annotations
 
@@ -110,6 +110,23 @@ def test_a_plug_ins_method_and_learner_run_as_any_other(installed: Path, tmp_pat
     assert trials[0]["config"] == {"x": 1.0}
     assert len(trials) == 9
     assert end["reason"] == "max_trials"
+
+
+def test_a_plug_ins_section_is_in_every_report(installed: Path, tmp_path: Path) -> None:
+    done = program(tmp_path, installed, *RUN, "--method", "rs", "--learner", "parabola")
+    assert done.returncode == 0, done.stderr
+
+    done = program(tmp_path, installed, "report", "results")
+
+    assert done.returncode == 0, done.stderr
+    report = tmp_path / "results" / "report"
+    page = (report / "index.html").read_text(encoding="utf-8")
+    assert "How often the dice were thrown" in page
+    table = (report / "parabola" / "tables" / "pips.csv").read_text(encoding="utf-8")
+    assert table.splitlines() == ["task,method,throws", "synthetic-1k,rs,9"]
+    # Our own section has the trials of the task, and the plug-in's those of its run.
+    names = [file.read_text(encoding="utf-8") for file in sorted((report / "parabola" / "trials").iterdir())]
+    assert ['"name":"synthetic-1k"' in names[0], '"name":"the first throws"' in names[1]] == [True, True]
 
 
 @pytest.mark.slow

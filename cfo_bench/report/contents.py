@@ -178,11 +178,21 @@ def _sorted_or_repr(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class TaskTrials:
-    """A run of each method on a task. The page draws their trials, which it loads when they are looked at."""
+    """A run of each method on a task. The page draws their trials, and loads them when they are looked at.
+
+    Parameters
+    ----------
+    task : str
+        The task, or another name of what the plot shows.
+    runs : mapping of str to Run
+        The runs by method, in the order of tables.
+    full_rows_only : bool, default False
+        Whether trials on fewer training rows are left out.
+    """
 
     task: str
-    runs: Mapping[str, Run]  # by method
-    full_rows_only: bool = False  # whether trials on fewer rows are left out
+    runs: Mapping[str, Run]
+    full_rows_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

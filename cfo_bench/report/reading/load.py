@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from cfo_bench.errors import CfoBenchError, UnknownNameError, UserError
+from cfo_bench.registry import label
 from cfo_bench.results.folder import run_files
 from cfo_bench.results.run import CONSTANT, FOREST, Run, read_finished_part, read_run
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The runs to report; an empty filter selects all. The methods that scale the scores are always read."""
+    """The runs to report; an empty filter selects all. The methods that scale the scores are always read.
+
+    A learner or task may have its whole name, or the one in tables: `svm` of `estimator:pipeline.py:svm`.
+    """
 
     learners: Sequence[str] = ()
     tasks: Sequence[str] = ()
@@ -25,13 +29,18 @@ class Selection:
 
     def contains(self, run: Run) -> bool:
         return all(
-            not names or name in names
+            not names or is_among(name, names)
             for names, name in (
                 (self.learners, run.learner),
                 (self.tasks, run.task),
                 ((*self.methods, CONSTANT, FOREST) if self.methods else (), run.method),
             )
         )
+
+
+def is_among(name: str, names: Collection[str]) -> bool:
+    """Whether a name is one of those that a user gave: as it is, or as tables have it."""
+    return name in names or label(name) in names
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +126,18 @@ def _selected(runs: Sequence[Run], selection: Selection) -> list[Run]:
         ("method", selection.methods, {run.method for run in runs}),
     )
     for kind, names, available in filters:
-        for name in names:
-            if name not in available:
-                raise UnknownNameError(f"{kind} in these results", name, available)
+        refuse_unknown(f"{kind} in these results", names, available)
     selected = [run for run in runs if selection.contains(run)]
     if not any(run.method in selection.methods or not selection.methods for run in selected):
         raise UserError("no run has such a learner, task and method together: leave one of the filters out")
     return selected
+
+
+def refuse_unknown(kind: str, names: Sequence[str], available: Collection[str]) -> None:
+    """An UnknownNameError for a name that a user gave and no run has."""
+    for name in names:
+        if not any(is_among(of_run, [name]) for of_run in available):
+            raise UnknownNameError(kind, name, map(label, available))
 
 
 @contextmanager

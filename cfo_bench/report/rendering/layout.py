@@ -73,6 +73,7 @@ _MADE = re.compile(
 
 
 def prose(text: str) -> str:
-    """Text as HTML, with words between backticks as code, and no line break between a number and its unit."""
+    """Text as HTML, with words between backticks as code, and no line break within a number and its unit."""
     whole = re.sub(r"(?<=\d) (?=(%|s|MB)(?!\w))", "\u00a0", escape(text))
+    whole = re.sub(r"\bp (=|&lt;|≤|≥) (?=\d)", "p\u00a0\\1\u00a0", whole)
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", whole)

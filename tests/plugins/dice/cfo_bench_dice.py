@@ -1,4 +1,4 @@
-"""A method, a learner and a task source, as small as they come."""
+"""A method, a learner, a task source and a section of the report, as small as they come."""
 
 from __future__ import annotations
 
@@ -7,7 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from cfo_bench.plugins import Config, Deadline, Float, Fold, Problem, Result, Space, Status, Trial
+from cfo_bench.plugins import (
+    Config,
+    Deadline,
+    Float,
+    Fold,
+    LearnerResults,
+    Problem,
+    Result,
+    Section,
+    SectionContent,
+    Space,
+    Status,
+    Table,
+    TaskTrials,
+    Trial,
+)
 
 
 class Dice:
@@ -66,3 +81,18 @@ class Boxes:
 
         pips = np.random.default_rng(0).integers(1, 7, (200, 2))
         return pd.DataFrame({"first": pips[:, 0], "second": pips[:, 1], "sum": pips.sum(axis=1) * 0.5}), "sum"
+
+
+class Pips(Section):
+    """The number of trials of each run, and plots of the trials of the first one."""
+
+    name = "pips"
+    title = "How often the dice were thrown"
+
+    def build(self, results: LearnerResults) -> SectionContent:
+        rows = [[run.task, run.method, run.n_trials] for run in results.runs]
+        first = results.runs[0]
+        return SectionContent(
+            tables=(Table("pips", "Throws", "One row for each run.", ("task", "method", "throws"), rows),),
+            trials=(TaskTrials("the first throws", {first.method: first}),),
+        )

@@ -205,6 +205,9 @@ def test_a_table_without_rows_has_no_place_on_the_page(write_run: Any, tmp_path:
 
 def test_a_number_stays_on_the_line_of_its_unit() -> None:
     assert prose("5 % of 2 s & 3 seconds, 4 MB") == "5\u00a0% of 2\u00a0s &amp; 3 seconds, 4\u00a0MB"
+    assert (
+        prose("rs (p = 0.03), bohb (p < 0.001)") == "rs (p\u00a0=\u00a00.03), bohb (p\u00a0&lt;\u00a00.001)"
+    )
 
 
 def drawn_from(table: Table, **others: Any) -> Figure:
