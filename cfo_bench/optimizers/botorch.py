@@ -310,15 +310,19 @@ class Fabolas(RowChoosing):
         return proposal
 
     def _predicted_optimum(self, loss: Any) -> Proposal | None:
-        """The configuration with the lowest predicted loss on all rows; None if it was trained on them."""
+        """The configuration with the lowest predicted loss on all rows, of those not trained on them so far;
+        None if there is none."""
         import torch
 
-        inputs = self._inputs()
+        optima = [Proposal(seen.proposal.values) for seen in self._observations]
+        places = [place for place, optimum in enumerate(optima) if optimum not in self._tried]
+        if not places:
+            return None
+        inputs = self._inputs()[places]
         inputs[:, -1] = 1.0
         with torch.no_grad():
             best = int(loss.posterior(inputs).mean.argmax())
-        optimum = Proposal(self._observations[best].proposal.values)
-        return None if optimum in self._tried else optimum
+        return optima[places[best]]
 
 
 class Boca(RowChoosing):
