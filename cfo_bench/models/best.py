@@ -21,7 +21,7 @@ import msgspec
 
 from cfo_bench import machine
 from cfo_bench.clock import utc_now
-from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.errors import UserError
 from cfo_bench.models import ModelRecipe, ScriptColumns, kind_of, script
 from cfo_bench.models.recipe import checked, checked_options, on_all_rows, train
 from cfo_bench.models.saving import SavedModel as SavedModel
@@ -30,7 +30,7 @@ from cfo_bench.models.saving import load_model as load_model
 from cfo_bench.records import Problem
 from cfo_bench.registry import ESTIMATOR, family_of, label, reference_of
 from cfo_bench.report.contents import plural
-from cfo_bench.report.reading.load import Selection, load
+from cfo_bench.report.reading.load import Selection, is_among, load, refuse_unknown
 from cfo_bench.results.comparison_record import ComparisonVerdict, read_record
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import FOREST, FOREST_LEARNER, LARGEST_LOSS, NOT_COMPARED, Run
@@ -201,12 +201,10 @@ def best_configurations(
         ("learner in these results", learners, set(map(_learner, runs))),
         ("method", methods, {run.method for run in runs}),
     ):
-        for name in names:
-            if name not in available:
-                raise UnknownNameError(kind, name, available)
+        refuse_unknown(kind, names, available)
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        if not learners or _learner(run) in learners:
+        if not learners or is_among(_learner(run), learners):
             groups.setdefault((run.task, label(_learner(run))), []).append(run)
     best = []
     for group in groups.values():

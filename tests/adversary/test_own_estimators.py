@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cfo_bench import load_results
 from tests.helpers.commands import ROOT, Commands, no_stack_trace, one_line
 
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 PIPELINE = re.findall(
     r"<!-- file: pipeline.py -->\n```python\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL
 )[0]
+METRIC = re.findall(r"<!-- file: metric.py -->\n```python\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)[0]
 DESCRIPTION = re.findall(r"```yaml\n# svm.yaml\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)[0]
 SLEEPS = """
 from time import sleep
@@ -44,6 +46,7 @@ def folder(commands: Commands) -> Path:
     frame.loc[::8, "size"] = np.nan
     frame.to_csv(folder / "my.csv", index=False)
     (folder / "pipeline.py").write_text(PIPELINE)
+    (folder / "metric.py").write_text(METRIC)
     (folder / "svm.yaml").write_text(DESCRIPTION)
     (folder / "sleeps.py").write_text(SLEEPS)
     (folder / "sleeps.yaml").write_text(
@@ -73,6 +76,25 @@ def test_the_pipeline_of_the_tutorial_is_tuned_and_its_command_does_it_again(
     assert [(row["config"], row["loss"]) for row in commands.rows()] == [
         (row["config"], row["loss"]) for row in trials
     ]
+
+
+def test_the_commands_of_the_tutorial_tune_the_pipeline_by_the_metric_and_save_it(
+    commands: Commands, folder: Path
+) -> None:
+    [section] = re.findall(r"^## \d+. Tune your own pipeline$(.*?)^## ", TUTORIAL, re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^\$ cfo-bench (.*)$", section, re.MULTILINE)
+    assert len(lines) == 3
+
+    for line in lines:
+        few = ["--max-trials", "2", "--folds", "0", "-q"] if line.startswith("run ") else []
+        no_stack_trace(commands(*shlex.split(line), *few), 0)
+
+    assert (folder / "svm.skops").is_file()
+    no_stack_trace(commands("report", "results", "--learner", "svm", "--format", "csv"), 0)
+    one_line(commands("best", "results", "--learner", "sv"), 2, "(did you mean 'svm'?)")
+    runs = load_results(folder / "results-cost").runs
+    assert set(runs["metric"]) == {"metric.py:cost"}
+    assert runs["best_score"].between(0.0, 5.0).all()
 
 
 def test_a_training_that_ignores_its_deadline_ends_with_the_budget(commands: Commands, folder: Path) -> None:
