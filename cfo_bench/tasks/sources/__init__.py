@@ -9,4 +9,4 @@ origins                  names such as `openml:3`, and the error of a source tha
 """
 
 # The formats of data files, by their ending.
-DATA_FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arff": "arff"}
+DATA_FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arff": "arff"}

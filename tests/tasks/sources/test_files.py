@@ -51,7 +51,7 @@ def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["data.xlsx", "data", "data.csv.gz"])
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
-    assert ".csv, .parquet, .pq, .arff" in refusal(tmp_path / name, "a,y\n1,2\n")
+    assert ".csv, .tsv, .parquet, .pq, .arff" in refusal(tmp_path / name, "a,y\n1,2\n")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arff"])
@@ -129,14 +129,22 @@ def test_a_csv_column_without_a_name_is_refused(tmp_path: Path) -> None:
     assert "column 1 has no name" in refusal(tmp_path / "data.csv", ",a,y\n0,1,2\n")
 
 
-@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
+@pytest.mark.parametrize(
+    ("file", "separator", "name"),
+    [
+        ("data.csv", ";", "semicolons"),
+        ("data.csv", "\t", "tabs"),
+        ("data.tsv", "\t", "tabs"),
+        ("data.csv", "|", "vertical bars"),
+    ],
+)
 def test_another_separator_than_the_comma_is_read_and_reported(
-    tmp_path: Path, separator: str, name: str
+    tmp_path: Path, file: str, separator: str, name: str
 ) -> None:
-    path = tmp_path / "data.csv"
+    path = tmp_path / file
     columns = columns_of(path, 'a,t,y\n1,"x,y",2\n3,z,4\n'.replace(",", separator).replace("x;y", "x,y"))
     assert list(columns) == ["a", "t", "y"] and columns["y"].values.tolist() == [2, 4]
-    assert assumptions(path) == [f"data.csv is read as separated by {name}"]
+    assert assumptions(path) == [f"{file} is read as separated by {name}"]
 
 
 def test_decimal_commas_are_numbers_in_every_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
