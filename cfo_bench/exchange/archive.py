@@ -193,13 +193,15 @@ def read_archive(path: Path, source: Source) -> list[ImportedTrace]:
         for field in file.schema_arrow
         if field.name.startswith(CONFIG_PREFIX)
     }
-    runs: list[list[ArchiveRow]] = []
+    traces: list[ImportedTrace] = []
+    rows: list[ArchiveRow] = []
     for batch in file.iter_batches():
         for row in batch.to_pylist():
-            if row["header"] is not None:
-                runs.append([])
-            runs[-1].append(row)
-    return [_trace(path, of_run, configs, source) for of_run in runs]
+            if row["header"] is not None and rows:
+                traces.append(_trace(path, rows, configs, source))
+                rows = []
+            rows.append(row)
+    return [*traces, _trace(path, rows, configs, source)]
 
 
 def _trace(
@@ -220,10 +222,11 @@ def _trace(
         cfo_bench_version=__version__,
     )
     header = msgspec.structs.replace(header, imported=header.imported or imported)
-    lines = encode(header)
+    space = [param.name for param in header.search_space or ()]
+    lines = [encode(header)]
     for row in others:
         values = {name: row[column] for column, name in configs.items() if row[column] is not None}
-        names = [param.name for param in header.search_space or () if param.name in values]
+        names = [name for name in space if name in values]
         config = {
             name: value_of(value) if isinstance(value := values[name], str) else value
             for name in dict.fromkeys((*names, *values))
@@ -231,7 +234,9 @@ def _trace(
         facts = {name: row[name] for name in _TRIAL_FIELDS}
         if facts["loss"] is not None and facts["score"] is None:
             facts["score"] = header.metric_facts.to_score(facts["loss"])
-        lines += encode(TrialRecord(**{**facts, "status": TrialStatus(facts["status"]), "config": config}))
-    content = lines + encode(sealed_end(end, lines))
+        trial = TrialRecord(**{**facts, "status": TrialStatus(facts["status"]), "config": config})
+        lines.append(encode(trial))
+    text = b"".join(lines)
+    content = text + encode(sealed_end(end, text))
     run_of_text(path, content, parse_trials=True)
     return ImportedTrace(header.spec, content, len(others), clock, (), ())
