@@ -120,7 +120,8 @@ class Overview:
         if len(methods) <= MOST_NAMES:
             return in_words([f"{method} ({p_in_words(lead.p_of_others[method])})" for method in methods])
         p = [lead.p_of_others[method] for method in methods]
-        bound = f"p ≤ {max(p):.2g}" if max(p) < LEVEL else f"p ≥ {min(p):.2f}"
+        is_bound_above = max(p) < LEVEL
+        bound = p_in_words(max(p) if is_bound_above else min(p)).replace("=", "≤" if is_bound_above else "≥")
         return f"{some(methods)} ({bound})"
 
     @property

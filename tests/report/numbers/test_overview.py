@@ -263,6 +263,11 @@ def test_many_methods_are_named_by_the_first_and_the_largest_p(write_run: Any) -
     )
 
 
+def test_many_methods_with_a_tiny_p_have_no_digits_of_it(write_run: Any) -> None:
+    found = made(write_run, 12, 1, {f"m{at}": [0.1 + 0.02 * at] for at in range(9)})
+    assert found.verdict.endswith("and 3 more (p < 0.001).")
+
+
 def test_nobody_leads_where_all_share_the_best_rank(write_run: Any) -> None:
     found = made(write_run, 6, 2, {"cfo": [0.1, 0.2], "rs": [0.2, 0.1]})
 
