@@ -54,6 +54,16 @@ class OptunaMethod(Packaged[Any]):
             self._distributions = {param.name: _distribution(param) for param in self.searched}
             self._study = optuna.create_study(sampler=sampler(self._distributions))
 
+    def build_with(self, sampler: str, **settings: Any) -> None:
+        """Create the study with a sampler of Optuna, given its settings and the seed."""
+
+        def built(_: Mapping[str, Any]) -> Any:
+            import optuna
+
+            return getattr(optuna.samplers, sampler)(seed=self.seed, **settings)
+
+        self.build(built)
+
     def begin(self) -> Any:
         with no_announcements():
             self._study.enqueue_trial(self.first_values)
@@ -94,18 +104,9 @@ class UnivariateTPE(OptunaMethod):
     ) -> None:
         check_counts(n_startup_trials=n_startup_trials, n_ei_candidates=n_ei_candidates)
         super().__init__(space, start, seed, parallel)
-
-        def sampler(_: Mapping[str, Any]) -> Any:
-            from optuna.samplers import TPESampler
-
-            return TPESampler(
-                n_startup_trials=n_startup_trials,
-                n_ei_candidates=n_ei_candidates,
-                seed=self.seed,
-                **self.more,
-            )
-
-        self.build(sampler)
+        self.build_with(
+            "TPESampler", n_startup_trials=n_startup_trials, n_ei_candidates=n_ei_candidates, **self.more
+        )
 
 
 class OptunaTPE(UnivariateTPE):
@@ -164,17 +165,9 @@ class OptunaGP(OptunaMethod):
         check_count("n_startup_trials", n_startup_trials)
         check_flag("deterministic_objective", deterministic_objective)
         super().__init__(space, start, seed, parallel)
-
-        def sampler(_: Mapping[str, Any]) -> Any:
-            from optuna.samplers import GPSampler
-
-            return GPSampler(
-                n_startup_trials=n_startup_trials,
-                deterministic_objective=deterministic_objective,
-                seed=self.seed,
-            )
-
-        self.build(sampler)
+        self.build_with(
+            "GPSampler", n_startup_trials=n_startup_trials, deterministic_objective=deterministic_objective
+        )
 
 
 class CmaEs(OptunaMethod):
@@ -213,21 +206,15 @@ class CmaEs(OptunaMethod):
         if lr_adapt and (use_separable_cma or with_margin):
             raise OptionError("lr_adapt True: optuna has it without use_separable_cma and with_margin only")
         super().__init__(space, start, seed, parallel)
-
-        def sampler(_: Mapping[str, Any]) -> Any:
-            from optuna.samplers import CmaEsSampler
-
-            return CmaEsSampler(
-                n_startup_trials=n_startup_trials,
-                sigma0=sigma0,
-                popsize=popsize,
-                use_separable_cma=use_separable_cma,
-                with_margin=with_margin,
-                lr_adapt=lr_adapt,
-                seed=self.seed,
-            )
-
-        self.build(sampler)
+        self.build_with(
+            "CmaEsSampler",
+            n_startup_trials=n_startup_trials,
+            sigma0=sigma0,
+            popsize=popsize,
+            use_separable_cma=use_separable_cma,
+            with_margin=with_margin,
+            lr_adapt=lr_adapt,
+        )
 
 
 @contextmanager
