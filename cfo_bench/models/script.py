@@ -91,7 +91,7 @@ def train(frame):
     columns, classes = learn_columns(frame), []
     y = frame[TARGET].to_numpy()
     if PROBLEM != "regression":
-        labels = frame[TARGET].astype(str)
+        labels = frame[TARGET].convert_dtypes().astype(str)  # 1, where gaps make 1.0 of it
         classes = sorted(labels.unique(), key=order)
         y = labels.map({label: code for code, label in enumerate(classes)}).to_numpy()
     x = features(frame, columns, y)

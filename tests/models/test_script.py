@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -20,7 +21,7 @@ from cfo_bench.models import ModelRecipe, ScriptColumns, script
 from cfo_bench.models.recipe import checked, literal
 from cfo_bench.records import Problem
 from tests.conftest import WriteRun
-from tests.models.test_best import CONFIGS, require
+from tests.models.test_best import CONFIGS, namespace, require
 
 HARM = "__import__('os').system('touch harmed')"
 # Text that ends a string, a comment, a docstring or a line in some way of writing it.
@@ -172,3 +173,10 @@ def test_foreign_names_stay_in_the_docstring_and_escape_nothing(write_run: Write
     assert "\x1b" not in answer.stdout
     _, code = constants_and_code(answer.stdout)
     assert HARM not in code
+
+
+def test_labels_that_are_whole_numbers_are_written_so_in_a_column_with_gaps() -> None:
+    code = namespace(script(ModelRecipe("knn", CONFIGS["knn"], Problem.BINARY), ScriptColumns("y"), ["It."]))
+    frame = pd.DataFrame({"a": range(41), "y": [None, *[0, 1] * 20]})
+
+    assert code["train"](frame)["classes"] == ["0", "1"]
