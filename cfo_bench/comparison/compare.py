@@ -295,7 +295,7 @@ class _Comparing:
             if record.verdict is not None or ended > ends_at or not watch.n_done:
                 return comparison
             answer_seconds = monotonic() - ended
-            reserve = min(reserve, 4 * answer_seconds)  # to stop runs takes time, too
+            reserve = min(reserve, max(4 * answer_seconds, slowness()))  # to stop runs takes time, too
             further = further_folds(
                 self.deadline - reserve - monotonic() - (watch.started_at - began),
                 self.at_once,
