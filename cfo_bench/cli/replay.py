@@ -23,8 +23,13 @@ from cfo_bench.values import Duration
     metavar="TIME",
     help="Also print the result that the run would have had with this shorter budget; can be repeated.",
 )
+@click.option(
+    "--trust-method",
+    is_flag=True,
+    help="Run the local file or program that TRACE names as its method: only if you trust who made it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def replay(trace: Path, budgets: Sequence[float], as_json: bool) -> None:
+def replay(trace: Path, budgets: Sequence[float], trust_method: bool, as_json: bool) -> None:
     """Check that a trace follows from its method and seed: the method gets the recorded results again.
 
     Nothing is trained. If the method asks for other trials than those in the trace, the exit code is 1, and
@@ -32,7 +37,7 @@ def replay(trace: Path, budgets: Sequence[float], as_json: bool) -> None:
     """
     from cfo_bench.run.replay import replay_trace
 
-    replayed = replay_trace(trace, tuple(budgets))
+    replayed = replay_trace(trace, tuple(budgets), trust_method=trust_method)
     standings = replayed.standings
     if as_json:
         show_json({"follows": True, "metric": replayed.metric, "standings": list(map(asdict, standings))})

@@ -12,6 +12,7 @@ from typing import Any
 from cfo_bench.errors import CfoBenchError, Exhausted, RunError, SpaceError, TraceError, UserError, describe
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Optimizer, RunSpec, Trial
+from cfo_bench.registry import is_users_code
 from cfo_bench.results.limits import shortened
 from cfo_bench.results.run import Run, read_verified_run
 from cfo_bench.run.loop import Limits, Referee
@@ -70,12 +71,13 @@ class Replayed:
     standings: list[AtBudget]  # with the run's own budget, and with the requested ones
 
 
-def replay_trace(path: Path, budgets: tuple[float, ...] = ()) -> Replayed:
+def replay_trace(path: Path, budgets: tuple[float, ...] = (), *, trust_method: bool = False) -> Replayed:
     """Ask and tell the method again as the run did, and shorten the run to smaller budgets.
 
     Nothing is trained and no data is loaded: the method is told the results in the trace. The learner and the
     task matter only by the space and the start, which the trace contains. A RunError if the method asks for
-    other trials.
+    other trials. A method that is a local file or a program is code that the trace names: it is imported or
+    started only with `trust_method`.
     """
     run = read_verified_run(path)
     if run is None:
@@ -84,6 +86,11 @@ def replay_trace(path: Path, budgets: tuple[float, ...] = ()) -> Replayed:
     if too_long:
         raise UserError(
             f"--budget {too_long[0]:g}: the run had {run.budget_seconds:g} s; give a shorter budget"
+        )
+    if is_users_code(run.spec.method) and not trust_method:
+        raise UserError(
+            f"the trace names {run.spec.method} as the method, which is code: if the trace is yours, give "
+            "--trust-method"
         )
     _check(run)
     runs = [run, *(shortened(run, budget) for budget in budgets)]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Program
+from tests.helpers.program import ROOT
 
 RUN = "run --learner hpobench-mlp --task hpobench:vehicle --budget 1h --folds 0 -q --method"
 
@@ -85,3 +88,27 @@ def test_a_space_that_is_none_is_one_line(program: Program, tmp_path: Path, low:
         answer = program(command, str(path if command == "replay" else tmp_path / "results"))
         assert answer.returncode in (0, 2) and "Traceback" not in answer.stderr
         assert answer.stderr.count("\n") == (command == "replay")
+
+
+@pytest.mark.parametrize("kind", ["file", "program"])
+def test_the_code_that_a_trace_names_is_run_only_if_it_is_trusted(
+    program: Program, tmp_path: Path, kind: str
+) -> None:
+    shutil.copy(ROOT / "examples/hill_climb.py", tmp_path / "climb.py")
+    (tmp_path / "mine.py").write_text("from cfo_bench import CFO\n\n\nclass Mine(CFO): ...\n")
+    method, file = (
+        ("mine.py:Mine", "mine.py") if kind == "file" else (f"exec:{sys.executable} climb.py", "climb.py")
+    )
+    assert program(f"{RUN} '{method}' --max-trials 3").returncode == 0
+    [path] = tmp_path.glob("results/*/*/*/*.jsonl")
+    source = (tmp_path / file).read_text()
+    (tmp_path / file).write_text("open('ran', 'w').close()\n" + source)
+
+    refused = program("replay", str(path))
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert method in refused.stderr and "--trust-method" in refused.stderr
+    assert not (tmp_path / "ran").exists()
+
+    trusted = program("replay --trust-method", str(path))
+    assert trusted.returncode == 0, trusted.stderr
+    assert (tmp_path / "ran").exists()
