@@ -358,7 +358,7 @@ REPLAYED = {
 
 @each("replay", REPLAYED)
 def replay(trace: str) -> Any:
-    answer = cfo_bench("replay", trace, "--json", "--budget", "0.5")
+    answer = cfo_bench("replay", trace, "--trust-method", "--json", "--budget", "0.5")
     return {"exit_code": answer.exit_code, "answer": json.loads(answer.out) if answer.out else None}
 
 
