@@ -39,7 +39,9 @@ def test_trials_go_to_deepcave(folder: Path) -> None:
 
 
 def test_an_archive_restores_the_runs_under_their_names(folder: Path) -> None:
-    assert call("export", "results", "--to", "archive", "a.parquet").output == "a.parquet: 2 trials of 1 run\n"
+    assert (
+        call("export", "results", "--to", "archive", "a.parquet").output == "a.parquet: 2 trials of 1 run\n"
+    )
     back = call("import", "a.parquet", "--results", "other")
 
     path = "other/xgboost/wine/cfo/fold-0_seed-0.jsonl"
@@ -54,7 +56,10 @@ def test_an_archive_restores_the_runs_under_their_names(folder: Path) -> None:
         (["export", "-o", "a.csv", "--to", "deepcave", "b"], "give one of -o FILE and --to"),
         (["export", "--to", "excel", "b"], "'excel' is not one of 'archive', 'optuna', 'deepcave'"),
         (["import", "a.csv", "--column", "loss"], "--column 'loss' is not NAME=COLUMN"),
-        (["import", "a.csv", "--from", "excel"], "'excel' is not one of 'optuna', 'smac', 'flaml', 'csv', 'archive'"),
+        (
+            ["import", "a.csv", "--from", "excel"],
+            "'excel' is not one of 'optuna', 'smac', 'flaml', 'csv', 'archive'",
+        ),
     ],
 )
 def test_a_wrong_option_is_a_usage_error(folder: Path, words: list[str], message: str) -> None:
