@@ -63,8 +63,8 @@ class NeighboursSection(Section):
             rows,
         )
         return SectionContent(
-            "Does a more expensive K give a lower loss? Near the best K it does not: for a K that is more "
-            "expensive than the best one, the loss does not fall as the cost rises.",
+            "The paper assumes that beyond the best K, a more expensive K has a higher loss. The captions say "
+            "whether this is so in each study.",
             tables=(best,),
             figures=tuple(figures),
             warnings=tuple(warnings),
