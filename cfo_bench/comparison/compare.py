@@ -163,20 +163,21 @@ def compare(
     ends_at = started + total - reserve
     n_folds, facts = _most_folds(suite, on_event, ends_at, total)
     suite = replace(suite, n_folds=n_folds, folds=f"0-{n_folds - 1}")
+    most = _most_places(suite, n_folds)
     at_once = min(suite.jobs, machine.cores())
     asked = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
     asked |= {"split": split, "weight": weight, "metric": metric and canonical_name(metric)}
     asked |= {"learners": [[choice.name, choice.options] for choice in suite.learners if learners]}
     asked |= {"methods": list(methods), "jobs": suite.jobs, "seed": seed}
     record = read_record(suite.results)
-    if record is None or record.asked != asked or not _can_do(suite, n_folds, record.plan):
+    if record is None or record.asked != asked or not _can_do(suite, most, record.plan):
         began = monotonic()
         overhead = _overhead_seconds(suite, ends_at, on_event)
         # To prepare the runs of all methods takes about twice as long as to prepare that one.
         preparation = 2 * (monotonic() - began - overhead)
         plan = planned(
             ends_at - monotonic() - preparation,
-            Workload(at_once, overhead, facts.n_rows * facts.n_features, n_folds),
+            Workload(at_once, overhead, facts.n_rows * facts.n_features, most),
             [choice.name for choice in suite.learners],
             [choice.name for choice in suite.methods],
             all_learners=bool(learners),
@@ -187,7 +188,7 @@ def compare(
     comparing = _Comparing(
         suite=suite,
         n_folds=n_folds,
-        most_folds=_most_places(suite, n_folds),
+        most_folds=most,
         task=facts.name,
         at_once=at_once,
         deadline=started + total,
@@ -203,12 +204,12 @@ def _most_places(suite: Suite, n_folds: int) -> int:
     return MOST_REPETITIONS * n_folds if is_random else n_folds
 
 
-def _can_do(suite: Suite, n_folds: int, plan: ComparisonPlan) -> bool:
+def _can_do(suite: Suite, most_folds: int, plan: ComparisonPlan) -> bool:
     """Whether a plan from a file names only what was asked for: another name may be a file with code."""
     return (
         {*plan.learners} <= {choice.name for choice in suite.learners}
         and {*plan.methods} <= {choice.name for choice in suite.methods}
-        and plan.folds <= _most_places(suite, n_folds)
+        and plan.folds <= most_folds
     )
 
 

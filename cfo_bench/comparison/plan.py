@@ -40,14 +40,14 @@ class Workload:
         The wall time of a single run besides its budget, as measured.
     cells
         The number of cells of the data.
-    n_folds
-        The number of folds of a split.
+    most_folds
+        The most folds of all splits.
     """
 
     at_once: int
     overhead_seconds: float
     cells: int
-    n_folds: int
+    most_folds: int
 
     def budget(self, seconds: float, n_candidates: int, folds: int) -> float:
         """The budget of each run with which all take `seconds`; the constant predictor takes the overhead."""
@@ -81,9 +81,10 @@ def planned(
         )
         for n_learners, n_methods in (*(_LONG_SIZES if seconds >= _LONG_SECONDS else ()), *_SIZES)
     ]
+    folds_to_try = list(dict.fromkeys(min(folds, workload.most_folds) for folds in _FOLDS))
     choices = [
-        *((*size, _FOLDS[0], _MORE_CANDIDATES * least) for size in sizes[:-1]),
-        *((*sizes[-1], folds, least) for folds in _FOLDS),
+        *((*size, folds_to_try[0], _MORE_CANDIDATES * least) for size in sizes[:-1]),
+        *((*sizes[-1], folds, least) for folds in folds_to_try),
     ]
 
     def budget(n_learners: int, n_methods: int, folds: int) -> float:
@@ -92,7 +93,7 @@ def planned(
     n_learners, n_methods, folds, _ = next(
         (choice for choice in choices if budget(*choice[:3]) >= choice[3]), choices[-1]
     )
-    longest = max(comfortable, budget(n_learners, n_methods, MOST_REPETITIONS * workload.n_folds))
+    longest = max(comfortable, budget(n_learners, n_methods, workload.most_folds))
     return ComparisonPlan(
         tuple(learners[:n_learners]),
         tuple(methods[:n_methods]),

@@ -45,9 +45,9 @@ LEARNERS, METHODS = ("xgboost", "lightgbm", "random-forest"), ("cfo", "tpe", "rs
 
 
 def plan(
-    seconds: float, cells: int = 50_000, cores: int = 2, overhead: float = 0.5, n_folds: int = 10
+    seconds: float, cells: int = 50_000, cores: int = 2, overhead: float = 0.5, most_folds: int = 100
 ) -> ComparisonPlan:
-    return planned(seconds, Workload(cores, overhead, cells, n_folds), LEARNERS, METHODS)
+    return planned(seconds, Workload(cores, overhead, cells, most_folds), LEARNERS, METHODS)
 
 
 # --- the plan -------------------------------------------------------------------------------------
@@ -81,8 +81,19 @@ def test_with_much_time_a_third_method_is_compared_and_time_is_left_for_further_
     assert chosen.budget_seconds >= 30 and waves * chosen.budget_seconds > 0.9 * 86400
 
 
+@pytest.mark.parametrize("most_folds", [3, 7])
+@pytest.mark.parametrize("seconds", [60, 600, 3600])
+def test_a_split_that_no_seed_changes_has_no_more_folds_and_its_runs_use_the_time(
+    seconds: float, most_folds: int
+) -> None:
+    chosen = plan(seconds, most_folds=most_folds)
+    waves = -(-chosen.folds * (len(chosen.learners) * len(chosen.methods) + 1) // 2)
+    assert chosen.folds == most_folds
+    assert 0.8 * seconds < waves * (chosen.budget_seconds + 0.5) <= seconds
+
+
 def test_what_was_asked_for_is_compared_whatever_the_time() -> None:
-    workload = Workload(2, 0.5, 50_000, 10)
+    workload = Workload(2, 0.5, 50_000, 100)
     chosen = planned(20, workload, LEARNERS, METHODS, all_learners=True, all_methods=True)
     assert (chosen.learners, chosen.methods) == (LEARNERS, METHODS)
 
@@ -117,8 +128,8 @@ def test_a_record_is_read_as_it_was_written_and_nothing_else_is_one(tmp_path: Pa
 def test_a_plan_that_names_more_than_was_asked_for_is_not_done(changed: dict[str, Any]) -> None:
     suite = Suite(learners=["xgboost", "lightgbm"], methods=["cfo", "tpe"], budget_seconds=1)
     wanted = plan(560)
-    assert _can_do(suite, 10, wanted)
-    assert not _can_do(suite, 10, msgspec.structs.replace(wanted, **changed))
+    assert _can_do(suite, 100, wanted)
+    assert not _can_do(suite, 100, msgspec.structs.replace(wanted, **changed))
 
 
 # --- the answer in words --------------------------------------------------------------------------
