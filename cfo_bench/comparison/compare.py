@@ -6,10 +6,11 @@ From Python, `cfo-bench compare` is `compare("my.csv", "y", for_seconds="10m").s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -136,7 +137,8 @@ def compare(
     Raises
     ------
     UserError
-        If the time is too short, the data can't be read in time, or no fold was done by all candidates.
+        If the time is too short, the data can't be read in time, no fold was done by all candidates, or the
+        folder has a comparison with another target, metric or validation, for example.
     """
     started = monotonic() - spent_seconds
     total = _seconds(for_seconds)
@@ -159,17 +161,21 @@ def compare(
         jobs=jobs or machine.cores(),
         results=Path(results or _folder_name(Path(data), total, metric)),
     )
+    scores: dict[str, Any] = {"target": target, "problem": problem, "drop": list(drop)}
+    scores |= {"drop_missing_target": drop_missing_target, "split": split, "weight": weight}
+    scores |= {"metric": metric and canonical_name(metric), "validation": validation}
+    asked = {**scores, "for_seconds": total, "data": str(Path(data).resolve())}
+    asked |= {"learners": [[choice.name, choice.options] for choice in suite.learners if learners]}
+    asked |= {"methods": list(methods), "jobs": suite.jobs, "seed": seed}
+    record = read_record(suite.results)
+    if record is not None:
+        _refuse_other_scores(record, scores, suite.results)
     reserve = min(slowness(), _MOST_SLOWNESS) * (_RESERVE_SECONDS + _RESERVE_SHARE * total)
     ends_at = started + total - reserve
     n_folds, facts = _most_folds(suite, on_event, ends_at, total)
     suite = replace(suite, n_folds=n_folds, folds=f"0-{n_folds - 1}")
     most = _most_places(suite, n_folds)
     at_once = min(suite.jobs, machine.cores())
-    asked = {"for_seconds": total, "data": str(Path(data).resolve()), "target": target}
-    asked |= {"split": split, "weight": weight, "metric": metric and canonical_name(metric)}
-    asked |= {"learners": [[choice.name, choice.options] for choice in suite.learners if learners]}
-    asked |= {"methods": list(methods), "jobs": suite.jobs, "seed": seed}
-    record = read_record(suite.results)
     if record is None or record.asked != asked or not _can_do(suite, most, record.plan):
         began = monotonic()
         overhead = _overhead_seconds(suite, ends_at, on_event)
@@ -196,6 +202,16 @@ def compare(
         on_event=on_event,
     )
     return comparing.run(record, reserve)
+
+
+def _refuse_other_scores(record: ComparisonRecord, scores: Mapping[str, Any], results: Path) -> None:
+    """A UserError if the scores in the folder mean something else than those that are asked for."""
+    for name, value in scores.items():
+        if (before := record.asked.get(name, value)) != value:
+            raise UserError(
+                f"{results} has a comparison with another --{name.replace('_', '-')} ({before!r} there, "
+                f"{value!r} here): give another --results"
+            )
 
 
 def _most_places(suite: Suite, n_folds: int) -> int:

@@ -399,6 +399,28 @@ def test_data_that_is_not_read_in_time_is_one_line(tmp_path: Path) -> None:
         compare(path, "y", for_seconds=15, spent_seconds=1000.0, results=tmp_path / "here")
 
 
+@pytest.mark.parametrize(
+    ("changed", "option"),
+    [
+        ({"validation": "fold"}, "--validation"),
+        ({"drop": ["a"]}, "--drop"),
+        ({"drop_missing_target": True}, "--drop-missing-target"),
+        ({"metric": "f1"}, "--metric"),
+    ],
+)
+def test_a_folder_with_a_comparison_of_something_else_gives_no_answer(
+    tmp_path: Path, changed: dict[str, Any], option: str
+) -> None:
+    path, here = write(tmp_path / "my.csv"), tmp_path / "here"
+    asked = {"target": "y", "validation": "holdout", "drop": [], "drop_missing_target": False, "metric": None}
+    ComparisonRecord(asked, plan(560)).write(here)
+
+    with pytest.raises(UserError, match=rf"another {option} .*: give another --results$"):
+        compare(path, "y", for_seconds=15, spent_seconds=1000.0, results=here, **changed)
+    with pytest.raises(UserError, match="the data was not read within 15 s"):
+        compare(path, "y", for_seconds=15, spent_seconds=1000.0, results=here, methods=["rs"])
+
+
 @pytest.mark.slow
 def test_a_file_of_twelve_rows_is_compared_on_fewer_folds_and_again_from_the_same_plan(
     tmp_path: Path,
