@@ -38,7 +38,8 @@ class CFO0Thread(CFOThread):
         if loss_plus < math.inf:
             self.asking = "MOVE"
             moved = self.moved(-self.length(loss_plus), u)
-            self.x = plus if moved.is_same_as(plus) else moved  # plus is not evaluated twice
+            # Neither of the two is evaluated twice.
+            self.x = next((known for known in (plus, self.x) if moved.is_same_as(known)), moved)
             self.loss = yield self.x
             if self.loss < loss_plus:
                 self._reached = (self.x, self.loss)

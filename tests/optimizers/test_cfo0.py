@@ -162,6 +162,20 @@ def test_a_move_onto_the_point_ahead_is_not_evaluated_again() -> None:
     assert not any(math.isclose(a, b, rel_tol=1e-12) for a, b in itertools.pairwise(asked))
 
 
+@pytest.mark.parametrize("step", ["rms", "literal", "sign"])
+def test_a_start_is_not_evaluated_again_if_equal_losses_lead_back_to_it(step: str) -> None:
+    """Its value is as given, and not the exponential of its logarithm."""
+    method, asked = CFO0(LINE, {"a": 0.01}, step=step), []
+    assert math.exp2(math.log2(0.01)) != 0.01
+    for _ in range(3):
+        trial = method.ask()
+        asked.append(trial.config["a"])
+        method.tell(trial, Result.ok(1.0))
+
+    assert asked[2] != pytest.approx(0.01, rel=1e-12)
+    assert method.threads[0].loss == 1.0
+
+
 def test_a_move_close_to_the_point_ahead_is_evaluated(play) -> None:
     run = play(line("literal", n_threshold=99), [1])
 
