@@ -72,13 +72,13 @@ def label_order(label: str) -> tuple[bool, float, str]:
     return (False, value, label) if math.isfinite(value) else (True, 0.0, label)
 
 
-def check_names(names: Sequence[str], where: str) -> None:
-    """Refuse a column without a name, and two of the same name."""
+def check_names(names: Sequence[str], where: str, can_drop: bool) -> None:
+    """Refuse a column without a name, and two of the same name, unless `--drop` has left them out."""
     check_named(names, where)
     for name in repeated(names):
+        drop = f", or leave all of them out with --drop {name}" if can_drop else ""
         raise DataError(
-            f"{where}: column {name!r} occurs {names.count(name)} times: rename them in the file, or leave "
-            f"all of them out with --drop {name}"
+            f"{where}: column {name!r} occurs {names.count(name)} times: rename them in the file{drop}"
         )
 
 

@@ -189,7 +189,7 @@ def infer_problem(target: Column) -> Problem:
 
 
 def _pick(columns: Sequence[Column], target: str, where: str) -> Column:
-    check_names([column.name for column in columns], where)
+    check_names([column.name for column in columns], where, can_drop=True)
     column = named(columns, target, "for the target", where)
     if len(column.values) == 0:
         raise DataError(f"{where} has column names but no rows: add some")

@@ -161,7 +161,7 @@ def _parquet(path: Path) -> Iterator[Column]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
-        check_names(file.schema_arrow.names, str(path))
+        check_names(file.schema_arrow.names, str(path), can_drop=False)
         stored = file.schema_arrow.pandas_metadata or {"index_columns": [], "columns": []}
         names = [name for name in file.schema_arrow.names if name not in stored["index_columns"]]
         categories = {
@@ -191,7 +191,7 @@ def _arff(path: Path) -> Iterator[Column]:
         try:
             content = arff.load(_readable_arff(file))
         except arff.BadAttributeName as error:
-            raise DataError(f"{path} has two columns of one name ({error}): rename or drop one") from None
+            raise DataError(f"{path} has two columns of one name ({error}): rename one in the file") from None
     attributes = content["attributes"]
     values = list(zip(*content["data"], strict=True)) or [()] * len(attributes)
     for (name, kind), column in zip(attributes, values, strict=True):
