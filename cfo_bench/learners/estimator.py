@@ -335,10 +335,14 @@ def weight_name(model: Any) -> str | None:
 
 def fitted(model: Any, x: Any, y: Array, weight: Array | None = None) -> Any:
     """The estimator, trained. Its jobs are threads: a process could not import a class of a local file."""
+    import warnings
+
     from joblib import parallel_config
 
     options = {} if weight is None else {str(weight_name(model)): weight}
-    with parallel_config(backend="threading"):
+    with parallel_config(backend="threading"), warnings.catch_warnings():
+        # scikit-learn 1.8 deprecates the parameter where it does nothing.
+        warnings.filterwarnings("ignore", "'n_jobs' has no effect", FutureWarning)
         model.fit(x, y, **options)
     return model
 

@@ -70,6 +70,15 @@ def test_an_estimator_that_refuses_missing_values_gets_dense_features(problem: P
     assert loss == pytest.approx(sklearn_loss(fold, expected, rows.valid_x))
 
 
+def test_threads_for_an_estimator_whose_n_jobs_has_no_effect_are_no_warning() -> None:
+    learner = Estimator(LogisticRegression, Space([Float("C", 0.1, 9.0)]), {"C": 1.0})
+    objective = learner.prepare(make_fold(Problem.BINARY), threads=2, seed=0)
+
+    result = objective.evaluate(Trial(0, {"C": 1.0}), forever())  # a warning would be an error here
+
+    assert result.status is Status.OK, result.error
+
+
 def test_a_regressor_takes_regression_and_a_classifier_the_two_other_problems() -> None:
     assert Estimator(DecisionTreeRegressor, LEAVES, {"max_leaf_nodes": 2}).problems == (Problem.REGRESSION,)
     classifier = Estimator(DecisionTreeClassifier, LEAVES, {"max_leaf_nodes": 2})
