@@ -154,8 +154,9 @@ class PauseWatch:
         if processes.is_stopped(fields) and not self._is_evaluating():
             cpu_seconds = descendants_usage(self._pid).cpu_seconds
             if self._cpu_at_stop is None:
-                self._cpu_at_stop = cpu_seconds
-            self._cpu_in_stop = cpu_seconds - self._cpu_at_stop
+                self._cpu_at_stop, self._cpu_in_stop = cpu_seconds, 0.0
+            # The seconds of a process whose parent ignores its end are no longer counted after it.
+            self._cpu_in_stop = max(self._cpu_in_stop, cpu_seconds - self._cpu_at_stop)
             self._note(now, self._cpu_in_stop)
             return not _is_charged(now - self._last.at, self._cpu_in_stop)
         if self._cpu_at_stop is not None:  # the run's process records what is noted, as soon as it can

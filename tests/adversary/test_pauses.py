@@ -168,24 +168,36 @@ for line in sys.stdin:
         answer = {{"config": {{"x": 1, "y": 1.0}}}}
     print(json.dumps(answer), flush=True)
 """
-# A method that stops itself at trial 2, while a process that it has started computes.
+# A method that stops itself at trial 2, while a process that it has started computes. The system counts
+# nothing of a process that is `forgotten`: one whose parent ignores its end.
 METHOD = f"""{COMPUTING}
 from cfo_bench.plugins import Trial
 
 class Stops:
-    def __init__(self, space, start, seed, *, orphan: bool = False):
-        self.start, self.orphan, self.asked = start, orphan, 0
+    def __init__(self, space, start, seed, *, child: str = "child"):
+        self.start, self.child, self.asked = start, child, 0
 
     def ask(self):
         if self.asked == 2:
             method = os.getpid()
             if os.fork() == 0:
-                if self.orphan:
+                if self.child == "orphan":
                     os.setsid()
                     if os.fork():
                         os._exit(0)
                 time.sleep(0.3)
+                if self.child == "forgotten":
+                    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+                    if os.fork():
+                        try:
+                            os.wait()  # until it has ended
+                        except ChildProcessError:
+                            time.sleep(0.3)
+                            go_on(method)
+                            os._exit(0)
                 compute()
+                if self.child == "forgotten":
+                    os._exit(0)
                 go_on(method)
                 os._exit(0)
             stop(method)
@@ -249,11 +261,11 @@ def test_a_program_that_stops_its_parent_for_ever_is_ended_at_the_deadline(comma
     assert not commands.processes()
 
 
-@pytest.mark.parametrize("orphan", ["false", "true"])
-def test_a_method_that_stops_itself_while_its_child_computes_is_charged(commands: Commands, orphan: str):
+@pytest.mark.parametrize("child", ["child", "orphan", "forgotten"])
+def test_a_method_that_stops_itself_while_its_child_computes_is_charged(commands: Commands, child: str):
     (commands.folder / "stops.py").write_text(METHOD)
     words = faulty(budget=60, method="stops.py:Stops", seconds=0.01, at=-1)
-    result = commands(*words, "--option", f"orphan={orphan}", "--max-trials", "5")
+    result = commands(*words, "--option", f"child={child}", "--max-trials", "5")
     assert result.returncode == 0, result.stderr
     assert_is_charged(commands)
 
