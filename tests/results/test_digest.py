@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cfo_bench.cli.main import cli
 from cfo_bench.errors import TraceError
 from cfo_bench.records import EndReason, RunSpec, TrialStatus
 from cfo_bench.results.digest import TrialDigest, digest_of
@@ -166,6 +168,20 @@ def test_a_forged_digest_is_named_if_it_is_compared_with_the_trials(path: Path, 
 
     with pytest.raises(TraceError, match="the digest in its last line is not that of its trials"):
         read_verified_run(path)
+
+
+@pytest.mark.parametrize("words", [("replay", "TRACE"), ("merge", "RESULTS", "-o", "MERGED")])
+def test_replay_and_merge_compare_the_digest_with_the_trials(
+    words: Sequence[str], path: Path, tmp_path: Path
+) -> None:
+    with_digest(path, {**stored(path)["digest"], "fit_seconds": 2.0})
+    merged = tmp_path.with_name("merged")
+    places = {"TRACE": path, "RESULTS": tmp_path, "MERGED": merged}
+
+    answer = CliRunner().invoke(cli, [str(places.get(word, word)) for word in words])
+
+    assert answer.exit_code != 0 and not merged.exists()
+    assert "is not that of its trials" in f"{answer.output}{answer.exception}"
 
 
 def test_sums_that_were_added_in_another_order_are_the_same(path: Path) -> None:
