@@ -197,20 +197,8 @@ def check(data: DataSet, n_folds: int, seed: int = 0) -> None:
             f"{data.where}: the column of --split has {n_own} values, each of which is a fold, and not "
             f"{n_folds}: leave --n-folds out, or name another column"
         )
-    if data.problem is not Problem.REGRESSION:
-        rows_of = np.bincount(data.y, minlength=len(data.classes))
-        rarest = int(np.argmin(rows_of))
-        n_rows = int(rows_of[rarest])
-        if n_rows < n_folds:
-            fewer = f"take at most {n_rows} folds with --n-folds, or " if n_rows >= 2 else ""
-            raise TooManyFoldsError(
-                f"{data.where}: class {data.classes[rarest]!r} of target {data.target!r} has {n_rows} "
-                f"row{'s' * (n_rows != 1)}, fewer than the {n_folds} folds: {fewer}drop its rows"
-            )
-    try:
-        check_number(n_folds, len(data.y))
-    except TooManyFoldsError as error:
-        raise TooManyFoldsError(f"{data.where}: {error}") from None
+    if n_own is None:
+        _check_size(data, n_folds)
     if data.split is None and data.weight is None:
         return
     if data.split is not None and data.split.kind is SplitKind.GROUP:
@@ -226,6 +214,24 @@ def check(data: DataSet, n_folds: int, seed: int = 0) -> None:
         remedy = f"fold {fold} of {describe(data, n_folds)}; {fewer} another --split or --weight"
         _check_part(data, train, "train on", remedy)
         _check_part(data, valid, "validate on", remedy)
+
+
+def _check_size(data: DataSet, n_folds: int) -> None:
+    """Refuses a number of folds that is too large for the rows or for those of one class."""
+    if data.problem is not Problem.REGRESSION:
+        rows_of = np.bincount(data.y, minlength=len(data.classes))
+        rarest = int(np.argmin(rows_of))
+        n_rows = int(rows_of[rarest])
+        if n_rows < n_folds:
+            fewer = f"take at most {n_rows} folds with --n-folds, or " if n_rows >= 2 else ""
+            raise TooManyFoldsError(
+                f"{data.where}: class {data.classes[rarest]!r} of target {data.target!r} has {n_rows} "
+                f"row{'s' * (n_rows != 1)}, fewer than the {n_folds} folds: {fewer}drop its rows"
+            )
+    try:
+        check_number(n_folds, len(data.y))
+    except TooManyFoldsError as error:
+        raise TooManyFoldsError(f"{data.where}: {error}") from None
 
 
 def _check_part(data: DataSet, rows: Array, use: str, remedy: str) -> None:

@@ -131,6 +131,16 @@ def test_folds_that_are_empty_or_lack_a_class_are_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("problem", [Problem.BINARY, Problem.REGRESSION])
+def test_a_column_with_another_value_in_every_row_is_refused_without_a_word_on_n_folds(
+    problem: Problem,
+) -> None:
+    data = data_set("column:c", np.arange(N), problem)
+    with pytest.raises(DataError, match=r"1 rows? to validate on: fold 0 .* of column 'c'; give") as caught:
+        splits(data, N)
+    assert "--n-folds" not in str(caught.value)
+
+
 def test_texts_are_no_times() -> None:
     days = categories("day", np.arange(6) % 3, ["monday", "tuesday", "friday"])
     with pytest.raises(DataError, match="'day' of --split time holds text such as 'friday': write dates as"):
