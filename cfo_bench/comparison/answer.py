@@ -149,7 +149,8 @@ class Comparison:
         score, p = f"{other.name} has {other.score.mean:.4f}", f"(p = {other.p:.2g})"
         if self._is_worse(other):
             return f"{score}, significantly worse {p}."
-        advice = ": a plain forest may be enough" if other.method == FOREST else ""
+        is_advised = other.method == FOREST and self.beats_constant
+        advice = ": a plain forest may be enough" if is_advised else ""
         return f"{score}, not significantly worse {p}{advice}."
 
 

@@ -123,8 +123,9 @@ def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
             f"{data.where}: {share:g} of {len(split.train)} training rows is less than 2 rows: take more"
         )
     if data.split is not None or data.weight is not None:
-        _check_part(data, train, "train on", "take another --holdout-share")
-        _check_part(data, valid, "validate on", "take another --holdout-share")
+        remedy = "take another --holdout-share, or --validation fold"
+        _check_part(data, train, "train on", remedy)
+        _check_part(data, valid, "validate on", remedy)
     return Split(train, valid, split.source, split.valid)
 
 

@@ -211,6 +211,11 @@ def test_the_answer_is_a_verdict_and_its_reasons() -> None:
             "The random forest was not done in time, so it is not compared.",
         ),
         (
+            {"candidates": [BEST, replace(FOREST, p=0.7)], "beats_constant": False},
+            "Nothing beats a constant predictor; xgboost tuned by cfo has 0.9100.",
+            "random-forest (tuned-rf) has 0.8800, not significantly worse (p = 0.7).",
+        ),
+        (
             {"beats_constant": False, "constant": None},
             "Nothing beats a constant predictor; xgboost tuned by cfo has 0.9100.",
             "The constant predictor was not done in time.",
