@@ -53,8 +53,8 @@ class LearnerContract:
     options : mapping of str to value, default {}
         Options of the learner.
     fine : dict, default {}
-        Changes to the learner's start with which a model of 40 rows depends on each of them. It is needed if
-        the start is so cheap that every model is the same.
+        Changes to the learner's start with which a model of 40 rows depends on each row. Set it if the start is
+        so cheap that every model is the same.
     """
 
     learner: ClassVar[str | Estimator]
