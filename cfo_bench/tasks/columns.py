@@ -253,5 +253,5 @@ def _line(kind: Remark, columns: Sequence[Column]) -> str:
         case Remark.MANY_LABELS:
             return (
                 f"{which} {has} more than {MANY_LABELS} different texts: each text is encoded as the mean of "
-                "the target for it"
+                "the target for it; a pipeline is given the texts"
             )

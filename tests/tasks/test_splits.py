@@ -285,5 +285,5 @@ def test_it_is_reported_which_texts_are_encoded(path: Path) -> None:
     assert facts.target_encoded == ("who",)
     assert facts.remarks[-1] == (
         "column 'who' has more than 100 different texts: each text is encoded as the mean of the target "
-        "for it"
+        "for it; a pipeline is given the texts"
     )
