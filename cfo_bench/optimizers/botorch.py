@@ -89,7 +89,7 @@ class BoTorchMethod(Packaged[Proposal]):
             proposal = Proposal(values, self.initial_rows(self._asked))
         else:
             seed = int(np.random.SeedSequence([self.seed, self._asked]).generate_state(1)[0])
-            with _seeded(seed):
+            with _own_torch(seed):
                 proposal = self.promising(seed)
         names = (param.name for param in self.searched)
         return dict(zip(names, proposal.values, strict=True)), self._asked_for(proposal)
@@ -328,7 +328,7 @@ class Fabolas(RowChoosing):
 class Boca(RowChoosing):
     """The highest confidence bound on all rows, and the fewest rows on which its loss is uncertain enough.
 
-    n_levels  numbers of rows to choose from
+    n_levels  numbers of rows to choose from, besides all rows
     """
 
     def __init__(
@@ -467,13 +467,20 @@ def _standardised(column: Any) -> Any:
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """A context in which torch draws from a generator with this seed; its own state is left as it was."""
+def _own_torch(seed: int) -> Iterator[None]:
+    """A context in which torch draws from a generator with this seed, on one thread: with more, sums are
+    rounded otherwise. Afterwards it is as it was before.
+    """
     import torch
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _matern(width: int, columns: list[int] | None = None) -> Any:

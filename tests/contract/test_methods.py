@@ -171,6 +171,12 @@ WRONG = [
     ("hyperopt-tpe", "gamma", 0),
     ("hyperopt-tpe", "n_ei_candidates", 0),
     ("blendsearch", "experimental", 1),
+    ("botorch-ei", "n_initial_points", 0),
+    ("botorch-ei", "n_restarts", 0),
+    ("botorch-eips", "cooling", 1),
+    ("boca", "min_rows", 0),
+    ("boca", "n_levels", 0),
+    ("fabolas", "incumbent_every", 0),
 ]
 
 

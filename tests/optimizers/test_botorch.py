@@ -106,6 +106,29 @@ def test_torchs_global_generator_is_left_alone() -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
+def test_a_suggestion_is_computed_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more, sums are rounded otherwise, and a replay would ask for other configurations."""
+    import botorch.optim
+
+    threads: list[int] = []
+    maximise = botorch.optim.optimize_acqf
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        threads.append(torch.get_num_threads())
+        return maximise(*arguments, **options)
+
+    monkeypatch.setattr(botorch.optim, "optimize_acqf", counted)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        trials("botorch-ei", 6, two_valleys)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+    assert threads == [1, 1]
+
+
 # --- rows ------------------------------------------------------------------------------------------
 
 
@@ -141,13 +164,32 @@ def test_rows_stay_between_the_fewest_and_all() -> None:
         assert trial.rows is None or 10_000 <= trial.rows < N_ROWS
 
 
-def test_boca_trains_on_few_rows_what_is_uncertain_there() -> None:
+def test_boca_trains_on_the_fewest_rows_on_which_it_is_uncertain() -> None:
     """Losses on few rows say nothing here: what is asked for is uncertain on every number of rows."""
     unrelated = with_rows(lambda config, share: math.sin(40 * config["x"] + 30 * share))
 
     rows = [trial.rows for trial in trials("boca", 12, unrelated, n_rows=N_ROWS)[4:]]
 
     assert sum(number is not None for number in rows) >= 4
+    assert rows.count(10_000) >= 2
+
+
+def test_boca_trains_on_all_rows_what_is_certain_on_fewer() -> None:
+    rows = [trial.rows for trial in trials("boca", 12, SAME_ORDER, n_rows=N_ROWS)]
+
+    assert rows[9:] == [None] * 3
+
+
+def test_fabolas_trains_on_fewer_rows_if_they_take_less_time() -> None:
+    def equally_long(trial: Trial) -> Result:
+        return SAME_ORDER(trial)._replace(fit_seconds=10.0)
+
+    cheaper, equal = (
+        [trial.rows or N_ROWS for trial in trials("fabolas", 9, answer, n_rows=N_ROWS, incumbent_every=9)[4:]]
+        for answer in (SAME_ORDER, equally_long)
+    )
+
+    assert sum(cheaper) < sum(equal) / 2
 
 
 def test_fabolas_trains_its_predicted_optimum_on_all_rows_after_as_many_trials_on_part_of_them() -> None:
