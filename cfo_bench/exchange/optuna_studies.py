@@ -48,8 +48,8 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 # Optuna has no ending of its own for journal files; its documentation calls them journal.log.
 JOURNAL_SUFFIXES = (".log", ".journal")
 
-# With or without the name of the driver.
-_SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///(?P<file>[^?]*)")
+# With or without the name of the driver; the file may be a URI.
+_SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///(file:)?(?P<file>[^?]*)")
 # Drivers whose package has another name than their module.
 _PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "psycopg": "psycopg[binary]"}
 
