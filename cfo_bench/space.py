@@ -416,7 +416,7 @@ def _check_conditions(param: Param, earlier: Sequence[Param]) -> None:
     for name, values in param.when.items():
         if name not in categorical:
             raise SpaceError(
-                f"{param.name!r} depends on {name!r}: name a categorical hyperparameter that stands before it"
+                f"{param.name!r} depends on {name!r}: name a categorical hyperparameter listed before it"
             )
         if not values:
             raise SpaceError(f"{param.name!r} depends on no choice of {name!r}: give one or more")

@@ -99,11 +99,12 @@ def best(
     elif data is not None and out is not None:
         chosen = _single(configurations)
         model = fit_best(chosen, data, out, **fitting)
+        trusted = f", trusted={model.trusted}" if model.trusted else ""
         same = "the data of the search" if model.same_data else "other data than the search's"
         print_text(
             f"{out}: {chosen.learner} with {chosen.method}'s configuration, trained on all {model.rows} rows "
             f"of {data} ({same})\n{model.files[1]}: its columns, classes and provenance\n"
-            f'in Python: from cfo_bench import load_model; load_model("{out}").predict(frame)',
+            f'in Python: from cfo_bench import load_model; load_model("{out}"{trusted}).predict(frame)',
             err=False,
         )
     else:
@@ -118,8 +119,8 @@ def _single(configurations: Sequence[BestConfiguration]) -> BestConfiguration:
     best, *others = configurations
     if best.verdict is not None:
         print_text(
-            f"{best.learner} with {best.method}'s configuration, as cfo-bench compare named it (--learner or "
-            f"--method takes another): {best.verdict}"
+            f"{best.learner} with {best.method}'s configuration, as cfo-bench compare recommended (--learner "
+            f"or --method selects another): {best.verdict}"
         )
     elif others:
         learners = ", ".join(configuration.learner for configuration in others)

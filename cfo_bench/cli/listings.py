@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def methods(name: str | None, as_json: bool) -> None:
     """List the methods, one per line, or the properties and options of the method NAME.
 
-    The properties are its reference, packages and versions, what it is told, what it supports, and the
-    measured time of a suggestion.
+    The properties are its reference, packages and versions, the information that it receives, what it
+    supports, and the measured time of a suggestion.
 
     If no method has this name, the methods are listed that have it in their name, description or package.
     """

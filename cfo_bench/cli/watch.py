@@ -11,7 +11,7 @@ import click
 from cfo_bench.terminal.printing import print_text
 
 
-@click.command(short_help="Serve the report's page while runs go on.")
+@click.command(short_help="Serve the report as a live page.")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--host",

@@ -44,15 +44,15 @@ def network_start() -> Config:
 
 
 class DNN:
-    """The paper does not say how long a network trains; these options do (reasons: docs/learners.md).
+    """The paper does not state how long a network trains; these options set it (reasons: docs/learners.md).
 
     After each epoch the loss on some training rows that were set aside is computed. The model is the
     network with the lowest such loss.
 
     max_epochs            training stops after this many epochs
-    patience              or after this many epochs without an improvement of that loss
-    early_stopping_share  the share of the training rows that is set aside
-    min_improvement       the share by which the loss has to fall to count as improved
+    patience              training also stops after this many epochs in which the best loss did not improve
+    early_stopping_share  the share of the training rows that is set aside for early stopping
+    min_improvement       the share by which this loss has to decrease to count as improved
     """
 
     problems = tuple(Problem)

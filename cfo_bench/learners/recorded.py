@@ -227,7 +227,7 @@ def _made(name: str, folder: Path) -> type[YahpoLearner]:
 def surrogate_of(learner: str) -> type[Any]:
     """The class behind `surrogate:<learner>`."""
     if not learner:
-        raise UserError("learner 'surrogate:': name what it stands for, as in surrogate:xgboost")
+        raise UserError("learner 'surrogate:': name the learner that it replaces, as in surrogate:xgboost")
     return type("SurrogateOfLearner", (SurrogateLearner,), {"stands_for": learner, "__doc__": None})
 
 

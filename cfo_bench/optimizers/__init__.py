@@ -161,7 +161,7 @@ METHODS = Registry(
         ),
         "cfo-tuned": Row(
             "cfo_bench.optimizers.cfo_tuned:CFOTuned",
-            "ours, not the paper's: CFO's search after a climb; a small Gaussian process chooses its steps",
+            "our own method, not the paper's: a climb, then CFO's search, its steps chosen by a model",
             group=PEERS,
             source=f"{_ARXIV}2005.01571",
         ),

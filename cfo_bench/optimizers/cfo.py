@@ -146,20 +146,21 @@ class CFO(LocalSearch[CFOThread]):
     parallel : int, default 1
         search threads, each with one trial at a time
     scale : {"log2", "ln"}, default "log2"
-        `log2` or `ln`: the space of x and δ
+        the logarithm in whose units steps are taken: `log2` or `ln`
     delta_init : float, optional
         the first step; null: √d
     n_threshold : int or {"2^(d-1)", "d", "2d"}, default "2^(d-1)"
         iterations without improvement before δ shrinks: `2^(d-1)`, `d`, `2d` or a number
     stall : {"consecutive", "cumulative"}, default "consecutive"
-        those iterations are `consecutive`, or `cumulative`, the pseudocode taken literally
+        whether these iterations are `consecutive`, as in the paper's text, or `cumulative`, as in its
+        pseudocode
     delta_lower : {"alg3", "with_floats", "unit_consistent"}, default "alg3"
         where a round ends: `alg3`, the paper's rule; `with_floats`, at most 0.01 in a space with floats; or
         `unit_consistent`, √d times the finest step
     redraw : bool, default False
-        draw a restart point again when it was evaluated before
+        draw another restart point if it was evaluated before
     linear_span : float, optional
-        length of a range that touches 0 or less, in units of δ; null: as long as it is
+        length of a range that contains 0 or negative numbers, in units of δ; null: its own length
 
     Attributes
     ----------

@@ -280,11 +280,11 @@ def model_seconds(n_results: int, d: int) -> float:
 class CFOTuned(LocalSearch[TunedThread]):
     """CFO's search with a small Gaussian process that chooses among its steps.
 
-    parallel      search threads, each with one trial at a time; all learn from the results of all
-    cost_related  hyperparameters whose values in the start are low-cost; a run names its learner's, and
-                  without a run (null) none is known: then there is no climb
-    overhead      the share of the trials' seconds that the model may take; it is not used if trials are too
-                  short for that, or their seconds are not reported; null: it is always used
+    parallel      search threads, each with one trial at a time, which share all results
+    cost_related  the hyperparameters that determine the cost, as the run's learner declares them; null: none
+                  is known, and there is no climb
+    overhead      the share of the trials' seconds that the model may take; the model is not used if trials
+                  are too short for this, or if their seconds are not reported; null: always used
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A method's properties: its packages, what it is told, what it supports, and the time of its suggestions.
+"""A method's properties: its packages, what it receives and supports, and the time of its suggestions.
 
 They are read from the method's row, class and options. The times are in `suggestion_cost.json`, which
 `python -m scripts.docs.suggestion_cost` measures.
@@ -22,7 +22,7 @@ SUGGESTION_COST = Path(__file__).with_name("suggestion_cost.json")
 # The options that a run sets if a method has them, in words.
 SET_BY_RUN = {
     "budget_seconds": "the budget",
-    "cost_related": "which hyperparameters drive the cost",
+    "cost_related": "which hyperparameters determine the cost",
     "n_rows": "the number of training rows",
 }
 # Every method is told the results of its trials.
@@ -52,7 +52,7 @@ class MethodDescription:
         return {
             "reference": self.reference or "none",
             "needs": versions_in_words(self.packages) or self.program or "no other package",
-            "is told": "; ".join(self.told),
+            "receives": "; ".join(self.told),
             "budget": self._budget_in_words(),
             "rows": "chooses how many each trial gets" if self.chooses_rows else "all, in each trial",
             "parallel": "several trials at once" if self.runs_parallel else "one trial at a time",
@@ -62,14 +62,14 @@ class MethodDescription:
 
     def _budget_in_words(self) -> str:
         if self.knows_budget:
-            return "used: a finished run can't be extended"
+            return "used: a finished run cannot be extended"
         if SET_BY_RUN["budget_seconds"] in self.told:
-            return "used with an option only (see below): such a run can't be extended when it has finished"
+            return "used only with an option (see below): a finished run with this option cannot be extended"
         return "not known to it"
 
     def _cost_in_words(self) -> str:
         if not self.milliseconds_per_suggestion:
-            return "not measured beforehand: the summary and the report of its runs have it"
+            return "not measured beforehand: see the summary and the report of its runs"
         times = ", ".join(
             f"{milliseconds(time)} at {n} trials" for n, time in self.milliseconds_per_suggestion.items()
         )

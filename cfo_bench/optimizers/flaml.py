@@ -20,8 +20,7 @@ _PATIENCE = 100
 class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
     """FLOW² with restarts, on scales normalised to [0, 1].
 
-    cost_related  hyperparameters whose values in the start are low-cost; a run names its learner's, and
-                  without a run (null) these are all
+    cost_related  the hyperparameters that determine the cost, as the run's learner declares them; null: all
     cat_hp_cost   FLAML's relative cost of each choice, as in {kind: [1, 2, 5]}; null: not known
     """
 

@@ -51,8 +51,8 @@ class FLOW2(LocalSearch[FLOW2Thread]):
 
     parallel      search threads, each with one trial at a time
     step          μ, the constant step; null: √d, the step that CFO starts with
-    scale         `log2` or `ln`: the space of x and μ
-    linear_span   length of a range that touches 0 or less, in units of μ; null: as long as it is
+    scale         the logarithm in whose units steps are taken: `log2` or `ln`
+    linear_span   length of a range that contains 0 or negative numbers, in units of μ; null: its own length
     """
 
     def __init__(

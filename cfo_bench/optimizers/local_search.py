@@ -165,7 +165,7 @@ class LocalSearch(Generic[Thread]):
         """
         waiting = self._waiting[trial.thread]
         if waiting is None or waiting[0].number != trial.number:
-            raise ValueError(f"told about trial {trial.number}, which is not waiting for its result")
+            raise ValueError(f"got the result of trial {trial.number}, which is not waiting for one")
         loss = result.value
         seconds = result.fit_seconds + result.validate_seconds
         self.threads[trial.thread].receive(waiting[1], loss, seconds)

@@ -98,8 +98,8 @@ class ProgramMethod:
         config = answer.get("config")
         if not isinstance(config, dict):
             raise RunError(
-                f"program {self._program.name!r} answered {_shown_line(answer)} when it was asked: "
-                "give a config, or say exhausted"
+                f"program {self._program.name!r} answered {_shown_line(answer)} to ask: "
+                "return a config, or exhausted"
             )
         known = {
             name: _as_in_space(self._space[name], value)
@@ -137,7 +137,7 @@ class ProgramMethod:
             f"Give it longer by --option {label}.answer_timeout_seconds={10 * self._seconds:g}",
         )
         if "error" in answer:
-            raise refusal(f"the program says: {brief_line(str(answer['error']))}")
+            raise refusal(f"the program reports: {brief_line(str(answer['error']))}")
         return answer
 
     def _round_trip_seconds(self) -> float:
@@ -217,6 +217,8 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
 def _hello_of(program: Program) -> dict[str, Any]:
     """The checked answer of a program to `hello`."""
     hello = program.exchange(_HELLO, HELLO_SECONDS, "It has to answer before it loads what takes long.")
+    if "error" in hello:
+        raise UserError(f"program {program.name!r} reports: {brief_line(str(hello['error']))}")
     if hello.get("protocol") != PROTOCOL:
         raise UserError(
             f"program {program.name!r} answered {_shown_line(hello)} to hello: it has to speak "

@@ -247,7 +247,7 @@ def scenario_of(name: str, folder: Path) -> Scenario:
     facts = facts_of(folder / name)
     if facts is None:
         raise UserError(
-            f"scenario {name!r}: no file of YAHPO's data says the order of its surrogate's inputs, and "
+            f"scenario {name!r}: no file of YAHPO's data states the order of its surrogate's inputs, and "
             f"cfo-bench knows that of {', '.join(SCENARIOS)} only; state it in {folder / name / STATEMENT} "
             "(docs/simulation.md)"
         )

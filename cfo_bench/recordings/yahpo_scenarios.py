@@ -288,7 +288,7 @@ def _parsed(stated: Any) -> ScenarioFacts:
     for output in seconds:
         _one_of(output, outputs, "seconds")
     if not seconds:
-        raise ValueError("'seconds' names no output, and without seconds the clock stands still")
+        raise ValueError("'seconds' names no output, and without seconds the clock does not advance")
     return ScenarioFacts(
         categories=categories,
         numbers=numbers,

@@ -129,7 +129,7 @@ def _read(request: Request, progress: OnProgress) -> tuple[list[Run], list[str]]
     unreadable = [*loaded.unreadable, *shortened.unreadable]
     kept = comparable(runs, request.budget_seconds)
     if not kept.runs:
-        reasons = [*kept.warnings, *unreadable, *about_budget, "their traces have changed meanwhile"]
+        reasons = [*kept.warnings, *unreadable, *about_budget, "their traces changed while they were read"]
         raise UserError(f"no finished runs to report: {reasons[0]}")
     return kept.runs, [
         *about_budget,
@@ -211,7 +211,8 @@ def _about_baseline(runs: Sequence[Run], requested: str) -> list[str]:
         for learner in dict.fromkeys(run.learner for run in runs)
     }
     return [
-        f"{learner}: {requested} has no finished run, so {baseline} is the baseline: --baseline takes another"
+        f"{learner}: {requested} has no finished run, so {baseline} is the baseline: "
+        "--baseline selects another"
         for learner, baseline in baselines.items()
         if baseline != requested
     ]

@@ -554,9 +554,9 @@ def _check_numbers(trials: Sequence[TrialRecord], parallel: int) -> None:
 def _check_number(trial: TrialRecord, numbers: set[int], ended: float, parallel: int) -> None:
     """A trial after those with these numbers, the last of which ended then."""
     if trial.number in numbers:
-        raise BadLineError(f"trial {trial.number} is there twice")
+        raise BadLineError(f"trial {trial.number} occurs twice")
     if parallel == 1 and trial.number != len(numbers):
-        raise BadLineError(f"trial {trial.number} stands where trial {len(numbers)} should")
+        raise BadLineError(f"trial {trial.number} is in the place of trial {len(numbers)}")
     if parallel == 1 and trial.ended < ended:
         raise BadLineError(f"trial {trial.number} ended before the trial above it")
 

@@ -285,7 +285,7 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
 class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defaults=True):
     """One trial with its result, in the order in which trials ended."""
 
-    number: Annotated[NonNegativeInt, described("The method's count of the trials it asked for, from 0.")]
+    number: Annotated[NonNegativeInt, described("The number of the trial, counted by the method from 0.")]
     config: Annotated[dict[str, ConfigValue], described("One value for each hyperparameter of the space.")]
     rows: Annotated[PositiveInt | None, described("Training rows that were used; null: all.")]
     thread: Annotated[
@@ -316,7 +316,7 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
         PositiveInt | None,
         described(
             "With several trials at once: the number of trials that the method had been asked for before it "
-            "was told this result. A replay asks and tells in the same order."
+            "received this result. A replay calls ask and tell in the same order."
         ),
     ] = None
     cpu_seconds: Annotated[

@@ -125,7 +125,8 @@ class Named(Kind):
                 raise written[key].wrong(f"{key} of {choice.name}", "write a name")
         if len(names) == 2:
             raise written[_METHOD].wrong(
-                f"{_METHOD} of {choice.name}", "the name stands before it already: leave out one of the two"
+                f"{_METHOD} of {choice.name}",
+                "the method already has a name before the colon: remove one of the two",
             )
         name = names.get(_METHOD, choice.name)
         variant = choice.name if _METHOD in names else names.get(_NAME, "")

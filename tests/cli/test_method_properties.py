@@ -97,7 +97,7 @@ def test_a_budget_that_only_an_option_uses_is_described_so() -> None:
 
     assert method.knows_budget is False
     assert SET_BY_RUN["budget_seconds"] in method.told
-    assert method.in_words()["budget"].startswith("used with an option only")
+    assert method.in_words()["budget"].startswith("used only with an option")
 
 
 def test_a_program_is_described_with_the_versions_that_it_reports() -> None:

@@ -456,7 +456,7 @@ def test_best_takes_what_the_comparison_named_and_says_so(compared: Path, learne
     text = said(compared)
     assert text.startswith(f"t: {learner}, found by {method}\n  compare: Best: {method}.\n")
     written = CliRunner().invoke(cli, ["best", str(compared), "--python"])
-    assert f"as cfo-bench compare named it (--learner or --method takes another): Best: {method}" in (
+    assert f"as cfo-bench compare recommended (--learner or --method selects another): Best: {method}" in (
         written.stderr
     )
 

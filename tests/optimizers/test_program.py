@@ -128,16 +128,16 @@ def test_numbers_may_be_written_as_other_languages_do(program: Write) -> None:
         ("""'{"config": {"n": 3, "x": 0, "c": 1}}'""", "c = 1 is not one of its choices"),
         ("""'{"config": {"n": 3, "x": 0, "c": 2, "wings": 2}}'""", "unknown ['wings']"),
         ("""'{"config": [1]}'""", "answered {'config': [1]}"),
-        ("'{}'", "give a config, or say exhausted"),
+        ("'{}'", "return a config, or exhausted"),
         ("""'{"config": {"n": 3, "x": NaN, "c": 2}}'""", "NaN"),
         ("'loading the model'", "printed 'loading the model' in place of a JSON object"),
         ("'[1]'", "printed '[1]' in place of a JSON object"),
-        ("'{}' + chr(10) + '{}'", "give a config"),
+        ("'{}' + chr(10) + '{}'", "return a config"),
         ("lambda m: (log('no such file'), sys.exit(3))", "ended with exit code 3"),
         ("lambda m: os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL"),
         ("lambda m: (log('my last words'), 1 / 0)", "ZeroDivisionError"),
         ("lambda m: (os.close(1), time.sleep(60))", "closed its stdout"),
-        ("""'{"error": "out of ideas"}'""", "the program says: out of ideas"),
+        ("""'{"error": "out of ideas"}'""", "the program reports: out of ideas"),
     ],
 )
 def test_a_wrong_answer_is_one_line_that_names_it(program: Write, answer: str, words: str) -> None:
@@ -223,6 +223,7 @@ def test_an_endless_line_is_cut_off(program: Write) -> None:
         ('{"protocol": 1, "options": ["a"]}', "options = ['a']"),
         ('{"protocol": 1, "options": {"seed": 1}}', "option 'seed'"),
         ('{"protocol": 1, "options": {"two words": 1}}', "option 'two words'"),
+        ('{"error": "no depth: install it"}', "reports: no depth: install it"),
         ("lambda m: sys.exit('no module named hebo')", "no module named hebo"),
     ],
 )
@@ -257,7 +258,7 @@ def test_its_options_are_what_it_says_and_are_checked(program: Write) -> None:
 
 
 def test_what_it_refuses_at_the_beginning_is_a_wrong_option(program: Write) -> None:
-    with pytest.raises(OptionError, match="the program says: depth is 3: give 4"):
+    with pytest.raises(OptionError, match="the program reports: depth is 3: give 4"):
         build(program("""answers['begin'] = {"error": "depth is 3: give 4"}"""))
 
 

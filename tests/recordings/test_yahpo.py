@@ -169,7 +169,7 @@ def test_an_instance_or_a_scenario_that_is_not_there_is_one_line(copy: Path, tmp
     with pytest.raises(UserError, match=r"no scenario 'rbv2_svm' in .*: choose from iaml_glmnet"):
         LEARNERS.load("yahpo:rbv2_svm")
     shutil.copytree(copy / "iaml_glmnet", tmp_path / "mine")
-    with pytest.raises(UserError, match=r"says the order.*state it in .*cfo_bench.json"):
+    with pytest.raises(UserError, match=r"states the order.*state it in .*cfo_bench.json"):
         scenario_of("mine", tmp_path)
 
 
@@ -224,7 +224,7 @@ def test_a_scenario_that_the_user_states_is_searched_like_a_known_one(mine: Path
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"seconds": []}, "without seconds the clock stands still"),
+        ({"seconds": []}, "without seconds the clock does not advance"),
         ({"seconds": ["hours"]}, "seconds is 'hours': choose from mmce"),
         ({"fidelity": None}, "fidelity is None: choose from alpha, s, trainsize"),
         ({"instance": None}, "give 'instance'"),

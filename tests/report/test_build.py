@@ -290,7 +290,7 @@ def test_a_baseline_that_was_not_run_is_refused_and_another_replaces_a_missing_c
 
     with pytest.raises(UnknownNameError, match="unknown baseline 'smac': choose from bohb, rs"):
         report(tmp_path, baseline="smac", formats=("csv",))
-    warning = "xgboost: cfo has no finished run, so rs is the baseline: --baseline takes another"
+    warning = "xgboost: cfo has no finished run, so rs is the baseline: --baseline selects another"
     assert warning in report(tmp_path, formats=("csv",)).warnings
 
 

@@ -100,7 +100,7 @@ def change(path: Path, edit: Callable[[Rows], object]) -> None:
             "limits.budget_seconds is 0, which is not a number above 0",
         ),
         (lambda rows: rows[4].update(reason="interrupted") or rows[5].update(limits=None), 6, "superseded"),
-        (lambda rows: rows[6].update(number=3), 7, "trial 3 stands where trial 2 should"),
+        (lambda rows: rows[6].update(number=3), 7, "trial 3 is in the place of trial 2"),
         (lambda rows: rows[3].update(status="odd"), 4, "status is 'odd'"),
     ],
 )

@@ -96,8 +96,8 @@ def deep() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("damage", "line", "why"),
     [
-        (lambda rows: [*rows[:2], *rows[1:]], 3, "trial 0 is there twice"),
-        (lambda rows: [rows[0], *rows[2:]], 2, "trial 1 stands where trial 0 should"),
+        (lambda rows: [*rows[:2], *rows[1:]], 3, "trial 0 occurs twice"),
+        (lambda rows: [rows[0], *rows[2:]], 2, "trial 1 is in the place of trial 0"),
         (lambda rows: [*rows[:2], rows[0], *rows[2:]], 3, "a second header"),
         (lambda rows: [*rows, rows[4]], 5, "lines follow the end of the run"),
         (lambda rows: [*rows[:3], rows[4]], 4, "trials is 3, and the lines before it have 2"),
@@ -145,7 +145,7 @@ def test_trials_at_once_may_end_in_any_order_but_not_twice(rows: Rows) -> None:
     swapped = [rows[0], rows[3], rows[2], rows[1], rows[4]]
     assert read(as_bytes(swapped)).n_trials == 3
 
-    with pytest.raises(TraceError, match="trial 2 is there twice"):
+    with pytest.raises(TraceError, match="trial 2 occurs twice"):
         read(as_bytes([rows[0], rows[3], rows[3], rows[1], rows[4]]))
 
 

@@ -135,7 +135,8 @@ def _is_of(reference: Reference, task: TaskScores) -> bool:
 
 
 def _placed(reference: Reference, task: TaskScores) -> PlacedReference:
-    score, note, is_converted = None, f"its metric is {reference.metric}, ours {task.metric}", False
+    note = f"its metric is {reference.metric}, that of the task {task.metric}"
+    score, is_converted = None, False
     if reference.metric == task.metric:
         score, note = reference.score, ""
     elif reference.metric == SCALED and task.metric != "r2":

@@ -153,7 +153,7 @@ def _plots(by_task: Mapping[tuple[str, str], Sequence[WatchedRun]]) -> Iterator[
         )
         yield (
             f"<figure>{plot}<figcaption><strong>{escape(title)}</strong> The loss of each run's incumbent, "
-            f'as far as the run is. <span class="files"><button type="button" class="svg">SVG'
+            f'up to now. <span class="files"><button type="button" class="svg">SVG'
             f'<span class="sr"> of {escape(title)}</span></button></span></figcaption></figure>'
         )
 

@@ -246,10 +246,10 @@ def _tests(results: LearnerResults, differences: Sequence[Paired]) -> Table:
         f"One row for each task and method, on the folds that it shares with {base}: how much better its "
         "score is (above 0 is better, also for log-loss), with a 95 % confidence interval; p of the exact "
         "sign-flip test over folds; p after Holm's correction, since a task has several methods; and the "
-        "least p that so many folds can give. Means within 0.05 % of each other count as equal, however "
-        "small p is. Intervals are not corrected for the number of methods, so an interval without 0 alone "
-        "is not significant: the verdict is by p. The folds of a task share rows, so intervals and p are "
-        "somewhat too small.",
+        "least p that is possible with this number of folds. Means within 0.05 % of each other count as "
+        "equal, however small p is. Intervals are not corrected for the number of methods, so an interval "
+        "without 0 alone is not significant: the verdict is by p. The folds of a task share rows, so "
+        "intervals and p are somewhat too small.",
         (
             *("task", "method", "metric", "over", "difference", "ci_low", "ci_high"),
             *("p", "p_holm", "least_p_holm", "verdict"),

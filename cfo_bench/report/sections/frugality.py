@@ -269,7 +269,7 @@ def _threads(results: LearnerResults) -> Table:
         "How many threads were used",
         "One row for each method: the threads that a run was given, and those that it used: processor "
         "seconds for each second of its trials (learner), and of the method's asks and tells (method), "
-        "median and most over runs. Waiting makes them fewer, on a busy machine too.",
+        "median and maximum over runs. Waiting, for example on a busy machine, reduces them.",
         ("method", "given", "learner", "method_itself", "learner_most", "method_itself_most", "runs"),
         rows,
     )

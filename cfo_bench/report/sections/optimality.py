@@ -137,10 +137,10 @@ class PaperSection(Section):
         base = results.baseline
         budgets = sorted({task.budget_seconds for task in results.scores})
         return SectionContent(
-            f"The paper's cells next to ours. {_recorded(results, learner)}The budget of a run was "
-            f"{BUDGETS[learner]:g} s on the paper's machines, and "
+            f"The cells of the paper's table, and those of these runs. {_recorded(results, learner)}The "
+            f"budget of a run was {BUDGETS[learner]:g} s on the paper's machines, and "
             f"{' to '.join(f'{b:g}' for b in dict.fromkeys((budgets[0], budgets[-1])))} s here: orders can "
-            f"be compared, seconds can't. Ahead and behind mean: of {base} on the same task.",
+            f"be compared, seconds can't. Ahead and behind refer to {base} on the same task.",
             tables=(_agreement(results, cell_pairs), cells),
             warnings=()
             if any(method == results.baseline for _, method in cell_pairs)
@@ -157,8 +157,8 @@ def _recorded(results: LearnerResults, learner: str) -> str:
     if learner == results.learner:
         return ""
     return (
-        f"Ours are of a recording, {results.learner}, the paper's of {learner}: the same data and kind of "
-        "model, but another search space, and for some tasks another loss. "
+        f"These runs are on the recording {results.learner}, the paper's are of {learner}: the same data and "
+        "kind of model, but another search space, and for some tasks another loss. "
     )
 
 
@@ -177,7 +177,7 @@ def _side_by_side(results: LearnerResults, cell_pairs: CellPairs) -> Table:
             rows.append([task.task, method, theirs.text, ours.text, *signs])
     return Table(
         "paper-cells",
-        "The paper's cells and ours",
+        "Cells of the paper and of these runs",
         f"One row for each task and method: both cells, whether the method is ahead of or behind "
         f"{results.baseline} on the task in the paper and here, and whether these agree.",
         ("task", "method", "paper", "ours", "paper_order", "our_order", "same"),
