@@ -23,6 +23,7 @@ from cfo_bench import machine
 from cfo_bench.clock import utc_now
 from cfo_bench.errors import UserError
 from cfo_bench.models import ModelRecipe, ScriptColumns, kind_of, script
+from cfo_bench.models.estimator_model import EstimatorModel
 from cfo_bench.models.recipe import checked, checked_options, on_all_rows, train
 from cfo_bench.models.saving import SavedModel as SavedModel
 from cfo_bench.models.saving import check_suffix, save
@@ -293,11 +294,14 @@ class FittedModel:
         The number of rows that it was trained on.
     same_data : bool
         Whether the data is that of the search.
+    trusted : list of str
+        What `load_model` has to be given as `trusted`.
     """
 
     files: list[Path]
     rows: int
     same_data: bool
+    trusted: list[str]
 
 
 def fit_best(
@@ -364,7 +368,9 @@ def fit_best(
     model = train(recipe, on_all_rows(table), threads or machine.cores())
     sha256 = table.sha256()
     files = save(out, recipe, model, table, _provenance(best, table, str(ref.path), sha256))
-    return FittedModel(files, len(table.y), sha256 == best.run_header.data.sha256)
+    kind = kind_of(recipe.learner)
+    trusted = kind.to_trust(files[0].read_bytes(), recipe) if isinstance(kind, EstimatorModel) else []
+    return FittedModel(files, len(table.y), sha256 == best.run_header.data.sha256, trusted)
 
 
 def _check_trust(learner: str, trust_learner: bool) -> None:

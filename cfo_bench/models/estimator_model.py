@@ -152,24 +152,35 @@ class EstimatorModel:
         """The estimator in a file; a UserError names its types that are not trusted."""
         import skops.io
 
-        files = {LOCAL_MODULE + Path(name).stem: name for name in recipe.trusted if name.endswith(".py")}
-        trusted = {*self.safe_types, *recipe.trusted}
-        try:
-            types = skops.io.get_untrusted_types(data=content)
-        except Exception as error:
-            raise UserError(f"this is no skops file ({describe(error)}): fit it again") from error
-        others = [name for name in types if name not in trusted and name.partition(".")[0] not in files]
+        types, others = self._types(content, recipe)
         if others:
             raise UserError(
                 f"the file holds {', '.join(others)}: if you trust their code, give load_model(…, "
                 f"trusted={[*recipe.trusted, *_names(others, recipe)]})"
             )
-        for module, file in files.items():
+        for module, file in _local_modules(recipe).items():
             imported_module(file, module)
         try:
             return skops.io.loads(content, trusted=types)
         except Exception as error:
             raise UserError(f"the model can't be loaded: {describe(error)}") from error
+
+    def to_trust(self, content: bytes, recipe: ModelRecipe) -> list[str]:
+        """What `load_model` has to be given as trusted for a file."""
+        return _names(self._types(content, recipe)[1], recipe)
+
+    def _types(self, content: bytes, recipe: ModelRecipe) -> tuple[list[str], list[str]]:
+        """The types in a file that skops does not know to be safe, and those that the user does not trust."""
+        import skops.io
+
+        trusted, modules = {*self.safe_types, *recipe.trusted}, _local_modules(recipe)
+        try:
+            types = skops.io.get_untrusted_types(data=content)
+        except Exception as error:
+            raise UserError(f"this is no skops file ({describe(error)}): fit it again") from error
+        return types, [
+            name for name in types if name not in trusted and name.partition(".")[0] not in modules
+        ]
 
 
 class HistGradientBoostingModel(EstimatorModel):
@@ -184,6 +195,11 @@ class HistGradientBoostingModel(EstimatorModel):
 
     def searched(self, recipe: ModelRecipe) -> Config:
         return recipe.config
+
+
+def _local_modules(recipe: ModelRecipe) -> dict[str, str]:
+    """The trusted files, by the name that each has as a module."""
+    return {LOCAL_MODULE + Path(name).stem: name for name in recipe.trusted if name.endswith(".py")}
 
 
 def _names(types: list[str], recipe: ModelRecipe) -> list[str]:

@@ -120,6 +120,8 @@ def test_a_saved_pipeline_predicts_as_its_script_does(folder: Path, best: BestCo
     ]
     answer = CliRunner().invoke(cli, [*words, "--trust-learner"])
     assert answer.exit_code == 0, answer.output
+    loading = f'load_model("{folder / "model.skops"}", trusted={[str(folder / "pipeline.py")]})'
+    assert loading in " ".join(answer.output.split())
     with pytest.raises(UserError, match=rf"the file holds {CLIPPED}: .* trusted=\['.*pipeline\.py'\]"):
         load_model(folder / "model.skops")
 
