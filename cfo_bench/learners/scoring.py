@@ -95,6 +95,8 @@ def check_metric(name: str) -> None:
     if is_python_file(name):
         _scorer_in_file(name)
         return
+    if name.endswith(".py"):
+        raise UserError(f"--metric {name} names no function: write {name}:function")
     canonical = canonical_name(name)
     if canonical not in METRICS and canonical not in _kinds_of_scorers():
         from sklearn.metrics import get_scorer_names
@@ -240,7 +242,7 @@ def _scorer_in_file(name: str) -> Any:
     try:
         module = module_of_file(file)
     except Exception as error:
-        raise UserError(f"--metric {name} can't be imported: mend {path} ({describe(error)})") from error
+        raise UserError(f"--metric {name} can't be imported: correct {path} ({describe(error)})") from error
     function = getattr(module, attribute, None)
     if not callable(function):
         raise UserError(f"--metric {name}: {path} has no function {attribute!r}: name one that it has")

@@ -75,6 +75,7 @@ def test_a_metric_in_a_suite_is_relative_to_its_file(tmp_path: Path, program: Pr
         ("f2", "unknown metric 'f2'"),
         ("neg_max_error", "--metric neg_max_error is not for a binary task"),
         ("absent.py:cost", "no file 'absent.py'"),
+        ("mine.py", "--metric mine.py names no function: write mine.py:function"),
     ],
 )
 def test_a_metric_is_refused_before_anything_starts(
