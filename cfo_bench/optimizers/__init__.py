@@ -38,6 +38,15 @@ _OTHER_NAMES = (
     ("cmaessampler", "optuna's CmaEsSampler is called 'cma-es' here"),
     ("hyperopt fmin tpe.suggest", "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here"),
     (
+        "anneal anneal.suggest atpe atpe.suggest",
+        "of hyperopt's algorithms, TPE is called 'hyperopt-tpe' here, and random search 'rs'",
+    ),
+    (
+        "turbo autosampler hebosampler",
+        "samplers of OptunaHub are 'optunahub:FOLDER:CLASS', from a folder on this machine",
+    ),
+    ("sobol quasi-random qmc", "Sobol points are optuna:QMCSampler, one of 'optuna:NAME'"),
+    (
         "scikit-optimize skopt bayessearchcv",
         "scikit-optimize's methods are called 'gpei', 'gpeips' and 'gp-cooled' here",
     ),
@@ -45,25 +54,35 @@ _OTHER_NAMES = (
     ("hpbandster", "hpbandster's methods are called 'bohb' and 'hyperband' here"),
     ("flaml", "FLAML's searchers are called 'blendsearch' and 'flaml-cfo' here"),
     (
-        "bo gp bayesian bayes-opt bayesopt bayesianoptimization bayesian-optimization "
-        "bayesian-optimisation gpyopt spearmint blackboxfacade",
+        "bo gp gp-ei bayesian bayes-opt bayesopt bayesianoptimization bayesian-optimization "
+        "bayesian-optimisation gpyopt spearmint blackboxfacade smac4bb",
         "Bayesian optimisation with a Gaussian process is called 'gpei', 'botorch-ei' or 'optuna-gp' here",
     ),
     (
-        "logei logexpectedimprovement singletaskgp",
+        "logei logexpectedimprovement qlogexpectedimprovement singletaskgp",
         "BoTorch's LogExpectedImprovement is called 'botorch-ei' here",
+    ),
+    ("ucb upper-confidence-bound upperconfidencebound", "an upper confidence bound is used by 'boca' here"),
+    (
+        "mes max-value-entropy entropy-search qmultifidelitymaxvalueentropy singletaskmultifidelitygp",
+        "max-value entropy is used by 'fabolas' here",
+    ),
+    (
+        "knowledge-gradient qknowledgegradient qmultifidelityknowledgegradient",
+        "there is no knowledge gradient here: 'botorch-ei' is BoTorch's expected improvement",
     ),
     ("smac3", "SMAC is called 'smac' here, and 'smac-mf' on parts of the rows"),
     (
-        "hyperparameteroptimizationfacade algorithmconfigurationfacade forest-minimize",
-        "SMAC, a random forest, is called 'smac' here",
+        "hyperparameteroptimizationfacade hpofacade smac4hpo algorithmconfigurationfacade forest-minimize "
+        "gbrt-minimize",
+        "SMAC, whose model is a random forest, is called 'smac' here",
     ),
-    ("multifidelityfacade", "SMAC on parts of the rows is called 'smac-mf' here"),
+    ("multifidelityfacade smac4mf", "SMAC on parts of the rows is called 'smac-mf' here"),
     ("hyperbandfacade successivehalving halvingrandomsearchcv", "Hyperband is called 'hyperband' here"),
     ("cmaes", "CMA-ES is called 'cma-es' here"),
     ("nevergrad", "any optimizer of nevergrad is 'nevergrad:NAME', such as nevergrad:NGOpt"),
     (
-        "hebo ax ax-platform bore syne-tune",
+        "hebo ax axclient ax-platform bore syne-tune",
         "HEBO, Ax and Syne Tune's BORE are programs, 'exec:COMMAND': docs/methods.md has the commands",
     ),
     ("robo", "RoBO's FABOLAS is called 'fabolas' here"),

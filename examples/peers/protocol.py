@@ -104,20 +104,24 @@ def decoded(param, value):
     return round(value) if param["type"] == "int" else value
 
 
+def hello_of(peer):
+    """What a peer answers first: its options and versions, or that its package is missing."""
+    try:
+        version = importlib.metadata.version(peer.package)
+    except importlib.metadata.PackageNotFoundError:
+        remedy = "name the Python of its environment"
+        return {"error": f"{peer.package} is not installed for {sys.executable}: {remedy}"}
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"protocol": 1, "options": peer.options, "version": f"{peer.package} {version}, Python {python}"}
+
+
 def serve(peer):
     """Answer the questions on stdin until it ends. What packages print, log or warn of is dropped."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
-    version = importlib.metadata.version(peer.package)
-    python = ".".join(map(str, sys.version_info[:3]))
-    hello = {
-        "protocol": 1,
-        "options": peer.options,
-        "version": f"{peer.package} {version}, Python {python}",
-    }
-    method = None
+    hello, method = hello_of(peer), None
     for line in sys.stdin:
         message = json.loads(line)
         answer = {}

@@ -12,6 +12,8 @@ from typing import ClassVar
 
 import pytest
 
+from cfo_bench.errors import UserError
+from cfo_bench.optimizers import METHODS
 from cfo_bench.testing import MethodContract
 
 PEERS = Path(__file__).resolve().parents[2] / "examples" / "peers"
@@ -41,6 +43,17 @@ class TestWhatThePeersShare(MethodContract):
     trials = 10
 
 
+@pytest.mark.parametrize(
+    ("name", "package"), [("ax", "ax-platform"), ("bore", "syne-tune"), ("hebo", "HEBO")]
+)
+def test_a_python_that_lacks_the_package_of_a_peer_is_named_in_one_line(name: str, package: str) -> None:
+    with pytest.raises(UserError) as refused:
+        METHODS.load(command(sys.executable, PEERS / f"ask_{name}.py"))
+
+    assert f"reports: {package} is not installed for {sys.executable}: name the Python" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 # An installation may take long; the first check of a peer waits for it.
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
@@ -54,6 +67,9 @@ class PeerContract(MethodContract):
     troubled_spaces = ("mixed",)
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="HEBO needs Python 3.11: its numpy has no newer wheel"
+)
 class TestHebo(PeerContract):
     peer = "hebo"
     options: ClassVar = {"rand_sample": 4}
