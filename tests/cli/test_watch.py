@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -16,9 +17,15 @@ from tests.helpers.browser import Browser, running_driver
 from tests.helpers.processes import wait_until
 
 SUITE = "run --task wine --learner xgboost --method cfo --method rs --budget 6 --folds 0 -q"
-VERSION = "Number(document.getElementById('runs')?.dataset.report)"
+COUNTED = "document.querySelector('#runs > .live:last-child')?.textContent ?? ''"
 FOLD = "document.getElementById('xgboost-provenance').closest('details')"
+METHOD = "document.querySelector('.explorer [data-method][value=cfo]')"
+SCORE = "document.querySelector('.explorer [data-view=asScore]:not([checked])')"
 STATUS = "[...document.querySelectorAll('.runs .status')].map((cell) => cell.textContent)"
+# The lines of all running runs.
+CURVES = (
+    "[...document.querySelectorAll('#curves-of-runs .line')].map((line) => line.getAttribute('d')).join()"
+)
 
 
 @pytest.fixture
@@ -42,44 +49,31 @@ def watching(bench: Bench, *words: object) -> tuple[Process, str]:
     return process, process.stdout.readline().strip()
 
 
+def wait_for(browser: Browser, value: str, what: str) -> Any:
+    """The value of an expression once it is true. The page may be loaded again at any moment meanwhile."""
+    found: list[Any] = []
+    wait_until(lambda: found.append(browser.run(f"return {value}")) or found[-1], what, seconds=100, tick=0.1)
+    return found[-1]
+
+
 @pytest.mark.timeout(300)
 def test_the_page_follows_a_suite_until_all_is_done(bench: Bench, browser: Browser) -> None:
-    suite = bench.python("-m", "cfo_bench", *SUITE.split(), output=subprocess.DEVNULL)
-    bench.wait_until(bench.trial_lines, "a trial")
+    (bench.folder / "results").mkdir()
     process, url = watching(bench)
     browser.post("/url", {"url": url})
+    suite = bench.python("-m", "cfo_bench", *SUITE.split(), output=subprocess.DEVNULL)
 
     # The incumbent and the curve of the run that is running, which grow.
-    wait_until(
-        lambda: browser.run("return document.querySelectorAll('#curves-of-runs .line').length"), "a curve"
-    )
-    assert browser.run(f"return {STATUS}")[0] == "running"
-    curve = "document.querySelector('#curves-of-runs .line')?.getAttribute('d')"
-    first = browser.run(f"return {curve}")
-    wait_until(lambda: browser.run(f"return {curve}") not in (first, None), "a longer curve")
+    first = wait_for(browser, CURVES, "a curve")
+    wait_for(browser, f"{STATUS}.includes('running')", "a running run")
+    wait_for(browser, f"![{json.dumps(first)}, ''].includes({CURVES})", "a longer curve")
     assert "n_estimators=" in browser.run("return document.querySelector('.runs td.wide').textContent")
 
-    # The report comes when a run has finished; what the reader has chosen then stays.
-    wait_until(
-        lambda: browser.run("return !!document.querySelector('article.learner')"), "a report", seconds=100
-    )
-    version = browser.run(f"return {VERSION}")
-    browser.click("#theme")
-    theme = browser.run("return document.documentElement.dataset.theme")
-    browser.run(f"{FOLD}.open = true; window.stays = 1")
-    browser.run(f"{FOLD}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
-    top = browser.run(f"return {FOLD}.getBoundingClientRect().top")
+    # The report comes when a run has finished, and again with the next one.
+    wait_for(browser, "!!document.querySelector('article.learner')", "a report")
     assert suite.wait(timeout=100) == 0
-    wait_until(
-        lambda: browser.run(f"return {VERSION} > {version}"),
-        "the last report",
-        seconds=100,
-    )
-    assert browser.run("return window.stays") is None  # the page was loaded again
-    assert browser.run("return document.documentElement.dataset.theme") == theme
-    browser.wait(f"return {FOLD}.open")
-    browser.wait(f"return Math.abs({FOLD}.getBoundingClientRect().top - {top}) < 40")
-    wait_until(lambda: browser.run(f"return {STATUS}") == ["done", "done"], "the end of all runs")
+    wait_for(browser, f"({COUNTED}).includes('2 runs')", "the last report")
+    wait_for(browser, f"{STATUS}.join() === 'done,done'", "the end of all runs")
     assert "All done" in browser.run("return document.querySelector('.left').textContent")
     assert browser.console() == []
 
@@ -87,38 +81,38 @@ def test_the_page_follows_a_suite_until_all_is_done(bench: Bench, browser: Brows
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=20) == 0
-    browser.wait("return document.getElementById('connection').textContent.startsWith('no connection')")
+    wait_for(
+        browser, "document.getElementById('connection').textContent.startsWith('no connection')", "the end"
+    )
 
 
-def test_the_scroll_position_stays_though_sections_above_come_and_go(
+def test_what_the_reader_has_chosen_opened_and_scrolled_to_stays(
     bench: Bench, browser: Browser, write_run: Any
 ) -> None:
+    tasks = ("wine", "iris", "digits")
     trials = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
-    for task in ("wine", "iris", "digits"):
+    for task in tasks:
         write_run(task, "cfo", 0, trials)
     _, url = watching(bench)
     browser.post("/url", {"url": url})
-    wait_until(lambda: browser.run(f"return {VERSION} === 2"), "the report with pictures", seconds=100)
-    browser.wait("return document.readyState === 'complete'")
-    browser.click("#theme")  # an action of the reader ends the search for the earlier place
-    browser.run(f"{FOLD}.open = true; window.stays = 1")
-    browser.run(f"{FOLD}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    wait_for(browser, "!!document.querySelector('img')", "the report with pictures")
+    browser.click("#theme")
+    theme = browser.run("return document.documentElement.dataset.theme")
+    browser.run(f"{FOLD}.open = true; {METHOD}.click(); {SCORE}.click()")
+    browser.run(f"scrollBy({{top: {FOLD}.getBoundingClientRect().top - 300, behavior: 'instant'}})")
     top = browser.run(f"return {FOLD}.getBoundingClientRect().top")
+    assert top < 450  # it is in the upper half of the window
     headings = browser.run("return document.querySelectorAll('h2').length")
 
-    # A second method brings sections on ranks and targets.
-    for task in ("wine", "iris", "digits"):
+    # A second method brings sections on ranks and targets above what is being read.
+    for task in tasks:
         write_run(task, "rs", 0, trials)
-        wait_until(
-            lambda: browser.run("return !window.stays && document.readyState === 'complete'"),
-            "another report",
-            seconds=100,
-        )
-        browser.run("window.stays = 1")
+    wait_for(browser, f"({COUNTED}).includes('6 runs') && !!document.querySelector('img')", "the last report")
 
-    wait_until(lambda: browser.run(f"return {VERSION} >= 4"), "the last report", seconds=100)
     assert browser.run("return document.querySelectorAll('h2').length") > headings
-    browser.wait(f"return {FOLD}.open && Math.abs({FOLD}.getBoundingClientRect().top - {top}) < 40")
+    assert browser.run("return document.documentElement.dataset.theme") == theme
+    assert browser.run(f"return [{FOLD}.open, {METHOD}.checked, {SCORE}.checked]") == [True, False, True]
+    wait_for(browser, f"Math.abs({FOLD}.getBoundingClientRect().top - {top}) < 10", "the place")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

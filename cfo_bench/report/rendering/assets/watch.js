@@ -34,68 +34,46 @@
 
   // --- what stays when the page is loaded again ---------------------------------------------------
 
-  const top = (element) => element.getBoundingClientRect().top;
   // Charts have ids of their own once they are drawn.
   const named = "[id]:not(svg *)";
-  const keyOf = (fold) => `${fold.className} ${(fold.querySelector(named) ?? fold.parentElement.closest(named))?.id}`;
-  let place = null; // while it is being found again
+  const nameOf = (element) => (element.querySelector(named) ?? element.closest(named))?.id;
+  const foldKey = (fold) => `${fold.className} ${nameOf(fold)}`;
+  const isBox = (control) => ["checkbox", "radio"].includes(control.type);
+  const controlKey = (control) =>
+    [nameOf(control), control.type, control.name, Object.keys(control.dataset), isBox(control) && control.value].join(" ");
+  const chosen = (control) => isBox(control) ? control.checked : control.options ? control.selectedOptions[0]?.text : control.value;
+  const top = (element) => element.getBoundingClientRect().top;
+  const seen = (id) => { const element = document.getElementById(id); return element?.checkVisibility() ? element : null; };
 
-  /** Where the reader is: the visible named elements of the report that are nearest to the line that is being read. */
-  const placeNow = () => {
-    const line = innerHeight / 3;
-    const distance = (element) => Math.abs(top(element) - line);
-    const elements = all(`.learner :is(${named})`).filter((element) => element.checkVisibility());
-    const isAbove = !elements.length || top(elements[0]) > line; // the runs are being read
-    const nearest = isAbove ? [] : elements.sort((a, b) => distance(a) - distance(b)).slice(0, 20);
-    return { anchors: nearest.map((element) => ({ id: element.id, top: top(element) })), y: scrollY };
-  };
   const keep = () => {
-    const folds = Object.fromEntries(all("details").map((fold) => [keyOf(fold), fold.open]));
-    const learner = document.getElementById("learner")?.value;
-    sessionStorage.setItem(KEPT, JSON.stringify({ folds, learner, place: place ?? placeNow() }));
-    history.scrollRestoration = "manual";
+    const folds = Object.fromEntries(all("details").map((fold) => [foldKey(fold), fold.open]));
+    const choices = Object.fromEntries(all("input, select").map((control) => [controlKey(control), chosen(control)]));
+    // What is being read belongs to the last element that begins above it. That one may be absent from the next report.
+    const begun = all(`main ${named}`).filter((element) => seen(element.id) && top(element) < innerHeight / 2);
+    const places = begun.slice(-20).map((element) => [element.id, top(element)]);
+    sessionStorage.setItem(KEPT, JSON.stringify({ folds, choices, places }));
+  };
+  const choose = (control, choice) => {
+    if (isBox(control)) control.checked = choice;
+    else if (control.options) for (const option of control.options) option.selected ||= option.text === choice;
+    else control.value = choice;
+    if (control.type !== "radio" || choice) control.dispatchEvent(new Event(control.type === "search" ? "input" : "change"));
   };
   const restore = () => {
-    const text = sessionStorage.getItem(KEPT);
-    sessionStorage.removeItem(KEPT);
-    if (!text) return;
-    const kept = JSON.parse(text);
-    for (const fold of all("details")) fold.open = kept.folds[keyOf(fold)] ?? fold.open;
-    const choice = document.getElementById("learner");
-    if (choice && [...choice.options].some((option) => option.value === kept.learner)) {
-      choice.value = kept.learner;
-      choice.dispatchEvent(new Event("change"));
+    const kept = JSON.parse(sessionStorage.getItem(KEPT));
+    if (!kept) return;
+    for (const fold of all("details")) fold.open = kept.folds[foldKey(fold)] ?? fold.open;
+    for (const control of all("input, select")) {
+      const choice = kept.choices[controlKey(control)] ?? chosen(control);
+      if (choice !== chosen(control)) choose(control, choice);
     }
-    // The browser fills in the text of a filter again, but does not filter.
-    for (const box of all("input[type=search]")) if (box.value) box.dispatchEvent(new Event("input"));
-    hold(kept.place);
+    // Charts that are drawn later don't move what is in the window: they have their place (watch.css), and browsers
+    // anchor the rest.
+    const place = kept.places.findLast(([id]) => seen(id));
+    if (place) scrollBy({ top: top(seen(place[0])) - place[1], behavior: "instant" });
   };
-  /** Find the place again whenever the page's height changes, until it has settled or the reader acts. */
-  const hold = (kept) => {
-    place = kept;
-    const root = document.documentElement;
-    let settled = 0;
-    const stop = () => {
-      place = null;
-      growing.disconnect();
-      root.style.overflowAnchor = "";
-      history.scrollRestoration = "auto";
-    };
-    const find = () => {
-      if (!place) return;
-      // A section may be new, and another one absent.
-      const anchor = place.anchors.find(({ id }) => document.getElementById(id)?.checkVisibility());
-      const y = anchor ? scrollY + top(document.getElementById(anchor.id)) - anchor.top : place.y;
-      scrollTo({ top: y, behavior: "instant" });
-      clearTimeout(settled);
-      if (document.readyState === "complete") settled = setTimeout(stop, 3000);
-    };
-    const growing = new ResizeObserver(find);
-    root.style.overflowAnchor = "none"; // the browser's own correction would be a second one
-    for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, stop, { once: true });
-    growing.observe(document.getElementById("main"));
-    addEventListener("load", find);
-  };
+  history.scrollRestoration = "manual";
+  addEventListener("pagehide", keep);
   restore();
 
   // --- following ----------------------------------------------------------------------------------
@@ -122,7 +100,6 @@
     }
     if (runs) showRuns(runs);
     if (now.report !== shown.report && getSelection().type !== "Range") { // else it waits for the reader
-      keep();
       location.reload();
     }
   };
