@@ -63,7 +63,7 @@ def minimize(
     method: str = "cfo-tuned",
     initial: Iterable[Mapping[str, Any]] = (),
     history: pd.DataFrame | None = None,
-    callback: Callable[[Trial, Result], bool | None] | None = None,
+    callback: Callable[[Trial, Result], object] | None = None,
     **options: Any,
 ) -> Best:
     """Search for the configuration with the lowest value of a function.
@@ -95,7 +95,8 @@ def minimize(
         `config.NAME` for each hyperparameter, such as the trials of `load_results`. They are not evaluated
         again before the method starts, and the method starts at the best configuration known.
     callback : callable, optional
-        Is called with each trial and its result, before the next trial. The search stops if it returns True.
+        Is called with each trial and its result, before the next trial. The search stops if it returns a
+        true value.
     **options
         Options of the method, such as `cost_related=["trees"]`, the hyperparameters that make a call take
         longer.
@@ -123,6 +124,8 @@ def minimize(
     """
     if budget_seconds == math.inf and max_trials is None:
         raise OptionError("minimize has no end: give budget_seconds, max_trials or both")
+    if isinstance(initial, Mapping):
+        raise UserError("initial is one configuration: give a list of them")
     settings = METHODS.options(method, options)
     if "budget_seconds" in settings and math.isfinite(budget_seconds):
         settings["budget_seconds"] = budget_seconds
@@ -147,7 +150,7 @@ def minimize(
         if record.loss is not None and record.loss < best.loss:
             best = Best(record.config, record.loss, trials, record.ended)
         trial = Trial(record.number, dict(record.config), record.rows)
-        if callback is not None and callback(trial, record.result()) is True:
+        if callback is not None and callback(trial, record.result()):
             break
     if best.loss == math.inf:
         raise RunError(f"none of {trials} trials gave a loss; the last error: {last_error}")
@@ -237,6 +240,8 @@ def _row(config: Config, result: Result) -> dict[str, Any]:
 
 def _earlier_results(history: pd.DataFrame, space: Space) -> list[tuple[Config, Result]]:
     """The configurations and results of the rows of a frame. A row without a loss is a failed trial."""
+    if not hasattr(history, "columns"):
+        raise UserError(f"history is a {type(history).__name__}: give a pandas DataFrame")
     columns = {param.name: f"{CONFIG_PREFIX}{param.name}" for param in space}
     if missing := [name for name in ("loss", *columns.values()) if name not in history.columns]:
         raise UserError(

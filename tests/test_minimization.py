@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -148,6 +149,19 @@ def test_the_trials_of_a_results_folder_are_a_history(tmp_path: Path) -> None:
 def test_a_history_that_does_not_fit_the_space_is_refused(frame: dict[str, Any], words: str) -> None:
     with pytest.raises((UserError, SpaceError), match=words):
         minimize(bowl, SPACE, START, max_trials=3, history=pd.DataFrame(frame))
+
+
+def test_first_configurations_and_a_history_of_another_type_are_refused_in_one_line() -> None:
+    with pytest.raises(UserError, match="initial is one configuration: give a list of them"):
+        minimize(bowl, SPACE, START, max_trials=3, initial=START)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="history is a list: give a pandas DataFrame"):
+        minimize(bowl, SPACE, START, max_trials=3, history=[{"loss": 1.0}])  # type: ignore[arg-type]
+
+
+def test_a_callback_may_return_the_true_of_numpy() -> None:
+    best = minimize(bowl, SPACE, START, max_trials=9, method="rs", callback=lambda *_: np.bool_(True))
+
+    assert best.trials == 1
 
 
 def test_a_callback_sees_every_trial_and_may_stop_the_search() -> None:
