@@ -368,7 +368,7 @@ def fit_best(
     model = train(recipe, on_all_rows(table), threads or machine.cores())
     sha256 = table.sha256()
     files = save(out, recipe, model, table, _provenance(best, table, str(ref.path), sha256))
-    kind = kind_of(recipe.learner)
+    kind: object = kind_of(recipe.learner)
     trusted = kind.to_trust(files[0].read_bytes(), recipe) if isinstance(kind, EstimatorModel) else []
     return FittedModel(files, len(table.y), sha256 == best.run_header.data.sha256, trusted)
 
