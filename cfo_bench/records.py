@@ -29,7 +29,7 @@ class TrialStatus(StrEnum):
     """How a trial ended; only an `ok` one has a loss."""
 
     OK = "ok"  # it was trained and validated in time
-    FAILED = "failed"  # it raised, its process died, or its loss is no finite number
+    FAILED = "failed"  # it raised, its process died, or its loss is not a finite number
     TIMEOUT = "timeout"  # it had not ended at its deadline
     MEMORY = "memory"  # it needed more memory than it may use
 
@@ -102,7 +102,7 @@ class Result(NamedTuple):
 
     @classmethod
     def ok(cls, loss: float, fit_seconds: float = 0.0, validate_seconds: float = 0.0) -> Result:
-        """A finished trial; a loss that is no finite number makes it a failed one."""
+        """A finished trial; a loss that is not a finite number makes it a failed one."""
         if math.isfinite(loss):
             return cls(TrialStatus.OK, float(loss), fit_seconds, validate_seconds)
         return cls(TrialStatus.FAILED, None, fit_seconds, validate_seconds, error=f"the loss is {loss}")

@@ -304,7 +304,7 @@ def imported_module(name: str, what: str) -> Any:
     except UserError:
         raise
     except Exception as error:  # the module of a plug-in may raise anything
-        raise UserError(f"{what} can't be imported: mend {name} ({describe(error)})") from error
+        raise UserError(f"{what} can't be imported: correct {name} ({describe(error)})") from error
 
 
 def _attribute(target: str, what: str) -> Any:
@@ -345,7 +345,7 @@ def words_of(name: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise UserError(f"method {name!r} can't be split into words ({error}): mend its quotes") from None
+        raise UserError(f"method {name!r} can't be split into words ({error}): correct its quotes") from None
     if not words:
         raise UserError(f"method {name!r} names no program: write one, as in exec:'venv/bin/python mine.py'")
     return words

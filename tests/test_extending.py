@@ -155,7 +155,7 @@ def test_a_section_that_fails_is_one_line_that_names_it(folder: Path, build: str
 
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("cfo-bench: section")]
-    assert line.startswith("cfo-bench: section 'mine' of a plug-in failed: mend or uninstall it")
+    assert line.startswith("cfo-bench: section 'mine' of a plug-in failed: correct or uninstall it")
     assert message in line
 
 

@@ -36,7 +36,7 @@ def read_flaml(source: Path, value: str | None = None, meaning: Meaning = Meanin
         return _automl(records)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
-            f"{str(source)!r} is no log of AutoML.fit ({type(error).__name__}: {error})"
+            f"{str(source)!r} is not a log of AutoML.fit ({type(error).__name__}: {error})"
         ) from None
 
 

@@ -163,7 +163,7 @@ def _require_driver(url: str) -> None:
         ) from None
     except SQLAlchemyError:
         raise UserError(
-            f"{without_password(url)!r} is no storage of Optuna: give a file, or a URL such as "
+            f"{without_password(url)!r} is not a storage of Optuna: give a file, or a URL such as "
             "postgresql://user:password@host/name"
         ) from None
 
@@ -233,11 +233,11 @@ def _opened(storage: str) -> AbstractContextManager[Any]:
         return opened(storage)
     if file.suffix not in JOURNAL_SUFFIXES:
         raise UserError(
-            f"{storage!r} is no storage of Optuna: write it as a URL, sqlite:///{storage}, or name a journal "
-            f"file that ends in {' or '.join(JOURNAL_SUFFIXES)}"
+            f"{storage!r} is not a storage of Optuna: write it as a URL, sqlite:///{storage}, or name a "
+            f"journal file that ends in {' or '.join(JOURNAL_SUFFIXES)}"
         )
     if file.exists() and not is_journal(read_bytes(file)[:100_000]):
-        raise UserError(f"{storage!r} is no journal of Optuna: choose another file")
+        raise UserError(f"{storage!r} is not a journal of Optuna: choose another file")
     return opened_journal(file)
 
 

@@ -65,7 +65,7 @@ def _json(file: Path) -> Any:
         return json.loads(read_text(file))
     except (ValueError, RecursionError):
         raise UserError(
-            f"{str(file)!r} is no JSON: give the folder of a SMAC run, as SMAC wrote it"
+            f"{str(file)!r} is not JSON: give the folder of a SMAC run, as SMAC wrote it"
         ) from None
 
 
@@ -86,8 +86,8 @@ def _rows(file: Path, history: Any) -> list[dict[str, Any]]:
         return sorted(rows, key=lambda row: row["endtime"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
-            f"{str(file)!r} is no run history of SMAC 2 ({type(error).__name__}: {error}): give the folder "
-            "of a SMAC run"
+            f"{str(file)!r} is not a run history of SMAC 2 ({type(error).__name__}: {error}): give the "
+            "folder of a SMAC run"
         ) from None
 
 
@@ -134,7 +134,7 @@ def _remarks(rows: Sequence[Mapping[str, Any]], whole: float | None) -> tuple[st
         remarks.append(
             f"SMAC's budgets, up to {whole:g}, are taken as rows"
             if as_rows
-            else "SMAC's budgets are no whole numbers, and are left out"
+            else "SMAC's budgets are not whole numbers, and are left out"
         )
     return tuple(remarks)
 

@@ -270,8 +270,8 @@ def _columns(
     for ours, theirs in given.items():
         if ours not in READABLE_COLUMNS:
             raise UserError(
-                f"{ours!r} is no column that a trial has{did_you_mean(ours, READABLE_COLUMNS)}: choose from "
-                f"{', '.join(READABLE_COLUMNS)}"
+                f"{ours!r} is not a column that a trial has{did_you_mean(ours, READABLE_COLUMNS)}: choose "
+                f"from {', '.join(READABLE_COLUMNS)}"
             )
         if theirs not in head:
             raise UnknownNameError(f"column of {source}", theirs, head)
@@ -310,10 +310,10 @@ def _parsed(place: str, text: str, name: str) -> Any:
     try:
         value = kind(text)
     except ValueError:
-        raise UserError(f"{place}: {name} {text!r} is no {'whole ' * (kind is int)}number") from None
+        raise UserError(f"{place}: {name} {text!r} is not a {'whole ' * (kind is int)}number") from None
     # An infinite loss is that of a trial that failed; nothing else can be infinite, or negative.
     if name not in ("loss", "score", "test_score", "constant_loss") and not 0 <= value < math.inf:
-        raise UserError(f"{place}: {name} {text!r} is no number from 0 on")
+        raise UserError(f"{place}: {name} {text!r} is not a number from 0 on")
     return value
 
 

@@ -32,11 +32,12 @@ def parse(text: str, where: str) -> Marked:
         root = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{where}, line {line}: this is no YAML: {error.problem}") from None
+        raise UserError(f"{where}, line {line}: this is not YAML: {error.problem}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise UserError(
-            f"{where}, line {line}: the character #x{ord(text[error.position]):02x} is no text: is this YAML?"
+            f"{where}, line {line}: the character #x{ord(text[error.position]):02x} is not text: "
+            "is this YAML?"
         ) from None
     if root is None:
         return Marked(None, where, 1, 1)
@@ -58,7 +59,7 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{path}, line {line}: the byte 0x{data[error.start]:02x} is no UTF-8: is this a text file?"
+            f"{path}, line {line}: the byte 0x{data[error.start]:02x} is not UTF-8: is this a text file?"
         ) from None
 
 

@@ -185,7 +185,7 @@ def _train(
             check_deadline(deadline)
             stepper.step(*batch)
         if not network.parameters.sum().isfinite():
-            raise DivergedError(f"the weights are no finite numbers after epoch {epoch}")
+            raise DivergedError(f"the weights are not finite after epoch {epoch}")
         if not len(stopping):
             continue
         loss = network.mean_loss(stopping, head, deadline)

@@ -88,7 +88,7 @@ def build_object(reference: str, parameters: Mapping[str, Any]) -> Any:
     """
     target = imported(reference)
     if not callable(target):
-        raise UserError(f"{reference} is no class or function: {REFERENCE_RULE}")
+        raise UserError(f"{reference} is not a class or function: {REFERENCE_RULE}")
     values = {name: build(value) for name, value in parameters.items()}
     arguments = {
         name: value for name, value in values.items() if isinstance(target, type) and "__" not in name

@@ -68,7 +68,7 @@ def call_in_fork(
                 raise
             n_killed += 1
     raise RunError(
-        f"{doing}: the process that it is forked from was killed {n_killed} times: look for what kills it "
+        f"{doing}: the process that it is forked from was killed {n_killed} times: find out what kills it "
         "(the kernel, if memory is short), then run the same command"
     )
 

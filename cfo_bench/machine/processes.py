@@ -125,7 +125,8 @@ def call_in_subprocess(
             child.kill()
             seconds, option = limit
             raise RunError(
-                f"{doing} took longer than {seconds:g} s: look for what hangs, or give it longer by {option}"
+                f"{doing} took longer than {seconds:g} s: find out what hangs, or raise the limit with "
+                f"{option}"
             )
         answer, exit_code, message = receiver.recv()
     except EOFError:

@@ -421,7 +421,7 @@ def hub_sampler_called(place: str) -> type[OptunaMethod]:
             module = optunahub.load_local_module(folder.name, registry_root=str(folder.parent))
     except Exception as error:  # whatever somebody else's package does when it is imported
         raise UserError(
-            f"the OptunaHub package {path!r} can't be imported: mend it, or install what it needs "
+            f"the OptunaHub package {path!r} can't be imported: correct it, or install what it needs "
             f"({describe(error)})"
         ) from error
     classes = samplers_of(vars(module))

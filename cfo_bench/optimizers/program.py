@@ -134,7 +134,7 @@ class ProgramMethod:
         answer = self._program.exchange(
             message,
             self._seconds,
-            f"Give it longer by --option {label}.answer_timeout_seconds={10 * self._seconds:g}",
+            f"Raise the limit with --option {label}.answer_timeout_seconds={10 * self._seconds:g}",
         )
         if "error" in answer:
             raise refusal(f"the program reports: {brief_line(str(answer['error']))}")

@@ -274,7 +274,7 @@ def problem_with(trees: Trees, n_features: int) -> str | None:
     if np.any(~is_leaf & ((trees.child <= at) | (trees.child >= n_nodes - 1))):
         return "a node has a child that is not there"
     if np.any(~is_leaf & ~np.isfinite(trees.threshold)) or np.any(is_leaf & (trees.threshold != np.inf)):
-        return "a threshold is no number"
+        return "a threshold is not a number"
     if np.any((trees.feature < 0) | (trees.feature >= n_features)):
         return "a node asks for a number that no configuration has"
     if np.any((trees.roots < 0) | (trees.roots >= n_nodes)):

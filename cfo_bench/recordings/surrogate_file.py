@@ -156,8 +156,7 @@ def from_bytes(data: bytes, path: str = "the file") -> SurrogateFile:
 
 def _refuse(path: object, why: str) -> NoReturn:
     raise UserError(
-        f"{path} is no surrogate that can be used ({brief_line(why, 200)}): make one with "
-        "cfo-bench surrogate fit"
+        f"{path} is not a usable surrogate ({brief_line(why, 200)}): make one with cfo-bench surrogate fit"
     )
 
 
@@ -322,29 +321,29 @@ def _trees(row: Mapping[str, Any] | None, model: str, arrays: Mapping[str, Array
 def _scatter(arrays: Mapping[str, Array], model: str) -> Scatter:
     at, spread, quantiles = (arrays[f"{model}/{name}"] for name in _CURVE)
     if not all(part.ndim == 1 and np.all(np.isfinite(part)) for part in (at, spread)):
-        raise ValueError("a scatter has a value that is no number")
+        raise ValueError("a scatter has a value that is not a number")
     if not len(at) or len(at) != len(spread) or np.any(spread < 0):
         raise ValueError("a scatter has no spread")
     if np.any(np.diff(at) <= 0) or len(quantiles) < 2 or np.any(np.diff(quantiles) < 0):
         raise ValueError("a scatter is not in order")
     if quantiles.ndim != 1 or not np.all(np.isfinite(quantiles)):
-        raise ValueError("a scatter has a quantile that is no number")
+        raise ValueError("a scatter has a quantile that is not a number")
     return Scatter(at, spread, quantiles)
 
 
 def _finite(value: object) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise ValueError(f"{value!r} is no finite number")
+        raise ValueError(f"{value!r} is not a finite number")
     return float(value)  # type: ignore[arg-type]
 
 
 def _count(value: object) -> int:
     if type(value) is not int or not 0 <= value <= MOST_INT:
-        raise ValueError(f"{value!r} is no whole number from 0 on")
+        raise ValueError(f"{value!r} is not a whole number from 0 on")
     return value
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
-        raise ValueError("a name is no text")
+        raise ValueError("a name is not text")
     return value

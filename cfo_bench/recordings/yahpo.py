@@ -279,7 +279,7 @@ def _check(facts: ScenarioFacts, params: Mapping[str, Param], codes: Mapping[str
         raise KeyError(", ".join(sorted(missing)))
     fidelity = params[facts.fidelity]
     if isinstance(fidelity, Categorical) or fidelity.low <= 0:
-        raise TypeError(f"the fidelity {fidelity.name!r} is no positive number")
+        raise TypeError(f"the fidelity {fidelity.name!r} is not a positive number")
     for name, end in facts.cheap.items():
         param = params[name]
         if end not in (param.choices if isinstance(param, Categorical) else (LOW, HIGH)):

@@ -275,7 +275,7 @@ def parse(stated: Any, path: Path) -> ScenarioFacts:
 
 def _parsed(stated: Any) -> ScenarioFacts:
     if not isinstance(stated, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     if unknown := sorted(stated.keys() - _KEYS):
         raise ValueError(f"unknown key {unknown[0]!r}: choose from {', '.join(sorted(_KEYS))}")
     categories, numbers, outputs, seconds = (_names(stated, key) for key in _NAMES)
@@ -340,5 +340,5 @@ def _mapping(stated: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _number(key: str, value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"'fixed' holds {key!r} at {value!r}, which is no number")
+        raise ValueError(f"'fixed' holds {key!r} at {value!r}, which is not a number")
     return float(value)

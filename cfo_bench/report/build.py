@@ -304,7 +304,7 @@ def _write_page(
 
 
 def _as_utf8(text: str) -> str:
-    """A warning may name a file whose name is no UTF-8: its bytes become escapes."""
+    """A warning may name a file whose name is not UTF-8: its bytes become escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -55,7 +55,7 @@ class PageServer(ThreadingHTTPServer):
             self.address_family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             super().__init__((host, port), _Handler)
         except OverflowError:
-            raise UserError(f"--port {port} is no port: give one from 0 to 65535") from None
+            raise UserError(f"--port {port} is not a port: give one from 0 to 65535") from None
         except OSError as error:
             raise UserError(
                 f"can't listen on {host}, port {port} ({error.strerror}): choose another --port or --host"

@@ -532,7 +532,7 @@ def decode_header(text: bytes) -> Header:
         if not isinstance(row, dict):
             raise BadLineError("no mapping")
         if row.get("kind") != "run":
-            raise BadLineError("the first line is no header")
+            raise BadLineError("the first line is not a header")
         if isinstance(version := row.get("schema"), int) and not 1 <= version <= SCHEMA_VERSION:
             raise OtherVersionError(f"trace version {version}")
         row = _upgraded(row)
@@ -597,7 +597,7 @@ def _bad_line(error: Exception, text: bytes) -> BadLineError:
     if isinstance(error, RecursionError):
         return BadLineError("nested too deep")
     if not isinstance(error, msgspec.ValidationError):
-        return BadLineError("it is no JSON" if text.strip() else "it is empty")
+        return BadLineError("it is not JSON" if text.strip() else "it is empty")
     match = _MESSAGE.fullmatch(str(error))
     assert match is not None  # the pattern matches every text
     what, path = match["what"], (match["path"] or "").removeprefix(".")

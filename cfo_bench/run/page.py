@@ -487,7 +487,7 @@ class LivePage:
                 )
             )
         except TypeError as error:
-            raise RunError(f"the method failed in ask: its trial is no JSON: {describe(error)}") from None
+            raise RunError(f"the method failed in ask: its trial is not JSON: {describe(error)}") from None
         self._write_slot()
 
     def evaluated(

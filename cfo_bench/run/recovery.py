@@ -170,7 +170,8 @@ def complete_trace(
     if process.cause is ExitCause.PREPARE_TIMEOUT:
         raise RunError(
             f"{path}: to prepare the run (load the data, build the model's data) took longer than "
-            f"{spec.prepare_timeout_seconds:g} s: look for what hangs, or give it longer by --prepare-timeout"
+            f"{spec.prepare_timeout_seconds:g} s: find out what hangs, or raise the limit with "
+            "--prepare-timeout"
         )
     if not has_begun or read_run(path) is None:
         if process.cause is ExitCause.STOP:

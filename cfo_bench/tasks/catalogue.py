@@ -175,7 +175,9 @@ def file_ref(
     """One file as a task, called by the file's stem."""
     path = Path(os.path.expanduser(path))
     if not path.name.isprintable():
-        raise DataError(f"{str(path)!r} is no name for a task: rename the file, without special characters")
+        raise DataError(
+            f"{str(path)!r} is not a valid name for a task: rename the file, without special characters"
+        )
     if not path.stem.strip("."):
         raise DataError(f"no file {str(path)!r}: give the path of a .csv, .parquet or .arff file")
     return DataRef(

@@ -207,7 +207,7 @@ def _check_target(column: Column, where: str) -> None:
         if wrong.any():
             raise DataError(
                 f"{where}: target {name!r} is {what} in {int(wrong.sum())} of {len(values)} rows "
-                f"(first in row {int(np.argmax(wrong)) + 1}): drop{flag} or mend them"
+                f"(first in row {int(np.argmax(wrong)) + 1}): drop{flag} or correct them"
             )
     if (values == values[0]).all():
         value = column.labels[0] if column.kind is ColumnKind.CATEGORY else _number_label(values[0])

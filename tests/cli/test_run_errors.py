@@ -95,9 +95,9 @@ def test_two_tasks_of_one_name_are_refused(program: Program, tmp_path: Path) -> 
         ("Mine = 3", "mine.py has no class 'Mine'"),
         (
             "import a_package_that_nobody_has",
-            "can't be imported: mend mine.py (ModuleNotFoundError: No module",
+            "can't be imported: correct mine.py (ModuleNotFoundError: No module",
         ),
-        ("class Mine", "can't be imported: mend mine.py (SyntaxError: "),
+        ("class Mine", "can't be imported: correct mine.py (SyntaxError: "),
         ("class Mine: ...", "method 'mine.py:Mine' can't be built with its options: TypeError: "),
         (
             "class Mine:\n    def __init__(self, space, start, seed): ...\n    def ask(self): ...",

@@ -130,7 +130,7 @@ def test_show_tells_the_share_of_a_run_that_was_extrapolated(
         ("--learner surrogate:xgboost --task iris", "give --surrogate FILE"),
         ("--data my.csv --target y --surrogate {file}", "leave one out"),
         ("--surrogate none.npz", "can't read 'none.npz'"),
-        ("--surrogate my.csv", "is no surrogate that can be used"),
+        ("--surrogate my.csv", "is not a usable surrogate"),
         ("--surrogate {file} --clock wall", "its seconds are virtual"),
     ],
 )

@@ -214,7 +214,7 @@ def test_a_journal_takes_more_runs_and_a_file_that_is_none_is_left_alone(tmp_pat
     assert len(import_trials(journal, tmp_path / "r")) == 2
 
     (tmp_path / "mine.log").write_text("a line\n")
-    with pytest.raises(UserError, match=r"mine.log' is no journal of Optuna: choose another file"):
+    with pytest.raises(UserError, match=r"mine.log' is not a journal of Optuna: choose another file"):
         export_to_optuna(tmp_path / "a", str(tmp_path / "mine.log"))
     assert (tmp_path / "mine.log").read_text() == "a line\n"
 
@@ -233,7 +233,10 @@ def test_a_storage_that_can_not_be_imported_is_one_line(tmp_path: Path) -> None:
         (f"sqlite:///{tmp_path}/none.db", "no storage .*none.db"),
         (str(text), "is neither an SQLite file nor a journal of Optuna"),
         ("postgresql://me:secret@127.0.0.1:1/db", POSTGRES),
-        ("nosuch://me:secret@host/db", r"'nosuch://me:\*\*\*@host/db' is no storage of Optuna: give a file"),
+        (
+            "nosuch://me:secret@host/db",
+            r"'nosuch://me:\*\*\*@host/db' is not a storage of Optuna: give a file",
+        ),
         (str(other), "has no studies of Optuna"),
         (two, "study 'both' has 2 objectives"),
     ):
@@ -261,7 +264,10 @@ def test_a_study_that_only_looks_exported_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("storage", "message"),
     [
-        ("trials.db", "is no storage of Optuna: write it as a URL, sqlite:///trials.db, or name a journal"),
+        (
+            "trials.db",
+            "is not a storage of Optuna: write it as a URL, sqlite:///trials.db, or name a journal",
+        ),
         ("sqlite:////nowhere/at/all/trials.db", "no folder '/nowhere/at/all'"),
     ],
 )

@@ -99,8 +99,8 @@ def test_what_is_no_run_of_smac_is_one_line(tmp_path: Path) -> None:
     for source, message in (
         (tmp_path / "empty", "no runhistory.json in"),
         (several, "has several objectives"),
-        (broken, "is no JSON"),
-        (other, "is no run history of SMAC 2"),
+        (broken, "is not JSON"),
+        (other, "is not a run history of SMAC 2"),
     ):
         with pytest.raises(UserError, match=message):
             import_trials(source, tmp_path / "r", **NAMES)

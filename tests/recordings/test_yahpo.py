@@ -232,7 +232,7 @@ def test_a_scenario_that_the_user_states_is_searched_like_a_known_one(mine: Path
         ({"numbers": ["s", "s"]}, "'numbers' has a name twice"),
         ({"loss": "mmce"}, "'loss' has the keys output, metric and reading"),
         ({"loss": {**STATED["loss"], "reading": "low"}}, "'low': choose from loss, gain, percent"),
-        ({"fixed": {"repl": "ten"}}, "'fixed' holds 'repl' at 'ten', which is no number"),
+        ({"fixed": {"repl": "ten"}}, "'fixed' holds 'repl' at 'ten', which is not a number"),
         ({"costs": {}}, "unknown key 'costs': choose from categories"),
     ],
 )

@@ -264,7 +264,7 @@ def test_a_failure_is_noted_until_the_run_is_asked_for_again(tmp_path: Path) -> 
     assert [run.error for run in plan.read_plan(tmp_path)] == [None, None]
 
 
-# Whole as a line, but with a task that is no text: nested so deep that it could be read, and not written.
+# Whole as a line, but with a task that is not text: nested so deep that it could be read, and not written.
 DEEP = b"[" * 500 + b"]" * 500
 NO_TEXT = (
     b'{"id":"a","learner":"a","task":%s,"method":"a","fold":0,"seed":0,"budget_seconds":1,"clock":"wall"}\n'

@@ -212,5 +212,5 @@ def _number(text: str, column: str, place: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UserError(f"{place}: {column} {text!r} is no number: write one like 0.9315")
+        raise UserError(f"{place}: {column} {text!r} is not a number: write one like 0.9315")
     return value

@@ -60,7 +60,7 @@ def each_section(results: LearnerResults) -> Iterator[BuiltSection]:
                 raise ValueError(f"another section has a table or figure {min(twice)!r}")
         except Exception as error:  # a plug-in may raise anything
             raise UserError(
-                f"section {name!r} of a plug-in failed: mend or uninstall it ({describe(error)})"
+                f"section {name!r} of a plug-in failed: correct or uninstall it ({describe(error)})"
             ) from error
         if built is not None:
             files |= _files(built.content)

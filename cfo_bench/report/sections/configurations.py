@@ -326,7 +326,9 @@ class FootprintSection(Section):
         return SectionContent(
             "The values of the hyperparameters in the best configuration so far.",
             figures=(figure,),
-            warnings=(f"left out, since their values are no numbers: {', '.join(others)}",) if others else (),
+            warnings=(f"left out, since their values are not numbers: {', '.join(others)}",)
+            if others
+            else (),
         )
 
 

@@ -107,7 +107,7 @@ def _csv_pieces(
                         column.append(typed(header[place], frame[place], str(path)))
         except pd.errors.ParserWarning:  # pandas would cut the rows off silently
             raise DataError(
-                f"{path} has rows longer than its header of {len(header)} names: mend it"
+                f"{path} has rows longer than its header of {len(header)} names: correct them"
             ) from None
     return pieces
 

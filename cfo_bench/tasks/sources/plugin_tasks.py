@@ -89,5 +89,5 @@ def _source(point: str) -> TaskSource:
     except Exception as error:
         raise UserError(
             f"the tasks of plug-in {point!r} ({entry_point.value}) can't be loaded: "
-            f"{describe(error)}; mend or uninstall it"
+            f"{describe(error)}; correct or uninstall it"
         ) from None
