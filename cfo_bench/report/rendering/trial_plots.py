@@ -53,7 +53,7 @@ def trials_script(
     leaders: Collection[str],
     task: TaskTrials,
 ) -> str:
-    """The trials of a task. A loss above the constant predictor's is drawn at that height."""
+    """The trials of a task. A loss above `highest`, the constant predictor's, is drawn at that height."""
     first = next(iter(task.runs.values()))
     scored = {method: _scored(run, task.full_rows_only) for method, run in task.runs.items()}
     params = _params(task.runs.values(), [trial for trials, _ in scored.values() for trial in trials])
@@ -63,10 +63,11 @@ def trials_script(
     for method, (trials, is_incumbent) in scored.items():
         run = task.runs[method]
         chosen = sorted({*_evenly(len(trials), most), *np.flatnonzero(is_incumbent).tolist()})
-        rows = [_row(trials[at], is_incumbent[at], run.constant_loss, names) for at in chosen]
+        rows = [_row(trials[at], is_incumbent[at], names) for at in chosen]
         line = line_of(styles[method], method in leaders)
         methods.append(line | {"all": run.n_trials, "trials": rows})
-    losses = [row[1] for method in methods for row in method["trials"]]
+    highest = max(run.constant_loss for run in task.runs.values())
+    losses = [min(row[1], highest) for method in methods for row in method["trials"]]
     unit = "virtual seconds" if first.spec.clock == "virtual" else "seconds"
     seed = f", seed {first.seed}" if first.seed else ""
     data = {
@@ -74,6 +75,7 @@ def trials_script(
         "run": f"fold {first.fold}{seed}",
         "loss": f"loss ({first.header.metric_facts.loss_title})",
         "cost": f"cost: {unit} to fit and validate",
+        "highest": _short(highest),
         "log": bool(losses) and is_wide(losses),
         "params": params,
         "methods": methods,
@@ -105,11 +107,10 @@ def _evenly(n: int, most: int) -> list[int]:
     return list(range(n)) if n <= most else np.linspace(0, n - 1, most).astype(int).tolist()
 
 
-def _row(trial: TrialRecord, is_incumbent: bool, constant_loss: float, names: Sequence[str]) -> list[Any]:
-    loss = min(trial.loss if trial.loss is not None else constant_loss, constant_loss)
+def _row(trial: TrialRecord, is_incumbent: bool, names: Sequence[str]) -> list[Any]:
     cost = trial.fit_seconds + trial.validate_seconds
     values = [_short(trial.config.get(name)) for name in names]
-    return [trial.number, _short(loss), _short(cost), int(is_incumbent), *values]
+    return [trial.number, _short(trial.loss), _short(cost), int(is_incumbent), *values]
 
 
 def _short(value: Any) -> Any:

@@ -87,10 +87,13 @@ def test_of_many_trials_a_sample_and_every_incumbent_are_drawn(write_run: WriteR
     assert method["all"] == n
 
 
-def test_a_loss_above_the_constant_one_is_drawn_at_its_height(write_run: WriteRun, tmp_path: Path) -> None:
+def test_a_loss_above_the_constant_one_keeps_its_value_and_has_the_height_of_that(
+    write_run: WriteRun, tmp_path: Path
+) -> None:
     write_run("car", "cfo", 0, [(1.0, 7.5, 0.5), (2.0, 0.3, 0.5)], constant_loss=0.5)
-    [method] = numbers(tmp_path)["methods"]
-    assert [row[1] for row in method["trials"]] == [0.5, 0.3]
+    task = numbers(tmp_path)
+    assert [row[1] for row in task["methods"][0]["trials"]] == [7.5, 0.3]
+    assert (task["highest"], task["log"]) == (0.5, False)
 
 
 def test_a_shorter_budget_leaves_the_later_trials_out(write_run: WriteRun, tmp_path: Path) -> None:

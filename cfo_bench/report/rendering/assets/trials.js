@@ -55,7 +55,7 @@ class TrialPlot {
   draw() {
     const shown = this.task.methods.filter((method) => !this.off.has(method.name));
     this.trials = shown.flatMap((method) => method.trials.map((row) =>
-      ({ method, row, number: row[0], loss: row[1], cost: row[2], isIncumbent: row[3] === 1 })));
+      ({ method, row, number: row[0], loss: Math.min(row[1], this.task.highest), cost: row[2], isIncumbent: row[3] === 1 })));
     this.selected = null;
     const inView = this.view === "coordinates" ? Math.max(this.axes.length * 62, 1) : 240;
     this.width = Math.max(this.svg.parentElement.clientWidth, inView);
@@ -77,7 +77,8 @@ class TrialPlot {
     const counts = shown.map((method) => `${method.name} ${method.trials.length} of ${method.all}`);
     this.panel.querySelector(".sub").textContent = `${this.task.run}; trials shown: ${counts.join(", ")}`;
     this.panel.querySelector(".note").textContent = TrialPlot.#NOTES[this.view] +
-      (this.view !== "cost" && this.task.params.some((param) => param.isCostRelated) ? " * A hyperparameter that the cost depends on." : "");
+      (this.view !== "cost" && this.task.params.some((param) => param.isCostRelated) ? " * A hyperparameter that the cost depends on." : "") +
+      (this.trials.some((trial) => trial.row[1] > trial.loss) ? " A loss above that of the constant predictor is drawn at its height." : "");
     this.svg.setAttribute("aria-label", `${this.task.name}, ${this.view}: ${this.trials.length} trials. ` +
       `Arrow keys go through them, the best first.`);
   }
@@ -318,7 +319,7 @@ class TrialPlot {
 
   #facts(trial) {
     const values = this.task.params.map((param, at) => [param.name, trial.row[4 + at]]).filter(([, value]) => value !== null);
-    return [["loss", CurveChart.number(trial.loss)], ["cost", `${CurveChart.number(trial.cost)} s`],
+    return [["loss", CurveChart.number(trial.row[1])], ["cost", `${CurveChart.number(trial.cost)} s`],
       ...values.map(([name, value]) => [name, typeof value === "number" ? CurveChart.short(value) : String(value)])];
   }
 
