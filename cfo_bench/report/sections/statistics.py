@@ -129,7 +129,7 @@ class StatisticsSection(Section):
                     "Critical differences of the mean ranks",
                     f"Final mean ranks over {len(tasks)} tasks; 1 is best. The differences between methods "
                     "that are joined by a bar are not significant (Nemenyi's test at 5 %). Friedman's p = "
-                    f"{test.p:.2g}{'' if test.p < LEVEL else ': no difference is significant'}.",
+                    f"{test.p:.2g}{'' if test.p < LEVEL else f', {NOT_SIGNIFICANT}'}.",
                     (mean_ranks,),
                     partial(draw_differences, mean_ranks),
                 )
@@ -147,7 +147,7 @@ class StatisticsSection(Section):
             if p >= LEVEL:
                 warnings.append(
                     f"{what}: with {len(tasks)} tasks the least possible p after Holm's correction is "
-                    f"{p:.2g}, so no difference can be significant"
+                    f"{p:.2g}, so no difference of this table can be significant"
                 )
         tests = Table(
             "tests",

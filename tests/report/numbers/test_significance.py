@@ -195,9 +195,28 @@ def test_tasks_without_every_method_are_left_out_and_named(many_tasks: list[Run]
         "left out, as not every method is compared there: car",
         # 6 pairs · 2 / 2^7
         "every pair: with 7 tasks the least possible p after Holm's correction is 0.094, so no difference "
-        "can be significant",
+        "of this table can be significant",
     )
     assert found.tables[0].records()[0]["tasks"] == 7
+
+
+def test_friedman_s_p_denies_no_difference_of_a_pair(write_run: Any) -> None:
+    # cfo is a little better than rs on all tasks, and bohb is far better or far worse than both.
+    losses = [(0.20, 0.30, 0.10 if task % 2 else 0.40) for task in range(7)]
+    traces = [
+        write_run(f"t{task}", method, 0, [(1.0, loss, 0.5)])
+        for task, of_methods in enumerate(losses)
+        for method, loss in zip(("cfo", "rs", "bohb"), of_methods, strict=True)
+    ]
+    results = LearnerResults("xgboost", runs_of(*traces))
+
+    found = section_of.StatisticsSection().build(results)
+
+    assert results.overview.verdict == (
+        "Use cfo: best mean rank (1.43 of 3 methods). Significantly better than rs (p = 0.047); not "
+        "significantly better than bohb (p = 0.19)."
+    )
+    assert found.figures[1].caption.endswith("Friedman's p = 0.16, not significant.")
 
 
 @pytest.mark.parametrize("methods", [2, 3, 7, 14, 40])
