@@ -119,20 +119,22 @@ def csv_form(path: str) -> dict[str, str]:
     number of cells, and the most; the comma if none does. Where it is not the comma, numbers have decimal
     commas if some cells are written like 1,5 and none like 1.5.
     """
-    with open(path, "rb") as file:
-        head = file.read(2**16)
+    with open(path, "rb") as file:  # at least two rows besides the last one, which may be cut off
+        head = file.read(2**16) + b"".join(file.readline() for _ in range(3))
     encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     text = head.decode(encoding, errors="ignore")
     form, most = {"encoding": encoding, "sep": ",", "decimal": "."}, 1
     for separator in (",", ";", "\t", "|"):
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
         rows = [row for row in lines if row]
-        rows = rows[:-1] if len(head) == 2**16 else rows  # the last one may be cut off
+        rows = rows[:-1] if len(head) > 2**16 else rows
         widths = {len(row) for row in rows}
         if len(widths) == 1 and max(widths) > most:
             cells = [cell for row in rows[1:] for cell in row]
-            has_commas = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
-            has_points = any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
+            has_commas, has_points = (
+                any(re.fullmatch(rf"[-+]?\d+{sign}\d+([eE][-+]?\d+)?", cell) for cell in cells)
+                for sign in (",", r"\.")
+            )
             is_decimal = separator != "," and has_commas and not has_points
             most = max(widths)
             form = {**form, "sep": separator, "decimal": "," if is_decimal else "."}

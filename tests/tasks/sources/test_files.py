@@ -157,6 +157,21 @@ def test_decimal_commas_are_numbers_in_every_piece(tmp_path: Path, monkeypatch: 
     assert assumptions(path) == ["data.csv is read as separated by semicolons, with decimal commas"]
 
 
+def test_decimal_commas_are_seen_in_powers_of_ten_and_beside_a_point_they_are_text(tmp_path: Path) -> None:
+    small, mixed = (columns_of(tmp_path / "data.csv", f"a;b\n1,5E-03;2\n{a}e-05;3\n") for a in ("2,5", "2.5"))
+    assert small["a"].values.tolist() == [1.5e-3, 2.5e-5] and set(mixed["a"].labels) == {"1,5E-03", "2.5e-05"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_the_form_of_a_file_is_seen_if_its_header_is_longer_than_what_is_looked_at(
+    tmp_path: Path, encoding: str
+) -> None:
+    header = ";".join(f"feature {i}" for i in range(9000))
+    content = f"{header}\n" + f"{'0,5;' * 8999}1\n" * 3
+    columns = columns_of(tmp_path / "data.csv", content.encode(encoding))
+    assert len(columns) == 9000 and columns["feature 8998"].values.tolist() == [0.5] * 3
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_read_and_reported(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "data.csv"
