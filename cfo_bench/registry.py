@@ -175,7 +175,12 @@ class Registry:
             cls = cls(name.partition(":")[2])
         if not isinstance(cls, type):
             module_name, _, attribute = row.target.rpartition(":")
-            raise UserError(f"{module_name} has no class {attribute!r}: name one that it has")
+            described = (
+                ", or give an estimator with its space as FILE.yaml (see docs/learners.md)"
+                if self.kind == "learner"
+                else ""
+            )
+            raise UserError(f"{module_name} has no class {attribute!r}: name one that it has{described}")
         return cls
 
     def _family(self, name: str) -> Row | None:

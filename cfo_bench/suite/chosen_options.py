@@ -9,7 +9,7 @@ from typing import Any
 from cfo_bench.errors import OptionError, UserError, at_place
 from cfo_bench.learners import LEARNERS
 from cfo_bench.optimizers import METHODS
-from cfo_bench.registry import Registry, family_of, is_users_code
+from cfo_bench.registry import ESTIMATOR, Registry, family_of, is_users_code
 from cfo_bench.suite.choices import Choice
 
 
@@ -94,17 +94,12 @@ def _each(
         {(choice.name, repr(choice.options), choice.variant): choice for choice in choices}.values()
     )
     labels = [choice.label for choice in chosen]
-    remedy = (
-        "give it a name of its own, as in name: my-{} in a suite file or --name my-{}"
-        if registry is METHODS
-        else "rename the class, or use two commands with a --results each"
-    )
     for choice, name in zip(chosen, labels, strict=True):
         if labels.count(name) > 1:
             with at_place(choice.place):
                 raise UserError(
                     f"{kind} {choice.name!r} is not the only one called {name!r}, and traces go by that "
-                    f"name: {remedy.replace('{}', name)}"
+                    f"name: {_other_name(choice, kind)}"
                 )
     unknown = {key.rpartition(".")[0] for key in given if "." in key} - set(labels)
     if unknown:
@@ -117,6 +112,16 @@ def _each(
         else (choice, _unchecked_options(registry, choice, given))
         for choice in chosen
     ]
+
+
+def _other_name(choice: Choice, kind: str) -> str:
+    """How a method or learner gets a label of its own."""
+    if kind == METHODS.kind:
+        name = choice.label
+        return f"give it a name of its own, as in name: my-{name} in a suite file or --name my-{name}"
+    is_estimator = family_of(choice.name) == ESTIMATOR
+    rename = "return each from a function of its own (file.py:name)" if is_estimator else "rename the class"
+    return f"{rename}, or use two commands with a --results each"
 
 
 def _options_of(

@@ -11,7 +11,7 @@ from cfo_bench.optimizers import METHODS
 from cfo_bench.records import RunSpec, method_label, run_id
 from cfo_bench.registry import Registry, Row
 from cfo_bench.suite.choices import Choice, parse_options
-from cfo_bench.suite.chosen_options import method_options
+from cfo_bench.suite.chosen_options import learner_options, method_options
 from cfo_bench.suite.file import read
 from cfo_bench.suite.model import Suite
 from cfo_bench.terminal.command_options import suite_of
@@ -75,6 +75,13 @@ def test_a_wrong_name_is_told_with_its_line(tmp_path: Path, written: str, messag
 def test_a_name_that_misleads_is_refused(choices: list[Choice], message: str) -> None:
     with pytest.raises(UserError, match=message):
         method_options(choices, {}, 1)
+
+
+def test_two_pipelines_need_a_function_each() -> None:
+    pipelines = [Choice("estimator:sklearn.pipeline.Pipeline", {"fixed": {"steps": [step]}}) for step in "ab"]
+
+    with pytest.raises(UserError, match=r"called 'Pipeline', .*: return each from a function of its own"):
+        learner_options(pipelines, {}, import_files=False)
 
 
 def test_an_option_addresses_a_variant_by_its_name() -> None:

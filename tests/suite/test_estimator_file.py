@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from cfo_bench import Categorical, Estimator, Float, Int, Space, Suite
 from cfo_bench.errors import UserError
+from cfo_bench.learners import LEARNERS
 from cfo_bench.suite.choices import Choice
 from cfo_bench.suite.estimator_file import schema
 from cfo_bench.suite.file import read, suite_schema
@@ -128,6 +129,12 @@ def test_an_estimator_without_a_file_is_refused_with_the_remedy() -> None:
         UserError, match=r"the learner is 'sklearn.svm.SVC': describe an estimator and its space"
     ):
         Suite(learners=["sklearn.svm.SVC"])
+
+
+def test_a_function_of_a_file_is_no_learner_without_a_description(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def pipeline(): ...\n")
+    with pytest.raises(UserError, match=r"has no class 'pipeline': .* FILE.yaml \(see docs/learners.md\)$"):
+        LEARNERS.load(f"{tmp_path}/mine.py:pipeline")
 
 
 def test_the_schema_knows_the_form() -> None:
