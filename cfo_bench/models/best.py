@@ -69,7 +69,7 @@ class BestConfiguration:
     is_mean_of_test : bool
         Whether `mean_score` is a mean of test scores: every run has one.
     folds : int
-        The number of folds in that mean.
+        The number of folds in that mean; a fold by another seed is another fold.
     problem : str
         The problem type of the task.
     target : str or None
@@ -447,7 +447,7 @@ def _best(runs: Sequence[Run], candidates: Sequence[Run], verdict: str | None) -
         test_score=incumbents.test_scores[-1],
         mean_score=fmean(scores),
         is_mean_of_test=is_tested,
-        folds=len({run.fold for run in same_method}),
+        folds=len(same_method),
         problem=str(header.problem),
         target=header.data.target,
         dropped_columns=tuple(header.data.dropped_columns or ()),

@@ -431,6 +431,15 @@ def test_a_mean_is_called_by_the_scores_that_it_is_of(
     assert best.mean_in_words == words
 
 
+def test_a_mean_counts_the_folds_of_each_split(write_run: WriteRun, tmp_path: Path) -> None:
+    for fold, seed in ((0, 0), (1, 0), (0, 1)):
+        write_run("t", "cfo", fold, [(1, 0.2, 1)], seed=seed)
+
+    [best] = best_configurations(tmp_path / "results")
+
+    assert "mean over 3 folds" in best.mean_in_words
+
+
 # --- in a folder of `cfo-bench compare` -----------------------------------------------------------
 
 PLAN = ComparisonPlan(("xgboost",), ("cfo", "tpe"), 2, 10.0)
