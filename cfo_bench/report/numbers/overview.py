@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from cfo_bench.report.contents import MOST_NAMES, Table, plural, some
-from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.ranking import Lead, Ranking
 from cfo_bench.report.numbers.scores import LEAST_SECONDS, TIE_FACTOR, Cell, TaskScores
 from cfo_bench.report.numbers.significance import LEVEL, in_words, p_in_words, too_few
@@ -249,7 +248,7 @@ def overview(
     ranks = {share: ranking.ranks_at(share) for share in MOMENTS[:-1]} | {1.0: ranking.final_ranks}
     bases = [task.normalised(ranking.baseline) for task in scores]
     standings = []
-    for method in in_order({method for task in scores for method in task.methods}):
+    for method in ranking.best_first:
         on_tasks = [task.methods[method] for task in scores if method in task.methods]
         at = ranking.methods.index(method) if method in ranking.methods else None
         mean_ranks = {s: None if at is None else float(ranks[s][:, at].mean()) for s in MOMENTS}
@@ -271,8 +270,6 @@ def overview(
                 mean_normalised=_mean([base.get(method) for base in bases]),
             )
         )
-    # The order of methods that are equal in both is that of all tables, and no claim.
-    standings.sort(key=lambda standing: (standing.mean_rank or math.inf, -standing.wins))
     ranked = ranking.tasks or scores
     only_task = ranking.tasks[0] if len(ranking.tasks) == 1 else None
     return Overview(

@@ -85,7 +85,7 @@ class Ranking:
 
     @cached_property
     def best_first(self) -> list[str]:
-        """All methods by mean rank, as in the overview; those without a rank last."""
+        """All methods by mean rank, then wins; those without a rank last. The order of equals is no claim."""
         means = self.final_ranks.mean(axis=0) if self.tasks else ()
         ranks = dict(zip(self.methods, means, strict=True))
         methods = in_order({method for task in self.all_tasks for method in task.methods})

@@ -203,8 +203,6 @@ def _over_time(ranking: Ranking) -> Table:
 
 
 def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Table:
-    means = final.mean(axis=0)
-    order = sorted(range(len(methods)), key=lambda i: float(means[i]))
     return Table(
         "mean-ranks",
         "Final mean ranks",
@@ -214,13 +212,13 @@ def _mean_ranks(methods: Sequence[str], final: Array, difference: float) -> Tabl
         ("method", "mean_rank", "first", "tasks", "critical_difference"),
         [
             [
-                methods[i],
-                float(means[i]),
-                int((final[:, i] == final.min(axis=1)).sum()),
+                method,
+                float(ranks.mean()),
+                int((ranks == final.min(axis=1)).sum()),
                 len(final),
                 difference,
             ]
-            for i in order
+            for method, ranks in zip(methods, final.T, strict=True)
         ],
     )
 
