@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from shlex import split
 from typing import Any
 
 import orjson
@@ -414,18 +415,8 @@ def links(case: Case, only: range | None) -> None:
     page.parent.mkdir(parents=True, exist_ok=True)
     page.symlink_to(case.outside / "precious.jsonl")
     case.done.inputs.append(f"{page.name} is a link")
-    case.call(
-        *_RUN,
-        "--task",
-        TASK,
-        "--method",
-        METHOD,
-        "--folds",
-        "0",
-        "--results",
-        str(case.results),
-        writes=[case.results],
-    )
+    words = [*_RUN, "--task", TASK, "--method", METHOD, "--folds", "0", "--results", str(case.results)]
+    case.call(*words, writes=[case.results])
 
 
 def plans(case: Case, only: range | None) -> None:
@@ -437,14 +428,8 @@ def plans(case: Case, only: range | None) -> None:
     case.status()
     case.call("status", str(case.results))
     case.merge()
-    case.call(
-        "merge",
-        str(case.results),
-        str(case.merged),
-        "-o",
-        str(case.work / "both"),
-        writes=[case.work / "both"],
-    )
+    both = case.work / "both"
+    case.call("merge", str(case.results), str(case.merged), "-o", str(both), writes=[both])
     if case.rng(1).random() < 0.2:
         case.run()
 
@@ -475,22 +460,8 @@ def tables(case: Case, only: range | None) -> None:
     case.call("tasks", "--tasks", "tasks.yaml")
     case.call("tasks", "--tasks", "tasks.yaml", "--json")
     case.call("tasks", "show", "sales", "--tasks", "tasks.yaml", "--offline")
-    case.call(
-        *[
-            "run",
-            "--task",
-            "sales",
-            "--tasks",
-            "tasks.yaml",
-            "--method",
-            "rs",
-            "--budget",
-            "5",
-            "--dry-run",
-            "--offline",
-        ]
-    )
-    case.call(*["prepare", "--task", "sales", "--tasks", "tasks.yaml", "--offline"])
+    case.call(*split("run --task sales --tasks tasks.yaml --method rs --budget 5 --dry-run --offline"))
+    case.call(*split("prepare --task sales --tasks tasks.yaml --offline"))
 
 
 def indexes(case: Case, only: range | None) -> None:
@@ -501,22 +472,8 @@ def indexes(case: Case, only: range | None) -> None:
     case.call("tasks", "--data-dir", "data")
     case.call("tasks", "--data-dir", "data", "--here", "--json")
     case.call("tasks", "show", "sales", "--data-dir", "data", "--offline")
-    case.call(
-        *[
-            "run",
-            "--task",
-            "sales",
-            "--data-dir",
-            "data",
-            "--method",
-            "rs",
-            "--budget",
-            "5",
-            "--dry-run",
-            "--offline",
-        ]
-    )
-    case.call(*["prepare", "--task", "sales", "--data-dir", "data", "--offline"])
+    case.call(*split("run --task sales --data-dir data --method rs --budget 5 --dry-run --offline"))
+    case.call(*split("prepare --task sales --data-dir data --offline"))
 
 
 def names(case: Case, only: range | None) -> None:
@@ -550,19 +507,10 @@ def _odd_thing(case: Case, rng: random.Random) -> str:
     os.makedirs(folder, exist_ok=True)
     kind = rng.choice(
         [
-            "file",
-            "file",
-            "folder",
-            "link to a file",
-            "link to a folder",
-            "loop",
-            "dangling link",
-            "unreadable",
-            "socket",
-            "fifo",
-            "device",
+            "file", "file", "folder", "link to a file", "link to a folder", "loop", "dangling link",
+            "unreadable", "socket", "fifo", "device",
         ]
-    )
+    )  # fmt: skip
     suffix = rng.choice([b".jsonl", b".jsonl", b".live", b".interrupted", b".log", b""])
     place = os.path.join(folder, odd.name(rng)[: 255 - len(suffix)] + suffix)
     if kind == "file":
@@ -615,9 +563,7 @@ def pipes(case: Case, only: range | None) -> None:
     else:
         case.call("tasks", "--tasks", "tasks.yaml", "--data-dir", "data")
         case.call("tasks", "show", "sales", "--tasks", "tasks.yaml", "--offline")
-        case.call(
-            "run", "suite.yaml", "--dry-run", "--offline", "--method", "rs", "--budget", "5", "--task", "iris"
-        )
+        case.call(*split("run suite.yaml --dry-run --offline --method rs --budget 5 --task iris"))
 
 
 KINDS: dict[str, Callable[[Case, range | None], None]] = {

@@ -12,6 +12,7 @@ from contextlib import chdir, suppress
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from shlex import split
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -273,20 +274,7 @@ def surrogates(case: Case, only: range | None) -> None:
     what, data = _zip(whole, rng) if is_file_damaged else ("a trace", whole)
     (case.work / "s.cbs").write_bytes(data)
     case.call("surrogate", "show", "s.cbs")
-    run = [
-        "run",
-        "--surrogate",
-        "s.cbs",
-        "--method",
-        "rs",
-        "--budget",
-        "60",
-        "--max-trials",
-        "2",
-        "--folds",
-        "0",
-        "-q",
-    ]
+    run = split("run --surrogate s.cbs --method rs --budget 60 --max-trials 2 --folds 0 -q")
     case.call(*run, "--dry-run")
     case.call(*run, "--results", "simulated", writes=[case.work / "simulated"])
     if not is_file_damaged:
