@@ -75,7 +75,7 @@ def best(
     from cfo_bench.models.best import best_configurations, fit_best, python_script
 
     if as_json + as_python + (data is not None) > 1:
-        raise click.UsageError("--json, --python and --fit are three answers: choose one")
+        raise click.UsageError("--json, --python and --fit exclude each other: choose one")
     if data is not None and out is None:
         raise click.UsageError("--fit needs -o: the file of the model, such as model.ubj")
     if data is None and (out is not None) > as_python:

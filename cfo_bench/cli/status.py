@@ -164,7 +164,7 @@ def _by_task(runs: Sequence[RunProgress], unfinished_only: bool = False) -> Iter
         methods = sorted({method for n in tasks.values() for method in n})
         rows = [[task, *(_cell(tasks[task].get(method, Counter())) for method in methods)] for task in shown]
         hidden = len(tasks) - len(shown)
-        yield f"{learner}: runs done of all (+ running, ! failed)" + (
+        yield f"{learner}: finished runs of all runs (+ running, ! failed)" + (
             f", {hidden} more tasks are done" if hidden else ""
         )
         yield fitting_table(["task", *methods], rows, right=range(1, 1 + len(methods))) + "\n"

@@ -112,7 +112,7 @@ class Comparison:
         metric = f"{'test' if self.by_test else 'validation'} {self.metric_facts.title}"
         score = f"{best.score.mean:.4f}"
         if not self.beats_constant:
-            return f"Nothing beats a constant predictor; {best.name} has {score}."
+            return f"No candidate beats the constant predictor; {best.name} has {score}."
         if not others:
             return f"Only {best.name} was compared: {metric} {score}."
         if all(self._is_worse(other) for other in others):
@@ -127,9 +127,9 @@ class Comparison:
         if best.score.low is not None:
             lines[0] = f"{lines[0][:-1]}; its 95 % interval is {best.score.low:.4f} to {best.score.high:.4f}."
         if self.forest is None:
-            lines.append("The random forest was not done in time, so it is not compared.")
+            lines.append("The random forest did not finish in time, so it is not compared.")
         if self.constant is None:
-            lines.append("The constant predictor was not done in time.")
+            lines.append("The constant predictor did not finish in time.")
         else:
             lines.append(f"A constant predictor has {self.constant:.4f}.")
         if others and least_p(self.folds, 1) >= LEVEL:

@@ -357,8 +357,8 @@ class _Comparing:
         )
         if comparison is None:
             raise UserError(
-                f"no fold was done by all of {_pairs_in_words(plan)} in {duration(elapsed)}: give more time "
-                "with --for, or fewer rows; this machine may be busy"
+                f"no fold was finished by all of {_pairs_in_words(plan)} in {duration(elapsed)}: give more "
+                "time with --for, or fewer rows; this machine may be busy"
             )
         return comparison
 

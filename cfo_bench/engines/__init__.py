@@ -69,7 +69,7 @@ ENGINES = Registry(
         "local": Row("cfo_bench.engines.local:LocalEngine", "side by side on this machine"),
         "dask": Row(
             "cfo_bench.engines.dask.driver:DaskEngine",
-            "on a Dask cluster: of our own, one that runs, or through a batch system",
+            "on a Dask cluster: a local one, a running one, or one in a batch system",
             "cluster",
             ("dask", "distributed"),
         ),

@@ -171,7 +171,7 @@ class Runs:
         self._elsewhere.difference_update(left)
         if is_idle and not left:
             count = len(self._elsewhere)
-            self.say_once(f"waiting for another cfo-bench, which is at {count} of the runs", "waiting")
+            self.say_once(f"waiting for another cfo-bench, which executes {count} of the runs", "waiting")
         return left
 
     def say_once(self, text: str, subject: str | None = None) -> None:

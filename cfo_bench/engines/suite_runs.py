@@ -186,7 +186,7 @@ class SuiteRuns:
         """The time, cores and memory that all runs need, in words."""
         if self.engine is None:
             runs = f"{len(self.specs)} run{'s' * (len(self.specs) != 1)}"
-            return f"{runs}; what they take is known to the engine {self.suite.engine} only"
+            return f"{runs}; only the engine {self.suite.engine} knows what they need"
         return self.engine.price(self.specs)
 
     def check(self) -> MethodTraits:
@@ -281,7 +281,7 @@ def _on_surrogate(
 ) -> tuple[Suite, dict[str, DataRef]]:
     if suite.data_file is not None:
         raise UserError(
-            f"--data {suite.data_file} is to train on, and --surrogate {path} trains on nothing: "
+            f"--data {suite.data_file} is data to train on, and --surrogate {path} does not train: "
             "leave one out"
         )
     simulated = on_surrogate(suite, path, offline)

@@ -310,7 +310,7 @@ class LivePage:
         except OSError as error:
             raise TraceError(f"can't write {path}: {error.strerror}; choose another --results") from None
         if fd is None:
-            raise BusyError(f"{path} is locked: another cfo-bench is at this run")
+            raise BusyError(f"{path} is locked: another cfo-bench executes this run")
         try:
             # Space for the whole page now: a write to a mapped page that the disk can't hold is fatal.
             os.posix_fallocate(fd, 0, SIZE)

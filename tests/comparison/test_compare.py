@@ -208,17 +208,17 @@ def test_the_answer_is_a_verdict_and_its_reasons() -> None:
         (
             {"candidates": [BEST], "forest": None, "by_test": False},
             "Only xgboost tuned by cfo was compared: validation AUC 0.9100.",
-            "The random forest was not done in time, so it is not compared.",
+            "The random forest did not finish in time, so it is not compared.",
         ),
         (
             {"candidates": [BEST, replace(FOREST, p=0.7)], "beats_constant": False},
-            "Nothing beats a constant predictor; xgboost tuned by cfo has 0.9100.",
+            "No candidate beats the constant predictor; xgboost tuned by cfo has 0.9100.",
             "random-forest (tuned-rf) has 0.8800, not significantly worse (p = 0.7).",
         ),
         (
             {"beats_constant": False, "constant": None},
-            "Nothing beats a constant predictor; xgboost tuned by cfo has 0.9100.",
-            "The constant predictor was not done in time.",
+            "No candidate beats the constant predictor; xgboost tuned by cfo has 0.9100.",
+            "The constant predictor did not finish in time.",
         ),
     ],
 )

@@ -71,7 +71,7 @@ def test_runs_that_are_only_looked_at_import_no_file_and_can_not_be_run(tmp_path
         " 10 --clock virtual",
         " 10 --clock virtual --option step=2 --option size=null",
     ]
-    assert runs.price() == f"2 runs; what they take is known to the engine {file}:Engine only"
+    assert runs.price() == f"2 runs; only the engine {file}:Engine knows what they need"
     with pytest.raises(UserError, match="can only be listed"):
         run_suite(runs)
     with pytest.raises(UserError, match="can't be imported"):

@@ -211,7 +211,7 @@ def test_two_commands_on_one_folder_share_the_work_and_spoil_nothing(bench, faul
     errors = first.communicate(timeout=60)[1] + second.communicate(timeout=60)[1]
     assert (first.returncode, second.returncode) == (0, 0), errors
     # Either the second found the first at it, or came when it was done.
-    assert errors == "" or "another cfo-bench is at this run" in errors
+    assert errors == "" or "another cfo-bench executes this run" in errors
     trace = bench.trace()
     assert [trial.number for trial in trace.trials] == list(range(12))
     assert sum(b'"kind":"run"' in line for line in bench.lines()) == 1

@@ -67,7 +67,7 @@ def test_a_command_waits_for_the_run_that_another_is_at_and_says_so_once(bench, 
     second = bench.start(*words)
     told = second.communicate(timeout=60)[1]
     assert first.wait(timeout=60) == 0 and second.returncode == 0
-    assert told.count("waiting for another cfo-bench, which is at 1 of the runs") == 1
+    assert told.count("waiting for another cfo-bench, which executes 1 of the runs") == 1
     assert "already done" in told
     assert len(bench.trace().trials) == 30
     bench.assert_nothing_is_left()

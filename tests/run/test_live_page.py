@@ -272,7 +272,7 @@ def test_what_was_under_way_outlives_a_kill(tmp_path: Path) -> None:
     process = fork.Process(target=_own_and_wait, args=(path, ready))
     process.start()
     assert ready.wait(20)
-    with pytest.raises(BusyError, match="another cfo-bench is at this run"):
+    with pytest.raises(BusyError, match="another cfo-bench executes this run"):
         LivePage.own(path)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)

@@ -252,7 +252,7 @@ class _Workers:
         if not self._link.has_tls:
             self._runs.warn_once(
                 f"the scheduler at {self._link.address} has no TLS: whoever can reach it can run code on its "
-                "workers, and read along; see docs/cluster.md"
+                "workers, and read the traffic; see docs/cluster.md"
             )
         self._link.set_up(self._receive)
 
@@ -262,7 +262,7 @@ class _Workers:
         if self._lost_at is None:
             self._lost_at = now
             self._listener.said(
-                f"the scheduler at {where} is lost, and no trial that arrived here: looking for it for "
+                f"the scheduler at {where} is lost, but no trial that arrived here; trying to reconnect for "
                 f"{RECONNECT_SECONDS:.0f} s"
             )
             self._rooms = {}

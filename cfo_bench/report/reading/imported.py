@@ -136,7 +136,7 @@ def _about_planned(planned: Sequence[Run], budget_of: Callable[[Run], float]) ->
         return []
     return [
         f"{plural(len(planned), 'run')} left out: the method plans with its budget, so a run of "
-        f"{planned[0].budget_seconds:g} s is not one of {budget_of(planned[0]):g} s at its beginning: "
+        f"{planned[0].budget_seconds:g} s does not begin like one of {budget_of(planned[0]):g} s: "
         f"{run_names(planned)}"
     ]
 

@@ -141,8 +141,8 @@ def test_runs_whose_method_plans_with_its_budget_are_left_out_in_one_line(
     assert [one.method for one in found.runs] == ["cfo"]
     assert found.notices == [
         "1 of 8 runs had a longer budget and is read as if it had ended at 25 s",
-        "7 runs left out: the method plans with its budget, so a run of 100 s is not one of 25 s at its "
-        "beginning: t plans fold 0; u plans fold 0; v plans fold 0; w plans fold 0; x plans fold 0; and 2 "
+        "7 runs left out: the method plans with its budget, so a run of 100 s does not begin like one "
+        "of 25 s: t plans fold 0; u plans fold 0; v plans fold 0; w plans fold 0; x plans fold 0; and 2 "
         "more",
     ]
 
