@@ -132,7 +132,7 @@ class Comparison:
             lines.append("The constant predictor did not finish in time.")
         else:
             lines.append(f"A constant predictor has {self.constant:.4f}.")
-        if others and least_p(self.folds, 1) >= LEVEL:
+        if others and not self._can_test:
             remedy = "give more time with --for" if self.can_add_folds else "the split has no more"
             lines.append(f"{too_few(self.folds, 'fold')}: {remedy}.")
         return lines
@@ -142,6 +142,10 @@ class Comparison:
         folds = plural(self.folds, "fold")
         return folds if self.splits == 1 else f"{folds} of {plural(self.splits, 'split')}"
 
+    @property
+    def _can_test(self) -> bool:
+        return least_p(self.folds, 1) < LEVEL
+
     def _is_worse(self, other: Candidate) -> bool:
         return other.p < LEVEL
 
@@ -149,7 +153,7 @@ class Comparison:
         score, p = f"{other.name} has {other.score.mean:.4f}", f"(p = {other.p:.2g})"
         if self._is_worse(other):
             return f"{score}, significantly worse {p}."
-        is_advised = other.method == FOREST and self.beats_constant
+        is_advised = other.method == FOREST and self.beats_constant and self._can_test
         advice = ": a plain forest may be enough" if is_advised else ""
         return f"{score}, not significantly worse {p}{advice}."
 

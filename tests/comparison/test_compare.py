@@ -211,6 +211,11 @@ def test_the_answer_is_a_verdict_and_its_reasons() -> None:
             "The random forest did not finish in time, so it is not compared.",
         ),
         (
+            {"candidates": [BEST, replace(FOREST, p=1.0)], "folds": 1, "splits": 1},
+            "No significant winner. Best mean test AUC: xgboost tuned by cfo, 0.9100.",
+            "random-forest (tuned-rf) has 0.8800, not significantly worse (p = 1).",
+        ),
+        (
             {"candidates": [BEST, replace(FOREST, p=0.7)], "beats_constant": False},
             "No candidate beats the constant predictor; xgboost tuned by cfo has 0.9100.",
             "random-forest (tuned-rf) has 0.8800, not significantly worse (p = 0.7).",
