@@ -38,9 +38,9 @@ Status = TrialStatus  # the public name
 
 
 class RunStatus(StrEnum):
-    """How far a run is.
+    """The status of a run.
 
-    The last two are of a run that a command was asked for and did not do itself.
+    The last two apply to a run that a command was asked for and did not execute itself.
     """
 
     DONE = "done"
@@ -327,7 +327,7 @@ class Learner(Protocol):
     def problems(self) -> tuple[Problem, ...]:
         """The problems that it can be trained for."""
 
-    cost_related: tuple[str, ...]  # the hyperparameters that drive the cost of a trial
+    cost_related: tuple[str, ...]  # the hyperparameters that determine the cost of a trial
     virtual: bool  # it computes its seconds instead of spending them: for `clock: virtual` only
     # A learner may also have `takes_weights = True`: it trains with the weights of rows in a fold.
     # One with `checks_deadline = False` leaves late trials to the supervisor, which ends their process.

@@ -78,7 +78,7 @@ class Int:
         _check_bounds(self)
 
     def at(self, share: float) -> int:
-        """The value with `share`, in [0, 1), of the scale below it."""
+        """The value at the position `share`, in [0, 1), of the scale."""
         # Half a step past both ends, so that a bound gets no less of the scale than its neighbours.
         value = _interpolate(self.low - 0.5, self.high + 0.5, self.log, share)
         return min(max(round(value), self.low), self.high)
@@ -132,7 +132,7 @@ class Float:
         _check_bounds(self)
 
     def at(self, share: float) -> float:
-        """The value with `share`, in [0, 1), of the scale below it."""
+        """The value at the position `share`, in [0, 1), of the scale."""
         return min(max(_interpolate(self.low, self.high, self.log, share), self.low), self.high)
 
     def check(self, value: object) -> float:
@@ -201,7 +201,7 @@ class Categorical:
         return numbers if all(low < high for low, high in pairwise(numbers)) else None
 
     def at(self, share: float) -> Value:
-        """The choice with `share`, in [0, 1), of the choices before it."""
+        """The choice at the position `share`, in [0, 1), of the list of choices."""
         return self.choices[int(share * len(self.choices))]
 
     def check(self, value: object) -> Value:
@@ -234,7 +234,7 @@ class Space:
     ------
     SpaceError
         If two hyperparameters have the same name, a name is not a text that UTF-8 can encode, or a condition
-        names no categorical hyperparameter that stands before its own, or a value that this does not have.
+        names no categorical hyperparameter listed before its own, or a value that this does not have.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def compare(
 ) -> Comparison:
     """Compare learners and methods on a data file, within a given total time.
 
-    Runs that are not done in time don't count.
+    Runs that do not finish in time do not count.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Does many runs. It is built as Engine(**options): every option has a default."""
+    """Executes many runs. It is built as Engine(**options): every option has a default."""
 
     def check(self) -> None:
         """Raise a UserError if the engine can't work as requested, before anything starts."""
@@ -37,7 +37,7 @@ class Engine(Protocol):
     def run(
         self, jobs: Sequence[Job], listener: Listener, *, force: bool, context: ForkServerContext
     ) -> list[Verdict]:
-        """Do the runs. A run that fails does not stop the others.
+        """Execute the runs. A run that fails does not stop the others.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class Engine(Protocol):
         listener
             Is called with what happens, in the main thread.
         force
-            Do finished runs again.
+            Execute finished runs again.
         context
             Forks processes on this machine that have loaded the packages of the runs.
 

@@ -148,7 +148,7 @@ class SuiteRuns:
     engine
         The engine of the suite; None if it is in a local file that was not imported.
     import_files
-        False if the runs can be listed, but not done: no local file was imported, and no option of one
+        False if the runs can be listed, but not executed: no local file was imported, and no option of one
         was checked.
     """
 
@@ -217,7 +217,7 @@ def runs_of(
     import_files: bool = True,
     on_event: OnEvent = ignore,
 ) -> SuiteRuns:
-    """Return every run of a suite, without doing any.
+    """Return every run of a suite, without executing any.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def runs_of(
         Fetch data that is not on this machine: only then are a task's official folds known.
     import_files
         False: import no local file that the suite names (`mine.py:Mine`), and start no program (`exec:…`).
-        Such runs can be listed, but not done.
+        Such runs can be listed, but not executed.
     on_event
         Called when data is fetched.
 
@@ -354,7 +354,7 @@ def run_suite(
     force: bool = False,
     on_event: OnEvent = ignore,
 ) -> SuiteOutcome:
-    """Do the missing runs of a suite. Finished runs are skipped, interrupted ones are resumed.
+    """Execute the missing runs of a suite. Finished runs are skipped, interrupted ones are resumed.
 
     Everything that can be checked is checked before the first run starts. A run that fails does not stop the
     others: see `SuiteOutcome.failures`.
@@ -364,7 +364,7 @@ def run_suite(
     suite
         A `Suite`, the path of its file, the name of a suite that comes with the package, or `runs_of(…)`.
     force
-        Do finished runs again; a copy of each old trace is kept.
+        Execute finished runs again; a copy of each old trace is kept.
     on_event
         Called with each event, in the thread that called `run_suite`.
 

@@ -51,7 +51,7 @@ class CFOSampler(BaseSampler):
     start : mapping of str to value, optional
         A cheap configuration, where the search starts. It may leave hyperparameters out.
     cost_related : sequence of str, optional
-        Hyperparameters that drive the cost. One that `start` leaves out starts at its lowest value.
+        The hyperparameters that determine the cost. One that `start` leaves out starts at its lowest value.
     seed : int, optional
         The seed of the search. If it is None, one is drawn for each study and kept in its storage.
     mode : {"paper", "tuned"}, default "paper"

@@ -46,9 +46,9 @@ def load_results(folder: str | Path = "results") -> ResultFrames:
 
 
 class ResultFrames:
-    """`runs` is read at once and is cheap; `trials` reads every line of every trace when it is first used.
+    """`runs` is read immediately, and is cheap; `trials` reads every line of every trace at its first use.
 
-    `unreadable` has one line for each file that is called like a trace and is none.
+    `unreadable` has one line for each file that has the name of a trace and is not one.
     """
 
     def __init__(self, folder: Path, runs: list[RunProgress], unreadable: tuple[str, ...]) -> None:
@@ -70,7 +70,7 @@ class ResultFrames:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """One row for each trial, in the order in which the method was told of them.
+        """One row for each trial, in the order in which the method received their results.
 
         If a space has conditions, the column `inactive` names the hyperparameters without an effect.
         """

@@ -115,7 +115,7 @@ def supervise(
     say: Callable[[str], None],
     show: Callable[[LivePage], None],
 ) -> Verdict:
-    """Do one run until it finishes, from its start or from where it was interrupted.
+    """Execute one run until it finishes, from its start or from where it was interrupted.
 
     Parameters
     ----------
