@@ -93,7 +93,7 @@ def test_the_report_of_finished_runs_is_below_the_running_and_waiting_ones(
         assert count in page
     # The incumbent of the run that is running: its score, and its configuration.
     assert "0.8 <small>AUC ↑</small>" in page and "n_estimators=8, max_leaves=16" in page
-    assert '"name":"cfo, fold 1"' in page
+    assert '"name":"fold 1: cfo"' in page
 
 
 def test_before_the_first_run_has_finished_the_page_has_the_runs_only(

@@ -162,7 +162,7 @@ def _line(watched: WatchedRun, run: Run) -> RunLine:
     progress = watched.progress
     reached = max(progress.elapsed or 0.0, run.reached)
     return RunLine(
-        f"{progress.method}, {watched.fold}",
+        f"{watched.fold}: {progress.method}",  # of a long name the end is cut off
         style_of(progress.method),
         run.incumbents,
         min(reached, run.budget_seconds),
