@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ pytest.importorskip("botorch")
 LINE = Space([Float("x", 0.0, 1.0)])
 QUICK = {"n_initial_points": 4, "n_candidates": 16, "n_restarts": 1}
 N_ROWS = 160_000
+ROOT = Path(__file__).resolve().parents[2]
 
 Answer = Callable[[Trial], Result]
 
@@ -104,6 +107,25 @@ def test_torchs_global_generator_is_left_alone() -> None:
     trials("botorch-ei", 6, two_valleys)
 
     assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["fabolas", *(pytest.param(name, marks=pytest.mark.slow) for name in ("boca", "botorch-eips"))]
+)
+def test_nothing_is_imported_while_the_clock_runs(name: str) -> None:
+    code = (
+        "import sys\n"
+        "from tests.optimizers.test_botorch import *\n"
+        f"method = METHODS.load({name!r})(LINE, {{'x': 0.0}}, 0, **QUICK)\n"
+        "before = set(sys.modules)\n"
+        "for _ in range(6):\n"
+        "    trial = method.ask()\n"
+        "    method.tell(trial, two_valleys(trial))\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+
+    assert (answer.stdout, answer.stderr) == ("[]\n", "")
 
 
 def test_a_suggestion_is_computed_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
