@@ -129,7 +129,7 @@ def as_predicted(prediction: Array) -> Array:
 class MetricFacts:
     """What a reader of results needs to know about a metric: the header of a trace contains it."""
 
-    title: Annotated[Name, Meta(description="The metric as people write it.")]
+    title: Annotated[Name, Meta(description="The name of the metric in tables and figures.")]
     higher_is_better: Annotated[
         bool,
         Meta(description="Whether a higher score is better: the loss is 1 - score, else the score."),

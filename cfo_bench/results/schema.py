@@ -65,8 +65,8 @@ class ImportOrigin(Struct, frozen=True, kw_only=True):
     clock: Annotated[
         str,
         described(
-            "What its times are: wall (real seconds), virtual, durations (seconds of trials added up) or "
-            "trials (one second per trial)."
+            "The meaning of its times: wall (real seconds), virtual, durations (seconds of trials added up) "
+            "or trials (one second per trial)."
         ),
     ]
     unknown: Annotated[
@@ -117,7 +117,7 @@ class DataIdentity(Struct, frozen=True, kw_only=True):
     weight: Annotated[
         str | None,
         described(
-            "The column of the user's file with the weights of rows; null: they count alike.",
+            "The column of the user's file with the weights of rows; null: all rows have the same weight.",
             Affects.COMPARISON | Affects.RESUME,
             "columns of weights",
         ),
@@ -198,7 +198,7 @@ class ProgramFacts(Struct, frozen=True, kw_only=True):
     command: Annotated[str, described("The command that started it.")] = ""
     version: Annotated[str | None, described("The version that it reports.")] = None
     round_trip_seconds: Annotated[
-        NonNegative | None, described("Time of a request and its answer, if the answer took no time.")
+        NonNegative | None, described("Time of an empty message and its answer.")
     ] = None
 
 
@@ -208,14 +208,16 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
     schema: Annotated[int, described("Version of this format.")]
     spec: Annotated[RunSpec, described("The run as requested, with every default filled in.")]
     imported: Annotated[
-        ImportOrigin | None, described("Only of a run that cfo-bench import wrote: its origin.")
+        ImportOrigin | None, described("Only in a run that cfo-bench import wrote: its origin.")
     ] = None
     changed_options: Annotated[
         dict[str, Any] | None, described("Options of the method that differ from its defaults.")
     ] = None
     knows_budget: Annotated[
         bool | None,
-        described("Whether the method plans with its budget: a short run is then no part of a long one."),
+        described(
+            "Whether the method plans with its budget: a short run is then not the beginning of a long one."
+        ),
     ] = None
     method_seed: Annotated[
         NonNegativeInt | None,
@@ -229,7 +231,7 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
         ProgramFacts | None, described("Only if the method is a separate program: the program.")
     ] = None
     cost_related: Annotated[
-        list[str] | None, described("Hyperparameters that the cost of a trial depends on.")
+        list[str] | None, described("Hyperparameters that determine the cost of a trial.")
     ] = None
     problem: Annotated[Problem, described("The problem type.")]
     metric: Annotated[
@@ -250,14 +252,14 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
         ),
     ]
     constant_loss: Annotated[
-        float, described("The loss of a predictor that has seen no feature, on the same rows.")
+        float, described("The loss of a predictor that uses no feature, on the same rows.")
     ]
     optimum: Annotated[
         float | None, described("The lowest loss of all configurations, if a recording contains it.")
     ] = None
     data: Annotated[FoldData, described("The data, and this fold of it.")]
     utc: Annotated[str | None, described("When the run started.")] = None
-    command: Annotated[str | None, described("The command that does this run again.")] = None
+    command: Annotated[str | None, described("The command that repeats this run.")] = None
     cfo_bench: Annotated[Build | None, described("The cfo-bench that ran it.")] = None
     machine: Annotated[Machine | None, described("The machine that it ran on.")] = None
     python: Annotated[str | None, described("Version of Python.")] = None

@@ -152,7 +152,7 @@ class TaskScores:
 
     @property
     def metric_name(self) -> str:
-        """The metric as people write it."""
+        """The name of the metric in tables and figures."""
         return self.metric_facts.title
 
     def native(self, loss: float) -> float:
