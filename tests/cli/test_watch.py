@@ -49,11 +49,9 @@ def watching(bench: Bench, *words: object) -> tuple[Process, str]:
     return process, process.stdout.readline().strip()
 
 
-def wait_for(browser: Browser, value: str, what: str) -> Any:
-    """The value of an expression once it is true. The page may be loaded again at any moment meanwhile."""
-    found: list[Any] = []
-    wait_until(lambda: found.append(browser.run(f"return {value}")) or found[-1], what, seconds=100, tick=0.1)
-    return found[-1]
+def wait_for(browser: Browser, condition: str, what: str) -> None:
+    """Until an expression is true. Unlike `Browser.wait`, the page may be loaded again meanwhile."""
+    wait_until(lambda: browser.run(f"return {condition}"), what, seconds=100, tick=0.1)
 
 
 @pytest.mark.timeout(300)
@@ -64,7 +62,8 @@ def test_the_page_follows_a_suite_until_all_is_done(bench: Bench, browser: Brows
     suite = bench.python("-m", "cfo_bench", *SUITE.split(), output=subprocess.DEVNULL)
 
     # The incumbent and the curve of the run that is running, which grow.
-    first = wait_for(browser, CURVES, "a curve")
+    wait_for(browser, CURVES, "a curve")
+    first = browser.run(f"return {CURVES}")
     wait_for(browser, f"{STATUS}.includes('running')", "a running run")
     wait_for(browser, f"![{json.dumps(first)}, ''].includes({CURVES})", "a longer curve")
     assert "n_estimators=" in browser.run("return document.querySelector('.runs td.wide').textContent")

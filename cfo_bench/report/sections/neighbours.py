@@ -63,8 +63,8 @@ class NeighboursSection(Section):
             rows,
         )
         return SectionContent(
-            "The paper assumes that beyond the best K, a more expensive K has a higher loss. The captions say "
-            "whether this is so in each study.",
+            "The paper assumes that beyond the best K, a more expensive K has a higher loss. The captions "
+            "say whether this is so in each study.",
             tables=(best,),
             figures=tuple(figures),
             warnings=tuple(warnings),
