@@ -146,12 +146,13 @@ def _call(pipe: Connection, function: Callable[..., Any], *args: Any) -> None:
     # A terminal sends Ctrl-C to every process of the group. The driver handles it, and sends SIGTERM here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-    try:
-        pipe.send((function(*args), 0, None))
-    except CfoBenchError as error:
-        pipe.send((None, error.exit_code, str(error)))
-    except Exception as error:
-        pipe.send((None, 1, f"unexpected {describe(error)}"))
+    with suppress(BrokenPipeError):  # the caller was stopped, and waits for no answer
+        try:
+            pipe.send((function(*args), 0, None))
+        except CfoBenchError as error:
+            pipe.send((None, error.exit_code, str(error)))
+        except Exception as error:
+            pipe.send((None, 1, f"unexpected {describe(error)}"))
 
 
 # --- signals ----------------------------------------------------------------------------------------

@@ -110,6 +110,18 @@ def _interrupt_ourselves() -> str:
     return "survived"
 
 
+def test_an_answer_that_nobody_waits_for_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    receiver.close()  # as when the caller was stopped by Ctrl-C
+    process = multiprocessing.get_context("fork").Process(target=processes._call, args=(sender, os.getpid))
+
+    process.start()
+    process.join()
+
+    assert process.exitcode == 0
+    assert capfd.readouterr().err == ""
+
+
 def test_ctrl_c_is_left_to_the_driver() -> None:
     assert call_in_subprocess(ForkContext(), "waiting", _interrupt_ourselves) == "survived"
 
