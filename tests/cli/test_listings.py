@@ -108,7 +108,7 @@ def test_the_options_of_one_method_are_listed_with_defaults_types_and_what_they_
     text = output("methods", "cfo")
 
     assert "delta_init=null  (a number or null)\n    the first step; null: √d\n" in text
-    assert "redraw=false  (true or false)\n    draw a restart point again" in text
+    assert "redraw=false  (true or false)\n    draw another restart point" in text
     listed = json.loads(output("methods", "cfo", "--json"))["options"]
     (scale,) = [row for row in listed if row["option"] == "scale"]
     assert scale == {
