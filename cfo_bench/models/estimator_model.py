@@ -177,7 +177,7 @@ class EstimatorModel:
         try:
             types = skops.io.get_untrusted_types(data=content)
         except Exception as error:
-            raise UserError(f"this is no skops file ({describe(error)}): fit it again") from error
+            raise UserError(f"this is not a skops file ({describe(error)}): fit it again") from error
         return types, [
             name for name in types if name not in trusted and name.partition(".")[0] not in modules
         ]

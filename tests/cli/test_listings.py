@@ -115,7 +115,7 @@ def test_the_options_of_one_method_are_listed_with_defaults_types_and_what_they_
         "option": "scale",
         "default": "log2",
         "takes": "log2 or ln",
-        "does": "`log2` or `ln`: the space of x and δ",
+        "does": "the logarithm in whose units steps are taken: `log2` or `ln`",
     }
 
 
