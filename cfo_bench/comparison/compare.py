@@ -371,7 +371,7 @@ def _verdict(comparison: Comparison) -> ComparisonVerdict:
 def _seconds(value: float | str) -> float:
     total = seconds_of(value)
     if total is None:
-        raise UserError(f"--for {value!r} is no time: {DURATION_RULE}")
+        raise UserError(f"--for {value!r} is not a time: {DURATION_RULE}")
     if total < LEAST_SECONDS:
         raise UserError(f"--for {value} is too short to compare anything: give {LEAST_SECONDS:g} s or more")
     return total

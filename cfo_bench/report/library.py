@@ -132,5 +132,5 @@ def _unknown_learners(published: Sequence[Reference], built: Built) -> list[str]
 def _seconds(budget: str | float) -> float:
     budget_seconds = seconds(budget)
     if budget_seconds is None:
-        raise UserError(f"--budget {budget!r} is no time: {DURATION_RULE}")
+        raise UserError(f"--budget {budget!r} is not a time: {DURATION_RULE}")
     return budget_seconds

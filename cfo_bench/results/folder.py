@@ -67,7 +67,7 @@ class RunFiles:
 def run_files(results: Path) -> RunFiles:
     """The runs that have a trace or a page in the folder; a run's id is their path without the suffix.
 
-    A folder that is a link is not followed. A file with the suffix of a trace that is no regular file is
+    A folder that is a link is not followed. A file with the suffix of a trace that is not a regular file is
     never opened.
     """
     if not _is_folder(results):

@@ -91,8 +91,8 @@ def why_not_extended(run: Run, asked: RunLimits, replays: bool, knows_budget: bo
         return None
     if knows_budget and asked.budget_seconds != now.budget_seconds:
         return (
-            f"its method plans with its budget, so a run of {now.budget_seconds:g} s is no part of one of "
-            f"{asked.budget_seconds:g} s"
+            f"its method plans with its budget, so a run of {now.budget_seconds:g} s does not begin like one "
+            f"of {asked.budget_seconds:g} s"
         )
     can_stay = replays or _is_exhausted(run)  # an exhausted run is as it would be
     if not can_stay and run.end is not None and run.is_finished and not is_done(run, asked):

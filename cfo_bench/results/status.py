@@ -117,7 +117,7 @@ def _locked(results: Path) -> Iterator[BinaryIO]:
     if path.is_symlink():
         raise UserError(f"{path} is a link, and links are not followed: remove it")
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is no regular file")  # a pipe would never end
+        raise OSError(f"{path} is not a regular file")  # a pipe would never end
     with open(open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab+") as file:
         lock(file.fileno(), path, patience_seconds=math.inf)
         yield file

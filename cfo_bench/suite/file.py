@@ -37,7 +37,9 @@ def find(name: str) -> Path:
     if path.parent in (Path(), Path("configs")) and path.suffix in ("", ".yaml") and path.stem in known:
         return known[path.stem]
     if path.suffix or path.parent != Path():
-        raise UserError(f"no file {name!r}: give the path of a suite, or one of our own: {', '.join(known)}")
+        raise UserError(
+            f"no file {name!r}: give the path of a suite, or the name of an included one: {', '.join(known)}"
+        )
     raise UnknownNameError("suite", name, known)
 
 

@@ -75,7 +75,7 @@ def _entries_of_table(root: Marked, table: Path | None) -> Iterable[TaskEntry]:
 
 def _entry(item: Marked, table: Path | None) -> TaskEntry:
     if not isinstance(item.value, Mapping):
-        raise DataError(f"{item.place}: {item.shown()} is no task: write name: … and where it is from")
+        raise DataError(f"{item.place}: {item.shown()} is not a task: write name: … and where it is from")
     given: dict[str, Any] = {}
     for key, marked in item.value.items():
         with at_place(marked.key_place):

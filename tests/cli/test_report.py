@@ -81,7 +81,10 @@ def test_json_is_all_that_stands_on_stdout(program: Any, results: Path) -> None:
         ("results --method smac", "unknown method in these results 'smac': choose from cfo, rs"),
         ("results --baseline smac", "unknown baseline 'smac'"),
         ("results --format csv --open", "--open needs html"),
-        ("results --budget soon", "--budget 'soon' is no time: write seconds above 0, or a time such as 90s"),
+        (
+            "results --budget soon",
+            "--budget 'soon' is not a time: write seconds above 0, or a time such as 90s",
+        ),
         (
             "results --budget 2m",
             "no finished runs to report: 4 of 4 runs left out, as their budget is below 120",

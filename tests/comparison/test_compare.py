@@ -390,7 +390,9 @@ def test_a_warning_is_reported_once_and_progress_each_time() -> None:
     assert events == [warning, progress, progress]
 
 
-@pytest.mark.parametrize(("time", "said"), [("soon", "is no time"), ("5s", "too short to compare anything")])
+@pytest.mark.parametrize(
+    ("time", "said"), [("soon", "is not a time"), ("5s", "too short to compare anything")]
+)
 def test_a_time_that_is_none_or_too_short_is_refused(tmp_path: Path, time: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         compare(write(tmp_path / "my.csv"), "y", for_seconds=time)

@@ -210,8 +210,8 @@ class Plans(RandomSearch):
     ("name", "budget", "why"),
     [
         ("Forgets", 8.0, "it ended at 4 s, and its method can't be resumed"),
-        ("Plans", 8.0, "plans with its budget, so a run of 4 s is no part of one of 8 s"),
-        ("Plans", 2.0, "plans with its budget, so a run of 4 s is no part of one of 2 s"),
+        ("Plans", 8.0, "plans with its budget, so a run of 4 s does not begin like one of 8 s"),
+        ("Plans", 2.0, "plans with its budget, so a run of 4 s does not begin like one of 2 s"),
     ],
 )
 def test_what_can_not_have_other_limits_says_so_before_anything_starts(

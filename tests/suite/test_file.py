@@ -227,7 +227,7 @@ def test_a_shipped_suite_is_found_by_its_name_unless_there_is_such_a_file(
         ("smok", "unknown suite 'smok' (did you mean 'smoke'?): choose from evidence, evidence-dnn, "),
         (
             "smok.yaml",
-            "no file 'smok.yaml': give the path of a suite, or one of our own: evidence, evidence-dnn, ",
+            "no file 'smok.yaml': give the path of a suite, or the name of an included one: evidence, ",
         ),
         ("elsewhere/smoke.yaml", "no file 'elsewhere/smoke.yaml'"),
     ],

@@ -126,7 +126,7 @@ def test_the_environment_names_tables_and_offline(table: Path, monkeypatch: pyte
         ("- {name: a, pmlb: x, target: y}", "has a target, which pmlb names itself"),
         ("- {name: a, openml_task: 1, openml_data: 2}", "leave one out"),
         ("- [a", "line 1: this is not YAML|line 2: this is not YAML"),
-        ("- a", "line 1: 'a' is no task"),
+        ("- a", "line 1: 'a' is not a task"),
         ("tasks: 3", "lists no tasks"),
         ("", "lists no tasks"),
     ],

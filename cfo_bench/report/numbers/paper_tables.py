@@ -143,9 +143,9 @@ def _placed(reference: Reference, task: TaskScores) -> PlacedReference:
         is_converted = task.scale.by == _FOREST_SCALE
         score = task.metric_facts.to_score(task.scale.loss(reference.score)) if is_converted else None
         note = (
-            "converted from a scaled score by our own constant and forest"
+            "converted from a scaled score with the constant predictor and forest of these runs"
             if is_converted
-            else "a scaled score, and our tuned-rf has no result on all folds, or does not beat the constant "
+            else "a scaled score, and tuned-rf has no result on all folds, or does not beat the constant "
             "predictor"
         )
     return PlacedReference(reference, score, "; ".join(filter(None, (reference.folds, note))), is_converted)

@@ -181,7 +181,9 @@ def test_a_published_score_goes_before_a_converted_one(by_hand: list[Run]) -> No
     assert (converted.score, converted.label, converted.is_converted) == (
         *(pytest.approx(0.5 + 1.9 * 0.25), "≈ them", True),
     )
-    assert converted.note == "converted from a scaled score by our own constant and forest"
+    assert (
+        converted.note == "converted from a scaled score with the constant predictor and forest of these runs"
+    )
 
 
 @pytest.mark.parametrize(
