@@ -147,7 +147,7 @@ class BoTorchMethod(Packaged[Proposal]):
 
     def _cube(self) -> Any:
         """The bounds of the inputs."""
-        return _bounds(_width(self.searched))
+        return _bounds(len(_shares(self.searched, list(self.first_values.values()))))
 
     def _untried(self, proposals: Sequence[Proposal]) -> Proposal:
         """The first that was not tried, or else a random one on as many rows as the first."""
@@ -409,15 +409,6 @@ def _warm_up(method: type[BoTorchMethod]) -> None:
 
 
 # --- the inputs of a model -------------------------------------------------------------------------
-
-
-def _width(params: Sequence[Param]) -> int:
-    """The number of columns."""
-    return len(_shares(params, [0 if isinstance(param, Categorical) else param.low for param in params]))
-
-
-def _is_unordered(param: Param) -> bool:
-    return isinstance(param, Categorical) and not param.ordered
 
 
 def _shares(params: Sequence[Param], values: Sequence[Any]) -> list[float]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cfo_bench.optimizers.options import check_count, check_number
-from cfo_bench.optimizers.packaged import OnLevels, budget_range, index_of, rows_at, silence
+from cfo_bench.optimizers.packaged import OnLevels, budget_range, encoded, rows_at, silence
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
@@ -72,19 +72,15 @@ class DEHB(OnLevels[dict[str, Any]]):
 
     def begin(self) -> dict[str, Any]:
         """The first configuration of the first bracket becomes the start."""
-        job = self._ask()
+        job = self._dehb.ask()
         vector = np.array([_share_below(param, self.start[param.name]) for param in self.searched])
         self._dehb.config_repository.configs[job["config_id"]].config = vector
         return {**job, "config": vector}
 
     def suggest(self) -> tuple[Mapping[str, Any], dict[str, Any]]:
-        job = self._ask()
+        job = self._dehb.ask()
         shares = zip(self.searched, job["config"], strict=True)
         return {param.name: _value_at(param, float(share)) for param, share in shares}, job
-
-    def _ask(self) -> dict[str, Any]:
-        job: dict[str, Any] = self._dehb.ask()
-        return job
 
     def learn(self, token: dict[str, Any], result: Result) -> None:
         seconds = result.fit_seconds + result.validate_seconds
@@ -104,7 +100,7 @@ def _value_at(param: Param, share: float) -> Any:
 def _share_below(param: Param, value: Any) -> float:
     """The share of the scale that is below a value: the inverse of `_value_at`."""
     if isinstance(param, Categorical):
-        return (index_of(param, value) + 0.5) / len(param.choices)
+        return float((encoded(param, value) + 0.5) / len(param.choices))
     past = 0.5 if isinstance(param, Int) else 0.0
     low, high = param.low - past, param.high + past
     if param.log:

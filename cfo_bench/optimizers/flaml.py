@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cfo_bench.errors import Exhausted, OptionError
@@ -25,6 +26,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
     """
 
     searcher = "CFO"
+    settings: Mapping[str, Any] = MappingProxyType({})  # other arguments of the searcher
 
     def __init__(
         self,
@@ -36,11 +38,6 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
         cat_hp_cost: dict[str, list[float]] | None = None,
     ) -> None:
         super().__init__(space, start, seed)
-        self._build(cost_related, cat_hp_cost)
-
-    def _build(
-        self, cost_related: list[str] | None, cat_hp_cost: dict[str, list[float]] | None, **settings: Any
-    ) -> None:
         self._suggested = 0
         check_names("cost_related", cost_related or (), self.start)
         _check_costs(cat_hp_cost or {}, self.searched)
@@ -67,7 +64,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                 seed=self.seed,
                 # Not time_total_s: with that name FLAML reads the clock, and no run could be replayed.
                 cost_attr="seconds",
-                **settings,
+                **self.settings,
             )
 
     def begin(self) -> tuple[str, dict[str, Any]]:
@@ -110,13 +107,12 @@ class BlendSearch(FlamlCFO):
         start: Mapping[str, Any],
         seed: int = 0,
         *,
-        cost_related: list[str] | None = None,
-        cat_hp_cost: dict[str, list[float]] | None = None,
         experimental: bool = False,
+        **options: Any,
     ) -> None:
         check_flag("experimental", experimental)
-        Packaged.__init__(self, space, start, seed)
-        self._build(cost_related, cat_hp_cost, experimental=experimental)
+        self.settings = {"experimental": experimental}
+        super().__init__(space, start, seed, **options)
 
 
 def _check_costs(cat_hp_cost: Mapping[str, Any], params: Sequence[Param]) -> None:

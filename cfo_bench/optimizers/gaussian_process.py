@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from cfo_bench.optimizers.options import check_choice, check_counts, check_number
 from cfo_bench.optimizers.packaged import CostCooling, FiniteLosses, Packaged, silence
 from cfo_bench.records import Result
@@ -161,8 +163,6 @@ class GPCooled(GPEIPS):
 
 def _interquartile_range(losses: Sequence[float]) -> float:
     """The spread of the middle half of the losses, which a few bad trials don't change."""
-    import numpy as np
-
     low, high = np.percentile(losses, (25, 75))
     return float(high - low)
 
@@ -185,7 +185,6 @@ def _quick_regressor(dimensions: Sequence[Any], seed: int) -> Any:
 
     Its three-fold einsum takes a sixth of the whole suggestion at 300 trials.
     """
-    import numpy as np
     from skopt.learning import GaussianProcessRegressor
     from skopt.utils import cook_estimator
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from cfo_bench.optimizers.options import check_counts, check_number
 from cfo_bench.optimizers.packaged import Packaged, silence
 from cfo_bench.records import Result
@@ -41,8 +43,6 @@ class HyperoptTPE(Packaged[int]):
         super().__init__(space, start, seed, parallel)
         if not self.searched:
             return
-        import numpy as np
-
         with silence():
             from hyperopt import Trials, tpe
             from hyperopt.base import Domain

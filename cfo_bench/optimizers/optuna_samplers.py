@@ -57,12 +57,7 @@ class OptunaMethod(Packaged[Any]):
     def build_with(self, sampler: str, **settings: Any) -> None:
         """Create the study with a sampler of Optuna, given its settings and the seed."""
 
-        def built(_: Mapping[str, Any]) -> Any:
-            import optuna
-
-            return getattr(optuna.samplers, sampler)(seed=self.seed, **settings)
-
-        self.build(built)
+        self.build(lambda _: samplers()[sampler](seed=self.seed, **settings))
 
     def begin(self) -> Any:
         with no_announcements():

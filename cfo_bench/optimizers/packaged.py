@@ -93,16 +93,9 @@ def plain(param: Param, value: Any) -> Any:
     return min(max(number, param.low), param.high)
 
 
-def index_of(param: Categorical, value: Any) -> int:
-    """The index of a choice; 1 is not True."""
-    return next(
-        i for i, choice in enumerate(param.choices) if type(choice) is type(value) and choice == value
-    )
-
-
 def encoded(param: Param, value: Any) -> Any:
     """A value as a package gets it: a choice as its index, a number as it is."""
-    return index_of(param, value) if isinstance(param, Categorical) else value
+    return param.choices.index(value) if isinstance(param, Categorical) else value
 
 
 class FiniteLosses(Generic[Token]):

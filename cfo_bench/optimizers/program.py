@@ -54,7 +54,6 @@ class ProgramMethod:
     replays: bool
     version: str | None  # of the program and its packages
     most_parallel: int
-    options: Mapping[str, Any]  # of the program, each with its default
     signature: Signature
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0, **options: Any) -> None:
@@ -185,8 +184,8 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
     signature = Signature(
         [
             *(
-                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=positional[name])
-                for name in positional
+                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+                for name, default in positional.items()
             ),
             *(
                 Parameter(name, Parameter.KEYWORD_ONLY, default=default)
@@ -202,13 +201,11 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
         (ProgramMethod,),
         {
             "__init__": __init__,
-            "__doc__": ProgramMethod.__doc__,
             "words": words,
             "folder": folder,
             "replays": hello.get("replays", True),
             "version": hello.get("version"),
             "most_parallel": most_parallel,
-            "options": options,
             "signature": signature,
         },
     )

@@ -86,14 +86,8 @@ def plain(param):
 
 
 def encoded(param, value):
-    """The index of a choice, told apart by type too: 1, 1.0 and true are different choices."""
-    if param["type"] != "categorical":
-        return value
-    return next(
-        index
-        for index, choice in enumerate(param["choices"])
-        if choice == value and type(choice) is type(value)
-    )
+    """The value as a package gets it: a choice as its index, a number as it is."""
+    return param["choices"].index(value) if param["type"] == "categorical" else value
 
 
 def decoded(param, value):

@@ -5,14 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from cfo_bench.optimizers.packaged import FiniteLosses, budget_range, index_of, levels, plain, rows_at
+from cfo_bench.optimizers.packaged import FiniteLosses, budget_range, encoded, levels, plain, rows_at
 from cfo_bench.records import Result, Status
 from cfo_bench.space import Categorical, Float, Int
 
 
 def test_values_become_plain_and_lie_within_the_bounds() -> None:
-    import numpy as np
-
     assert plain(Int("i", 1, 9), np.int64(4)) == 4
     assert type(plain(Int("i", 1, 9), np.float64(3.7))) is int
     assert plain(Int("i", 1, 9), 9.6) == 9
@@ -21,9 +19,9 @@ def test_values_become_plain_and_lie_within_the_bounds() -> None:
     assert plain(Categorical("c", ["a", None, True]), np.int64(2)) is True
 
 
-def test_true_and_1_are_two_choices() -> None:
-    assert index_of(Categorical("c", [True, "x"]), True) == 0
-    assert index_of(Categorical("c", [2, "1", 1]), 1) == 2
+def test_a_package_gets_the_index_of_a_choice_and_a_number_as_it_is() -> None:
+    assert encoded(Categorical("c", [2, "1", 1]), 1) == 2
+    assert encoded(Int("i", 1, 9), 4) == 4
 
 
 def test_a_failed_trial_counts_as_the_worst_seen_so_far() -> None:
