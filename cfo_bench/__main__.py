@@ -1,4 +1,4 @@
-"""Where the program `cfo-bench` starts: it answers Ctrl-C also in the second in which the rest is loaded."""
+"""The entry point of the program `cfo-bench`. Ctrl-C also works while the other modules are loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Runs a command; Ctrl-C ends it with one line, wherever it comes."""
+    """Runs a command. Ctrl-C ends it with one line at any time."""
     try:
         from cfo_bench.cli.main import main as run_command
 
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _comes_of_ctrl_c(error: BaseException | None) -> bool:
-    """A compiled module that Ctrl-C meets while it is loaded raises an ImportError, caused by the Ctrl-C."""
+    """Whether Ctrl-C caused the error: an interrupted import of a compiled module raises an ImportError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

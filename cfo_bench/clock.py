@@ -128,12 +128,12 @@ def monotonic() -> float:
 
 
 def process_seconds() -> float:
-    """Seconds that the threads of this process were on a processor, all together."""
+    """The processor seconds of all threads of this process."""
     return time.process_time()
 
 
 def process_seconds_of(pid: int) -> float:
-    """The same of another process; 0 if it has ended."""
+    """The processor seconds of another process; 0 if it has ended."""
     try:
         return time.clock_gettime(~pid << 3 | 2)  # as clock_getcpuclockid(3) computes it on Linux
     except OSError:

@@ -1,7 +1,7 @@
 """Metrics: their names, directions and bounds, and the one place where a metric becomes a loss.
 
-The paper's three are computed with numpy: scikit-learn's give the same numbers, but take longer than a whole
-cheap trial. `learners/scoring.py` finds any other by its name.
+The paper's three metrics are computed with numpy: scikit-learn's functions give the same numbers, but take
+longer than a whole cheap trial. `learners/scoring.py` finds any other metric by its name.
 
 A learner predicts, for two classes, the probability of class 1; for more classes, a row of probabilities; and
 for regression, a number.
@@ -26,8 +26,8 @@ Array = np.ndarray[Any, Any]
 
 
 def auc(truth: Array, score: Array, weight: Array | None = None) -> float:
-    """Area under the ROC curve of a binary truth (0/1): the share of (positive, negative) pairs in
-    the right order, tied pairs a half. NaN when a class or a score is missing.
+    """Area under the ROC curve of a binary truth (0/1): the share of (positive, negative) pairs in the right
+    order, where a tied pair counts half. NaN if a class or a score is missing.
     """
     if weight is not None:
         return _weighted_auc(truth, score, weight)
@@ -73,7 +73,7 @@ def r2(truth: Array, prediction: Array, weight: Array | None = None) -> float:
     """Share of the variance explained; a constant truth gives 1 when hit exactly, else 0."""
     truth = truth.astype(np.float64)
     residual = truth - prediction
-    # Relative to the first value a constant truth has a variance of exactly 0, without rounding errors.
+    # Relative to its first value, a constant truth has a variance of exactly 0, without rounding errors.
     centred = truth - truth[0]
     centred -= centred.mean() if weight is None else np.average(centred, weights=weight)
     if weight is not None:
@@ -104,7 +104,7 @@ def mse(truth: Array, prediction: Array, weight: Array | None = None) -> float:
 def labels(prediction: Array) -> Array:
     """The most probable class of each row; of two that are equally probable, the first.
 
-    A ValueError if the predictions are no probabilities, such as the values of a decision function.
+    A ValueError if the predictions are not probabilities, such as the values of a decision function.
     """
     if not np.all((prediction >= 0) & (prediction <= 1)):  # NaN is neither
         raise ValueError(
@@ -118,7 +118,7 @@ def labels(prediction: Array) -> Array:
 
 
 def as_predicted(prediction: Array) -> Array:
-    """The predictions of a learner, for a metric that takes them as they are."""
+    """The unchanged predictions of a learner, for a metric that needs no conversion."""
     return prediction
 
 
@@ -239,7 +239,7 @@ def constant_loss(
 ) -> float:
     """The loss of a predictor that ignores the features and predicts class priors or the mean target.
 
-    A metric of labels takes the most frequent class. By default, the metric is that of the problem.
+    For a metric of labels, it predicts the most frequent class. The default metric is that of the problem.
     """
     metric = metric or METRICS[METRIC_OF[problem]]
     if metric.name == "auc":
@@ -259,7 +259,7 @@ def constant_loss(
 
 
 def canonical_name(name: str) -> str:
-    """The name of a metric in a trace: `log-loss` is `log_loss`; a local file goes without its folder."""
+    """The name of a metric in a trace: `log-loss` becomes `log_loss`, and a local file loses its folder."""
     if is_python_file(name):
         return Path(name).name
     plain = name.casefold().replace("-", "_")

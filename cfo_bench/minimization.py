@@ -264,7 +264,7 @@ def _earlier_results(history: pd.DataFrame, space: Space) -> list[tuple[Config, 
 
 
 def _plain(param: Param, value: Any) -> Any:
-    """A value as it was before pandas stored it: a column with gaps has floats, and NaN in place of None."""
+    """A value as it was before pandas stored it: with gaps, integers become floats, and None becomes NaN."""
     if isinstance(param, Int) and isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(param, Categorical) and isinstance(value, float) and math.isnan(value):

@@ -5,7 +5,7 @@ The modules behind these names may move; this one stays. docs/extending.md shows
 than numpy.
 """
 
-# Each name stands once, imported as itself: that is how type checkers recognise a public name.
+# Each name is imported as itself, which is how type checkers recognise a public name.
 # isort: off
 
 # For every plug-in. `Param` is an `Int`, a `Float` or a `Categorical`. A `Config` is a dict from the names of

@@ -40,7 +40,7 @@ Status = TrialStatus  # the public name
 class RunStatus(StrEnum):
     """The status of a run.
 
-    The last two apply to a run that a command was asked for and did not execute itself.
+    The last two apply to a requested run that the command did not execute itself.
     """
 
     DONE = "done"
@@ -48,10 +48,10 @@ class RunStatus(StrEnum):
     INTERRUPTED = "interrupted"  # the same command resumes it
     UNFINISHED = "unfinished"  # its trace has no end: it is running, or its process was killed
     RUNNING = "running"
-    WAITING = "waiting"  # it was asked for, and has not started
-    MISSING = "missing"  # it was not asked for, but another method of its task has that fold
+    WAITING = "waiting"  # it was requested, and has not started
+    MISSING = "missing"  # it was not requested, but another method of its task has that fold
     ALREADY_DONE = "already done"  # an earlier command finished it
-    BUSY = "busy"  # another command works on it
+    BUSY = "busy"  # another command is executing it
 
 
 Outcome = RunStatus  # the public name
@@ -68,7 +68,7 @@ class EndReason(StrEnum):
 
 
 class Problem(StrEnum):
-    """What a task asks for: one of two classes, one of several, or a number."""
+    """The kind of target of a task: one of two classes, one of several, or a number."""
 
     BINARY = "binary"
     MULTICLASS = "multiclass"
@@ -82,7 +82,7 @@ class Trial:
     number: int  # the method's count of the trials that it asked for, from 0
     config: Config  # one value for each hyperparameter
     rows: int | None = None  # how many training rows to use; None: all
-    thread: int = 0  # which of the method's searches asked for it, where it runs several side by side
+    thread: int = 0  # the search that asked for it, if the method runs several in parallel
 
 
 class Result(NamedTuple):
@@ -94,9 +94,9 @@ class Result(NamedTuple):
 
     status: TrialStatus  # how the trial ended
     loss: float | None = None  # lower is better; None unless the status is `ok`
-    fit_seconds: float = 0.0  # what training took
-    validate_seconds: float = 0.0  # what predicting and scoring took
-    peak_memory_mb: float | None = None  # the most that the process has held so far; None: not measured
+    fit_seconds: float = 0.0  # the duration of training
+    validate_seconds: float = 0.0  # the duration of predicting and scoring
+    peak_memory_mb: float | None = None  # the peak of the process so far; None: not measured
     error: str | None = None  # one line
     cpu_seconds: float | None = None  # of all threads that evaluated it; None: not measured
 
@@ -117,7 +117,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class RunKey:
-    """Which run it is. A results folder has one trace for each."""
+    """The identity of a run. A results folder has one trace for each key."""
 
     learner: Annotated[Name, Meta(description="A registered name, or file.py:Class.")] = affecting(
         Affects.RESUME
@@ -143,12 +143,12 @@ class RunKey:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec(Settings, RunKey):
-    """Everything that decides what a run does: which run it is, its settings and its options.
+    """Everything that decides what a run does: its key, its settings and its options.
 
     The `spec` in the header of a trace has these fields.
     """
 
-    # A suite may leave these three open, a run has them.
+    # A suite may leave these three open; a run always has them.
     n_folds: PositiveInt = required("n_folds", DEFAULT_N_FOLDS)
     budget_seconds: PositiveFloat = required("budget_seconds", 3600.0)
     clock: ClockName = required("clock", "wall")
@@ -166,8 +166,8 @@ class StartedTrial(NamedTuple):
 
     trial: Trial
     started: float  # when its evaluation started, in seconds of the run's clock
-    ask_seconds: float  # how long the method took to ask for it
-    ask_cpu_seconds: float | None = None  # of all threads that did so; None: not measured
+    ask_seconds: float  # the duration of the method's `ask`
+    ask_cpu_seconds: float | None = None  # of all threads in `ask`; None: not measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,25 +186,26 @@ class DataRef:
 
     task: str  # its name
     source: str  # the kind of source, such as `file`, `bundled` or `synthetic`
-    path: str | None = None  # of the file, where it is one
-    target: str | None = None  # the column to predict, where the user named it
-    problem: Problem | None = None  # where the user named it
+    path: str | None = None  # of the file, if the data is a file
+    target: str | None = None  # the column to predict, if the user named it
+    problem: Problem | None = None  # if the user named it
     folder: str | None = None  # the data folder whose index names the file
     origins: tuple[str, ...] = ()  # what to fetch, such as `openml:3`: each is tried in this order
     table: str | None = None  # the user's own YAML file that names the task
     offline: bool = False  # never fetch over the network
-    # Of a recording: how many folds were recorded. Its learner answers from it; 0: it is data to train on.
+    # Of a recording, whose learner looks up results: the number of recorded folds. 0: there is data to train
+    # on.
     recorded_folds: int = 0
     drop: tuple[str, ...] = ()  # columns of the file to leave out
     drop_missing_target: bool = False  # leave out rows without a target
     split: str | None = None  # how a column makes the folds, such as `time:day`; the column is no feature
-    own_folds: int = 0  # with `split` by a column of folds: how many it has
+    own_folds: int = 0  # with `split` by a column of folds: the number of its folds
     weight: str | None = None  # the column with the weights of the rows, which is no feature
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What is known of a task once its data was read."""
+    """The facts of a task that are known after its data was read."""
 
     name: str
     problem: Problem
@@ -215,25 +216,25 @@ class TaskFacts:
     source: str  # in words
     sha256: str  # of the table
     folds_source: str  # who made the folds, and how, in words
-    target: str | None = None  # the column to predict; None where there is no table
+    target: str | None = None  # the column to predict; None if there is no table
     recording: str | None = None  # what was recorded, in words; None: there is data to train on
-    paper_task: str | None = None  # of a recording: the paper's name of its data, where the paper has it
+    paper_task: str | None = None  # of a recording: the paper's name for its data, if the paper uses it
     dropped: tuple[str, ...] = ()  # columns that the user left out
     dropped_rows: int = 0  # rows that were left out, since they have no target
-    remarks: tuple[str, ...] = ()  # on columns that may not be what the user thinks, a line each
+    remarks: tuple[str, ...] = ()  # on columns that may not be what the user expects, one line each
     split: str | None = None  # how a column makes the folds
     weight: str | None = None  # the column with the weights of the rows
     target_encoded: tuple[str, ...] = ()  # text columns that are encoded by the target
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> TaskFacts:
-        """The facts whose fields JSON has kept."""
+        """The facts from a JSON object with these fields."""
         lists = {name: tuple(row[name]) for name in ("dropped", "remarks", "target_encoded")}
         return cls(**{**row, "problem": Problem(row["problem"]), **lists})
 
 
 class Answer(NamedTuple):
-    """What a recording says of a configuration; with an `error`, its training had failed."""
+    """The recorded result of a configuration. If it has an `error`, the training failed."""
 
     loss: float | None
     fit_seconds: float
@@ -242,18 +243,18 @@ class Answer(NamedTuple):
 
 
 class RecordedFold(Protocol):
-    """One fold of a recorded task. The same question always has the same answer."""
+    """One fold of a recorded task. The same configuration always has the same answer."""
 
     @property
     def optimum(self) -> float | None:
-        """The least loss of all configurations; None: it is not known."""
+        """The least loss of all configurations; None if it is unknown."""
 
     @property
     def full_rows(self) -> int | None:
-        """The `rows` of a trial that stand for all; None: it was recorded with all rows only."""
+        """The number of rows that stands for all rows; None if only trials on all rows were recorded."""
 
     def look_up(self, config: Config, rows: int | None) -> Answer:
-        """What was recorded of a configuration; `rows` is None for all."""
+        """The recorded result of a configuration; `rows` is None for all rows."""
 
 
 class FoldFrames(NamedTuple):
@@ -283,23 +284,24 @@ class Fold:
     train_y: np.ndarray[Any, Any]
     valid_x: np.ndarray[Any, Any]
     valid_y: np.ndarray[Any, Any]
-    constant_loss: float  # of a predictor that sees no feature, on the validation rows
-    # With `validation: holdout` only: the fold's held-out rows. The validation rows are then split off
-    # its training rows.
+    constant_loss: float  # of a predictor that uses no feature, on the validation rows
+    # With `validation: holdout` only: the fold's held-out rows. The validation rows are then split off from
+    # the training rows.
     test_x: np.ndarray[Any, Any] | None = None
     test_y: np.ndarray[Any, Any] | None = None
-    # Of a recording only: what a learner answers from. The arrays are empty then.
+    # Of a recording only: the recorded results. The arrays are then empty.
     recording: RecordedFold | None = None
-    # The weights of the rows of each part; None: they count alike.
+    # The weights of the rows of each part; None: all rows count equally.
     train_weight: np.ndarray[Any, Any] | None = None
     valid_weight: np.ndarray[Any, Any] | None = None
     test_weight: np.ndarray[Any, Any] | None = None
-    # The same rows as frames of pandas, for pipelines. They are read from the data when this is called.
+    # The same rows as frames of pandas, for pipelines. They are read from the data when this function is
+    # called.
     frames: Callable[[], FoldFrames] | None = field(default=None, compare=False, repr=False)
 
     @property
     def n_rows(self) -> int:
-        """The number of training rows, on which bounds of hyperparameters depend."""
+        """The number of training rows. Bounds of hyperparameters depend on it."""
         return len(self.train_y)
 
 
@@ -330,7 +332,7 @@ class Learner(Protocol):
     cost_related: tuple[str, ...]  # the hyperparameters that determine the cost of a trial
     virtual: bool  # it computes its seconds instead of spending them: for `clock: virtual` only
     # A learner may also have `takes_weights = True`: it trains with the weights of rows in a fold.
-    # One with `checks_deadline = False` leaves late trials to the supervisor, which ends their process.
+    # A learner with `checks_deadline = False` leaves late trials to the supervisor, which ends their process.
 
     def space(self, n_rows: int) -> Space: ...
 
@@ -350,7 +352,7 @@ def run_id(run: RunKey) -> str:
 
 
 def method_label(run: RunKey | Mapping[str, Any]) -> str:
-    """What a run's method is called in folders, tables and figures: as a variant, or by its own name.
+    """The name of a run's method in folders, tables and figures: that of its variant, else its own name.
 
     The run may also be given as the `spec` in the header of its trace.
     """
@@ -360,21 +362,21 @@ def method_label(run: RunKey | Mapping[str, Any]) -> str:
 
 
 def _folder(name: str) -> str:
-    """A name as the name of a folder: never empty, `.`, `..` or a path; two names never become one."""
+    """A name as the name of a folder: never empty, `.`, `..` or a path. Different names stay different."""
     quoted = quote(name, safe=" @+,=~")
     return quoted.replace(".", "%2E") or "%" if not quoted.strip(".") else quoted
 
 
 # --- recording -------------------------------------------------------------------------------------
-# Recordings: losses and seconds that are looked up, where other learners train on data.
+# Recordings: losses and seconds that are looked up instead of training on data.
 #
 # A learner that answers from a recording has `recording`, the name of the tasks that it knows (`hpobench` for
 # `hpobench:vehicle`), and `recorded(ref)`, which opens one of them as a `RecordedTask`. A run gets its facts
 # and its fold from there instead of from data. Such a learner runs on the virtual clock.
 
 
-# Predicted seconds can be 0 or less. A trial that took none would keep the virtual clock from moving, and a
-# run would never end.
+# Predicted seconds can be 0 or less. The virtual clock would not move in such a trial, and a run might never
+# end.
 LEAST_SECONDS = 1e-3
 
 
@@ -384,12 +386,12 @@ class RecordedTask:
 
     facts: TaskFacts  # its `sha256` is the recording's
     n_folds: int
-    train_rows: int  # what the learner's space is made for
-    constant_loss: float  # of a predictor that sees no feature
+    train_rows: int  # the learner's space depends on it
+    constant_loss: float  # of a predictor that uses no feature
     open_fold: Callable[[int], RecordedFold]
 
     def fold(self, number: int) -> Fold:
-        """A fold whose arrays are empty: its learner answers from the recording."""
+        """A fold with empty arrays, whose learner looks up results in the recording."""
         import numpy as np
 
         def nothing(n_rows: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -413,12 +415,12 @@ class RecordedTask:
 
 @runtime_checkable
 class RecordedLearner(Learner, Protocol):
-    """A learner that answers from a recording."""
+    """A learner that looks up results in a recording."""
 
     recording: str  # its tasks are `recording:name`
 
     def recorded(self, ref: DataRef) -> RecordedTask:
-        """Opens a task; a UserError says what is missing, and how to get it."""
+        """Opens a task. A UserError names what is missing, and how to get it."""
 
 
 def is_recorded(learner: Learner) -> TypeGuard[RecordedLearner]:
@@ -426,9 +428,10 @@ def is_recorded(learner: Learner) -> TypeGuard[RecordedLearner]:
 
 
 def check_recording(learner: str, recording: str | None, ref: DataRef) -> None:
-    """Whether a task is for a learner: a recording only for its own, data only for those that train.
+    """Check that a task fits a learner: a recording fits only its own learner, and data only learners that
+    train.
 
-    `recording` is the learner's, None if it has none.
+    `recording` is that of the learner; None if it has none.
     """
     if recording is not None and not (ref.recorded_folds and ref.source == recording):
         remedy = (

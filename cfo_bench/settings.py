@@ -31,7 +31,7 @@ from cfo_bench.values import (
 )
 
 DEFAULT_LEARNER, DEFAULT_SEED = "xgboost", 0
-DEFAULT_N_FOLDS = 10  # where a task has no official folds
+DEFAULT_N_FOLDS = 10  # if a task has no official folds
 CLOCKS = ("wall", "virtual")
 VALIDATIONS = ("fold", "holdout")
 ClockName = Annotated[str, Meta(pattern=f"^({'|'.join(CLOCKS)})$")]
@@ -39,7 +39,7 @@ ValidationName = Annotated[str, Meta(pattern=f"^({'|'.join(VALIDATIONS)})$")]
 
 
 class Affects(enum.Flag):
-    """What a setting or a fact must be equal for."""
+    """The purpose for which a setting or a fact must be equal."""
 
     NOTHING = 0
     COMPARISON = enum.auto()  # two runs may be compared only if it is equal
@@ -53,12 +53,12 @@ _BOTH = Affects.COMPARISON | Affects.RESUME
 class Setting:
     """The declaration of a setting. `setting` makes it, `settings_of` lists it."""
 
-    kind: Kind  # which values it takes
-    help: str  # what it is for: one sentence, for `--help`
+    kind: Kind  # the values that it accepts
+    help: str  # its purpose in one sentence, for `--help`
     key: str  # its name in a suite file
     flag: str | None  # its option on the command line, such as "-j --jobs"; None: it has none
-    by_default: str  # the default in words, where the value doesn't tell
-    in_file: str  # what it is for, where a suite file needs other words than `--help`
+    by_default: str  # the default in words, if the value is not clear enough
+    in_file: str  # its purpose, if a suite file needs other words than `--help`
     in_trace: str  # the same for a trace
     name: str = ""  # the field
     default: Any = None
@@ -127,9 +127,9 @@ def settings_of(record: type) -> list[Setting]:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How each run is done, whatever it runs.
+    """The settings with which every run is executed.
 
-    A suite has these fields, and so has the `RunSpec` of each of its runs.
+    A suite and the `RunSpec` of each of its runs have these fields.
     """
 
     # fmt: off
@@ -197,5 +197,5 @@ class Settings:
 
 
 def required(name: str, default: Any) -> Any:
-    """The field of a setting that a suite may leave open, in a record that always has a value for it."""
+    """A field for a setting that a suite may leave open, in a record that always has a value for it."""
     return field(default=default, metadata=Settings.__dataclass_fields__[name].metadata)

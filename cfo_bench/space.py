@@ -1,9 +1,9 @@
 """Hyperparameters and the space they span: types, bounds and scales.
 
-`log` tells a sampler how to draw (random search, SMAC, BOHB, TPE). CFO, CFO-0 and the Gaussian processes take
-the logarithm of every positive hyperparameter, whatever its `log`, as the paper does. Choices that are
-ordered numbers form a grid: a sampler draws each choice equally often, by its index, whereas CFO and CFO-0
-move on the scale of the numbers, as for an `Int`.
+`log` defines the scale on which samplers draw (random search, SMAC, BOHB, TPE). CFO, CFO-0 and the Gaussian
+processes take the logarithm of every positive hyperparameter, whatever its `log`, as the paper does. Choices
+that are ordered numbers form a grid: a sampler draws each choice equally often, by its index, whereas CFO and
+CFO-0 move on the scale of the numbers, as for an `Int`.
 
 A hyperparameter may be conditional on categorical ones (`when`). Methods see all hyperparameters and give a
 value to each; `Space.active` is the part of a configuration that has an effect.
@@ -79,7 +79,7 @@ class Int:
 
     def at(self, share: float) -> int:
         """The value at the position `share`, in [0, 1), of the scale."""
-        # Half a step past both ends, so that a bound gets no less of the scale than its neighbours.
+        # Half a step past both ends, so that a bound gets the same share of the scale as its neighbours.
         value = _interpolate(self.low - 0.5, self.high + 0.5, self.log, share)
         return min(max(round(value), self.low), self.high)
 
@@ -368,7 +368,7 @@ class Space:
 
     @classmethod
     def from_json(cls, rows: Sequence[Mapping[str, Any]]) -> Space:
-        """The space of the header of a trace, which may be anybody's; a SpaceError if it is none."""
+        """The space in the header of a trace from any source; a SpaceError if it is not a valid space."""
         kinds: dict[str, type[Param]] = {"int": Int, "float": Float, "categorical": Categorical}
         try:
             return cls([kinds[row["type"]](**{k: v for k, v in row.items() if k != "type"}) for row in rows])
@@ -377,7 +377,9 @@ class Space:
 
 
 def _rule(param: Param) -> tuple[Param, str, type, Any, Any]:
-    """What `Space.accept` compares with. No value has the type Categorical: `check` is called for those."""
+    """The type and bounds with which `Space.accept` compares a value. No value has the type Categorical, so
+    that `check` is called for choices.
+    """
     if isinstance(param, Categorical):
         return param, param.name, Categorical, 0, 0
     return param, param.name, int if isinstance(param, Int) else float, param.low, param.high
@@ -402,7 +404,7 @@ def _param_to_json(param: Param) -> dict[str, Any]:
 
 
 def _conditions(name: str, when: Any) -> dict[str, list[Value]]:
-    """The choices of each hyperparameter on which `name` depends; a single choice may be without a list."""
+    """The choices of each hyperparameter on which `name` depends. A single choice need not be in a list."""
     if not isinstance(when, Mapping):
         raise SpaceError(f"{name!r} depends on {when!r}: give a mapping, as in {{'kernel': 'rbf'}}")
     return {

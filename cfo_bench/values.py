@@ -1,6 +1,6 @@
 """The kinds of values that people write: how each is read, the rule in words, and its JSON Schema.
 
-A value comes from a YAML file, where it knows its line, or from Python, where it has none: see `Marked`.
+A value comes from a YAML file, with its line, or from Python, without one: see `Marked`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Marked:
     """A value that knows where it was written."""
 
     value: YamlValue  # lists and mappings hold Marked values; from Python, it may be any object
-    where: str  # the file; "" for a value that is from Python
+    where: str  # the file; "" for a value from Python
     line: int  # where the value begins
     key_line: int  # where its key is, for a value in a mapping
 
@@ -56,7 +56,7 @@ class Marked:
         return f"{self.where}, line {self.key_line}" if self.where else ""
 
     def items(self) -> Sequence[Marked] | None:
-        """The items of a list; None for a value that is no list."""
+        """The items of a list; None if the value is not a list."""
         if isinstance(self.value, Sequence) and not isinstance(self.value, str | bytes):
             return list(self.value)
         return None
@@ -79,7 +79,7 @@ class Marked:
 
 
 def mark(value: object) -> Marked:
-    """A value from Python, to be read like one from a file."""
+    """A value from Python, marked like a value from a file."""
     if isinstance(value, Mapping):
         value = {key: mark(item) for key, item in value.items()}
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
@@ -92,7 +92,7 @@ def mark(value: object) -> Marked:
 
 LARGEST_NUMBER = 1e100
 
-# YAML takes a number with an exponent, such as 1e-3, for text: so text is read as a number, too.
+# YAML reads a number with an exponent, such as 1e-3, as text. Therefore text is also read as a number.
 NUMBER = r"([0-9]{1,17}([.][0-9]{0,20})?|[.][0-9]{1,20})([eE][+-]?[0-9]{1,2})?"
 _NOT_ZERO = r"(?=[^eE]*[1-9])"
 _PART = r"[0-9]{1,9}([.][0-9]{1,6})?"
@@ -102,7 +102,7 @@ _UNITS_IN_TURN = " ?".join(f"({_PART} ?{unit})?" for unit in _UNITS)
 # The JSON Schema of a suite has these patterns, too.
 DURATION = rf"^{_NOT_ZERO}({NUMBER}|{_UNITS_IN_TURN})$"
 MEMORY = rf"^{_NOT_ZERO}{_PART} ?[mMgG][bB]$"
-SHARE = "^[1-9]([.][0-9]{1,9})?[eE]-0?[1-9][0-9]?$"  # only what YAML takes for text
+SHARE = "^[1-9]([.][0-9]{1,9})?[eE]-0?[1-9][0-9]?$"  # only numbers that YAML reads as text
 WHOLE = r"^[1-9][0-9]{0,8}([eE][+]?[0-9])?$"
 
 DURATION_RULE = "write seconds above 0, or a time such as 90s, 10m, 1h30m or 2d"
@@ -152,7 +152,7 @@ def whole_number(value: object) -> int | None:
 
 
 def as_option(value: Any) -> Any:
-    """The value of an option: YAML takes 1e-3 for text, here it is a number, also in lists and mappings."""
+    """The value of an option. YAML reads 1e-3 as text; here it becomes a number, also in lists."""
     if isinstance(value, Mapping):
         return {key: as_option(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -175,7 +175,7 @@ def duration(seconds: float) -> str:
 
 Schema = dict[str, Any]
 
-MAX_SEED = 2**32 - 1  # the largest that numpy and scikit-learn take
+MAX_SEED = 2**32 - 1  # the largest that numpy and scikit-learn accept
 
 # At least one character that is not white space, and no control characters.
 TEXT = r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$"
@@ -193,14 +193,14 @@ class Kind(ABC):
 
     @abstractmethod
     def schema(self) -> Schema:
-        """What may be written in a suite file."""
+        """The schema of a value in a suite file."""
 
     def stored_schema(self) -> Schema:
-        """What a trace holds after the value was read."""
+        """The schema of the value in a trace."""
         return self.schema()
 
     def plain(self, value: Any) -> Any:
-        """A value as it would be written; None if that takes more than a word."""
+        """A value as a user would write it; None if this needs more than one word."""
         return value if isinstance(value, str | int | float) else None
 
     def parts(self) -> Sequence[Kind]:

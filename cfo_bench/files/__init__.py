@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, locked, cached, read as YAML."""
+"""Files: atomic writes, locks, a cache, and YAML with line numbers."""

@@ -1,4 +1,4 @@
-"""A cache of numpy arrays on disk: data is parsed and encoded once, and runs side by side share the memory.
+"""A cache of numpy arrays on disk: data is parsed and encoded once, and parallel runs share the memory.
 
 `cached` returns the entry of a key, which it builds first if the cache has none:
 
@@ -40,7 +40,7 @@ FOLDER, LIMIT = "CFO_BENCH_CACHE", "CFO_BENCH_CACHE_GB"
 _DEFAULT_GB = 10.0
 
 _WHOLE, _UNFINISHED = ".arrays", ".part"
-_OF_0_2 = ".fold"  # the entries of version 0.2, which are not read but removed when there is no more room
+_OF_0_2 = ".fold"  # the entries of version 0.2, which are not read, and are removed when the cache is full
 _LENGTH_BYTES, _ALIGNMENT, _CHECKSUM_BYTES = 8, 64, 4
 _CHECKSUM_OF_NOTHING = zlib.crc32(b"cfo-bench")  # not 0: a file of zeros would have the right checksum
 
@@ -59,7 +59,7 @@ def cached(
     build: Callable[[], CacheEntry],
     may_keep: Callable[[], bool] = lambda: True,
 ) -> CacheEntry:
-    """The entry of `key` in a folder of the cache; built now if it is missing.
+    """The entry of `key` in a folder of the cache. It is built if it is missing.
 
     The key is a value that JSON can hold. The arrays are mapped into memory. A process may write to
     them: only that process sees the change. `may_keep` is called after `build`, and reports whether the key
@@ -87,7 +87,7 @@ def cached(
 
 
 def recall(folder: str, key: object) -> CacheEntry | None:
-    """The entry of `key` if the cache has it; nothing is built."""
+    """The entry of `key` if the cache contains it; nothing is built."""
     path = _path_of(folder, key)
     return _read(path) if path else None
 
@@ -153,7 +153,7 @@ def _format() -> str:
 
 
 def _make_room(root: Path, limit: int, keep: Path) -> None:
-    """Removes the least recently used entries. Processes that have one mapped keep it."""
+    """Removes the least recently used entries. Processes that have mapped an entry can still use it."""
     for left in root.glob(f"*/*{_UNFINISHED}"):  # by a process that died while it wrote
         with suppress(OSError):
             file = _locked(left, 0.0)
@@ -181,7 +181,7 @@ def _sole_writer(path: Path) -> Iterator[IO[bytes] | None]:
         yield file
     finally:
         if file is not None:
-            with suppress(OSError):  # a finished entry has been renamed
+            with suppress(OSError):  # a finished entry was renamed
                 if has_name(file.fileno(), path):
                     path.unlink()
             file.close()

@@ -16,7 +16,7 @@ from cfo_bench.clock import monotonic, sleep
 from cfo_bench.errors import NoLocksError
 from cfo_bench.files.writing import open_file
 
-# How often a lock that another process holds is tried again.
+# The seconds between two attempts to get a lock that another process holds.
 _RETRY_SECONDS = 0.02
 # The errors of flock on a file system without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
@@ -67,7 +67,7 @@ def open_locked(path: Path, patience_seconds: float = 0.0) -> int | None:
 
 
 def has_name(fd: int, path: Path) -> bool:
-    """Whether the open file is the one at `path`: it may have been removed, renamed or replaced."""
+    """Whether the open file is still the file at `path`, and was not removed, renamed or replaced."""
     try:
         return os.path.samestat(os.fstat(fd), path.stat())
     except FileNotFoundError:
@@ -75,7 +75,9 @@ def has_name(fd: int, path: Path) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file; False without a file or without locks."""
+    """Whether a process holds the lock of this file; False if there is no file or the file system has no
+    locks.
+    """
     try:
         # A link or a pipe is not a lock; without O_NONBLOCK, a pipe would wait for a writer.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)

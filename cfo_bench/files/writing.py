@@ -1,8 +1,9 @@
 """Safe reading and writing of files in folders that may come from other people.
 
 A results folder or a report may contain links to files of the user. A file that is written as a whole
-replaces a link of its name. A file that is appended to, and a folder below the one that the user named, must
-not be a link: that is an error. No pipe is waited for. Text for spreadsheets can't become a formula.
+replaces a link with its name. A file to which lines are appended, and a folder below the one that the user
+named, must not be a link: this is an error. No function waits for a pipe. Text for spreadsheets cannot become
+a formula.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def open_file(path: str | Path, flags: int, mode: int = 0o666) -> int:
 
 
 def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
-    """Writes a file that appears all at once; a link of that name is replaced, and its target untouched.
+    """Writes a file atomically. A link with its name is replaced, and the target of the link is unchanged.
 
-    With `sync` the content is on the disk before the file has its name.
+    With `sync`, the content is on the disk before the file gets its name.
     """
     # A name for each process and file, never too long.
     unfinished = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}-{os.getpid()}.unfinished")
@@ -90,7 +91,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.ASCII | re.
 
 
 def no_formula(text: str) -> str:
-    """Text with an apostrophe before it if a spreadsheet would take it for a formula; numbers stay.
+    """Text with an apostrophe in front of it if a spreadsheet would read it as a formula; numbers are
+    unchanged.
 
     A carriage return becomes a new line: Python's csv module does not quote it, and a row would end there.
     """

@@ -111,7 +111,9 @@ def _mapping(loader: Any, node: Any, where: str) -> dict[str, Marked]:
 
 
 def _scalar(loader: Any, node: Any) -> str | int | float | bool | None:
-    """A scalar as YAML reads it. But dates stay text, and so does 24:00:00: YAML would read it to base 60."""
+    """A scalar as YAML reads it, except that dates stay text, and so does 24:00:00, which YAML reads in base
+    60.
+    """
     kind = node.tag.rpartition(":")[2]
     if kind not in ("null", "bool", "int", "float") or ":" in node.value:
         text: str = node.value

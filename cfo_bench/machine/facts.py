@@ -1,4 +1,4 @@
-"""This machine: its cores and memory, how busy it is, and the facts of it for a trace's header."""
+"""This machine: its cores, memory and load, and its facts for the header of a trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "xgboost-cpu", "xgboost
 
 
 def total_memory_mb() -> int:
-    """The memory that this process and its children may hold together."""
+    """The memory that this process and its children may use together."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     limit = memory_limit_mb()
     return installed if limit is None else min(installed, limit)
@@ -32,12 +32,12 @@ def cores() -> int:
 
 
 def whole_cores(usable: int, quota: float | None) -> int:
-    """The cores that threads can be given: a part of one does not count, but at least one is usable."""
+    """The number of cores for threads: a fraction of a core does not count, but the result is at least 1."""
     return usable if quota is None else max(1, min(usable, int(quota)))
 
 
 def provenance() -> dict[str, Any]:
-    """What may explain a difference between two runs: versions and machine, without its load."""
+    """Facts that may explain a difference between two runs: versions and machine, without its load."""
     return {
         "cfo_bench": {"version": __version__, "commit": _commit()},
         "machine": {
@@ -64,7 +64,7 @@ def _commit() -> str | None:
 
 
 def commit_of(checkout: Path) -> str | None:
-    """The commit of a checkout, read from its files; a `git worktree` has its branches in another folder."""
+    """The commit of a checkout, read from its files. A `git worktree` has its branches in another folder."""
     git = checkout / ".git"
     try:
         if git.is_file():
@@ -97,7 +97,7 @@ def _cpu_model() -> str:
 
 
 # Version 2 has one tree of groups, version 1 one for each controller, and a system may have both. A
-# group's limit holds for all groups below it: the lowest one between ours and the root counts.
+# group's limit applies to all groups below it: the lowest limit from our group to the root counts.
 _SELF = Path("/proc/self")
 
 
@@ -118,7 +118,9 @@ def cpu_limit(proc: Path = _SELF) -> float | None:
 
 
 def memory_limit_mb(proc: Path = _SELF) -> int | None:
-    """The memory that this process may hold; None without a limit, which version 1 writes as a huge one."""
+    """The memory that this process may use; None if there is no limit, which version 1 writes as a huge
+    number.
+    """
     limits = []
     for group, is_v2 in _groups(proc, "memory"):
         (limit,) = _words(group / ("memory.max" if is_v2 else "memory.limit_in_bytes"), 1)
@@ -128,7 +130,7 @@ def memory_limit_mb(proc: Path = _SELF) -> int | None:
 
 
 def _groups(proc: Path, controller: str) -> Iterator[tuple[Path, bool]]:
-    """The folders of our group and its ancestors, each with whether it is version 2."""
+    """The folders of our group and its ancestors, each with a flag for version 2."""
     names = _names(proc)
     for line in _lines(proc / "mountinfo"):
         where, _, what = line.partition(" - ")
@@ -142,7 +144,8 @@ def _groups(proc: Path, controller: str) -> Iterator[tuple[Path, bool]]:
         if name is None:
             continue
         root, mount = where.split()[3:5]
-        # In a container, the mount may be only a part of the tree, while our name is the one outside.
+        # In a container, the mount may be only a part of the tree, while the name of our group is that of the
+        # host.
         inside = name.removeprefix(root) if root != "/" else name
         top = Path(mount.encode().decode("unicode_escape"))
         ours = top.joinpath(*(part for part in Path(inside).parts if part not in ("/", "..")))
@@ -153,7 +156,7 @@ def _groups(proc: Path, controller: str) -> Iterator[tuple[Path, bool]]:
 
 
 def _names(proc: Path) -> dict[str, str]:
-    """Our group's name in the tree of each controller; the tree of version 2 has the controller `""`."""
+    """The name of our group in the tree of each controller; the controller of version 2 is `""`."""
     names = {}
     for line in _lines(proc / "cgroup"):
         _, controllers, name = line.split(":", 2)
@@ -169,7 +172,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _words(path: Path, count: int) -> list[str]:
-    """The words of a one-line file; as many empty ones if the file is missing."""
+    """The words of a one-line file; the same number of empty words if the file is missing."""
     try:
         words = path.read_text().split()
     except OSError:
@@ -185,14 +188,14 @@ class Ticks:
     """Clock ticks of all processors since the machine started."""
 
     total: int
-    stolen: int  # that the hypervisor gave to other machines
+    stolen: int  # given to other machines by the hypervisor
 
 
 def ticks() -> Ticks | None:
     """The ticks up to now; None if the system does not count them."""
     try:
         with Path("/proc/stat").open("rb") as file:
-            # user nice system idle iowait irq softirq steal; what guests took is in user and nice.
+            # user nice system idle iowait irq softirq steal; the time of guests is included in user and nice.
             counts = [int(word) for word in file.readline().split()[1:9]]
     except (OSError, ValueError):
         return None
@@ -217,7 +220,7 @@ _BEGAN = ticks()
 
 
 def at_start() -> dict[str, Any]:
-    """How busy this machine is now, for the header of a run that starts here."""
+    """The load of this machine now, for the header of a run that starts here."""
     return {
         "node": platform.node(),
         "cpus": os.cpu_count(),
@@ -231,16 +234,16 @@ def at_start() -> dict[str, Any]:
 
 
 class PeakMemory:
-    """The most memory that this process has held, in MB; the answer may be `every` seconds old.
+    """The peak memory of this process in MB; the value may be `every` seconds old.
 
-    To ask the system takes 25 µs: too long for each of many cheap trials.
+    Reading it from the system takes 25 µs, too long for each of many cheap trials.
     """
 
     def __init__(self, every: float = 0.1) -> None:
         self._every, self._look_again_at, self._mb = every, -math.inf, 0.0
 
     def __call__(self, now: float) -> float:
-        """`now` are the seconds of any clock, but always of the same one."""
+        """`now` is a reading of any clock, but always of the same clock."""
         if now >= self._look_again_at:
             self._mb = _peak_mb()
             self._look_again_at = now + self._every
@@ -248,7 +251,7 @@ class PeakMemory:
 
 
 def _peak_mb() -> float:
-    """Linux's `ru_maxrss` includes what the process that started this one held, so /proc comes first."""
+    """Linux's `ru_maxrss` includes the peak of the process that started this one, so /proc is read first."""
     try:
         with open("/proc/self/status", "rb") as status:
             return int(status.read().partition(b"VmHWM:")[2].split(maxsplit=1)[0]) / 2**10
@@ -258,7 +261,7 @@ def _peak_mb() -> float:
 
 
 def cap_memory(extra_mb: int) -> None:
-    """Lets this process take at most `extra_mb` more than it holds; beyond that is a MemoryError."""
+    """Limits this process to `extra_mb` more than it uses now; beyond that, a MemoryError is raised."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:  # without /proc the present size is not known, so there is no cap

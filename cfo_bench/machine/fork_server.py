@@ -1,4 +1,4 @@
-"""The process that runs are forked from: it is started when needed, and its death is noticed."""
+"""The fork server, from which runs are forked: it is started when needed, and replaced if it dies."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from cfo_bench.machine.processes import (
     without_main_module,
 )
 
-# One thread for each run. Set before numpy is imported, since its BLAS starts its threads then.
+# One thread for each run. It is set before numpy is imported, because its BLAS then starts its threads.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# A call in a fork of the server is given up when the server was killed this many times.
+# A call in a fork of the server fails after the server was killed this many times.
 MOST_KILLS = 3
-# How long a process may take from closing its pipes to its end, and how often that is checked.
+# The seconds that a process may take from closing its pipes to its end, and the seconds between two checks.
 DYING_SECONDS, LOOK_SECONDS = 1.0, 0.01
 
 
 def fork_server(preload: Sequence[str]) -> ForkServerContext:
-    """Starts the process that runs are forked from: it has imported what they need, and has no threads.
+    """Starts the fork server, which has imported the modules that runs need, and has no threads.
 
-    It blocks Ctrl-C and SIGTERM, and ends with the process that calls this.
+    It blocks Ctrl-C and SIGTERM, and ends with the process that calls this function.
     """
     context = ForkServerContext()
     always = ("cfo_bench.run.process", "cfo_bench.run.supervisor", "numpy.random")
@@ -41,7 +41,7 @@ def fork_server(preload: Sequence[str]) -> ForkServerContext:
 
 
 def running_server() -> int:
-    """The process id of the fork server, which is started again if it was killed."""
+    """The process id of the fork server. If it was killed, another one is started."""
     # The server inherits the blocked signals and the environment.
     with signals_blocked(*STOP_SIGNALS), _one_thread_each(), without_main_module():
         forkserver.ensure_running()
@@ -74,13 +74,13 @@ def call_in_fork(
 
 
 def end_orphans(server: int) -> None:
-    """Ends the processes that finished runs of this fork server have left behind."""
+    """Ends the processes that finished runs of this fork server left behind."""
     ours = {child.pid for child in set(process._children)}  # type: ignore[attr-defined]
     end_children(server, but=ours)
 
 
 def is_gone(server: int) -> bool:
-    """Whether that fork server died. Waits, since its pipes are closed before its end is reported."""
+    """Whether this fork server died. Waits, because its pipes are closed before its end is reported."""
     give_up_at = monotonic() + DYING_SECONDS
     while running_server() == server:
         if monotonic() > give_up_at:
@@ -91,7 +91,7 @@ def is_gone(server: int) -> bool:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """One thread for the server and what it forks; the environment of this process stays as it is."""
+    """One thread for the server and its forks; the environment of this process is unchanged."""
     before = {variable: os.environ.get(variable) for variable in THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     try:

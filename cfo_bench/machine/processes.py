@@ -1,8 +1,9 @@
 """Processes: how they are started, signalled, observed and ended.
 
 multiprocessing imports the main module in every process that it starts, since a function may be defined
-there. What is started here is always defined in this package, and a script that calls `run_suite` would run
-its suite again, in every process, unless its author protected it: so the main module is hidden.
+there. The functions that are started here are always defined in this package, and a script that calls
+`run_suite` would run its suite again in every process, unless its author protected it. Therefore the main
+module is hidden.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def without_main_module() -> Iterator[None]:
-    """While a process is started, multiprocessing finds an empty main module."""
+    """Inside, multiprocessing finds an empty main module when it starts a process."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -44,9 +45,9 @@ def without_main_module() -> Iterator[None]:
 
 
 class _ForkServerProcess(context.ForkServerProcess):
-    """A process with the CFO_BENCH… variables of the moment when it is started.
+    """A process with the CFO_BENCH… variables at the moment when it is started.
 
-    Without this it would have those of the server's start, which may have been for another suite.
+    Otherwise it would have those of the start of the server, which may have been for another suite.
     """
 
     def start(self) -> None:
@@ -61,7 +62,7 @@ class _ForkServerProcess(context.ForkServerProcess):
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
-        with without_main_module(), signals_blocked(signal.SIGINT):  # the server itself may be started now
+        with without_main_module(), signals_blocked(signal.SIGINT):  # this may also start the server
             return context.ForkServerProcess._Popen(process_obj)
 
 
@@ -77,7 +78,7 @@ class _SpawnProcess(context.SpawnProcess):
 
 
 class ForkServerContext(context.ForkServerContext):
-    """Processes that are forked from a server, which has imported what they need."""
+    """Processes that are forked from a server, which has imported the modules that they need."""
 
     Process = _ForkServerProcess
 
@@ -95,7 +96,7 @@ class SpawnContext(context.SpawnContext):
 
 
 class ProcessDiedError(RunError):
-    """A process died before it returned what it was asked for."""
+    """A process died before it returned its result."""
 
 
 def call_in_subprocess(
@@ -107,9 +108,9 @@ def call_in_subprocess(
 ) -> Any:
     """Calls `function(*args)` in a new process and returns what it returns.
 
-    What the function loads does not stay in this process. `limit` is the seconds that it may take, and the
-    option that sets them. An error that it raises is raised here, with the same message and exit code.
-    `doing` names the purpose of the process in an error.
+    Modules and data that the function loads do not stay in this process. `limit` is the number of seconds
+    that it may take, with the option that sets this number. An error in the function is raised here, with the
+    same message and exit code. `doing` names the purpose of the process in an error.
     """
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_call, args=(sender, function, *args), daemon=True)
@@ -146,7 +147,7 @@ def _call(pipe: Connection, function: Callable[..., Any], *args: Any) -> None:
     # A terminal sends Ctrl-C to every process of the group. The driver handles it, and sends SIGTERM here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-    with suppress(BrokenPipeError):  # the caller was stopped, and waits for no answer
+    with suppress(BrokenPipeError):  # the caller was stopped, and does not wait for the answer
         try:
             pipe.send((function(*args), 0, None))
         except CfoBenchError as error:
@@ -160,8 +161,8 @@ def _call(pipe: Connection, function: Callable[..., Any], *args: Any) -> None:
 
 @contextmanager
 def signals_blocked(*numbers: int) -> Iterator[None]:
-    """A process that is started inside, and what is forked from it, does not receive these signals."""
-    resource_tracker.ensure_running()  # first, and alone: it unblocks signals when it has started
+    """Processes that are started inside, and their forks, do not receive these signals."""
+    resource_tracker.ensure_running()  # before the block: it unblocks signals when it has started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
@@ -202,9 +203,11 @@ def die_with_parent() -> None:
 
 
 def leave_stopping_to_others() -> None:
-    """Makes this process survive Ctrl-C and SIGTERM, which reach its whole group: the supervisor ends it.
+    """Makes this process survive Ctrl-C and SIGTERM, which reach its whole group. The supervisor ends it
+    instead.
 
-    The handlers do nothing. The signals are not ignored, since programs started from here would inherit that.
+    The handlers do nothing. The signals are not ignored, because programs started from here would inherit
+    this.
     """
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
@@ -220,14 +223,16 @@ def signal_name(exit_code: int) -> str:
 
 
 class _Continuations:
-    """How often this process was continued after a stop: signals are sent to the whole process."""
+    """Counts how often this process was continued after a stop. The count is global, because signals are sent
+    to the whole process.
+    """
 
     times = 0
-    n_counting = 0  # the `counting_continuations` that are entered
+    n_counting = 0  # the number of `counting_continuations` blocks that are active
 
 
 def times_continued() -> int | None:
-    """How often this process was continued after Ctrl-Z or SIGSTOP; None if that is not counted.
+    """How often this process was continued after Ctrl-Z or SIGSTOP; None if this is not counted.
 
     A process that is frozen with its container, or halted with its virtual machine, receives no signal.
     """
@@ -257,7 +262,7 @@ def counting_continuations() -> Iterator[None]:
         signal.signal(signal.SIGCONT, before if before is not None else signal.SIG_DFL)
 
 
-# --- what Linux reports in /proc; elsewhere nothing is known, and that is no error ------------------
+# --- /proc of Linux; on other systems these functions return nothing, without an error --------------
 
 
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -275,7 +280,7 @@ def is_stopped(fields: list[bytes]) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that its threads have forked, or that it has adopted, and that it has not waited for."""
+    """The processes that a process has forked or adopted, and has not waited for."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:  # the process has ended
@@ -292,17 +297,17 @@ def session_of(fields: list[bytes]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class DescendantsUsage:
-    """What the descendants of a process use, in whatever session they are."""
+    """The processor time and threads of the descendants of a process, in all sessions."""
 
-    cpu_seconds: float  # so far, of those that were waited for, too
-    threads: int  # of those that live
+    cpu_seconds: float  # so far, including those that were waited for
+    threads: int  # of the living ones
 
 
 def descendants_usage(pid: int) -> DescendantsUsage:
     """The processor seconds of all descendants of a process that adopts orphans."""
     cpu_seconds, threads = sum(_cpu_seconds(process_stat(pid))[2:]), 0
     pids = children_of(pid)
-    for descendant in pids:  # grows meanwhile
+    for descendant in pids:  # the list grows during the loop
         fields = process_stat(descendant)
         cpu_seconds += sum(_cpu_seconds(fields))
         threads += int(fields[17]) if fields else 0
@@ -311,7 +316,7 @@ def descendants_usage(pid: int) -> DescendantsUsage:
 
 
 def _cpu_seconds(fields: list[bytes]) -> list[float]:
-    """Of the process of these `stat` fields, user and system; the same of children that it waited for."""
+    """User and system seconds of the process of these `stat` fields, and of children that it waited for."""
     return [int(ticks) / _TICKS_A_SECOND for ticks in fields[11:15]]
 
 
@@ -321,20 +326,20 @@ def seconds_run(fields: list[bytes]) -> float:
 
 
 def seconds_waited() -> float:
-    """The seconds that this thread was ready to run while others had the processors."""
+    """The seconds that this thread was ready to run while other threads used the processors."""
     fields = _read("/proc/thread-self/schedstat").split()
     return int(fields[1]) / 1e9 if len(fields) == 3 else 0.0
 
 
 def slowness() -> float:
-    """How many times longer than on an idle machine this thread has taken so far; 1 if it is not known."""
+    """The factor by which this thread has been slower than on an idle machine so far; 1 if it is unknown."""
     fields = _read("/proc/thread-self/schedstat").split()
     run, waited = (int(fields[0]), int(fields[1])) if len(fields) == 3 else (1, 0)
     return (run + waited) / max(run, 1)
 
 
 def age_seconds() -> float:
-    """The seconds since this process was started; 0 if that is not known."""
+    """The seconds since this process was started; 0 if unknown."""
     fields, uptime = process_stat(os.getpid()), _read("/proc/uptime").split()
     if len(fields) < 20 or not uptime:
         return 0.0
@@ -342,7 +347,7 @@ def age_seconds() -> float:
 
 
 def _read(path: str) -> bytes:
-    """The content of a small file; not by `Path`, since supervisors read several times a second."""
+    """The content of a small file. `Path` would be slower, and supervisors read several times a second."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
@@ -358,15 +363,15 @@ def _read(path: str) -> bytes:
 # --- ending -----------------------------------------------------------------------------------------
 
 
-# How long killed processes may take to end, and how often that is checked.
+# The seconds that killed processes may take to end, and the seconds between two checks.
 _PATIENCE_SECONDS, _LOOK_SECONDS = 2.0, 0.002
 
 
 def adopt_orphans() -> None:
     """Makes this process the parent of every orphan among its descendants, on Linux.
 
-    So nothing that a run starts gets out of sight, not even by a double fork or a new session, and it can be
-    ended when the run is over.
+    Therefore no process that a run starts is lost, not even after a double fork or in a new session, and all
+    of them can be ended when the run is over.
     """
     if sys.platform == "linux":
         set_child_subreaper = 36  # PR_SET_CHILD_SUBREAPER
@@ -384,7 +389,7 @@ def end_children(parent: int, but: Collection[int] = ()) -> None:
         for pid in _with_descendants(living, children):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        sleep(_LOOK_SECONDS)  # what was started meanwhile is adopted, and found the next time
+        sleep(_LOOK_SECONDS)  # processes started meanwhile are adopted, and found in the next iteration
 
 
 def _with_descendants(pids: Iterable[int], children: dict[int, list[int]]) -> list[int]:

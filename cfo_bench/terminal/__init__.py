@@ -1,1 +1,1 @@
-"""What a user sees and types on a terminal: options, progress, tables, and the summary of runs."""
+"""Input and output on a terminal: options, progress, tables, and the summary of runs."""

@@ -1,7 +1,8 @@
 """The options of the commands, and the suite that they describe.
 
 Most options of `cfo-bench run` are made from the settings of `Suite`: such an option has the name of the
-field that it sets, and is None or () if it is not given. `suite_of` puts them in place of the keys of a file.
+field that it sets, and is None or () if it is not given. `suite_of` replaces the keys of a file by the given
+options.
 """
 
 from __future__ import annotations
@@ -197,13 +198,13 @@ def _option_of(setting: Setting) -> Callable[[Command], Command]:
 
 
 def own_data(command: Command) -> Command:
-    """Add the options that describe a user's own file, above those that the command has."""
+    """Add the options that describe a user's own file, above the other options of the command."""
     options = [_option_of(setting) for setting in settings_of(Suite) if setting.name in OF_OWN_DATA]
     return _with(command, options)
 
 
 def what_to_run(command: Command) -> Command:
-    """Add all options of a suite to a GroupedCommand, which has its own order for them."""
+    """Add all options of a suite to a GroupedCommand, which defines their order."""
     settings = [_option_of(setting) for setting in settings_of(Suite) if setting.flags]
     return _with(command, [*settings, *_NO_SETTINGS])
 
@@ -214,7 +215,7 @@ def _with(command: Command, options: Sequence[Callable[[Command], Command]]) -> 
     return command
 
 
-# Options of `run` that are no settings of a suite.
+# Options of `run` that are not settings of a suite.
 _NO_SETTINGS = (
     click.option(
         "--name",
@@ -289,7 +290,7 @@ def chosen_runs(command: Command) -> Command:
 
 
 def task_places(command: Command) -> Command:
-    """Add the options that name places of tasks."""
+    """Add the options that name files and folders of tasks."""
     return _with(
         command,
         [
@@ -335,7 +336,7 @@ def suite_of(file: str | None, given: Mapping[str, Any]) -> Suite:
     if "tasks" in values or "data_file" in values:
         values["tasks"] = tuple(Pick(word) for word in values.get("tasks", ()))
         values["exclude"] = ()
-        if "data_file" not in values:  # the tasks replace the file's own data, too
+        if "data_file" not in values:  # the tasks also replace the data file that the suite file names
             values |= {name: getattr(DEFAULTS, name) for name in OF_OWN_DATA if name not in values}
     places = {name: place for name, place in suite.places.items() if name not in values}
     suite = _on_engine(replace(suite, **values, places=places), given)
@@ -347,7 +348,7 @@ def suite_of(file: str | None, given: Mapping[str, Any]) -> Suite:
 
 
 def _with_options_of_file(choices: Iterable[Choice], known: Sequence[Choice]) -> tuple[Choice, ...]:
-    """The choices with the options that the file has for them. A variant of the file is known by its name."""
+    """The choices with their options from the file. A variant of the file is found by its name."""
     of_file = {choice.variant or choice.name: choice for choice in known}
     return tuple(choice if choice.options else of_file.get(choice.name, choice) for choice in choices)
 
@@ -396,7 +397,8 @@ def _on_engine(suite: Suite, given: Mapping[str, Any]) -> Suite:
     if given.get("engine") is None and (kind or scheduler):
         suite = replace(suite, engine="dask")
     for name, (flag, option, fault) in _OF_ENGINES.items():
-        # The engine is loaded only if its options are needed: it may be in a file that is not to be imported.
+        # The engine is loaded only if its options are needed, because it may be in a file that must not be
+        # imported.
         if given.get(name) not in (None, ()) and option not in ENGINES.options(suite.engine, {}):
             raise UserError(f"{flag.format(given[name])} {fault}")
     cluster = suite.cluster

@@ -1,8 +1,8 @@
 """Text, tables and JSON on the terminal.
 
 A table fits the width of the terminal without breaking a word or a number. Names and errors come from files,
-so that every character that could move the cursor or change colours is printed as an escape. Every command
-prints by the functions of this module.
+so every character that could move the cursor or change colours is printed as an escape. Every command prints
+with the functions of this module.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same in one line."""
+    """The printable text on one line."""
     return printable(text).replace("\n", "\\n")
 
 
@@ -53,7 +53,9 @@ def redraw_line(text: str) -> None:
 
 
 def show_prose(text: str, err: bool = False, indent: str = "") -> None:
-    """Print paragraphs; on a terminal, lines are broken between words, and `indent` begins the next ones."""
+    """Print paragraphs. On a terminal, lines are broken between words, and continuation lines begin with
+    `indent`.
+    """
     width = _width(err)
     for line in printable(text).splitlines():
         if len(line) > width:
@@ -232,7 +234,7 @@ def _longest_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> lis
 
 
 def _bound(cell: str) -> str:
-    """The cell with glue for the spaces inside a number with its deviation or unit."""
+    """The cell with non-breaking spaces inside a number with its deviation or unit."""
     return re.sub(r" (?=[±↑↓])|(?<=±) |(?<=\d) (?=(s|%|MB)\b|%)", _GLUE, cell)
 
 

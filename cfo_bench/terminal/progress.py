@@ -1,4 +1,4 @@
-"""Progress on stderr: a live view on a terminal, plain lines elsewhere, nothing when quiet."""
+"""Progress on stderr: a live view on a terminal, plain lines elsewhere, nothing with `--quiet`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def progress(quiet: bool) -> Quiet:
 
 
 class Quiet:
-    """Displays the events of a suite's runs: here only warnings and failures."""
+    """The base of the displays of a suite's events. It displays only warnings and failures."""
 
     def __init__(self) -> None:
         self._total, self._done = 0, 0
@@ -167,7 +167,7 @@ class Terminal(Quiet):
         self._live.stop()
 
     def preparing(self, is_running: bool) -> None:
-        """Large data takes seconds. The spinner has a thread, which must have ended before a fork."""
+        """Show a spinner, because large data takes seconds. Its thread must have ended before a fork."""
         if is_running:
             self._spinner.start()
         else:
@@ -187,7 +187,7 @@ class Terminal(Quiet):
         self._print(text)
 
     def finished(self, job: Job, verdict: Verdict) -> None:
-        """Print a line above the running runs. Runs that were done before are only counted."""
+        """Print a line above the running runs. Runs that earlier commands finished are only counted."""
         super().finished(job, verdict)
         if verdict.outcome is not RunStatus.ALREADY_DONE:
             self._print(f"[{self._done}/{self._total}] {self._ended(job, verdict)}")
@@ -200,7 +200,7 @@ class Terminal(Quiet):
         from rich.table import Table
 
         bar = 20 if self._console.width >= 100 else 10
-        # Two lines stay free: for the cursor, and for the number of the other runs.
+        # Two lines are kept free: for the cursor, and for the number of the other runs.
         fitting = max(self._console.height - 3, 1)
         rows = [(f"{self._done} of {self._total}", self._time_left(), "")]
         bars, names = [ProgressBar(self._total, self._done)], ["runs"]
@@ -210,7 +210,7 @@ class Terminal(Quiet):
             bars.append(ProgressBar(budget, min(run.elapsed(), budget)))
             best = "" if loss is None else f"best loss {loss:.5f}"
             rows.append((_spent(run), counted(run.snapshot.trials, "trial"), best))
-        # On a narrow terminal the names are shortened, and not the numbers.
+        # On a narrow terminal, only the names are shortened.
         taken = sum(max(map(len, column)) for column in zip(*rows, strict=True))
         room = self._console.width - bar - 4 - taken
         table = Table.grid(padding=(0, 1), pad_edge=False)
@@ -226,7 +226,7 @@ class Terminal(Quiet):
 
 
 def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
-    """The names of runs among these: with the learner and the seed only if there are several."""
+    """A function that names these runs: with the learner and the seed only if there are several."""
     has_learners = len({spec.learner for spec in specs}) > 1
     has_seeds = len({spec.seed for spec in specs}) > 1
 
@@ -239,7 +239,7 @@ def naming(specs: Sequence[RunSpec]) -> Callable[[RunSpec], str]:
 
 
 def _shortened(name: str, room: int) -> str:
-    """The beginning and the end of a name; the end has the fold."""
+    """The beginning and the end of a name."""
     if len(name) <= max(room, 3):
         return name
     end = min(12, max(room - 1, 2) // 2)
@@ -256,9 +256,9 @@ def _spent(run: Active) -> str:
 class Forecast:
     """The time until all runs are done.
 
-    It is the sum of the budgets left, divided by the number of runs at once; on the virtual clock, the mean
-    time of the runs so far. `spent_seconds` has the budget that resumed and extended runs had spent before,
-    by their ids.
+    It is the sum of the remaining budgets, divided by the number of parallel runs; on the virtual clock, the
+    mean time of the runs so far is used. `spent_seconds` contains, by run id, the budget that resumed and
+    extended runs had spent before.
     """
 
     def __init__(
@@ -282,7 +282,9 @@ class Forecast:
         self._ran += ran
 
     def running(self, at_once: int) -> None:
-        """This many runs are running: fewer than asked for, if no more fit or no more workers come."""
+        """This many runs are running. There may be fewer than requested, if no more fit or no more workers
+        join.
+        """
         self._most_at_once = max(self._most_at_once, at_once)
 
     def seconds_left(self, active: Sequence[Active], now: float) -> float:

@@ -14,7 +14,7 @@ from cfo_bench.terminal.printing import print_text, show_json, show_prose, show_
 
 _NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
-# The time is the time to the test score, so that it comes next to it.
+# The time is that of the test score, so it is the next column.
 _TESTED_COLUMNS = (*_COLUMNS[:6], "time to it", "validation score", *_COLUMNS[8:])
 
 # If the table is too wide, these become headings above the rows that share them.
@@ -29,7 +29,7 @@ def print_summary(
     limits: RunLimits | None = None,
     earlier: Sequence[Path] = (),
 ) -> None:
-    """Print the table on stdout; or JSON there, and the table on stderr unless quiet.
+    """Print the table on stdout. For JSON, print that on stdout, and the table on stderr unless `quiet`.
 
     Runs that are longer than the `limits` are shown as they were at the limits. Runs of `earlier` commands
     are shown with the others of their task.
