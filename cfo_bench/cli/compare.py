@@ -118,7 +118,8 @@ def compare(
 
 
 def _show(comparison: Comparison) -> None:
-    """The scores as a table, the verdict on its own line, the reasons, and the next command, never broken."""
+    """Print the table of scores, the verdict on its own line, the reasons, and the next command on one line.
+    """
     rows = [
         [label(candidate.learner), candidate.method, *_score(candidate.score)]
         for candidate in comparison.candidates

@@ -1,4 +1,4 @@
-"""`cfo-bench export`: write trials for other programs, or to be published."""
+"""`cfo-bench export`: write trials for other programs or for publication."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
 
 
 def _show_below_each_other(rows: Sequence[tuple[str, Row]]) -> None:
-    """For a narrow terminal: below each name what it is, whether it is available, and its source."""
+    """For a narrow terminal: below each name its summary, its availability and its source."""
     group = ""
     for name, row in rows:
         if row.group != group:
@@ -130,7 +130,7 @@ def _in_groups(registry: Registry, rows: Mapping[str, Row]) -> list[tuple[str, R
 
 
 def _show_one(registry: Registry, name: str, as_json: bool) -> None:
-    """Print the options of a learner; of a method also its properties, above them."""
+    """Print the options of a learner, or the properties and options of a method."""
     options = registry.described_options(name)
     keys = ("default", "takes", "does")
     listed = [{"option": option.name} | {key: getattr(option, key) for key in keys} for option in options]

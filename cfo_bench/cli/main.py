@@ -57,7 +57,7 @@ for _command in (
 
 
 def main() -> None:
-    """Run a command. An error is one line on stderr; the exit code is 2 for a user's, 1 for a run's error."""
+    """Run a command. An error is one line on stderr; the exit code is 2 for a UserError, 1 for a RunError."""
     _prepare_streams()
     try:
         code = cli.main(standalone_mode=False, prog_name="cfo-bench")
@@ -88,7 +88,7 @@ def main() -> None:
 
 # A full disk, a full quota, a read-only file system, a closed output.
 _MACHINE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EBADF, errno.EIO)
-# A path that no file system takes, or that is not for this user.
+# A path that no file system accepts, or that this user may not read or write.
 _PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES)
 
 
@@ -103,7 +103,7 @@ def _prepare_streams() -> None:
 
 
 def _flush() -> None:
-    """A full output is an error here, and not when Python exits."""
+    """Report a full output here, before Python exits."""
     sys.stdout.flush()
     sys.stderr.flush()
 

@@ -139,7 +139,9 @@ def _print(built: Built, as_json: bool) -> None:
 
 
 def _as_json(overview: Overview) -> dict[str, Any]:
-    """An overview for other programs, which know the methods without a significant lead as "not_shown"."""
+    """An overview as JSON. Its key "not_shown" is kept for other programs: the methods that the leaders are
+    not significantly better than.
+    """
     from dataclasses import asdict
 
     row = asdict(overview) | {"verdict": overview.verdict}

@@ -14,7 +14,7 @@ from cfo_bench.terminal.printing import print_text
 if TYPE_CHECKING:
     from cfo_bench.engines.suite_runs import SuiteRuns
 
-# At most so many commands of a dry run are printed on a terminal.
+# At most this many commands of a dry run are printed on a terminal.
 _MAX_COMMANDS = 10
 
 
@@ -92,7 +92,7 @@ def run(
             print_text(f"--shard {shard}: the suite has fewer runs, and none is left for this shard")
             return 0
         outcome = run_suite(runs, force=force, on_event=show)
-    limits = limits_of(runs.specs[0])  # all runs of a suite have the same
+    limits = limits_of(runs.specs[0])  # all runs of a suite have the same limits
     earlier = comparable_traces(chosen.results, outcome.traces, limits)
     print_summary(outcome.traces, chosen.results, as_json, quiet, limits, earlier)
     return outcome.exit_code

@@ -21,8 +21,8 @@ _MAX_LINES = 10
 # At most this many characters of a reason are printed.
 _MAX_REASON = 500
 
-# The name of a run's file in a reason. It has to begin a word: a search from every character of a long word
-# takes time that grows with its square.
+# The name of a run's file in a reason. It has to begin a word, because a search from every character of a
+# long word takes quadratic time.
 _RUN_FILE = re.compile(r"(?<!\S)\S{0,500}fold-\d{1,20}_seed-\d{1,20}\S*")
 
 
@@ -95,7 +95,7 @@ def _watch_terminal(folders: Watch, every: float) -> FolderStatus:
 
 
 def _watch_lines(folders: Watch, every: float) -> FolderStatus:
-    """Print a line whenever a number has changed, and one for each new failure."""
+    """Print a line whenever a number has changed, and a line for each new failure."""
     from cfo_bench.clock import sleep
     from cfo_bench.results.status import is_unfinished, time_left
 

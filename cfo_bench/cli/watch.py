@@ -1,4 +1,4 @@
-"""`cfo-bench watch`: serve the report of results folders while their runs go on."""
+"""`cfo-bench watch`: serve the report of results folders while their runs are running."""
 
 from __future__ import annotations
 

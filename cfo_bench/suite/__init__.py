@@ -1,7 +1,7 @@
-"""What to run: a suite, its file, and the runs that it becomes.
+"""What to run: a suite, its file, and its runs.
 
 model           the suite: what to run, how and where
-choices         its methods and learners with their options, and its tasks
+choices         the selected methods and learners with their options, and the tasks
 file            suites in YAML files, and their JSON Schema
 chosen_options  the options of each method and learner, checked
 simulation      a suite on surrogates instead of learners and data

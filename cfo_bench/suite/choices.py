@@ -1,4 +1,4 @@
-"""What a suite chooses: methods and learners with their options, and tasks.
+"""The selections of a suite: methods and learners with their options, and tasks.
 
 `Choice` and `Pick` are the values; `Named` and `Tasks` read them from a suite file, a command line or Python.
 Options are written as `key: value` in a file, and as `key=value` on the command line.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TAGS = ("paper", "binary", "multiclass", "classification", "regression", "small", "large", "bundled")
 # A name such as sklearn.svm.SVC.
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+"
-# The keys among a method's options that are not options: the variant's name, or the method that it is one of.
+# Keys among the options of a method that are not options: the name of the variant, or its method.
 _NAME, _METHOD = "name", "method"
 
 
@@ -66,7 +66,7 @@ class Pick:
     """Some tasks, by a `word` or by `tags`."""
 
     word: str = ""  # a name, a pattern such as bng_*, or a tag
-    tags: tuple[str, ...] = ()  # the tasks that have all of them
+    tags: tuple[str, ...] = ()  # the tasks that have all of these
     place: str = field(default="", compare=False, repr=False)  # where in a file it was written
 
 
@@ -76,7 +76,7 @@ class Pick:
 class Named(Kind):
     """`cfo`, or `cfo: {delta_init: 1}`: read as a `Choice`.
 
-    A method may have a name of its own: `long: {method: cfo, delta_init: 1}`, `long: cfo:delta_init=1`, `cfo:
+    A method may be given a name: `long: {method: cfo, delta_init: 1}`, `long: cfo:delta_init=1`, `cfo:
     {name: long, delta_init: 1}`, or `cfo:delta_init=1`, which gets its name from its options.
     """
 
@@ -117,7 +117,7 @@ class Named(Kind):
         )
 
     def _variant(self, choice: Choice, written: Mapping[str, Marked]) -> Choice:
-        """The choice, its name and its method taken from among its options."""
+        """The choice, with its name and its method taken from its options."""
         options = dict(choice.options)
         names = {key: options.pop(key) for key in (_NAME, _METHOD) if key in options}
         for key, text in names.items():
@@ -198,7 +198,7 @@ def method_of_word(word: str, place: str = "") -> Choice:
     if not text:
         return Choice(name, places={"": place})
     with at_place(place):
-        # A comma that no `key=` follows is part of a value.
+        # A comma without a following `key=` is part of a value.
         options = parse_options(re.split(r",(?=[A-Za-z_]\w*=)", text))
     return Choice(name, options, f"{label(name)}@{text}", {"": place})
 
@@ -235,7 +235,7 @@ def parse_options(words: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_values(words: Sequence[str]) -> dict[str, Any]:
-    """The same, but 1e-3 stays the text that it is in YAML."""
+    """The same, but 1e-3 stays text, as in YAML."""
     options: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")

@@ -32,7 +32,7 @@ def method_options(
     methods = []
     for choice, options in _each(METHODS, choices, given, import_files):
         if not import_files and is_users_code(choice.name):
-            pass  # whether it takes several trials at a time is not known
+            pass  # it is unknown whether it supports parallel trials
         elif "parallel" in options:
             options["parallel"] = parallel
         elif parallel > 1:
@@ -53,7 +53,9 @@ def learner_options(
 
 
 def _checked_variant(choice: Choice) -> Choice:
-    """A variant must not have the name of another method; with the name of its own method it is none."""
+    """A variant must not have the name of another method. With the name of its own method, it is not a
+    variant.
+    """
     variant = choice.variant
     if variant == replace(choice, variant="").label:
         return replace(choice, variant="")
@@ -86,8 +88,8 @@ def _refuse_reserved(key: str) -> None:
 def _each(
     registry: Registry, choices: Sequence[Choice], given: Mapping[str, Any], import_files: bool
 ) -> list[tuple[Choice, dict[str, Any]]]:
-    """Each choice with its options. A choice that is made twice counts once; two that would share a folder of
-    traces are an error.
+    """Each choice with its options. A repeated choice counts once. Two different choices that would share a
+    folder of traces are an error.
     """
     kind = registry.kind
     chosen = list(
@@ -115,7 +117,7 @@ def _each(
 
 
 def _other_name(choice: Choice, kind: str) -> str:
-    """How a method or learner gets a label of its own."""
+    """The remedy in an error: how to give a method or learner another label."""
     if kind == METHODS.kind:
         name = choice.label
         return f"give it a name of its own, as in name: my-{name} in a suite file or --name my-{name}"

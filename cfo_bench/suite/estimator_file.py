@@ -1,4 +1,4 @@
-"""An estimator of the user's in YAML: what it is, its fixed parameters, and its hyperparameters.
+"""A user's estimator in YAML: its name, its fixed parameters, and its hyperparameters.
 
     estimator: sklearn.ensemble.HistGradientBoostingClassifier    # or pipeline.py:make_pipeline
     fixed: {early_stopping: false}
@@ -25,7 +25,7 @@ from cfo_bench.space import Categorical, Float, Int, Param, Space
 from cfo_bench.values import WHOLE, Flag, Marked, Schema, as_option, is_text, plain_number, whole_number
 
 ESTIMATOR, FIXED, SPACE = "estimator", "fixed", "space"
-# The keys of a hyperparameter: one of the types, and those that each type may have besides.
+# The keys of a hyperparameter: one of the types, and the other keys that each type may have.
 _INT, _FLOAT, _CATEGORICAL = "int", "float", "categorical"
 _OF_NUMBERS = ("log",)
 _TYPES = {_INT: _OF_NUMBERS, _FLOAT: _OF_NUMBERS, _CATEGORICAL: ("ordered",)}
@@ -35,9 +35,10 @@ _FLAG = Flag()
 
 
 def read(path: str, folder: Path) -> Estimator:
-    """The estimator in a file, whose path is relative to `folder`, as the estimator's own will be.
+    """The estimator in a file whose path is relative to `folder`; so is the path of the estimator that is
+    returned.
 
-    The path of the estimator is relative to its file.
+    In the file, the path of the estimator is relative to the file.
     """
     return estimator_of(yaml_file.read(folder / path), Path(path).parent)
 
@@ -102,7 +103,7 @@ def _hyperparameter(name: str, marked: Marked) -> Param:
 
 
 def _signed(number: Callable[[object], Any], value: object) -> Any:
-    """A number, also of a text such as -1e-3, which YAML takes for text."""
+    """A number, also from text such as -1e-3, which YAML does not read as a number."""
     if isinstance(value, str) and value.startswith("-"):
         unsigned = number(value[1:])
         return None if unsigned is None else -unsigned
@@ -110,7 +111,7 @@ def _signed(number: Callable[[object], Any], value: object) -> Any:
 
 
 def _value(param: Param, value: Any) -> Any:
-    """The start as the hyperparameter has it: a whole number may be written as 1e3."""
+    """The start as a value of the hyperparameter: an integer may be written as 1e3."""
     if isinstance(param, Categorical):
         return as_option(value)
     converted = _signed(whole_number if isinstance(param, Int) else plain_number, value)

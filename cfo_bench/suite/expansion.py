@@ -16,11 +16,11 @@ from cfo_bench.settings import DEFAULT_N_FOLDS, Settings
 from cfo_bench.suite.choices import Choice, Pick
 from cfo_bench.suite.model import Suite, parse_folds
 
-# --- the tasks, and where their data is -----------------------------------------------------------
+# --- the tasks, and the places of their data ------------------------------------------------------
 
 
 def data_of(suite: Suite, offline: bool) -> dict[str, DataRef]:
-    """Where the data of each task is; a task that is named twice is one task."""
+    """The place of the data of each task. A task that is named twice is one task."""
     refs = [*selected(suite, offline), *own_data(suite)]
     if not refs:
         raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
@@ -95,8 +95,8 @@ def specs_of(
     """Every run of the suite, with the options of each learner and method.
 
     The clock is virtual if the learner does not train. Without `import_files`, a learner of a local file is
-    assumed to train. The methods take turns, fold by fold. The folds of a task are its official ones if they
-    are known on this machine.
+    assumed to train. The methods take turns, fold by fold. A task has its official folds if these are known
+    on this machine.
     """
     if suite.budget_seconds is None:
         raise UserError("the suite has no budget: write how long a run may take, as in 10m")
@@ -141,7 +141,7 @@ def tasks_of(ids: Sequence[str], specs: Sequence[RunSpec]) -> set[str]:
 
 
 def narrowed(specs: Sequence[RunSpec], ids: Sequence[str], shard: tuple[int, int] | None) -> list[RunSpec]:
-    """The runs with these ids, or all; of them, for the shard (k, n), every n-th from the k-th."""
+    """The runs with these ids, or all runs. For the shard (k, n), every n-th of them from the k-th on."""
     by_id = {run_id(spec): spec for spec in specs}
     for wanted in ids:
         if wanted not in by_id:

@@ -1,4 +1,4 @@
-"""Suites in YAML files: how one is found and read. A mistake is reported with its line.
+"""Suites in YAML files: finding and reading them. A mistake is reported with its line.
 
 This checks the form of a file: its keys, and the types and units of its values. Whether a method, a task
 or an option exists is checked later, so every name keeps the place where it was written.
@@ -44,7 +44,7 @@ def find(name: str) -> Path:
 
 
 def shipped() -> dict[str, Path]:
-    """The suites that come with the package; in a checkout they are in the folder beside it."""
+    """The suites of the package. In a checkout, they are in a folder beside the package."""
     package = Path(str(resources.files("cfo_bench")))
     installed = package / "configs"
     folder = installed if installed.is_dir() else package.parent / "configs"
@@ -71,7 +71,7 @@ def read(path: Path) -> Suite:
 
 
 def read_tasks(path: Path) -> Suite:
-    """A suite that is read for its tasks only: the file may also be a bare list of tasks."""
+    """A suite of which only the tasks are used. The file may also be a list of tasks."""
     root = yaml_file.read(path)
     return read(path) if root.items() is None else Suite(tasks=Several(Tasks()).read("tasks", root))
 
@@ -101,7 +101,7 @@ def _relative_to(folder: Path, suite: Suite) -> Suite:
     )
 
 
-# --- what follows from the settings; `make schemas` writes the files --------------------------------
+# --- derived from the settings; `make schemas` writes the files -------------------------------------
 
 
 def suite_schema() -> Schema:

@@ -64,7 +64,7 @@ class Folds(Parsed):
 
 
 def parse_folds(text: str, n_folds: int, key: str = "--folds") -> list[int]:
-    """The numbers of the folds, each below `n_folds`; `key` is what an error calls them."""
+    """The numbers of the folds, each below `n_folds`. `key` is their name in an error."""
     if n_folds > MAX_FOLDS:
         raise UserError(f"{n_folds} folds: give a number of folds from 2 to {MAX_FOLDS}")
     if text.strip() == "all":
@@ -167,14 +167,14 @@ class ClusterKeys(Kind):
 # --- the suite ---------------------------------------------------------------------------------------
 
 
-# The fields that describe a data file of the user's.
+# The fields that describe a user's data file.
 OF_OWN_DATA = ("data_file", "target", "problem", "drop", "drop_missing_target", "split", "weight")
 _NO_CLUSTER = Cluster()  # the default, by identity: `cluster: {}` asks for the Dask engine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """What is combined: every (learner, task, method, fold, seed) of it becomes one run."""
+    """The combinations of a suite: every (learner, task, method, fold, seed) becomes one run."""
 
     # fmt: off
     learners: tuple[Choice, ...] = setting(

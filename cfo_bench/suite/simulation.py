@@ -30,7 +30,7 @@ class OnSurrogate:
 
 
 def on_surrogate(suite: Suite, path: Path, offline: bool) -> OnSurrogate:
-    """The same suite on the surrogates of a file. Without tasks, it takes all that the file has."""
+    """The same suite on the surrogates of a file. If it names no tasks, it gets all tasks of the file."""
     file = read(path)
     learners = tuple(_surrogate_of(choice, file) for choice in _chosen(suite, file))
     names = [choice.name.partition(":")[2] for choice in learners]
@@ -53,7 +53,7 @@ def on_surrogate(suite: Suite, path: Path, offline: bool) -> OnSurrogate:
 
 
 def _chosen(suite: Suite, file: SurrogateFile) -> Sequence[Choice]:
-    """The learners of the suite; if it names none, all of the file."""
+    """The learners of the suite; if it names none, all learners of the file."""
     if suite.learners != DEFAULTS.learners:
         return suite.learners
     return [Choice(name) for name in file.learners]
@@ -90,7 +90,7 @@ def _picked(
 
 
 def _named(pick: Pick, known: Sequence[str], suite: Suite, offline: bool) -> list[str]:
-    """The tasks of the surrogate that a name, a pattern or a tag means."""
+    """The tasks of the surrogate that a name, a pattern or a tag selects."""
     if not pick.tags:
         alike = [task for task in known if folded(task) == folded(pick.word)]
         if pick.word in known or len(alike) == 1:
