@@ -1,4 +1,4 @@
-"""Engines do many runs: side by side on this machine, or on a cluster.
+"""Engines execute many runs in parallel, on this machine or on a cluster.
 
 An engine is a class whose keyword-only parameters are its options. A package adds one by an entry point
 in the group `cfo_bench.engines`.

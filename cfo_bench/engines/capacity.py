@@ -1,4 +1,4 @@
-"""Cores and memory: what a machine has for runs, what each run needs, and which run is next."""
+"""Cores and memory: what a machine offers to runs, what each run needs, and which run is next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import RunSpec
 from cfo_bench.values import duration
 
-# The rest is for the system, and for what a run holds besides its trials.
+# The rest is for the system, and for the memory that a run needs besides its trials.
 _MEMORY_FOR_RUNS = 0.9
 # A run that was skipped this often because it did not fit goes next: no other run starts before it.
 _MAX_SKIPPED = 8
@@ -47,12 +47,12 @@ def needs(spec: RunSpec) -> Capacity:
 
 
 def _processes(spec: RunSpec) -> int:
-    """Trials that run at the same time: on the virtual clock one process does them in turn."""
+    """The number of processes for trials; on the virtual clock, one process evaluates all of them in turn."""
     return 1 if spec.clock == "virtual" else spec.parallel
 
 
 def with_memory(specs: Sequence[RunSpec], have: Capacity, side_by_side: int) -> list[RunSpec]:
-    """A run without a memory limit gets an equal share, divided among its parallel trials."""
+    """Give a run without a memory limit an equal share, divided among its parallel trials."""
     share = have.memory_mb // max(side_by_side, 1)
     return [
         replace(spec, memory_mb=max(share // _processes(spec), 1)) if spec.memory_mb is None else spec
@@ -61,7 +61,7 @@ def with_memory(specs: Sequence[RunSpec], have: Capacity, side_by_side: int) -> 
 
 
 def at_once(specs: Sequence[RunSpec], have: Capacity) -> int:
-    """How many of the runs fit on the machine at the same time; 1 even if none does."""
+    """The number of runs that fit on the machine at the same time, at least 1."""
     count, left = 0, have
     for needed in sorted(
         (needs(spec) for spec in specs), key=lambda capacity: (capacity.cores, capacity.memory_mb)
@@ -73,10 +73,10 @@ def at_once(specs: Sequence[RunSpec], have: Capacity) -> int:
 
 
 def price(specs: Sequence[RunSpec], side_by_side: int, who: str, have: Capacity | None) -> str:
-    """What all runs take, for `--dry-run`: hours, cores and memory.
+    """The hours, cores and memory that all runs need, for `--dry-run`.
 
-    `who` names what does the runs side by side, such as "--jobs {}". Runs without a memory limit share
-    what we `have`, if that is known.
+    `who` names what executes the runs in parallel, such as "--jobs {}". Runs without a memory limit share the
+    capacity that we `have`, if it is known.
     """
     seconds = sum(spec.budget_seconds for spec in specs)
     is_virtual = all(spec.clock == "virtual" for spec in specs)
@@ -89,7 +89,7 @@ def price(specs: Sequence[RunSpec], side_by_side: int, who: str, have: Capacity 
         hours += f", {duration(seconds / at_once)} with {who.format(at_once)}"
     if not specs:
         return hours
-    first = specs[0]  # one run of a suite takes as much as any other
+    first = specs[0]  # all runs of a suite need the same
     [fitted] = [first] if have is None else with_memory([first], have, at_once)
     each = needs(fitted)
     whose = " a fair share of this machine," if first.memory_mb is None else ""
@@ -119,9 +119,9 @@ def check_each_fits(specs: Sequence[RunSpec], have: Capacity) -> None:
 
 
 class Queue:
-    """Runs that wait for room: the longest is first, a smaller one may go before it if that fits.
+    """Runs that wait for capacity, longest first. A smaller run may overtake a larger one that does not fit.
 
-    Runs are known by their index in `specs`. Without `have`, only their number is limited.
+    Runs are identified by their index in `specs`. Without `have`, only their number is limited.
     """
 
     def __init__(self, specs: Sequence[RunSpec], side_by_side: int, have: Capacity | None) -> None:
@@ -138,7 +138,7 @@ class Queue:
         insort(self._waiting, (-self._specs[index].budget_seconds, index))
 
     def take(self) -> int | None:
-        """The run that may start now, if there is one."""
+        """Remove and return the run that may start now; None if no run may."""
         if not self._waiting or len(self._running) >= self._side_by_side:
             return None
         for place, (_, index) in enumerate(self._waiting):
@@ -155,7 +155,7 @@ class Queue:
         return None
 
     def release(self, index: int) -> None:
-        """The run has ended, or was stopped: its room is free again."""
+        """Free the capacity of a run that has ended or was stopped."""
         if index in self._running:
             self._running.remove(index)
             self._left += needs(self._specs[index])

@@ -1,4 +1,4 @@
-"""Many runs on this machine, as many side by side as there is room for, each in a process of its own."""
+"""Many runs on this machine, in parallel as far as they fit, each in its own process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cfo_bench.run.supervisor import Stop, Verdict, supervise
 
 
 class LocalEngine:
-    """Does `jobs` runs side by side, but no more than fit on the machine, unless it is oversubscribed."""
+    """Executes `jobs` runs in parallel, but not more than fit on the machine, except with `oversubscribe`."""
 
     def __init__(self, *, jobs: int = 1, oversubscribe: bool = False) -> None:
         self._side_by_side, self._oversubscribe = jobs, oversubscribe
 
     def check(self) -> None:
-        """Nothing is needed but this machine."""
+        """Nothing is needed except this machine."""
 
     def at_once(self) -> int:
         return self._side_by_side
@@ -44,10 +44,10 @@ def run_jobs(
     listener: Listener,
     oversubscribe: bool = False,
 ) -> list[Verdict]:
-    """Every job's verdict, in order. A run that fails does not stop the others; Interrupted after a signal.
+    """Returns all verdicts in order. A failed run does not stop the others; Interrupted after a signal.
 
-    A job without memory gets a fair share of the machine's. A run that another command is doing is left
-    to it, and resumed only if that command stops before the run is finished.
+    A job without a memory limit gets a fair share of the machine's memory. A run that another command is
+    executing is resumed only if that command stops before the run is finished.
     """
     runs = Runs(jobs, force, listener)
     have = capacity.of_machine()
@@ -91,7 +91,7 @@ class _Machine:
         self._waiting.release(attempt.index)
 
     def refresh(self) -> None:
-        """This machine stays as it is."""
+        """Nothing to update: the capacity of this machine is constant."""
 
     def stop(self) -> None:
         self._stop.set()

@@ -22,7 +22,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.page import Snapshot
 from cfo_bench.run.supervisor import Verdict, already_done
 
-# --- who is told what an engine does --------------------------------------------------------------
+# --- reports to the user --------------------------------------------------------------------------
 
 
 @dataclass
@@ -50,22 +50,22 @@ class Listener(Protocol):
     """Reports to the user. An engine calls it from the main thread only."""
 
     def tick(self, active: Sequence[Active]) -> None:
-        """Take the runs that are running now; called several times a second."""
+        """Receive the runs that are running now; called several times a second."""
 
     def said(self, text: str) -> None:
-        """Take a message for the user, in one line."""
+        """Receive a message for the user, in one line."""
 
     def warned(self, text: str) -> None:
-        """Take a message that the user gets even with --quiet."""
+        """Receive a message that is printed even with --quiet."""
 
     def finished(self, job: Job, verdict: Verdict) -> None:
-        """Take the result of a run; called once for each, when nothing more will be done for it."""
+        """Receive the result of a run; called once for each run, when nothing more will be done for it."""
 
 
 # --- Ctrl-C and SIGTERM ---------------------------------------------------------------------------
 
-# Whether a second signal ends this process at once. The program `cfo-bench` sets it; in somebody else's
-# program or notebook, a second signal goes to whatever handled signals before.
+# Whether a second signal ends this process immediately. The program `cfo-bench` sets it; in another program
+# or a notebook, a second signal goes to the handler that was installed before.
 exits_at_once = False
 
 
@@ -113,24 +113,24 @@ def signals_into(signals: list[int], stop: Callable[[], None] = lambda: None) ->
 
 # --- the runs of a command ------------------------------------------------------------------------
 
-# How often we look whether another command has stopped working on a run.
+# Seconds between two checks whether another command has stopped executing a run.
 LOOK_SECONDS = 0.5
 
 
 class Runs:
-    """The runs of one command: which are finished, and which another command is doing.
+    """The runs of one command, with those that are finished and those that another command is executing.
 
     A run is identified by its index in `jobs`.
     """
 
     def __init__(self, jobs: Sequence[Job], force: bool, listener: Listener) -> None:
         self.jobs, self._listener = jobs, listener
-        self.forced = set(range(len(jobs))) if force else set()  # to be run again, though done
+        self.forced = set(range(len(jobs))) if force else set()  # execute again although finished
         verdicts = {index: self.already_done(index) for index in range(len(jobs))}
         self._done_before = {index: verdict for index, verdict in verdicts.items() if verdict is not None}
         self.missing = [index for index in verdicts if index not in self._done_before]
         self._verdicts: dict[int, Verdict] = {}
-        self._elsewhere: set[int] = set()  # the runs that another command is doing
+        self._elsewhere: set[int] = set()  # the runs that another command is executing
         self._looked_at = float("-inf")
         self._said: set[str] = set()
 
@@ -138,7 +138,7 @@ class Runs:
         return None if index in self.forced else already_done(self.jobs[index])
 
     def finish_done(self) -> None:
-        """Reports the runs that were done before this command."""
+        """Reports the runs that were finished before this command."""
         for index, verdict in self._done_before.items():
             self.finish(index, verdict)
 
@@ -151,18 +151,18 @@ class Runs:
         return len(self._verdicts) == len(self.jobs)
 
     def verdicts(self) -> list[Verdict]:
-        """Of all runs, in order."""
+        """The verdicts on all runs, in order."""
         return [self._verdicts[index] for index in range(len(self.jobs))]
 
     def leave_to_other(self, index: int) -> None:
-        """Another command is doing this run right now, so that it is not forced once more."""
+        """Record that another command is executing this run, so it is not forced again."""
         self._elsewhere.add(index)
         self.forced.discard(index)
 
     def left_by_other(self, is_idle: bool) -> list[int]:
-        """The runs that another command has stopped working on, finished or not.
+        """The runs that another command has stopped executing, finished or not.
 
-        An engine asks when it has no other run to start; `is_idle`: none is running, either.
+        An engine calls this when it has no other run to start. `is_idle`: none is running either.
         """
         if not self._elsewhere or monotonic() - self._looked_at < LOOK_SECONDS:
             return []
@@ -190,9 +190,9 @@ class Runs:
 # --- the loop -------------------------------------------------------------------------------------
 
 TICK_SECONDS = 0.2
-# A supervisor that has not answered this long after its run's deadline is given up on.
+# Seconds after the deadline of a run after which a supervisor without an answer is given up.
 GIVE_UP_SECONDS = 60.0
-# How long runs may take to end when the engine itself fails.
+# Seconds that runs may take to end when the engine itself fails.
 STOP_SECONDS = 15.0
 
 
@@ -200,37 +200,37 @@ STOP_SECONDS = 15.0
 class Attempt(Active):
     """One start of a run, from its beginning or from where it was interrupted."""
 
-    index: int  # of the run among all
-    overdue_seconds: float = 0.0  # since its budget was over, as far as the loop itself was running
-    has_new_trials: bool = False  # so that another attempt is worthwhile, however many there were
+    index: int  # of the run in the list of all runs
+    overdue_seconds: float = 0.0  # since the end of its budget, while the loop itself was running
+    has_new_trials: bool = False  # then another attempt is worthwhile, whatever the number of attempts so far
 
     def supervise(self, force: bool, say: Callable[[str], None]) -> Verdict:
-        """Does the run, in a thread of its own. `say` takes messages for the user."""
+        """Executes the run; called in a separate thread. `say` takes messages for the user."""
         raise NotImplementedError
 
     def refresh(self) -> None:
         """Brings `snapshot` up to date."""
 
     def abandon(self) -> None:
-        """The verdict is not waited for any more."""
+        """Called when the loop no longer waits for the verdict."""
 
 
 class Site(Protocol):
-    """Where runs are done: this machine, or the workers of a cluster."""
+    """The place where runs are executed: this machine, or the workers of a cluster."""
 
-    tries: int  # attempts in a row that may fail for a reason from outside
+    tries: int  # consecutive attempts that may fail for an external reason
 
     def __len__(self) -> int:
-        """How many runs wait for room."""
+        """The number of waiting runs."""
 
     def add(self, index: int) -> None:
-        """One more run waits for room."""
+        """Add a run to the waiting runs."""
 
     def take(self) -> Attempt | None:
-        """An attempt at a run for which there is room now."""
+        """An attempt at a run that fits now; None if no run does."""
 
     def release(self, attempt: Attempt) -> None:
-        """The attempt is over, and its room is free again."""
+        """Free the capacity of an attempt that is over."""
 
     def refresh(self) -> None:
         """Called several times a second."""
@@ -240,7 +240,7 @@ class Site(Protocol):
 
 
 def run_all(runs: Runs, site: AbstractContextManager[Site], listener: Listener) -> list[Verdict]:
-    """Every run's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
+    """Returns all verdicts in order. A failed run does not stop the others; Interrupted after a signal.
 
     The site is opened only if there is something to do.
     """
@@ -248,14 +248,14 @@ def run_all(runs: Runs, site: AbstractContextManager[Site], listener: Listener) 
 
 
 def failed(error: Exception) -> Verdict:
-    """The verdict on a run that could not be done."""
+    """The verdict on a run that could not be executed."""
     if isinstance(error, CfoBenchError):
         return Verdict(RunStatus.FAILED, error.exit_code, str(error))
     return Verdict(RunStatus.FAILED, 1, f"unexpected {describe(error)}")
 
 
 class _Loop:
-    """One thread starts the runs and receives their events; each attempt has a thread of its own."""
+    """One thread starts the runs and receives their events; each attempt has its own thread."""
 
     _site: Site
 
@@ -265,8 +265,8 @@ class _Loop:
         self._events: queue.SimpleQueue[tuple[Attempt, str | Verdict]] = queue.SimpleQueue()
         self._active: dict[int, Attempt] = {}
         self._threads: dict[int, threading.Thread] = {}
-        self._looked_at = monotonic()  # when it was last checked whether a supervisor answers
-        self._failures: Counter[int] = Counter()  # of a run's attempts, for a reason from outside
+        self._looked_at = monotonic()  # the time of the last check whether supervisors answer
+        self._failures: Counter[int] = Counter()  # per run, the attempts that failed for an external reason
 
     def run(self, site: AbstractContextManager[Site]) -> list[Verdict]:
         with signals_into(self._signals), counting_continuations():
@@ -290,7 +290,7 @@ class _Loop:
             for attempt, event in self._next_events():
                 if isinstance(event, str):
                     self._listener.said(event)
-                elif self._active.get(attempt.index) is attempt:  # else it was given up on
+                elif self._active.get(attempt.index) is attempt:  # else it was given up
                     self._end(attempt, event)
             self._give_up_on_the_stuck()
             self._listener.tick(list(self._active.values()))
@@ -307,13 +307,13 @@ class _Loop:
             thread.start()
 
     def _supervise(self, attempt: Attempt) -> None:
-        """What an attempt's own thread does."""
+        """The body of an attempt's thread."""
 
         def say(text: str) -> None:
             self._events.put((attempt, text))
 
         try:
-            # Another command may have done it since.
+            # Another command may have finished it since.
             verdict = self._runs.already_done(attempt.index) or attempt.supervise(
                 attempt.index in self._runs.forced, say
             )
@@ -322,7 +322,7 @@ class _Loop:
         self._events.put((attempt, verdict))
 
     def _end(self, attempt: Attempt, verdict: Verdict) -> None:
-        """The attempt is over; the run may be finished, or need another one."""
+        """Handle the end of an attempt: the run may be finished, or need another attempt."""
         self._remove(attempt)
         index, tries = attempt.index, self._site.tries
         if verdict.has_begun:
@@ -331,7 +331,7 @@ class _Loop:
             self._runs.leave_to_other(index)
         elif not verdict.outside:
             self._runs.finish(index, verdict)
-        elif verdict.message is None:  # no fault of the run
+        elif verdict.message is None:  # the run itself has not failed
             self._site.add(index)
         else:
             self._failures[index] = failures = 1 if attempt.has_new_trials else self._failures[index] + 1
@@ -353,17 +353,17 @@ class _Loop:
             if attempt.elapsed() <= attempt.job.spec.budget_seconds:
                 attempt.overdue_seconds = 0.0
                 continue
-            # If we were stopped ourselves, for instance by Ctrl-Z, so was the supervisor.
+            # If this process was stopped, for example by Ctrl-Z, so was the supervisor.
             attempt.overdue_seconds += min(self._looked_at - since, 2 * TICK_SECONDS)
             if attempt.overdue_seconds > GIVE_UP_SECONDS:
-                # No retry in this command: the supervisor that hangs may hold the lock of its run.
+                # No retry in this command, because the hanging supervisor may hold the lock of its run.
                 self._remove(attempt)
                 attempt.abandon()
                 message = "its supervisor did not answer: given up"
                 self._runs.finish(attempt.index, Verdict(RunStatus.FAILED, 1, message, outside=True))
 
     def _next_events(self) -> Iterator[tuple[Attempt, str | Verdict]]:
-        """What has happened since, after waiting for it a tick at the most."""
+        """The new events, after waiting for at most one tick."""
         try:
             yield self._events.get(timeout=TICK_SECONDS)
             while True:
@@ -373,7 +373,7 @@ class _Loop:
 
     @contextmanager
     def _stopping(self) -> Iterator[None]:
-        """When the engine fails, for instance because its stderr was closed, every run is stopped."""
+        """Stop every run if the engine fails, for example because its stderr was closed."""
         try:
             yield
         except BaseException:

@@ -28,43 +28,43 @@ from cfo_bench.tasks.fetching import Parcel, pack
 if TYPE_CHECKING:
     from distributed import Client
 
-# An attempt that has started, and then sends nothing for this long, is given up on.
+# Seconds without a message after which a started attempt is given up.
 SILENT_SECONDS = 60.0
-# How long an attempt may take to end when the command is stopped.
+# Seconds that an attempt may take to end when the command is stopped.
 STOP_SECONDS = 10.0
-# How often the two are looked at.
+# Seconds between two checks of these times.
 TICK_SECONDS = 1.0
-# The first of many attempts on one large file computes its checksum, which the others wait for.
+# Of many attempts on one large file, the first computes its checksum, and the others wait for it.
 _packing = threading.Lock()
 
 
 @dataclass(kw_only=True)
 class DaskAttempt(Attempt):
-    """Its `job` has the memory that the run gets on this worker."""
+    """An attempt at a run. Its `job` has the memory that the run gets on this worker."""
 
     client: Client
     worker: str  # its address
-    folder: str  # of the worker: a worker that is restarted at its address has another one
+    folder: str  # of the worker: a worker that is restarted at the same address has another folder
     preload: tuple[str, ...]  # packages that the run's process needs
     token: str = field(default_factory=lambda: f"cfo-bench-run-{uuid4().hex}")
     is_silent: bool = False  # its worker sent nothing for too long
     messages: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     _heard_at: float | None = None  # None before the first message of its worker
-    _stop_at: float | None = None  # until when its last message is waited for, once it has to stop
+    _stop_at: float | None = None  # when to stop waiting for its last message; None until it has to stop
 
     @property
     def room(self) -> Capacity:
         return capacity.needs(self.job.spec)
 
     def tell(self, kind: str, why: str | None = None) -> None:
-        """From the driver itself: `stop`, or that the attempt is `over`, and why."""
+        """Add an event from the driver itself: `stop`, or that the attempt is `over`, and why."""
         self.messages.put({"kind": kind, "why": why})
 
     def abandon(self) -> None:
         self.tell("over", "given up")
 
     def supervise(self, force: bool, say: Callable[[str], None]) -> Verdict:
-        """Submits the Dask task, and writes what it sends, until there is a verdict."""
+        """Submits the Dask task, and writes the lines that it sends, until its verdict arrives."""
         with _packing:
             data = pack(self.job.data)
         try:
@@ -83,12 +83,12 @@ class DaskAttempt(Attempt):
             return verdict
         finally:
             if future is not None:
-                with suppress(Exception):  # of a scheduler that is lost
+                with suppress(Exception):  # the scheduler may be lost
                     future.cancel()
             copy.close()
 
     def _submit(self, copy: TraceCopy, data: Parcel | None) -> Any:
-        """The task's past is the newest: until its end, only this attempt adds to the trace."""
+        """Submits the task with the newest past: until its end, only this attempt adds to the trace."""
         past = zlib.compress(copy.past(), level=1)
         assignment = Assignment(self.token, self.folder, self.job, past, data, self.preload)
         future = self.client.submit(
@@ -105,7 +105,7 @@ class DaskAttempt(Attempt):
     def _next(
         self, copy: TraceCopy, data: Parcel | None, future: Any, say: Callable[[str], None]
     ) -> Verdict | None:
-        """Handles one message; the verdict if that was the last one."""
+        """Handles one message; returns the verdict if it was the last message."""
         try:
             message = self.messages.get(timeout=TICK_SECONDS)
         except queue.Empty:
@@ -121,7 +121,7 @@ class DaskAttempt(Attempt):
         self._show(message, copy)
         match message["kind"]:
             case "needs data":
-                # In a thread of its own, since it may take long.
+                # In a separate thread, because it may take long.
                 threading.Thread(target=self._send, args=(data,), daemon=True).start()
             case "said":
                 say(message["text"])
@@ -164,20 +164,20 @@ class DaskAttempt(Attempt):
         return replace(verdict, end=copy.end())
 
     def _lost(self, copy: TraceCopy, why: str | None) -> Verdict:
-        """The run needs another attempt. Without a reason, it is the scheduler that was lost."""
+        """The verdict that the run needs another attempt. Without a reason, the scheduler was lost."""
         copy.record_pauses()
         message = why and f"{self.job.trace_path}: {why}"
         return Verdict(RunStatus.FAILED, 1, message, outside=True, has_begun=copy.size > 0)
 
     def _end_of(self, future: Any) -> str | None:
         if self.client.status != "running":
-            return None  # with the scheduler
+            return None  # the scheduler is lost
         if future.status == "error":
             return f"its Dask task failed: {_first_line(future.exception())}"
         return f"its Dask task is {future.status}, without a verdict"
 
     def _send(self, data: Parcel) -> None:
-        """The files that the worker's node lacks, piece by piece, through a queue of Dask's."""
+        """Sends the files that the worker's node lacks, in pieces, through a Dask queue."""
         from distributed import Queue
 
         try:
@@ -186,7 +186,7 @@ class DaskAttempt(Attempt):
                 for piece in item.pieces():
                     inbox.put(piece, timeout=SILENT_SECONDS)
             inbox.close()
-        except Exception as error:  # a file that can't be read, a worker that takes nothing, a lost scheduler
+        except Exception as error:  # an unreadable file, a worker that receives nothing, a lost scheduler
             self.tell("over", f"worker {self.worker} can't be sent its data ({_first_line(error)})")
 
 

@@ -1,7 +1,7 @@
 """Starts a Dask cluster on this machine or through a batch system, or joins one that runs already.
 
-Whoever can connect to a Dask scheduler or worker can run code there. The clusters that are started here
-take only connections with TLS certificates that are made for this one cluster.
+Everybody who can connect to a Dask scheduler or worker can run code on it. The clusters that are started here
+accept only connections with TLS certificates that are made for this cluster.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from cfo_bench.suite.model import BATCH_SYSTEMS, Cluster
 if TYPE_CHECKING:
     from distributed.security import Security
 
-# How long a scheduler may take to answer the first call.
+# Seconds that a scheduler may take to answer the first call.
 CONNECT_SECONDS = 5.0
 
-# An idle worker took 4 % of a core, ten times what it takes with these: it samples its threads every
-# 10 ms and its event loop every 20. Runs have memory limits of their own, and stay on their workers.
+# By default, an idle worker samples its threads every 10 ms and its event loop every 20, and uses 4 % of a
+# core: ten times as much as with these settings. Runs have their own memory limits, and stay on their
+# workers.
 FRUGAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.target": False,
@@ -45,13 +46,13 @@ FRUGAL: Mapping[str, Any] = {
     "distributed.admin.system-monitor.interval": "2s",
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.active-memory-manager.start": False,
-    # A task carries the trace that its run resumes from, which may be large.
+    # A task contains the trace from which its run resumes, which may be large.
     "distributed.admin.large-graph-warning-threshold": "1GiB",
 }
 
-# Dashboards ask for no certificate, so those of our own clusters are for this machine only.
+# Dashboards require no certificate, so those of our own clusters listen on this machine only.
 DASHBOARD = "127.0.0.1:0"
-# Dask would link to the scheduler's address in the network, where this dashboard does not listen.
+# Dask would print the scheduler's network address, on which this dashboard does not listen.
 LINK_TO_DASHBOARD = {"distributed.dashboard.link": "{scheme}://127.0.0.1:{port}/status"}
 
 
@@ -68,7 +69,7 @@ class WorkerList:
 
 
 class Link:
-    """A client of the cluster; `ours` is what we started, and end."""
+    """A client of the cluster; `ours` is the cluster if we started it, and must end it."""
 
     def __init__(self, cluster: Cluster, ours: Any = None) -> None:
         self._cluster, self._ours = cluster, ours
@@ -80,7 +81,7 @@ class Link:
 
     @property
     def has_tls(self) -> bool:
-        """Whether only those with a certificate can talk to the scheduler."""
+        """Whether the scheduler accepts only clients with a certificate."""
         scheduler = self.client.scheduler
         return scheduler is not None and str(scheduler.address).startswith(_TLS)
 
@@ -95,24 +96,26 @@ class Link:
 
     @property
     def is_up(self) -> bool:
-        """False also if the client made a new connection by itself, by which it gets no messages."""
+        """Whether the connection works. False also if the client reconnected by itself, because it then gets
+        no messages.
+        """
         return self.client.status == "running" and self.client.scheduler_comm is self._connection
 
     def set_up(self, receive: Callable[[Message], None]) -> None:
-        """From now on `receive` gets every message, and every worker offers what it has for runs."""
+        """From now on, `receive` gets every message, and every worker offers its capacity to runs."""
         client = self.client
 
         def register() -> None:
-            with suppress(Exception):  # a lost scheduler, or a worker that is ending
+            with suppress(Exception):  # the scheduler may be lost, or a worker may be ending
                 client.register_plugin(worker.plugin())
             receive({"kind": "joined"})
 
         client.subscribe_topic(worker.TOPIC, lambda event: receive(event[1]))
-        # It returns when every worker has answered: in a thread of its own, since one may hang.
+        # It returns when every worker has answered. A worker may hang, so it is called in a separate thread.
         threading.Thread(target=register, daemon=True).start()
 
     def workers(self) -> WorkerList | None:
-        """None when the scheduler is lost."""
+        """The available workers; None if the scheduler is lost."""
         if not self.is_up:
             return None
         workers = WorkerList({}, {}, {})
@@ -126,7 +129,7 @@ class Link:
         return workers
 
     def reconnect(self) -> bool:
-        """Whether there is a scheduler again, at the same address or at that of a new scheduler file."""
+        """Whether a scheduler is available again, at the same address or at that of a new scheduler file."""
         self._close_client()
         try:
             self._connect()
@@ -145,7 +148,7 @@ class Link:
             self._ours.close()
 
     def _close_client(self) -> None:
-        with suppress(Exception):  # of a scheduler that is gone
+        with suppress(Exception):  # the scheduler may be lost
             self.client.close(timeout=2)
 
 
@@ -161,12 +164,14 @@ def need_packages(cluster: Cluster) -> None:
 
 @contextmanager
 def linked(cluster: Cluster, threads: int) -> Iterator[Link]:
-    """A link to the cluster. One that is started here gets workers with `threads`, and ends with the link."""
+    """A link to the cluster. A cluster that is started here gets workers with `threads`, and ends with the
+    link.
+    """
     need_packages(cluster)
     import dask
     import distributed  # noqa: F401  it sets up its logging when it is first imported
 
-    # The driver reports to the user, in one line each, what matters of Dask's logs.
+    # The driver reports the important messages of Dask's logs to the user, in one line each.
     for name in ("distributed", "distributed.client", "distributed.scheduler", "distributed.nanny"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     settings = {**FRUGAL, **(LINK_TO_DASHBOARD if _has_own_dashboard(cluster) else {})}
@@ -180,7 +185,7 @@ def linked(cluster: Cluster, threads: int) -> Iterator[Link]:
 
 @contextmanager
 def _certificates(cluster: Cluster) -> Iterator[Security | None]:
-    """The certificates of a cluster that we start; None for one that we join.
+    """The certificates of a cluster that we start; None for a cluster that we join.
 
     Those of a batch system's workers are files, which only this user can read.
     """
@@ -227,7 +232,7 @@ def _join(cluster: Cluster) -> Link:
 
 
 def _check_certificate(address: str) -> None:
-    """Dask looks for its certificate only when it has started to connect, and its error is a stack trace."""
+    """Check the certificate here: Dask would read it while it connects, and print a stack trace."""
     from distributed.security import Security
 
     if address.startswith(_TLS) and Security().get_connection_args("client")["ssl_context"] is None:
@@ -238,8 +243,8 @@ def _check_certificate(address: str) -> None:
 
 
 def _start(cluster: Cluster, threads: int, security: Security | None) -> Link:
-    # The driver ends the workers: the terminal's Ctrl-C must not. The thread that starts them, now or
-    # later, inherits what is blocked here, and so do they.
+    # The driver ends the workers, and the terminal's Ctrl-C must not. The thread that starts workers, now or
+    # later, inherits the blocked signals, and so do the workers.
     with signals_blocked(*STOP_SIGNALS):
         if cluster.kind == "local":
             from distributed import LocalCluster
@@ -271,9 +276,9 @@ def _batch_system(cluster: Cluster, security: Security | None) -> Any:
     import dask_jobqueue
     from distributed.utils import get_ip
 
-    signal.signal(signal.SIGINT, on_ctrl_c)  # its import makes Ctrl-C leave at once, with exit code 0
+    signal.signal(signal.SIGINT, on_ctrl_c)  # its import makes Ctrl-C exit immediately, with code 0
     exports = [f"export {_variable(key)}={value}" for key, value in FRUGAL.items()]
-    # Without an interface that is asked for, it listens where the others find this machine.
+    # Without a requested interface, it listens on the address at which the nodes find this machine.
     where = {} if _option(cluster, "interface", None) else {"host": get_ip()}
     options = {
         "processes": 1,
@@ -301,7 +306,7 @@ def _batch_system(cluster: Cluster, security: Security | None) -> Any:
 
 
 def _option(cluster: Cluster, key: str, default: Any) -> Any:
-    """An option of a batch system as the user gave it, to us or in the settings of dask-jobqueue."""
+    """An option of a batch system, from the user's suite or from the settings of dask-jobqueue."""
     import dask
 
     given = cluster.options.get(key)
@@ -314,7 +319,7 @@ def _has_own_dashboard(cluster: Cluster) -> bool:
 
 
 def _variable(key: str) -> str:
-    """The environment variable that Dask reads a key of its configuration from."""
+    """The environment variable from which Dask reads a key of its configuration."""
     return "DASK_" + key.upper().replace(".", "__").replace("-", "_")
 
 

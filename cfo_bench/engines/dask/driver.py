@@ -1,4 +1,4 @@
-"""The process that the user started: it hands out the runs, receives their lines and writes the traces."""
+"""The driver: it assigns runs to workers, receives their lines and writes the traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
 from cfo_bench.suite.model import Cluster
 
-# --- which worker takes the next run --------------------------------------------------------------
+# --- the worker of the next run -------------------------------------------------------------------
 
 
 class Placed(NamedTuple):
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def free(rooms: Mapping[str, Capacity], taken: Iterable[tuple[str, Capacity]]) -> dict[str, Capacity]:
-    """What is left of each worker, by its address."""
+    """The free capacity of each worker, by its address."""
     left = dict(rooms)
     for address, room in taken:
         if address in left:
@@ -44,7 +44,7 @@ def free(rooms: Mapping[str, Capacity], taken: Iterable[tuple[str, Capacity]]) -
 
 
 def place(spec: RunSpec, rooms: Mapping[str, Capacity], left: Mapping[str, Capacity]) -> Placed | None:
-    """The run on the worker with the most free cores that has room for it."""
+    """Place the run on the worker with the most free cores that has room for it."""
     fitted = {address: with_memory(spec, rooms[address]) for address in left}
     fitting = [address for address in fitted if left[address].holds(capacity.needs(fitted[address]))]
     if not fitting:
@@ -54,7 +54,9 @@ def place(spec: RunSpec, rooms: Mapping[str, Capacity], left: Mapping[str, Capac
 
 
 def lack_of_room(spec: RunSpec, rooms: Iterable[Capacity]) -> str | None:
-    """Why none of these workers can ever take the run; None if one can, or if there is no worker."""
+    """The reason why none of these workers can ever execute the run; None if one can, or if there is no
+    worker.
+    """
     by_size = sorted(rooms, key=lambda room: (room.cores, room.memory_mb))
     if not by_size or any(room.holds(capacity.needs(with_memory(spec, room))) for room in by_size):
         return None
@@ -66,7 +68,7 @@ def lack_of_room(spec: RunSpec, rooms: Iterable[Capacity]) -> str | None:
 
 
 def with_memory(spec: RunSpec, room: Capacity) -> RunSpec:
-    """A run that asks for no memory gets the same share of the worker's memory as of its threads."""
+    """Give a run without a memory limit the same share of the worker's memory as of its threads."""
     side_by_side = room.cores // capacity.needs(spec).cores
     [fitted] = capacity.with_memory([spec], room, side_by_side)
     return fitted
@@ -75,16 +77,16 @@ def with_memory(spec: RunSpec, room: Capacity) -> RunSpec:
 # --- the driver -----------------------------------------------------------------------------------
 
 POLL_SECONDS, REFILL_SECONDS = 1.0, 30.0
-# How long larger workers are waited for when a run has room on none.
+# Seconds to wait for larger workers if a run fits on no worker.
 UNFIT_SECONDS = 5.0
-# How long a lost scheduler is looked for.
+# Seconds to wait for a lost scheduler.
 RECONNECT_SECONDS = 300.0
-# Attempts in a row that are lost without a new trial, before a run is given up on.
+# Consecutive attempts without a new trial after which a run is given up.
 TRIES = 5
 
 
 class DaskEngine:
-    """On the cluster of this `kind`: its options are those of `suite.model.Cluster`."""
+    """Executes runs on a cluster of this `kind`. Its options are those of `suite.model.Cluster`."""
 
     def __init__(
         self,
@@ -112,10 +114,10 @@ class DaskEngine:
 
 
 def run_jobs(jobs: Sequence[Job], cluster: Cluster, force: bool, listener: Listener) -> list[Verdict]:
-    """Every job's verdict, in order. A failure of one stops no other; Interrupted when asked to stop.
+    """Returns all verdicts in order. A failed run does not stop the others; Interrupted after a signal.
 
-    A job without memory gets a fair share of its worker's. A run that another command is doing is left
-    to it, and resumed only if that command stops before the run is finished.
+    A job without a memory limit gets a fair share of its worker's memory. A run that another command is
+    executing is resumed only if that command stops before the run is finished.
     """
     runs = Runs(jobs, force, listener)
     return run_all(runs, _workers(runs, cluster, listener), listener)
@@ -130,7 +132,7 @@ def _workers(runs: Runs, cluster: Cluster, listener: Listener) -> Iterator[_Work
 
 
 def _allow_many_files() -> None:
-    """Each running run keeps a file open here: more files than a shell allows at first."""
+    """Raise the limit of open files: each running run keeps one open here."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -144,14 +146,14 @@ class _Workers:
         jobs = [runs.jobs[index] for index in runs.missing]
         self._preload = tuple(packages((job.spec for job in jobs), (job.data for job in jobs)))
         self._waiting: list[tuple[float, int]] = []  # the longest first
-        self._begun: set[int] = set()  # runs that had an attempt
+        self._begun: set[int] = set()  # runs with at least one attempt
         self._attempts: dict[str, DaskAttempt] = {}  # by their tokens
-        self._rooms: dict[str, Capacity] = {}  # what each worker that can be used offers to runs
+        self._rooms: dict[str, Capacity] = {}  # the capacity that each usable worker offers to runs
         self._worker_dirs: dict[str, str] = {}  # of every worker
-        self._silent: set[str] = set()  # workers that get no run until they are heard of
+        self._silent: set[str] = set()  # workers that get no run until they send a message
         self._joined_at = monotonic()
         self._polled_at = self._refilled_at = float("-inf")
-        self._lost_at: float | None = None  # when the scheduler was found to be lost
+        self._lost_at: float | None = None  # when the loss of the scheduler was detected
         self._meet_scheduler()
 
     def __len__(self) -> int:
@@ -161,12 +163,12 @@ class _Workers:
         insort(self._waiting, (-self._runs.jobs[index].spec.budget_seconds, index))
 
     def take(self) -> DaskAttempt | None:
-        """On the worker with the most free cores. A run that is too large for every worker fails."""
+        """An attempt on the worker with the most free cores. A run that fits on no worker fails."""
         if not self._link.is_up:
-            return None  # the next refresh looks for the scheduler
+            return None  # the next refresh tries to reconnect
         rooms = {address: room for address, room in self._rooms.items() if address not in self._silent}
         left = free(rooms, ((attempt.worker, attempt.room) for attempt in self._attempts.values()))
-        may_grow = monotonic() - self._joined_at < UNFIT_SECONDS  # others may join right after the first
+        may_grow = monotonic() - self._joined_at < UNFIT_SECONDS  # others may join soon after the first
         too_large: set[Capacity] = set()
         for waiting in list(self._waiting):
             job = self._runs.jobs[waiting[1]]
@@ -201,19 +203,19 @@ class _Workers:
             self._silent.add(attempt.worker)
 
     def close(self) -> None:
-        """A run that lost its attempt, and waits for another one, is ended as interrupted."""
+        """Mark runs that lost their attempt, and wait for another one, as interrupted."""
         for _, index in self._waiting:
             if index in self._begun:
                 interrupt(self._runs.jobs[index])
 
     def _receive(self, message: Message) -> None:
-        """Called in a thread of Dask's."""
+        """Receive a message. Dask calls this in its own thread."""
         if message["kind"] == "joined":
             self._polled_at = float("-inf")
             return
         self._silent.discard(message["worker"])
         attempt = self._attempts.get(message["token"])
-        if attempt is not None:  # None: the attempt is another driver's, or was given up on
+        if attempt is not None:  # None: the attempt belongs to another driver, or was given up
             attempt.messages.put(message)
 
     def stop(self) -> None:
@@ -221,7 +223,7 @@ class _Workers:
             attempt.tell("stop")
 
     def refresh(self) -> None:
-        """Updates the list of workers; a lost scheduler is looked for."""
+        """Updates the list of workers, and tries to reconnect to a lost scheduler."""
         now = monotonic()
         if now - self._polled_at < POLL_SECONDS:
             return
@@ -257,7 +259,7 @@ class _Workers:
         self._link.set_up(self._receive)
 
     def _find_scheduler(self, now: float) -> None:
-        """Runs that were running wait for a new scheduler, and are resumed then."""
+        """Wait for a new scheduler. The runs that were running are then resumed."""
         where = self._link.address
         if self._lost_at is None:
             self._lost_at = now

@@ -1,7 +1,7 @@
-"""The driver's copy of a trace that grows on a worker: always its beginning, in whole lines.
+"""The driver's copy of a trace that grows on a worker. It always consists of the first lines of that trace.
 
-The copy is the trace in the results folder. While it is open its run is locked, so that no other command
-on the same results folder does it too.
+The copy is the trace in the results folder. While it is open, its run is locked, so that no other command on
+the same results folder executes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cfo_bench.run.supervisor import SYNC_SECONDS
 
 
 def interrupt(job: Job) -> None:
-    """Ends a run as interrupted that has no attempt any more; not if another command is doing it."""
+    """Marks a run without an attempt as interrupted, unless another command is executing it."""
     with suppress(CfoBenchError, OSError):
         page = LivePage.own(job.trace_path.with_suffix(".live"))
         with closing(TraceCopy(job, page, job.trace_path.stat().st_size)) as copy:
@@ -33,7 +33,7 @@ def interrupt(job: Job) -> None:
 
 
 class TraceCopy:
-    """Where the lines of one attempt are added."""
+    """The copy to which the lines of one attempt are added."""
 
     def __init__(self, job: Job, page: LivePage, size: int) -> None:
         self._job, self._page = job, page
@@ -42,16 +42,16 @@ class TraceCopy:
 
     @classmethod
     def open(cls, job: Job, force: bool, say: Callable[[str], None]) -> TraceCopy | None:
-        """The copy with the lines of earlier attempts; None if the run is finished already.
+        """The copy with the lines of earlier attempts; None if the run is already finished.
 
-        Raises BusyError if another command is doing the run.
+        Raises BusyError if another command is executing the run.
         """
         page = LivePage.own(page_path(job.trace_path))
         try:
             past = None if force else recovery.prepare_to_resume(job, page, say)
             page.clear()
             copy = cls(job, page, 0 if past is None else job.trace_path.stat().st_size)
-            copy.record_pauses()  # that a driver knew of that was killed
+            copy.record_pauses()  # those that a killed driver had received
         except CfoBenchError:
             page.close(remove=not recovery.has_unwritten_trial(job, page))
             raise
@@ -61,17 +61,17 @@ class TraceCopy:
         return None
 
     def past(self) -> bytes:
-        """The trace that the attempt resumes from; empty if it starts from the beginning."""
+        """The trace from which the attempt resumes; empty if it starts from the beginning."""
         return self._job.trace_path.read_bytes() if self.size else b""
 
     def add(self, at: int, lines: bytes) -> bool:
-        """Lines that stand at this offset of the worker's trace; False if there is a gap before them."""
+        """Adds lines that are at this offset of the worker's trace; False if there is a gap before them."""
         if at > self.size:
             return False
         if new := lines[self.size - at :]:
             with TraceWriter(self._job.trace_path) as writer:
                 if self.size == 0:
-                    writer.clear()  # not before there is something in its place
+                    writer.clear()  # only when new lines replace the old trace
                 writer.write(new)
                 if monotonic() - self._synced_at >= SYNC_SECONDS:
                     writer.sync()
@@ -80,7 +80,7 @@ class TraceCopy:
         return True
 
     def show(self, snapshot: Snapshot, pauses: Sequence[Pause]) -> None:
-        """For `cfo-bench status`: how far the run is. Its pauses are kept for `record_pauses`."""
+        """Publish the progress of the run for `cfo-bench status`. Its pauses are kept for `record_pauses`."""
         self._page.tally(snapshot.trials, snapshot.best_loss)
         if snapshot.zero is None:
             self._page.stop_clock()
@@ -94,7 +94,7 @@ class TraceCopy:
     def record_pauses(self) -> None:
         """Writes an end `interrupted` if there were pauses that the trace does not contain.
 
-        The worker that resumes the run reads them from that line.
+        The worker that resumes the run reads the pauses from this line.
         """
         if not self.size:
             self._page.forget_pauses()
@@ -113,7 +113,7 @@ class TraceCopy:
             )
 
     def end(self) -> EndRecord | None:
-        """The last line, if that is an end; brings the trace to disk."""
+        """The last line, if it is an end. Flushes the trace to disk."""
         if self.size == 0:
             return None
         with TraceWriter(self._job.trace_path) as writer:
@@ -122,7 +122,7 @@ class TraceCopy:
         return None if run is None else run.end
 
     def log(self, text: bytes) -> None:
-        """Keeps what a failed run printed, beside its trace."""
+        """Writes the output of a failed run beside its trace."""
         with suppress(OSError):
             write_whole(log_path(self._job.trace_path), text)
 

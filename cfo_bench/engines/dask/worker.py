@@ -1,7 +1,7 @@
-"""What happens on a worker: it offers its threads and memory to runs, and makes attempts at runs.
+"""The part of the engine on a worker, which offers threads and memory to runs, and makes attempts at runs.
 
-An attempt is one Dask task: a supervisor as on any machine, whose trace is in the worker's own folder.
-Every new line of that trace is sent to the driver, as an event of Dask's.
+An attempt is one Dask task: a supervisor as on any machine, whose trace is in the folder of the worker. Every
+new line of this trace is sent to the driver as a Dask event.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from cfo_bench.tasks.fetching import Item, Parcel, at_hand, unpack
 if TYPE_CHECKING:
     from distributed import Queue, Worker, WorkerPlugin
 
-# One topic for all drivers, since a scheduler keeps the last 1,000 messages of each topic for ever.
+# One topic for all drivers, because a scheduler keeps the last 1,000 messages of each topic forever.
 TOPIC = f"cfo-bench-{__version__}"
 # The resources that runs reserve. A worker with another version of cfo-bench does not offer them.
 THREADS, MEMORY = f"cfo_threads_{__version__}", f"cfo_memory_mb_{__version__}"
-# The metric by which a worker that can't be used tells the scheduler why.
+# The metric in which an unusable worker reports the reason to the scheduler.
 UNUSABLE = f"cfo_bench_{__version__}_unusable"
-# What is kept of a worker's memory for the worker itself.
+# The memory of a worker that is reserved for the worker itself.
 SPARE_PERCENT = 10
 
-# How often an attempt looks whether it is still wanted, how often it sends new lines, and how often at
-# least the driver hears of it.
+# Seconds between two checks whether an attempt is still wanted, between two messages with new lines, and at
+# most between any two messages to the driver.
 LOOK_SECONDS, FOLLOW_SECONDS, BEAT_SECONDS = 0.1, 0.5, 5.0
-# The most lines in one message: with the 1,000 that a scheduler keeps, this bounds its memory.
+# The maximum of lines in one message. A scheduler keeps 1,000 messages, so this limits its memory.
 MESSAGE_BYTES = 2**15
 # Pieces of a file that the scheduler may hold on their way to a worker.
 PIECES_ON_THE_WAY = 2
@@ -54,14 +54,14 @@ PIECES_ON_THE_WAY = 2
 Message = dict[str, Any]
 
 
-# --- what the driver sends to the cluster --------------------------------------------------------
+# --- objects that the driver sends to the cluster -------------------------------------------------
 
-# Classes and functions inside of functions are pickled as code, not by name: the scheduler needs no
-# cfo-bench to pass them on, and a worker without it can tell so.
+# Classes and functions inside functions are pickled as code, not by name: the scheduler can pass them on
+# without cfo-bench, and a worker without cfo-bench can report that it is missing.
 
 
 def plugin() -> WorkerPlugin:
-    """Dask sets it up on every worker, also on those that join later."""
+    """The plugin that Dask sets up on every worker, also on those that join later."""
     from distributed import WorkerPlugin
 
     version, metric = __version__, UNUSABLE
@@ -85,7 +85,7 @@ def plugin() -> WorkerPlugin:
 
 
 def task() -> Callable[[bytes], None]:
-    """What a worker calls for a pickled Assignment."""
+    """The function that a worker calls with a pickled Assignment."""
 
     def cfo_bench_run(assignment: bytes) -> None:
 
@@ -101,8 +101,8 @@ class Assignment:
     token: str  # the attempt's name, and the key of its Dask task
     folder: str  # of the worker that the driver chose
     job: Job
-    past: bytes  # the trace so far, compressed; it is empty if the run starts from the beginning
-    data: Parcel | None  # the files that the node needs, and may have
+    past: bytes  # the trace so far, compressed; empty if the run starts from the beginning
+    data: Parcel | None  # the files that the node needs, and may already have
     preload: tuple[str, ...]  # the packages that the run's process needs
 
 
@@ -125,7 +125,7 @@ def attempt(pickled: bytes) -> None:
 
     worker, assignment = get_worker(), pickle.loads(pickled)
     if worker.local_directory != assignment.folder:
-        return  # started again at the same address: Dask repeats a task whose past may be too old by now
+        return  # the worker was restarted: Dask repeats the task, but its past may be outdated
     scratch = Path(worker.local_directory) / "cfo-bench" / assignment.token
     try:
         _Attempt(assignment, worker, scratch).run()
@@ -134,24 +134,24 @@ def attempt(pickled: bytes) -> None:
 
 
 class _Unwanted(Exception):
-    """The driver does not wait for this attempt any more."""
+    """The driver no longer waits for this attempt."""
 
 
 class _Attempt:
     def __init__(self, assignment: Assignment, worker: Worker, scratch: Path) -> None:
         self._assignment, self._job, self._worker = assignment, assignment.job, worker
-        self._address = worker.address  # a worker that is closing has none
+        self._address = worker.address  # a closing worker has no address
         self._scratch = scratch
         self._trace = scratch / self._job.trace_path.name
-        self._inbox: Queue | None = None  # where the driver's pieces of files arrive
+        self._inbox: Queue | None = None  # receives the pieces of files from the driver
         self._page: LivePage | None = None
         self._seen = Snapshot(None, 0, None)
         self._pauses: tuple[Pause, ...] = ()  # of the run so far
-        self._sent = 0  # bytes of the trace that the driver has
+        self._sent = 0  # bytes of the trace that were sent to the driver
         self._reported_at = self._followed_at = monotonic()
 
     def run(self) -> None:
-        """From the first message to the one with the verdict."""
+        """Makes the attempt, from the first message to the verdict."""
         self._report("beat")
         try:
             data = self._data()
@@ -170,7 +170,7 @@ class _Attempt:
         self._report("verdict", verdict=pickle.dumps(verdict), size=self._sent, log=last_words)
 
     def _supervised(self, data: DataRef) -> Verdict:
-        """The run as on any machine; a thread follows its trace."""
+        """Supervises the run as on any machine, while a thread follows its trace."""
         provenance = {**self._job.provenance, **machine.provenance()}  # of this machine, not the driver's
         job = replace(
             self._job, data=data, given=self._job.data, trace_path=self._trace, provenance=provenance
@@ -188,7 +188,7 @@ class _Attempt:
             self._send_lines()
 
     def _follow(self, stop: Stop, is_over: threading.Event) -> None:
-        """Sends the lines of the trace as it grows, and ends a run that is not wanted any more."""
+        """Sends new lines of the trace, and ends a run that is no longer wanted."""
         try:
             while not is_over.wait(LOOK_SECONDS):
                 if not self._is_wanted():
@@ -196,10 +196,10 @@ class _Attempt:
                 if monotonic() - self._followed_at >= FOLLOW_SECONDS:
                     self._send_lines()
         finally:
-            stop.set()  # also where sending failed
+            stop.set()  # also if sending failed
 
     def _is_wanted(self) -> bool:
-        """Not if the task was cancelled, its driver is gone, or the worker lost its scheduler.
+        """False if the task was cancelled, its driver is gone, or the worker lost its scheduler.
 
         Dask can't stop a thread: it only changes the state of the task.
         """
@@ -212,7 +212,7 @@ class _Attempt:
     # --- data -----------------------------------------------------------------------------------
 
     def _data(self) -> DataRef:
-        """The data as this node has it; the driver sends what the node lacks."""
+        """The data on this node. The driver sends the files that the node lacks."""
         ref, files = self._job.data, self._assignment.data
         available = at_hand(ref, files)
         if available is not None or files is None:
@@ -240,7 +240,7 @@ class _Attempt:
             yield piece
 
     def _wait_for_others(self) -> None:
-        """While another attempt on this node receives the data."""
+        """Waits while another attempt on this node receives the data."""
         sleep(LOOK_SECONDS)
         self._check()
 
@@ -252,9 +252,9 @@ class _Attempt:
     # --- messages to the driver -----------------------------------------------------------------
 
     def _send_lines(self) -> None:
-        """Whole lines that the trace has grown by, in messages of a bounded size."""
+        """Sends the complete new lines of the trace, in messages of limited size."""
         self._followed_at = monotonic()
-        with suppress(FileNotFoundError), self._trace.open("rb") as file:  # not there before its first line
+        with suppress(FileNotFoundError), self._trace.open("rb") as file:  # missing before its first line
             file.seek(self._sent)
             while read := b"".join(file.readlines(MESSAGE_BYTES)):
                 lines = read[: read.rfind(b"\n") + 1]
@@ -276,7 +276,7 @@ class _Attempt:
         self._page = page
 
     def _report(self, kind: str, **more: Any) -> None:
-        """Safe in any thread."""
+        """Sends a message to the driver; can be called in any thread."""
         if self._page is not None:
             self._seen, self._pauses = self._page.snapshot(), self._page.pauses()
         message: Message = {
@@ -293,7 +293,7 @@ class _Attempt:
         self._reported_at = monotonic()
 
     def _with_the_users_paths(self, text: str) -> str:
-        """The user knows the trace in the results folder, not the one in the worker's."""
+        """The message with the path of the trace in the results folder instead of that on the worker."""
         return text.replace(str(self._scratch), str(self._job.trace_path.parent))
 
 
@@ -301,10 +301,10 @@ _starting = threading.Lock()
 
 
 def _fork_server(preload: Sequence[str]) -> ForkServerContext:
-    """One for all attempts of this worker process."""
+    """The fork server of all attempts of this worker process."""
     with _starting:
-        # A nanny marks its worker as a daemon, and multiprocessing lets a daemon have no children, lest
-        # they outlive it. Ours don't: the server ends with its worker, and the runs with the server.
+        # A nanny marks its worker as a daemon, and multiprocessing forbids children of a daemon, because they
+        # might outlive it. Ours do not: the server ends with its worker, and the runs end with the server.
         config: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
         config["daemon"] = False
         return fork_server(preload)
