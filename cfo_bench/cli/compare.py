@@ -118,8 +118,7 @@ def compare(
 
 
 def _show(comparison: Comparison) -> None:
-    """Print the table of scores, the verdict on its own line, the reasons, and the next command on one line.
-    """
+    """Print the table of scores, the verdict on its own line, the reasons, and the next command."""
     rows = [
         [label(candidate.learner), candidate.method, *_score(candidate.score)]
         for candidate in comparison.candidates

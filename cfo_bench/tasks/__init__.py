@@ -1,13 +1,13 @@
-"""Tasks: where their data comes from, how it is checked, split into folds and made into arrays.
+"""Tasks: the sources of their data, and how it is checked, split into folds and converted to arrays.
 
-A name or a file becomes a `DataRef` (`resolve`, `select`, `file_ref`). Any process can turn a `DataRef` into
-the task's facts (`inspect`) or a fold's arrays (`load_fold`). Data of OpenML and PMLB is fetched first, once
-for this machine (`obtain`).
+A name or a file becomes a `DataRef` (`resolve`, `select`, `file_ref`). Any process can load the facts of the
+task (`inspect`) or the arrays of a fold (`load_fold`) from a `DataRef`. Data of OpenML and PMLB is fetched
+first, once on each machine (`obtain`).
 
 catalogue, task_tables       the available tasks, by name, pattern, tag or YAML table
-sources/                     one source of data a file
+sources/                     one source of data per file
 fetching, store              data from a source or another machine into this machine's store
-columns, data_set, folds     checked data, split and made into a learner's arrays
+columns, data_set, folds     checked data, its folds, and the arrays of a learner
 from_pandas                  from a data frame to columns
 loading, prepared, details   facts and folds of a task, kept in the cache; what `tasks show` prints
 

@@ -1,9 +1,10 @@
 """The available tasks, by name, without loading any of them.
 
 A name is looked up in this order: the user's folder, the user's tables, the paper's table, the bundled sets,
-the synthetic sets, recordings, plug-ins. All of them are searched for the exact name first, then for one that
-differs only in capitals and `-`/`_`. If the folder has a task of a table, under any of its names, the
-folder's data is taken. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, so no other is tried.
+the synthetic sets, recordings, plug-ins. All of them are searched for the exact name first, then for a name
+that differs only in capitals and `-`/`_`. If the folder contains a task of a table, under any of its names,
+the folder's data is used. `openml:3`, `openml-data:31` and `pmlb:adult` name their source, so no other source
+is tried.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ANALYTIC = "no data: for the analytic learners"
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One line of `cfo-bench tasks`; None if a value isn't known without loading the data.
+    """One line of `cfo-bench tasks`. A value that is unknown until the data is loaded is None.
 
     `here` is the copy of the data on this machine.
     """
@@ -54,7 +55,7 @@ def resolve(
     offline: bool = False,
     yahpo: Path | None = None,
 ) -> DataRef:
-    """Where the data of the task `name` is found."""
+    """The place of the data of the task `name`."""
     refs = resolve_all(name, data_dir, tables, offline, yahpo)
     if len(refs) > 1:
         raise UserError(f"{name!r} is {len(refs)} tasks: name one, such as {refs[0].task!r}")
@@ -68,7 +69,7 @@ def resolve_all(
     offline: bool = False,
     yahpo: Path | None = None,
 ) -> list[DataRef]:
-    """The same for a name that may be several tasks: `openml-suite:271`."""
+    """The places of the data of all tasks that a name stands for, such as `openml-suite:271`."""
     offline = offline or os.environ.get(OFFLINE_ENVIRONMENT, "0") not in ("", "0")
     rows = {row.name: row for row in _folder_rows(data_dir)}
     entries = _entries(tables)
@@ -149,7 +150,9 @@ def _from_entry(entry: TaskEntry, rows: Mapping[str, FolderRow], offline: bool) 
 
 
 def _from_origin(origin: Origin, entries: Sequence[TaskEntry], offline: bool) -> DataRef:
-    """Under the name that a table has for it, so that its results have one name only."""
+    """The task of an origin, under its name in a table if it has one, so that its results have a single
+    name.
+    """
     for entry in entries:
         if entry.origins[:1] == (origin,):
             return _from_entry(entry, {}, offline)
@@ -172,7 +175,7 @@ def file_ref(
     split: str | None = None,
     weight: str | None = None,
 ) -> DataRef:
-    """One file as a task, called by the file's stem."""
+    """One file as a task, with the stem of the file as its name."""
     path = Path(os.path.expanduser(path))
     if not path.name.isprintable():
         raise DataError(
@@ -196,7 +199,7 @@ def file_ref(
 def listing(
     data_dir: Path | None = None, tables: Sequence[Path] = (), yahpo: Path | None = None
 ) -> list[TaskRow]:
-    """Every task with a name, the folder's first. Of several with the same name, only the first."""
+    """Every task with a name, those of the folder first. Of several with the same name, only the first."""
     from cfo_bench.metrics import METRIC_OF
     from cfo_bench.tasks.fetching import where_here
 
@@ -251,7 +254,7 @@ def _tags(source: str, task: FolderRow | built_in.BundledSet) -> tuple[str, ...]
 
 
 def _entries(tables: Sequence[Path]) -> list[TaskEntry]:
-    """The tasks of the user's tables, and then the paper's."""
+    """The tasks of the user's tables, then those of the paper."""
     named = os.environ.get(TABLES_ENVIRONMENT, "")
     paths = list(tables) or [Path(path) for path in named.split(os.pathsep) if path]
     return [*(entry for path in paths for entry in read_table(path)), *paper()]

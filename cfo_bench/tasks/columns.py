@@ -1,4 +1,4 @@
-"""A column of a task's data: numbers, dates or categories; what is odd about it, and what is left out.
+"""A column of a task's data (numbers, dates or categories), remarks about it, and columns that are left out.
 
 Labels of categories and classes are ordered by `label_order`: numbers by value, then texts. The order of
 two labels depends on these two alone, so that a new label never changes the order of the others.
@@ -39,7 +39,7 @@ class Column:
 
     @property
     def missing(self) -> Array:
-        """For each row whether it has no value."""
+        """A mask of the rows without a value."""
         is_missing: Array = self.values < 0 if self.kind is ColumnKind.CATEGORY else np.isnan(self.values)
         return is_missing
 
@@ -53,7 +53,7 @@ def dates(name: str, days: Array) -> Column:
 
 
 def categories(name: str, codes: Array, labels: Sequence[str]) -> Column:
-    """A category column from codes of labels in any order, some perhaps equal or unused."""
+    """A category column from codes of labels, which may be in any order, equal or unused."""
     used = np.unique(codes[codes >= 0])
     ordered = tuple(sorted({labels[code] for code in used}, key=label_order))
     rank_of = {label: rank for rank, label in enumerate(ordered)}
@@ -109,7 +109,7 @@ def named(columns: Sequence[Column], name: str, use: str, where: str) -> Column:
     return columns[names.index(name)]
 
 
-# --- what a user leaves out -------------------------------------------------------------------------
+# --- columns and rows that a user leaves out --------------------------------------------------------
 
 
 def without_columns(
@@ -117,7 +117,7 @@ def without_columns(
 ) -> list[Column]:
     """The columns without those that `drop` names; the target can't be one of them.
 
-    All columns of a name are left out.
+    If several columns have a name, all of them are left out.
     """
     for name in drop:
         named(columns, name, "to drop", where)
@@ -127,7 +127,7 @@ def without_columns(
 
 
 def with_target(columns: Sequence[Column], target: str, where: str) -> tuple[list[Column], int]:
-    """The rows that have a target, and the number of the others. A label that no row has is left out."""
+    """The rows with a target, and the number of the other rows. Unused labels are removed."""
     missing = named(columns, target, "for the target", where).missing
     n_missing = int(missing.sum())
     if not n_missing:
@@ -149,12 +149,12 @@ def _rows(column: Column, kept: Array) -> Column:
 
 # 1,234.5 and 1.234,5 (with or without a currency or a percent sign), and numbers that float() reads.
 _GROUPED = re.compile(r"[-+]?\s*[$€£¥]?\s*\d{1,3}(([,' ]\d{3})*(\.\d+)?|(\.\d{3})*(,\d+)?)\s*[%$€£¥]?")
-# A column of at least so many numbers may have other texts in a small share: they stand for "missing".
+# In a column with at least this many numbers, a small share of other texts is allowed: they mean "missing".
 _ENOUGH_NUMBERS, _NEARLY_ALL = 10, 0.9
 
 
 def are_numbers(labels: Sequence[str]) -> bool:
-    """Whether the texts of a column are numbers in a form that is not read as such, or nearly all are."""
+    """Whether all or nearly all texts of a column are numbers in a form that is not read as a number."""
     n_plain = sum(map(_is_plain, labels))
     n_numbers = sum(_is_plain(label) or _GROUPED.fullmatch(label.strip()) is not None for label in labels)
     if n_numbers == len(labels):
@@ -172,23 +172,24 @@ def _is_plain(label: str) -> bool:
 
 
 def odd_example(labels: Sequence[str]) -> str:
-    """One of them that is not read as a number."""
+    """An example of a text that is not read as a number."""
     return next((label for label in labels if not _is_plain(label)), labels[0])
 
 
 # --- remarks ----------------------------------------------------------------------------------------
 
 
-# Of more labels than these, the ranks say little: a category of a user's file is encoded by the target.
+# With more labels than this, ranks are uninformative, and a category of a user's file is encoded by the
+# target.
 MANY_LABELS = 100
 # The values of fewer rows than this may all differ by chance.
 _FEW_ROWS = 20
-# At most so many columns are named; the others are counted.
+# At most this many columns are named; the others are counted.
 _MAX_NAMES = 5
 
 
 class Remark(StrEnum):
-    """What is odd about a column, as `cfo-bench tasks show` prints it."""
+    """A remark about an unusual column, as `cfo-bench tasks show` prints it."""
 
     EMPTY = "empty"
     CONSTANT = "constant"
@@ -198,7 +199,7 @@ class Remark(StrEnum):
 
 
 def remark(column: Column) -> Remark | None:
-    """What is odd about a column; None if nothing is."""
+    """The remark about a column; None if it is not unusual."""
     values, missing = column.values, column.missing
     is_category = column.kind is ColumnKind.CATEGORY
     present = values[~missing]
@@ -220,7 +221,7 @@ def has_many_labels(column: Column) -> bool:
 
 
 def remarks(columns: Sequence[Column]) -> list[str]:
-    """A line for each kind of remark, with the columns that it is about and what to do."""
+    """A line for each kind of remark, with its columns and the remedy."""
     columns_of: dict[Remark, list[Column]] = {}
     for column in columns:
         if (kind := remark(column)) is not None:

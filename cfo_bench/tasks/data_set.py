@@ -1,6 +1,6 @@
 """The checked data of a task: its features, its target and its problem (binary, multiclass, regression).
 
-`encode` makes a learner's arrays of it and a split.
+`encode` converts it and a split to the arrays of a learner.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from cfo_bench.tasks.folds import Split
 
-# A target of whole numbers is taken as classes when there are two of them, or at most MAX_CLASSES
-# with at least ROWS_PER_CLASS rows each on average; otherwise as a quantity.
+# A target of whole numbers has classes if there are two of them, or at most MAX_CLASSES with at least
+# ROWS_PER_CLASS rows each on average; otherwise it is a quantity.
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 20
 
@@ -56,8 +56,8 @@ class DataSet:
     problem: Problem
     where: str
     dropped_rows: int = 0  # rows of the file without a target, which were left out
-    split: SplitColumn | None = None  # what makes the folds; None: a seed
-    weight: Column | None = None  # the weights of the rows; None: they count alike
+    split: SplitColumn | None = None  # makes the folds; None: a seed does
+    weight: Column | None = None  # the weights of the rows; None: all rows count equally
     target_encoded: tuple[str, ...] = ()  # the categories that are encoded by the target
 
     @classmethod
@@ -72,7 +72,7 @@ class DataSet:
     ) -> DataSet:
         """The checked data; a problem that is None is inferred from the target.
 
-        The columns that `split` (such as `time:day`) and `weight` name are no features.
+        The columns that `split` (such as `time:day`) and `weight` name are not features.
         """
         column = _pick(columns, target, where)
         _check_target(column, where)
@@ -175,7 +175,7 @@ def _weight_column(columns: Sequence[Column], name: str, where: str) -> Column:
 
 
 def infer_problem(target: Column) -> Problem:
-    """Labels are classes, and so are a few whole numbers that come back often; the rest is regression."""
+    """Labels are classes, and so are a few whole numbers that occur often; other targets are regression."""
     if target.kind is ColumnKind.CATEGORY:
         n_classes = len(target.labels)
     else:
@@ -230,16 +230,16 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def encode(data: DataSet, split: Split) -> Fold:
-    """A learner's arrays; everything that is fitted is fitted on training rows only.
+    """The arrays of a learner. Everything that is fitted is fitted on training rows only.
 
-    A category becomes its rank among the categories of the training part, or NaN if it is missing or isn't
-    one of these. One in `data.target_encoded` becomes the mean of the target for it, or one mean for each of
+    A category becomes its rank among the categories of the training part, or NaN if it is missing or not one
+    of these. A category in `data.target_encoded` becomes its mean of the target, or one mean for each of
     several classes. A number becomes float32: ±inf counts as missing, since XGBoost refuses it, and a number
     too large for float32 becomes the largest float32.
     """
     parts = [split.train, split.valid] if split.test is None else [split.train, split.valid, split.test]
     is_encoded = [column.name in data.target_encoded for column in data.features]
-    # A category that is encoded by the target becomes a column for each of several classes.
+    # A target-encoded category becomes one column for each class if there are more than two.
     width = len(data.classes) if data.problem is Problem.MULTICLASS else 1
     widths = [width if encoded else 1 for encoded in is_encoded]
     matrices = [np.empty((len(rows), sum(widths)), dtype=np.float32) for rows in parts]
@@ -288,12 +288,12 @@ def encode(data: DataSet, split: Split) -> Fold:
 
 
 def _target_encoded(column: Column, data: DataSet, parts: Sequence[Array]) -> list[Array]:
-    """The column in each part, the first of which trains: its rows are encoded out of fold."""
+    """The encoded column in each part. The first part trains: its rows are encoded out of fold."""
     encoder = target_encoder(data.problem)
     cells = column.values[:, None]
     train, *others = parts
     with warnings.catch_warnings():
-        # A class with few rows is not in every inner fold.
+        # A class with few rows may be missing in an inner fold.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         encoded = encoder.fit_transform(cells[train], data.y[train])
     return [encoded, *(encoder.transform(cells[rows]) for rows in others)]

@@ -18,7 +18,7 @@ from cfo_bench.tasks.loading import inspect, load_data_set
 from cfo_bench.tasks.sources import built_in
 from cfo_bench.tasks.sources.files import assumptions, read_columns
 
-COLUMNS = "columns"  # of a user's own file: a row for each of its columns
+COLUMNS = "columns"  # of a user's file: a row for each of its columns
 
 
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
             "source": ref.source,
             "note": built_in.recording_note(ref),
         }
-    # A target with gaps is described, too: a run needs --drop-missing-target for it.
+    # A target with missing values is also described, although a run needs --drop-missing-target.
     complete = replace(ref, drop_missing_target=True) if ref.source == "file" else ref
     data, stored = load_data_set(complete)
     n_folds = n_folds or folds.own_folds(data) or (stored.n_folds if stored else None) or DEFAULT_N_FOLDS
@@ -80,7 +80,7 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
 
 
 def details_of_file(path: Path, drop: Sequence[str]) -> dict[str, Any]:
-    """The same of a file whose target is not known yet."""
+    """The same for a file whose target is not given."""
     columns = without_columns(read_columns(path), drop, None, str(path))
     twice = repeated([column.name for column in columns])
     return {

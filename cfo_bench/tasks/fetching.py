@@ -3,7 +3,7 @@
 If a machine that runs a task lacks its data, the files are sent to it. It may also see the same file on a
 shared disk, or have the task in its own store. Sent files go into the store: a folder of the store under the
 same name, a plain file into `files/`, under its checksum. One process at a time writes there, and the folder
-appears all at once.
+is created atomically.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def in_store(ref: DataRef) -> Stored | None:
 
 
 def suite_tasks(origin: Origin, offline: bool) -> list[int]:
-    """The numbers of a suite's tasks. The store keeps them, since OpenML's client does not."""
+    """The numbers of the tasks of an OpenML suite. The store keeps them, because OpenML's client does not."""
     known = store.find_suite(origin)
     if known is not None:
         return known
@@ -82,7 +82,7 @@ def missing(what: str, searched: Sequence[str], table: str | None, name: str) ->
 
 
 def where_here(ref: DataRef) -> str | None:
-    """Which copy of the data this machine has, found without reading it; None if it has none."""
+    """The copy of the data on this machine, in words, without reading it; None if there is none."""
     for origin in map(as_origin, ref.origins):
         if (store.path_of(origin) / store.ABOUT).is_file():
             return "prepared"
@@ -155,7 +155,7 @@ class Item:
                 yield piece
 
     def is_at(self, path: Path) -> bool:
-        """Whether this machine sees the same file at `path`: on a shared disk."""
+        """Whether this machine has the same file at `path`, because the disk is shared."""
         try:
             status = path.stat()
         except OSError:
@@ -172,7 +172,7 @@ class Parcel:
 
     @property
     def folder(self) -> Path:
-        """Where the files go on this machine."""
+        """The folder for the files on this machine."""
         if self.origin is not None:
             return store.path_of(as_origin(self.origin))
         return store.root() / "files" / self.items[0].sha256
@@ -208,7 +208,7 @@ def unpack(
     receive: Callable[[Item], Iterable[bytes]],
     pause: Callable[[], None],
 ) -> DataRef:
-    """Writes the files that are received, unless another process just did; the ref to load them by."""
+    """Writes the received files, unless another process just did, and returns the ref that loads them."""
     with store.workplace(parcel.folder, pause) as work:
         if (local := at_hand(ref, parcel)) is not None:
             return local
@@ -245,5 +245,5 @@ def _item(path: Path) -> Item:
 
 @lru_cache(maxsize=1000)
 def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    """Computed once for many runs on one file, as long as the file does not change."""
+    """The SHA-256 of a file, computed once for many runs as long as the file does not change."""
     return store.sha256(path)

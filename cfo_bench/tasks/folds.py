@@ -27,7 +27,7 @@ class Split:
 
 
 def split_rows(data: DataSet, fold: int, n_folds: int, seed: int) -> Split:
-    """A fold of those that the data's split column makes, or else the seed."""
+    """A fold, made by the split column of the data or else by the seed."""
     check_choice(fold, n_folds, seed)
     check(data, n_folds, seed)
     train, valid = next(islice(_parts(data, n_folds, seed), fold, None))
@@ -57,7 +57,7 @@ def _parts(data: DataSet, n_folds: int, seed: int) -> Iterator[tuple[Array, Arra
 
 
 def _grouped(data: DataSet, rows: Array, n_folds: int, seed: int) -> Iterator[tuple[Array, Array]]:
-    """k folds of these rows; no group is in two of them."""
+    """k folds of these rows. All rows of a group are in the same fold."""
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
     assert data.split is not None
@@ -72,9 +72,9 @@ def _grouped(data: DataSet, rows: Array, n_folds: int, seed: int) -> Iterator[tu
 
 
 def _forward(times: Array, n_folds: int) -> Iterator[tuple[Array, Array]]:
-    """Each fold validates on a part of the rows, in the order of time, and trains on all earlier ones.
+    """Each fold validates on the next part of the rows in order of time, and trains on all earlier rows.
 
-    Rows of the time at which the validation part begins do not train.
+    Rows with the same time as the first validation row do not train.
     """
     from sklearn.model_selection import TimeSeriesSplit
 
@@ -92,8 +92,8 @@ def official(fold_of_row: Array, fold: int, source: str) -> Split:
 def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
     """The fold's held-out part becomes the test part; a share of its training rows validates instead.
 
-    The share is taken from each class. At least one row of a class stays in training. With a split by time,
-    the latest rows validate; with a split by groups, whole groups, the first of k folds of them.
+    The share is drawn from each class, and at least one row of a class stays in training. With a split by
+    time, the latest rows validate; with a split by groups, the groups of the first of k folds do.
     """
     if not 0 < share < 1:
         raise UserError(
@@ -130,7 +130,7 @@ def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
 
 
 def _drawn(data: DataSet, rows: Array, share: float, seed: int) -> Array:
-    """For each of the rows whether it is in the share, which is drawn from each class."""
+    """A mask of the rows in the share, which is drawn from each class."""
     rng = np.random.default_rng(seed)
     groups = np.zeros(len(rows), dtype=int) if data.problem is Problem.REGRESSION else data.y[rows]
     is_drawn = np.zeros(len(rows), dtype=bool)

@@ -1,8 +1,8 @@
-"""Turns a pandas column into one of ours: numbers, dates or categories, by what it holds.
+"""Converts a pandas column to a `Column` of numbers, dates or categories, depending on its values.
 
 Booleans are numbers, and so is a column without any value. Text is categories, unless every value is an ISO
 8601 date (`2024-02-29`, with or without a time). A date is the number of days since 1970-01-01 UTC; as
-float32, the dates of our time are exact to about three minutes.
+float32, present dates are exact to about three minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cfo_bench.tasks.columns import Column, ColumnKind, categories, dates, numbe
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 
-# What pandas calls the content of an object column.
+# Pandas' names for the content of an object column.
 NUMBERS = {"boolean", "integer", "floating", "mixed-integer-float", "decimal"}
 DATES = {"date", "datetime", "datetime64"}
 
@@ -67,14 +67,14 @@ def joined(pieces: Sequence[Column]) -> Column | None:
 
 
 def _recoded(piece: Column, code_of: dict[str, int]) -> Array:
-    """The codes of a piece under the numbers in `code_of`, to which its new labels are added."""
+    """The codes of a piece according to `code_of`, to which its new labels are added."""
     numbers_of = [code_of.setdefault(label, len(code_of)) for label in piece.labels]
     codes: Array = np.array([*numbers_of, -1], dtype=np.int32)[piece.values]
     return codes
 
 
 def labelled(name: str, series: pd.Series[Any], where: str) -> Column:
-    """A column as categories, whatever it holds."""
+    """A column as categories, whatever its values."""
     codes, labels = _factorized(name, series, where)
     return categories(name, codes, [str(label) for label in labels])
 

@@ -1,4 +1,4 @@
-"""From a `DataRef` to what a run needs: the task's facts and a fold's arrays."""
+"""Loads the facts of a task and the arrays of a fold from a `DataRef`."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def inspect(ref: DataRef, n_folds: int) -> TaskFacts:
 
 
 def facts_if_known(ref: DataRef, n_folds: int) -> TaskFacts | None:
-    """The facts of a task that was inspected before and whose data has not changed: no data is read."""
+    """The facts of a task that was inspected before, if its data has not changed. No data is read."""
     from cfo_bench.tasks import prepared
     from cfo_bench.tasks.sources import built_in
 
     if ref.source == "synthetic":
         return built_in.synthetic_facts(ref.task)
     if ref.recorded_folds:
-        return None  # its learner has them
+        return None  # its learner knows them
     if ref.origins and not is_stored(ref):
         return None
     located, stored = _located(ref)
@@ -106,8 +106,8 @@ def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
 
 
 def official_folds(ref: DataRef) -> int | None:
-    """The number of official folds of a task in the store, of recorded ones, or of a user's own; None if it
-    has none.
+    """The number of official folds of a task in the store, of recorded folds, or of folds in a user's column;
+    None if it has none.
     """
     if ref.recorded_folds or ref.own_folds:
         return ref.recorded_folds or ref.own_folds
@@ -118,7 +118,7 @@ def official_folds(ref: DataRef) -> int | None:
 
 
 def count_own_folds(ref: DataRef) -> DataRef:
-    """The ref with the number of folds that a column of its file states."""
+    """The ref with the number of folds in the column of its file."""
     from cfo_bench.tasks import folds
 
     data, _ = load_data_set(ref)
@@ -132,7 +132,9 @@ def is_stored(ref: DataRef) -> bool:
 
 
 def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
-    """The same ref naming a file, and the folder in the store that has it, for data with an origin."""
+    """The ref with the path of its file and, for data with an origin, the folder of the store that contains
+    it.
+    """
     if ref.recorded_folds:
         from cfo_bench.tasks.sources.built_in import no_rows
 
@@ -145,7 +147,7 @@ def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
     stored = obtain(ref)
     target = ref.target or stored.about["target"]
     known = stored.problem if target == stored.about["target"] else None
-    # An OpenML task states its problem; a table may be wrong about it.
+    # An OpenML task states its problem; that in a table may be wrong.
     states_problem = stored.about["origin"].startswith("openml:")
     problem = (known or ref.problem) if states_problem else (ref.problem or known)
     if target is None:
@@ -165,7 +167,7 @@ def _official_source(stored: Stored) -> str:
 
 
 def _about(stored: Stored | None) -> list[object] | None:
-    """What determines the facts and the folds besides the bytes of the data."""
+    """Everything that determines the facts and the folds besides the bytes of the data."""
     return [stored.about[key] for key in ("source", "obtained", "files")] if stored else None
 
 

@@ -21,8 +21,8 @@ from cfo_bench.tasks.store import sha256
 
 # A smaller file is read so quickly that it needs no entry.
 SMALL_BYTES = 2**16
-# A file that is changed twice at about the same time may have the same size and times. So its state is not
-# relied on within this time after a change.
+# A file that is changed twice in a short time may have the same size and times. Therefore its state is not
+# relied on for this many seconds after a change.
 SETTLED_SECONDS = 2.0
 
 PARTS = ("train", "valid", "test")
@@ -32,7 +32,7 @@ READ_WITH = ("numpy", "pandas", "pyarrow", "scikit-learn", "liac-arff")
 
 @dataclass(frozen=True, slots=True)
 class FileKey:
-    """The key of an entry, the file that it is built from, and the file's state when it was hashed."""
+    """The key of an entry, its source file, and the state of that file when it was hashed."""
 
     key: list[Any]
     path: Path
@@ -44,7 +44,7 @@ class FileKey:
 
 
 def content_key(ref: DataRef, **choice: Any) -> FileKey | None:
-    """The key for this data and `choice` of fold; None for a small file or one that can't be read."""
+    """The key for this data and `choice` of fold; None for a file that is small or cannot be read."""
     if ref.path is None:
         return None
     path = Path(ref.path)
@@ -61,7 +61,7 @@ def content_key(ref: DataRef, **choice: Any) -> FileKey | None:
 def prepared_fold(
     wanted: FileKey | None, build: Callable[[], tuple[Fold, TaskFacts]]
 ) -> tuple[Fold, TaskFacts]:
-    """The fold from the cache, mapped into memory, or built now and kept."""
+    """The fold, mapped from the cache, or built and stored in the cache."""
     if wanted is None:
         return build()
     entry = cached("folds", wanted.key, lambda: _to_entry(*build()), wanted.holds)
@@ -80,7 +80,7 @@ def _to_entry(fold: Fold, facts: TaskFacts) -> CacheEntry:
 
 
 def prepared_facts(wanted: FileKey | None, build: Callable[[], TaskFacts]) -> TaskFacts:
-    """The facts from the cache, or built now and kept."""
+    """The facts from the cache, or built and stored in the cache."""
     if wanted is None:
         return build()
     entry = cached("folds", wanted.key, lambda: CacheEntry({}, asdict(build())), wanted.holds)
@@ -88,7 +88,7 @@ def prepared_facts(wanted: FileKey | None, build: Callable[[], TaskFacts]) -> Ta
 
 
 def state_key(ref: DataRef, n_folds: int, about: object) -> FileKey | None:
-    """The key for facts that are found without reading the data; None if the data has no file, or none yet.
+    """A key for facts that needs no reading of the data; None if the data has no file, or not yet.
 
     Data that comes with a package changes with its version only.
     """
@@ -100,13 +100,13 @@ def state_key(ref: DataRef, n_folds: int, about: object) -> FileKey | None:
 
 
 def known_facts(wanted: FileKey | None) -> TaskFacts | None:
-    """The facts that were kept, if the data is still the same."""
+    """The stored facts, if the data is still the same."""
     entry = recall("facts", wanted.key) if wanted else None
     return TaskFacts.from_json(entry.facts) if entry else None
 
 
 def keep_facts(wanted: FileKey | None, facts: TaskFacts) -> None:
-    """Keeps the facts, unless the data has changed since, or only just before."""
+    """Stores the facts, unless the data has changed since, or shortly before."""
     if wanted is None:
         return
     if wanted.state:
@@ -116,7 +116,7 @@ def keep_facts(wanted: FileKey | None, facts: TaskFacts) -> None:
     cached("facts", wanted.key, lambda: CacheEntry({}, asdict(facts)))
 
 
-# --- what decides the content -------------------------------------------------------------------------
+# --- parts of the keys --------------------------------------------------------------------------------
 
 
 def _about(ref: DataRef) -> list[Any]:

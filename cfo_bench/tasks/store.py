@@ -1,8 +1,8 @@
 """The store: the data, official folds and provenance of each fetched task, once on this machine.
 
 A task has one folder, `<store>/<server>/task-3/`, with `table.parquet`, `about.json` and, if there are
-official folds, `folds.npy`: for each row the fold that holds it out, -1 for none. A folder appears all at
-once, by a rename, and is never changed. It can be copied to another machine as it is.
+official folds, `folds.npy`: for each row the fold that holds it out, -1 for none. A folder is created
+atomically, by a rename, and is never changed. It can be copied to another machine unchanged.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ NAMES = {"openml": "task", "openml-data": "data", SUITE: "suite"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fetched:
-    """What a source delivered: the columns, and the facts for `about.json`."""
+    """The result of a source: the columns, and the facts for `about.json`."""
 
     columns: Sequence[Column]
     target: str | None
     problem: Problem | None
-    source: str  # for people: `OpenML task 3 (data set 3, kr-vs-kp version 1)`
-    obtained: str  # from which copy: the cache or the server
+    source: str  # in words: `OpenML task 3 (data set 3, kr-vs-kp version 1)`
+    obtained: str  # the copy that was used: the cache or the server
     fold_of_row: Array | None = None
     folds_unused: str | None = None  # why the source's splits can't be used as folds
     licence: str | None = None
-    md5: str | None = None  # as the source states it, and as it was found
+    md5: str | None = None  # as stated by the source, and as computed
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A folder of the store; `about` is its JSON."""
+    """A folder of the store; `about` is the content of its `about.json`."""
 
     folder: Path
     about: Mapping[str, Any]
@@ -102,7 +102,7 @@ def root() -> Path:
 
 
 def path_of(origin: Origin) -> Path:
-    """The folder of a task. It names the server, since OpenML's numbers differ from server to server."""
+    """The folder of a task. It names the server, because OpenML's numbers differ between servers."""
     if origin.kind == "pmlb":
         return root() / "pmlb" / origin.key
     return root() / openml_home().host / f"{NAMES[origin.kind]}-{origin.key}"
@@ -141,7 +141,7 @@ def put_suite(origin: Origin, tasks: Sequence[int]) -> None:
 
 @contextmanager
 def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> Iterator[Path]:
-    """An empty folder on the store's disk in which one process makes `target`; others `pause` meanwhile."""
+    """An empty folder on the store's disk in which one process makes `target`, while others `pause`."""
     work = target.parent / f".{target.name}.work"
     with writing():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +203,7 @@ def put(origin: Origin, fetched: Fetched, work: Path, utc: str) -> Stored:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Turns an error of the disk into one line about the store."""
+    """Converts an error of the disk to a one-line error about the store."""
     try:
         yield
     except OSError as error:

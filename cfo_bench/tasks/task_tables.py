@@ -1,6 +1,6 @@
-"""Tables of tasks in YAML: the paper's, which comes with the package, and a user's own.
+"""Tables of tasks in YAML: that of the paper, which is part of the package, and those of users.
 
-An error names the file, the line, and the nearest right word.
+An error names the file, the line, and the most similar valid word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGE_ROWS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class TaskEntry:
-    """One task of a table: a file (`path`), or `origins` in the order to try them in."""
+    """One task of a table: a file (`path`), or `origins` in the order in which they are tried."""
 
     name: str
     aliases: tuple[str, ...]
@@ -37,7 +37,7 @@ class TaskEntry:
     features: int | None
     tags: tuple[str, ...]
     note: str | None
-    table: Path | None  # None: the paper's
+    table: Path | None  # None: the table of the paper
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ def _entry(item: Marked, table: Path | None) -> TaskEntry:
 
 
 def _expanded(file: str) -> str:
-    """The path of a file with the user's home in place of `~`."""
+    """The path of a file with `~` replaced by the user's home."""
     expanded = os.path.expanduser(file)
     if expanded.startswith("~"):
         raise DataError(f"{file!r} begins with the home of a user who is not on this machine: write its path")

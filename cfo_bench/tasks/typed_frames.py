@@ -1,7 +1,8 @@
-"""Features as frames of pandas in which each column has its own type: what a pipeline is trained on.
+"""Features as frames of pandas in which each column has its own type, on which pipelines are trained.
 
 A number is a float64, NaN if it is missing or infinite; a date is a datetime64 in UTC, without a time zone;
-any other column is a category, whose labels are texts. Nothing is encoded or imputed: the pipeline does that.
+any other column is a category, whose labels are texts. Nothing is encoded or imputed: the pipeline does this
+itself.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ def _series(column: Column) -> pd.Series[Any]:
 
 
 def typed(frame: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The described columns of a user's frame with these types.
+    """The described columns of a user's frame, converted to these types.
 
-    A label that the description lacks becomes one more category: whether it can be handled is up to the
-    pipeline.
+    A label that is not in the description becomes an additional category, which the pipeline may or may not
+    support.
     """
     return pd.DataFrame({column["name"]: _typed(frame[column["name"]], column) for column in columns})
 

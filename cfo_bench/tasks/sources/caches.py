@@ -1,7 +1,7 @@
-"""Local copies of OpenML's and PMLB's files: where they are, and which files of a task they have.
+"""Local copies of OpenML's and PMLB's files: their folders, and the files of a task in them.
 
-OpenML's client is not imported, since that takes seconds. Only `give_back` writes to its cache, and it only
-adds whole files.
+OpenML's client is not imported, because this takes seconds. Only `give_back` writes to its cache, and it only
+adds complete files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEXTS = ("task.xml", "datasplits.arff", "description.xml", "features.xml", "qual
 
 @dataclass(frozen=True, slots=True)
 class OpenMLHome:
-    """The client's root folder and server, as the client's own configuration has them."""
+    """The root folder and the server in the client's configuration."""
 
     root: Path
     server: str = SERVER
@@ -37,7 +37,7 @@ class OpenMLHome:
         return urlparse(self.server).netloc
 
     def folder(self, root: Path | None = None) -> Path:
-        """The part of the cache, or of another one at `root`, that is for our server."""
+        """The part for our server of the client's cache, or of another cache at `root`."""
         return (root or self.root).joinpath(*reversed(self.host.split(".")))
 
 
@@ -70,21 +70,21 @@ def _default_root() -> Path:
     given = os.environ.get("XDG_CACHE_HOME")
     if given is None:
         return Path("~/.cache/openml")
-    # Older clients put their `org` folder here, and newer ones keep using it.
+    # Older clients created their `org` folder here, and newer clients still use it.
     old = (Path(given) / "org" / "openml").exists() and not (Path(given) / "openml").exists()
     return Path(given) if old else Path(given) / "openml"
 
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """The files of a task or data set that a cache has, and the names of those it lacks."""
+    """The files of a task or data set in a cache, and the names of the missing ones."""
 
     files: tuple[Path, ...]
     missing: tuple[str, ...]
 
 
 def look_up(home: OpenMLHome, origin: Origin) -> Cached:
-    """The files that the cache has; a damaged file counts as missing."""
+    """The files in the cache; a damaged file counts as missing."""
     files: list[Path] = []
     missing: list[str] = []
     data_id: str | None = origin.key
@@ -117,13 +117,13 @@ def look_up(home: OpenMLHome, origin: Origin) -> Cached:
 
 
 def data_file(folder: Path, data_id: str) -> Path | None:
-    """The data set's table as the client would take it: Parquet before ARFF."""
+    """The file with the table of the data set, chosen as by the client: Parquet before ARFF."""
     names = (f"dataset_{data_id}.pq", "dataset.pq", "dataset.arff")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def bring(home: OpenMLHome, scratch: Path, files: tuple[Path, ...]) -> None:
-    """Makes a copy of the cache at `scratch`, since the client deletes and rewrites files.
+    """Makes a copy of the cache at `scratch`, because the client deletes and rewrites files.
 
     Tables may be large: they are linked, not copied. The client only reads them.
     """
@@ -148,7 +148,7 @@ def give_back(home: OpenMLHome, scratch: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, half)
             half.replace(target)
-        except OSError:  # a read-only cache or a full disk: the store has the data anyway
+        except OSError:  # a read-only cache or a full disk: the store has the data in any case
             half.unlink(missing_ok=True)
             return
 
@@ -166,7 +166,7 @@ def _xml(path: Path) -> ElementTree.Element | None:
         return None
 
 
-# --- PMLB, whose files are named as its package names them: `adult/adult.tsv.gz` -------------------
+# --- PMLB, with the file names of its package: `adult/adult.tsv.gz` --------------------------------
 
 
 PMLB_ENVIRONMENT = "CFO_BENCH_PMLB"

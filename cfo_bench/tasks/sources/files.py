@@ -1,7 +1,7 @@
 """Reads CSV, Parquet and ARFF files into typed columns.
 
-A file that can't be read is an error of one line. The readers start no threads, since the processes of
-runs are forked from the one that reads.
+A file that cannot be read is a one-line error. The readers start no threads, because the processes of runs
+are forked from the process that reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cfo_bench.tasks.columns import Column, check_named, check_names
 from cfo_bench.tasks.from_pandas import from_pandas, joined, labelled
 from cfo_bench.tasks.sources import DATA_FORMATS
 
-# A big file is read in pieces of this many cells, so that the parser needs little memory.
+# A large file is read in pieces of this many cells, so that the parser needs little memory.
 CELLS_AT_ONCE = 200_000
 
 # `@attribute name date "format"`, the name perhaps quoted.
@@ -42,7 +42,7 @@ def read_columns(path: Path) -> list[Column]:
             f"{path} ends in {path.suffix!r}: the ending has to be one of {', '.join(DATA_FORMATS)}"
         )
     try:
-        with open_regular(path):  # the readers below would wait for a pipe without end
+        with open_regular(path):  # the readers below would wait for a pipe forever
             pass
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty: it needs column names and rows")
@@ -73,16 +73,17 @@ def _csv(path: Path) -> Iterator[Column]:
     pieces = _csv_pieces(path, header, form, texts) if texts else {}
     for place in range(len(header)):
         column = whole.pop(place) or joined(pieces.pop(place))
-        assert column is not None  # labels are of one kind
+        assert column is not None  # all pieces are labels
         yield column
 
 
 def _csv_pieces(
     path: Path, header: list[str], form: Mapping[str, Any], texts: Sequence[int] = ()
 ) -> dict[int, list[Column]]:
-    """Every column in pieces of some rows, typed by what they hold; with `texts`, these columns as labels.
+    """Every column in pieces of rows, with types that depend on their values; the columns in `texts` as
+    labels.
 
-    Columns go by their places: pandas would rename a second `a` to `a.1` in silence.
+    Columns are identified by their positions, because pandas would silently rename a second `a` to `a.1`.
     """
     options: dict[str, Any] = {"usecols": texts, "dtype": "str"} if texts else {}
     typed = labelled if texts else from_pandas
@@ -145,7 +146,7 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
 def assumptions(path: Path) -> list[str]:
-    """What was assumed to read a file that is not plain comma-separated text: a line, or none."""
+    """The assumptions about a file that is not plain comma-separated text, in one line; otherwise no line."""
     if DATA_FORMATS.get(path.suffix.lower()) != "csv":
         return []
     form = csv_form(str(path))
@@ -171,13 +172,13 @@ def _parquet(path: Path) -> Iterator[Column]:
         }
         at_once = max(1, CELLS_AT_ONCE // max(file.metadata.num_rows, 1))
         for some in (names[i : i + at_once] for i in range(0, len(names), at_once)):
-            # For a name with a dot, pyarrow may read other columns too: select once more.
+            # For a name with a dot, pyarrow may also read other columns: select again.
             table = file.read(some, use_threads=False).select(some)
             for i, name in enumerate(some):
                 # Parquet keeps categories of text as categories, but those of numbers as numbers.
                 if name in categories and not pa.types.is_dictionary(table.schema.types[i]):
                     table = table.set_column(i, name, table.column(i).cast(pa.string()).dictionary_encode())
-            # Without pandas' own metadata the columns come in plain dtypes, never in nullable ones.
+            # Without pandas' metadata, the columns have plain dtypes, never nullable ones.
             frame = table.to_pandas(use_threads=False, ignore_metadata=True, date_as_object=False)
             del table
             yield from (from_pandas(name, frame[name], str(path)) for name in some)
@@ -202,7 +203,7 @@ def _arff(path: Path) -> Iterator[Column]:
 
 
 def _readable_arff(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, with two things changed that liac-arff refuses: tabs between words, and dates."""
+    """The lines, without two things that liac-arff refuses: tabs between words, and dates."""
     in_header = True
     for line in lines:
         if in_header and line.lstrip().lower().startswith("@attribute"):

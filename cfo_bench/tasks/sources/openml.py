@@ -1,9 +1,9 @@
-"""OpenML, through its client. The user's cache of the client is never changed, only added to.
+"""OpenML, through its client. Files are added to the user's cache of the client, but never changed.
 
-If the client's `get_task` fails it deletes folders of its cache, and the client writes pickles beside the
-files. So the client works on a scratch copy of the cache, and whole new files are copied back. Tables are
-read by our own readers: the client turns some labels into booleans, and cuts empty rows or columns at the
-end of a sparse table.
+If the client's `get_task` fails, it deletes folders of its cache, and the client writes pickles beside the
+files. Therefore the client works on a scratch copy of the cache, and new complete files are copied back.
+Tables are read by our own readers, because the client converts some labels to booleans, and drops empty rows
+or columns at the end of a sparse table.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _data(data_id: int, home: OpenMLHome, scratch: Path, offline: bool, target: 
 
 
 def _wrong_md5(file: Path, stated: str | None) -> str | None:
-    """What is wrong with the file's MD5, if anything. OpenML states the MD5 of ARFF files only."""
+    """The error in the file's MD5, if any. OpenML states the MD5 of ARFF files only."""
     if stated is None or file.suffix != ".arff":
         return None
     with file.open("rb") as opened:
@@ -151,13 +151,15 @@ def _wrong_md5(file: Path, stated: str | None) -> str | None:
 
 
 def _names(given: str | Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """Column names: OpenML gives one, a list, or several in one text with commas."""
+    """Column names: OpenML gives a single name, a list, or several names in one text with commas."""
     texts = [given] if isinstance(given, str) else list(given or ())
     return [name for text in texts for name in ([text] if text in known else text.split(","))]
 
 
 def _as_declared(column: Column, feature: Any) -> Column:
-    """Parquet files hold some nominal columns as numbers or booleans: back to the labels that ARFF has."""
+    """Restores the labels of ARFF, because Parquet files contain some nominal columns as numbers or
+    booleans.
+    """
     if feature.data_type != "nominal" or column.kind is not ColumnKind.NUMBER:
         return column
     label_of: dict[float, str] = {}
@@ -174,7 +176,8 @@ def _as_declared(column: Column, feature: Any) -> Column:
 
 
 def read_splits(path: Path, n_rows: int, where: str) -> tuple[Array | None, str | None]:
-    """For each row the fold of the first repeat that holds it out, -1 for none; or why there are no folds.
+    """For each row the fold of the first repeat that holds it out, -1 for none; or the reason for having no
+    folds.
 
     Reading the file here takes a tenth of the client's time, which makes Python objects of every line.
     """
@@ -215,7 +218,9 @@ def read_splits(path: Path, n_rows: int, where: str) -> tuple[Array | None, str 
 
 @contextmanager
 def _client(home: OpenMLHome, scratch: Path) -> Iterator[None]:
-    """Points the client at the scratch cache, silences it, and turns its many exceptions into Unavailable."""
+    """Inside, the client uses the scratch cache, is silent, and raises Unavailable instead of its many
+    exceptions.
+    """
     before = (
         openml.config._root_cache_directory,
         openml.config.retry_policy,

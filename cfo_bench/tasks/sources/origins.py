@@ -1,4 +1,4 @@
-"""Where data comes from when it is not a file: `openml:3`, `openml-data:31`, `pmlb:adult`.
+"""The origins of data that is not a file: `openml:3`, `openml-data:31`, `pmlb:adult`.
 
 With a dash instead (`openml-3`) an origin can be a folder's name, and therefore a task's name.
 """
@@ -25,7 +25,7 @@ WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`key` is OpenML's number, or PMLB's name."""
+    """A data set of OpenML or PMLB. `key` is OpenML's number, or PMLB's name."""
 
     kind: str
     key: str
@@ -39,7 +39,7 @@ class Origin:
 
 
 def parse_origin(text: str) -> Origin | None:
-    """The origin that a name means, or None if the name is not an origin."""
+    """The origin that a name refers to; None if the name is not an origin."""
     parts = FORM.fullmatch(text.strip())
     if parts is None:
         return None
@@ -66,7 +66,9 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Unavailable(Exception):
-    """The text follows the source's name in a message; `again` means that a retry may help."""
+    """A source cannot be used. The text follows the name of the source in a message; `again`: a retry may
+    help.
+    """
 
     def __init__(self, reason: str, again: bool = False) -> None:
         super().__init__(reason)
@@ -75,14 +77,14 @@ class Unavailable(Exception):
 
 @dataclass
 class Seen:
-    """The status of the last answer."""
+    """The status of the last HTTP response."""
 
     status: int = 200
 
 
 @contextmanager
 def patient() -> Iterator[Seen]:
-    """Limits every wait for the network to TIMEOUT_SECONDS: the packages have no limit."""
+    """Limits every wait for the network to TIMEOUT_SECONDS, because the packages have no limit."""
     import requests.sessions
 
     sessions: Any = requests.sessions

@@ -51,7 +51,7 @@ class TaskSource(Protocol):
 
 @cache
 def names() -> dict[str, str]:
-    """Every task of every plug-in, and the entry point that it comes from."""
+    """Every task of every plug-in, with its entry point."""
     return {
         str(name): point.name
         for point in importlib.metadata.entry_points(group=GROUP)

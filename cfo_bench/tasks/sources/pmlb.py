@@ -1,4 +1,4 @@
-"""PMLB, through its package: tables of numbers with a column `target`, and no folds of their own."""
+"""PMLB, through its package: tables of numbers with a column `target`, without official folds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
     if local is None and offline:
         raise Unavailable(f"no {name}/{name}.tsv.gz")
     if local is not None:
-        # The package writes beside the file, so it gets a scratch folder with a link.
+        # The package writes beside the file, so it is given a scratch folder with a link to the file.
         (scratch / name).mkdir(parents=True, exist_ok=True)
         link = scratch / name / local.name
         link.unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
             "its address is not known local" if unknown else "no connection", again=not unknown
         ) from None
     except ValueError as error:
-        if "not found" in str(error):  # the package says this for every status but 200
+        if "not found" in str(error):  # the package reports this for every status except 200
             raise Unavailable("it did not hand out the file", again=True) from None
         raise DataError(f"PMLB {name} can't be read: {' '.join(str(error).split())}") from None
     if TARGET not in frame.columns:
