@@ -1,4 +1,4 @@
-"""A surrogate: models of loss, seconds and failure that stand for a learner on one task.
+"""A surrogate: models of loss, seconds and failure that replace a learner on one task.
 
 With x the encoded configuration and rows, and f a fold of a seed:
 
@@ -6,9 +6,9 @@ With x the encoded configuration and rows, and f a fold of a seed:
     seconds(x, f) = exp(trees(x) + scatter of this x in this fold)
 
 The scatter is the part of the recorded trials that no model explains. It is drawn by a hash of seed, fold and
-x: the same configuration always has the same loss. y stays within the recorded range, but for a little luck
-at its low end. The offset of a recorded fold is the recorded one; that of another fold is drawn with the
-spread of the recorded ones.
+x: the same configuration always has the same loss. y stays within the recorded range, except for lucky trials
+slightly below its low end. A recorded fold has its recorded offset; that of another fold is drawn with the
+spread of the recorded offsets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cfo_bench.space import Categorical, Config, Param, Space
 
 # No prediction is longer than this many times the longest recorded trial.
 SECONDS_BEYOND = 10.0
-# How far below every recorded y a lucky trial can be.
+# The largest distance of a lucky trial below every recorded y.
 LUCK = 0.1
 
 
@@ -53,7 +53,7 @@ class Surrogate:
     constant_loss: float
     data_sha256: str
     trains_on_parts: bool  # trials on a part of the rows were recorded
-    # The models, and what they don't explain.
+    # The models, and the scatter around them.
     loss: Trees
     loss_scatter: Scatter
     log_seconds: Trees
@@ -83,16 +83,16 @@ class Surrogate:
             return recorded
         words = np.frombuffer(_digest(self, seed, fold)[:16], dtype=np.uint32).tolist()
         drawn = float(np.random.default_rng(words).normal()) * self.offset_spread
-        # No fold is so easy that a loss falls below half of the best one recorded.
+        # No fold is so easy that a loss falls below half of the best recorded loss.
         return max(drawn, -0.5 * abs(self.best))
 
     def from_y(self, y: float, offset: float) -> float:
-        """The loss of a prediction y; as all losses of cfo-bench, not negative."""
+        """The loss of a prediction y. Like all losses of cfo-bench, it is not negative."""
         return max(self.best - self.scale + offset + math.exp(y), 0.0)
 
 
 class ModelledFold:
-    """One fold of a surrogate. It answers for a configuration in well under a millisecond."""
+    """One fold of a surrogate. A look-up takes well under a millisecond."""
 
     optimum = None  # unknown
 
@@ -151,8 +151,8 @@ def _digest(surrogate: Surrogate, seed: int, fold: int) -> bytes:
 class Scatter:
     """The distance of recorded trials from a model that was not fitted to them.
 
-    `spread` is its standard deviation where the model predicts `at`, linear in between; `quantiles` has the
-    shape of the distribution, at equal steps of probability.
+    `spread` is its standard deviation where the model predicts `at`, interpolated linearly; `quantiles`
+    describes the shape of the distribution, at equal steps of probability.
     """
 
     at: Array
@@ -190,7 +190,7 @@ class Drawer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cover:
-    """The recorded configurations, thinned out: a prediction far from all of them is an extrapolation.
+    """A sample of the recorded configurations. A prediction far from all of them is an extrapolation.
 
     The distance is the root of a weighted mean of squares over all numbers of a vector, weighted by their
     importance for loss and seconds.
@@ -212,19 +212,18 @@ class Cover:
 
 # --- trees -----------------------------------------------------------------------------------------
 # Boosted trees as plain arrays: a prediction needs no package but numpy.
-#
-# The nodes of all trees stand one after the other. An inner node sends a vector whose number `feature` is
-# below `threshold` to `child`, and any other to the node behind that one. A leaf is its own child, and adds
+# The nodes of all trees are in one array. An inner node sends a vector whose number `feature` is below
+# `threshold` to `child`, and any other vector to the node after `child`. A leaf is its own child, and adds
 # `value`.
 
 MOST_DEPTH = 64
-# A leaf of a larger value is not one that was fitted.
+# A fitted leaf has no larger value.
 MOST_VALUE = 1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """The sum over trees of the leaf that a vector reaches, plus the intercept."""
+    """The prediction is the intercept plus, for each tree, the value of the leaf that a vector reaches."""
 
     intercept: float
     depth: int  # every vector reaches a leaf in this many steps
@@ -235,7 +234,9 @@ class Trees:
     value: Array  # 0 at an inner node
 
     def predict(self, vector: Array) -> float:
-        """The prediction for one float32 vector. The sum is exact, so the same on every machine."""
+        """The prediction for one float32 vector. The sum is exact, and therefore the same on every
+        machine.
+        """
         node = self.roots
         feature, threshold, child = self.feature, self.threshold, self.child
         for _ in range(self.depth):
@@ -262,7 +263,7 @@ def constant(value: float) -> Trees:
 
 
 def problem_with(trees: Trees, n_features: int) -> str | None:
-    """Why the trees of a file can't be used; None if they can."""
+    """The reason why the trees of a file cannot be used; None if they can."""
     n_nodes = len(trees.feature)
     if not math.isfinite(trees.intercept) or not 0 <= trees.depth <= MOST_DEPTH:
         return "intercept or depth is out of range"
@@ -285,18 +286,18 @@ def problem_with(trees: Trees, n_features: int) -> str | None:
 
 
 # --- encoding --------------------------------------------------------------------------------------
-# A configuration and its training rows as the numbers that the models take.
+# A configuration and its number of training rows as the inputs of the models.
 #
 # A number is its position on its scale, from 0 to 1; the scale of a positive one is logarithmic, as in CFO.
-# An ordered choice is its position among the choices. Choices without an order have a number each, 1 for the
-# one that is chosen. The last number is the share of the training rows as a logarithm to the base 2.
+# An ordered choice is its position among the choices. Unordered choices have one number each, which is 1 for
+# the selected choice. The last number is the base-2 logarithm of the share of the training rows.
 
 # Shares of the training rows below 2 to the power of this are treated as equal.
 LEAST_ROWS_LOG2 = -20.0
 
 
 class Encoding:
-    """The way from the configurations of one space to vectors."""
+    """Encodes the configurations of one space as vectors."""
 
     def __init__(self, space: Space, train_rows: int) -> None:
         self.names = [name for param in space for name in _names(param)] + ["rows"]
@@ -330,7 +331,7 @@ _Step = tuple[str, dict[Any, list[float]] | None, bool, float, float]
 
 
 def _step(param: Param) -> _Step:
-    """Name, vectors of the choices, whether the scale is logarithmic, its low end and its length."""
+    """Name, vectors of the choices, whether the scale is logarithmic, lower end and length of the scale."""
     if isinstance(param, Categorical):
         last = len(param.choices) - 1
         if param.ordered:

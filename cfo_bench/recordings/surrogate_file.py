@@ -1,7 +1,7 @@
-"""The file of surrogates: an .npz of numpy with the arrays of all models and a JSON text.
+"""The file of surrogates: a numpy .npz file with the arrays of all models and a JSON text.
 
-Nothing in it is code. It is a zip archive of uncompressed members, so that reading it takes no more memory
-than its size; every value is checked before it is used. The same traces give the same bytes.
+It contains no code. It is a zip archive of uncompressed members, so reading it needs no more memory than its
+size. Every value is checked before it is used. The same traces give the same bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SurrogateFile:
     """The surrogates of a file, each of one learner on one task."""
 
     surrogates: Sequence[Surrogate]
-    traces: int  # how many traces they were fitted to
+    traces: int  # the number of traces to which they were fitted
     traces_sha256: str
     made_by: str  # the version of cfo-bench
     sha256: str = ""  # of the file; empty before it is written
@@ -114,7 +114,7 @@ def read(path: str | Path) -> SurrogateFile:
         ) from None
 
 
-# One file serves many runs of a command, and each look at its tasks.
+# Many runs of a command, and each listing of its tasks, read the same file.
 @lru_cache(maxsize=2)
 def _read(path: str, _stamp: tuple[int, int, int]) -> SurrogateFile:
     with open_regular(path) as file:
@@ -123,9 +123,7 @@ def _read(path: str, _stamp: tuple[int, int, int]) -> SurrogateFile:
         return from_bytes(data, path)
     except UserError:
         raise
-    except (
-        Exception
-    ) as error:  # zipfile, orjson and numpy raise many kinds for a file that they did not write
+    except Exception as error:  # zipfile, orjson and numpy raise many types of errors for damaged files
         _refuse(path, f"{type(error).__name__}: {error}")
 
 
@@ -252,7 +250,9 @@ def to_arrays(surrogate: Surrogate) -> dict[str, Array]:
 
 
 def from_parts(row: Mapping[str, Any], arrays: Mapping[str, Array]) -> Surrogate:
-    """The inverse of both; a wrong value raises a ValueError, LookupError or TypeError."""
+    """The inverse of `to_row` and `to_arrays`; a wrong value raises a ValueError, LookupError or
+    TypeError.
+    """
     try:
         space = Space.from_json(row["space"])
         start = space.check(row["start"])

@@ -21,7 +21,7 @@ class Instance:
 
     @property
     def constant_loss(self) -> float:
-        """The loss of a constant prediction: of one class, or of the mean of a standardised target."""
+        """The loss of a constant prediction: a single class, or the mean of a standardised target."""
         return 1.0 - 1.0 / self.classes if self.classes else 1.0
 
 
@@ -53,7 +53,8 @@ TABLES = {
     "hpobench": Tables(
         name="hpobench",
         what="HPOBench's table of a network",
-        # Named val_acc in the package, but a constant prediction has 1/classes: it is the balanced accuracy.
+        # The package names it val_acc, but a constant prediction has 1/classes, so it is the balanced
+        # accuracy.
         column="val_acc",
         metric="balanced_accuracy",
         higher_is_better=True,

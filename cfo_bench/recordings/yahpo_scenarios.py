@@ -1,7 +1,7 @@
-"""The order of a surrogate's inputs and outputs, and their meaning: no file of YAHPO Gym's data has these.
+"""The order and the meaning of a surrogate's inputs and outputs, which are in no file of YAHPO Gym's data.
 
-SCENARIOS has the facts of the released scenarios, and of `fair_*`, which only a branch of its repository has.
-The user states those of any other scenario in a file beside its data.
+SCENARIOS contains the facts of the released scenarios, and of `fair_*`, which exist only in a branch of its
+repository. For any other scenario, the user writes them into a file beside its data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from cfo_bench.errors import UserError
 
-# The cheap end of a number that drives the cost. For a category, the cheap choice itself is given.
+# The cheap end of a cost-related number. For a category, the cheap choice itself is given.
 LOW, HIGH = "low", "high"
 
 
@@ -234,14 +234,13 @@ SCENARIOS: Mapping[str, ScenarioFacts] = {
 }
 
 
-# --- scenarios that the user states ----------------------------------------------------------------
-# The user's statement of a scenario that cfo-bench does not know is `cfo_bench.json` beside its other files:
+# --- scenarios that the user describes -------------------------------------------------------------
+# The user describes a scenario that cfo-bench does not know in `cfo_bench.json` beside its other files:
 #
 #     {"categories": ["task", "optimizer"], "numbers": ["epoch", "rate"], "outputs": ["error", "runtime"],
 #      "instance": "task", "fidelity": "epoch", "seconds": ["runtime"],
 #      "loss": {"output": "error", "metric": "accuracy", "reading": "loss"}, "cheap": {"rate": "high"}}
-#
-# `categories` and `numbers` are the inputs of its model in their order, `outputs` what it predicts.
+# `categories` and `numbers` are the inputs of its model in their order, and `outputs` are its predictions.
 
 
 STATEMENT = "cfo_bench.json"
@@ -250,7 +249,7 @@ _KEYS = {*_NAMES, "instance", "instances", "fidelity", "loss", "cheap", "fixed"}
 
 
 def facts_of(scenario: Path) -> ScenarioFacts | None:
-    """The facts of the scenario in a folder: from its statement, or known to cfo-bench; else None."""
+    """The facts of the scenario in a folder: from the user's file, or known to cfo-bench; else None."""
     path = scenario / STATEMENT
     if not path.is_file():
         return SCENARIOS.get(scenario.name)
@@ -266,7 +265,7 @@ def read_json(path: Path, remedy: str) -> Any:
 
 
 def parse(stated: Any, path: Path) -> ScenarioFacts:
-    """The facts of a statement; a UserError names what is wrong with it."""
+    """The facts in a user's file; a UserError names the mistake."""
     try:
         return _parsed(stated)
     except ValueError as error:

@@ -26,7 +26,7 @@ class LossScale:
 
     def to_y(self, losses: Array, folds: Array) -> Array:
         above = losses - self.offsets[folds] - self.best
-        # A left-out trial may be better than every one that was seen.
+        # A left-out trial may be better than every trial of the fit.
         return np.log(np.maximum(above, -0.95 * self.scale) + self.scale)
 
     def to_loss(self, y: Array, folds: Array) -> Array:
@@ -70,7 +70,7 @@ def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array
     """The difference of the good losses of each fold from those of the other folds, method by method.
 
     The level of a run, below which its best twentieth lies, is that of its method plus the fold's offset: the
-    least squares of all runs separate the two. Runs are compared and not configurations, since every search
+    least squares of all runs separate the two. Runs are compared, not configurations, because every search
     samples where its own fold is good.
     """
     names, number = np.unique(methods, return_inverse=True)
@@ -79,7 +79,7 @@ def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array
     table = np.zeros((len(runs), len(names) + n_folds))
     for row, (m, f) in enumerate(runs):
         table[row, m] = table[row, len(names) + f] = 1.0
-    # Of all solutions the smallest: folds that share no method are then alike on average.
+    # The smallest of all solutions: folds that share no method then have the same level on average.
     solution = np.linalg.lstsq(table, np.array(levels), rcond=None)[0][len(names) :]
     present = np.unique(folds)
     offsets = np.zeros(n_folds)
@@ -98,7 +98,7 @@ _SETTINGS: dict[str, Any] = {
     "colsample_bynode": 0.7,
     "min_child_weight": 4,
     "lambda": 2.0,
-    "nthread": 1,  # with one thread the sums have one order: the same trials give the same file
+    "nthread": 1,  # with one thread, sums have a fixed order, so the same trials give the same file
     "seed": 0,
     "verbosity": 0,
 }
@@ -108,7 +108,7 @@ _SCATTER = 0.3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Durations:
-    """The durations of trials. One that was cut off took at least that long."""
+    """The durations of trials. A trial that was cut off would have taken longer."""
 
     seconds: Array
     was_cut_off: Array
@@ -129,8 +129,8 @@ def fit_numbers(vectors: Array, targets: Array, rounds: int = ROUNDS) -> Trees:
 def fit_log_seconds(vectors: Array, taken: Durations, rounds: int = ROUNDS) -> Trees:
     """Trees that predict the logarithm of seconds, from trials that ended and trials that were cut off.
 
-    The likelihood of an accelerated failure time: of a trial that was cut off it uses only that it would
-    have taken longer.
+    The likelihood of an accelerated failure time model: a trial that was cut off contributes only the
+    information that it would have taken longer.
     """
     logs = np.log(taken.seconds)
     ended = logs[~taken.was_cut_off]
@@ -155,7 +155,7 @@ def fit_log_seconds(vectors: Array, taken: Durations, rounds: int = ROUNDS) -> T
 
 
 def fit_chance(vectors: Array, happened: Array, rounds: int = ROUNDS // 2) -> Trees:
-    """Trees that predict the log-odds of an event that happened to some."""
+    """Trees that predict the log-odds of an event that occurred in some of the trials."""
     share = float(np.mean(happened))
     log_odds = float(np.log(share / (1 - share)))
     return _train(

@@ -28,7 +28,7 @@ class TaskFit:
 
 @dataclass(frozen=True, slots=True)
 class SurrogateFit:
-    """The surrogates that were fitted, and their file.
+    """The fitted surrogates, and their file.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def surrogates_in(file: str | Path) -> SurrogateFile:
 
 @dataclass(frozen=True, slots=True)
 class Extrapolation:
-    """How many look-ups of a method's runs were far from every recorded configuration."""
+    """The share of the look-ups of a method's runs that were far from every recorded configuration."""
 
     learner: str
     task: str
@@ -150,7 +150,7 @@ class Extrapolation:
 
 
 def extrapolation(file: SurrogateFile, results: Sequence[str | Path]) -> list[Extrapolation]:
-    """The share of far look-ups of each method that was run on the surrogates of a file."""
+    """The share of far look-ups of each method with runs on the surrogates of a file."""
     import numpy as np
 
     from cfo_bench.surrogates.trials import lookups

@@ -19,21 +19,21 @@ from cfo_bench.surrogates.boosting import (
 )
 from cfo_bench.surrogates.trials import Trials
 
-# Of more trials than these, the best tenth and a random sample of the others are used.
+# If there are more trials than this, the best tenth and a random sample of the others are used.
 MOST_TRIALS = 20_000
 # A surrogate needs this many trials with a loss.
 FEWEST_TRIALS = 30
 
-_PARTS = 4  # for the scatter: each part of the trials is predicted by a model of the others
+_PARTS = 4  # for the scatter: each part of the trials is predicted by a model of the other parts
 _KNOTS = 8
 _QUANTILES = 257
-_FACTORS = np.arange(0.1, 1.21, 0.1)  # by which the scatter of losses may be scaled
+_FACTORS = np.arange(0.1, 1.21, 0.1)  # candidate factors by which the scatter of losses is scaled
 _DRAWS = 15
-_FEWEST_FAILURES = 10  # below this every configuration has the same chance to fail
+_FEWEST_FAILURES = 10  # with fewer, every configuration has the same probability of failure
 
 
 def fit(trials: Trials, models: Models, quality: Mapping[str, Any]) -> Surrogate:
-    """The surrogate of the models of `thinned` trials; `quality` is stored with it."""
+    """The surrogate with models of `thinned` trials; `quality` is stored with it."""
     chosen = thinned(trials)
     scored = chosen & np.isfinite(trials.losses)
     y = models.scale.to_y(trials.losses[scored], trials.folds[scored])
@@ -79,7 +79,7 @@ def fit(trials: Trials, models: Models, quality: Mapping[str, Any]) -> Surrogate
 
 
 def thinned(trials: Trials) -> Array:
-    """Which trials are used: all of them, or the best tenth and a sample."""
+    """The trials that are used: all, or the best tenth and a sample of the others."""
     chosen = np.ones(len(trials), dtype=bool)
     if len(trials) <= MOST_TRIALS:
         return chosen
@@ -137,7 +137,8 @@ def scatter(predicted: Array, truth: Array) -> Scatter:
 
 
 def _calibrated(losses: Scatter, predicted: Array, truth: Array, runs: Array) -> Scatter:
-    """The scatter of losses, scaled so that the simulated best of each run is the recorded one on average.
+    """The scatter of losses, scaled so that the simulated best loss of a run equals the recorded one on
+    average.
 
     A search keeps its luckiest trial: if the spread is a little too wide near the best, every long search is
     better than it was.
@@ -175,7 +176,7 @@ def _failed_share(trials: Trials, log_seconds: Trees) -> float:
 
 # --- the cover: configurations near which a surrogate does not extrapolate ------------------------
 
-# A configuration farther than this from all recorded ones is extrapolated: a fifth of the ranges.
+# A configuration farther than this from all recorded ones is an extrapolation: a fifth of the ranges.
 RADIUS = 0.2
 _MOST = 1000
 _SAMPLE = 400
@@ -188,7 +189,7 @@ def cover_of(vectors: Array, models: Models) -> Cover:
 
 
 def _weights(vectors: Array, models: Models) -> Array:
-    """The importance of each number of a vector: the change of the predictions if its column is shuffled."""
+    """The importance of each number of a vector: the change in the predictions if its column is shuffled."""
     rng = np.random.default_rng(0)
     sample = vectors[rng.permutation(len(vectors))[:_SAMPLE]]
     shares = np.zeros(vectors.shape[1])
@@ -207,7 +208,9 @@ def _weights(vectors: Array, models: Models) -> Array:
 
 
 def _thinned(scaled: Array, vectors: Array) -> Array:
-    """Some of the recorded configurations: each of the others is within a quarter of the radius of one."""
+    """A sample of the recorded configurations: each of the others is within a quarter of the radius of a
+    sampled one.
+    """
     kept: list[int] = []
     left = np.random.default_rng(0).permutation(len(scaled))
     while len(left) and len(kept) < _MOST:

@@ -1,11 +1,11 @@
-"""The quality of a surrogate, on trials that it has not seen: those of a method that was left out.
+"""The quality of a surrogate, measured on the trials of a method that was left out of the fit.
 
-A random part of the trials would give too good a value: the trials of one search are close together. A
-surrogate is used for another search, so one method after the other is left out, and predicted from the
-others.
+A random part of the trials would give too good a value, because the trials of one search are close together.
+A surrogate is used for another search, so each method is left out in turn and predicted from the others.
 
-Ranks are compared within a fold, and averaged over folds by their trials. If only the left-out method had run
-on a fold, the fold's offset is not known: the median difference is subtracted before errors are measured.
+Ranks are compared within a fold, and averaged over folds by their trials. If only the left-out method has
+runs on a fold, the offset of the fold is unknown: the median difference is subtracted before errors are
+measured.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class LeftOut:
 
     method: str
     trials: int  # that have a loss
-    loss_rank: float | None  # rank correlation of predicted and recorded losses; None: too few, or all alike
+    loss_rank: float | None  # rank correlation of predicted and recorded losses; None: too few, or all equal
     loss_error: float  # median distance of the predicted loss
-    near_rank: float | None  # the same of the method's best tenth
+    near_rank: float | None  # `loss_rank` of the method's best tenth
     near_error: float
     seconds_rank: float | None
     seconds_factor: float  # the factor of the median error
@@ -49,7 +49,7 @@ class Quality:
     """The quality of a surrogate."""
 
     left_out: Sequence[LeftOut]
-    by: str  # what was left out: "method", or "part" if all trials are of one method
+    by: str  # the unit that was left out: "method", or "part" if all trials are of one method
     loss_rank: float | None  # over the trials of all methods, each predicted without its method
     seconds_rank: float | None
     far_of_space: float  # share of the space that is far from every recorded configuration
@@ -62,7 +62,7 @@ class Quality:
         )
 
     def in_words(self) -> str:
-        """The two numbers that decide."""
+        """The two rank correlations on which acceptance depends."""
         return ", ".join(
             f"{name} {'unknown' if rank is None else f'{rank:.2f}'}"
             for name, rank in (("losses", self.loss_rank), ("seconds", self.seconds_rank))
@@ -73,7 +73,7 @@ class Quality:
 
 
 def quality_of(trials: Trials, models: Models) -> Quality:
-    """Fits one surrogate for each method that is left out; `models` are those of all."""
+    """Fits one surrogate for each left-out method; `models` are those of all trials."""
     used = thinned(trials)
     groups, by = _groups(trials)
     scored = np.isfinite(trials.losses)
@@ -106,7 +106,7 @@ def quality_of(trials: Trials, models: Models) -> Quality:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Predicted:
-    """Trials that were left out: predicted and recorded losses, predicted and recorded seconds."""
+    """Left-out trials: predicted and recorded losses, predicted and recorded seconds."""
 
     losses: Array
     truth: Array
@@ -126,7 +126,7 @@ class _Predicted:
 
 
 def _groups(trials: Trials) -> tuple[Array, str]:
-    """What is left out in turn: a method; if there is only one, a fifth of its trials."""
+    """The groups that are left out in turn: methods; if there is only one, fifths of its trials."""
     if len(set(trials.methods.tolist())) > 1:
         return trials.methods, "method"
     fifth = (np.arange(len(trials)) * 5) // max(len(trials), 1)
@@ -149,7 +149,7 @@ def _measured(name: str, trials: _Predicted, far_share: float) -> LeftOut:
 
 
 def _far_of_space(trials: Trials, cover: Cover) -> float:
-    """The far share of configurations that are drawn as random search draws them, on all rows."""
+    """The share of far configurations among those drawn as by random search, on all rows."""
     rng = np.random.default_rng(0)
     drawn = [trials.space.sample(rng) for _ in range(_SPACE_SAMPLE)]
     vectors = trials.encoding.encode_all(drawn, [None] * len(drawn))

@@ -24,7 +24,7 @@ from cfo_bench.results.schema import Header
 from cfo_bench.results.trace import split_torn
 from cfo_bench.space import Categorical, Space
 
-# Settings in which runs that are fitted together may differ: they do not change a single trial.
+# Settings that do not change a trial, in which runs that are fitted together may differ.
 _IGNORED = ("budget_seconds", "parallel", "charge_method")
 
 
@@ -34,11 +34,11 @@ class Trials:
 
     learner: str
     task: str
-    header: Header  # of a run that represents all: folds differ by at most one row
+    header: Header  # of a representative run: folds differ by at most one row
     space: Space
     encoding: Encoding
     methods: Array  # the label of each trial's method
-    folds: Array  # which of `fold_keys` each trial was on
+    folds: Array  # for each trial, the index of its fold in `fold_keys`
     fold_keys: Sequence[tuple[int, int]]  # (seed, fold)
     vectors: Array
     losses: Array  # NaN: no loss
@@ -46,7 +46,7 @@ class Trials:
     was_cut_off: Array
     failed: Array
     validate_share: float
-    on_parts: bool  # some trials were on a part of the rows
+    on_parts: bool  # some trials used a part of the rows
 
     def __len__(self) -> int:
         return len(self.losses)
@@ -64,11 +64,11 @@ class RecordedTrials:
     trials: list[Trials]
     traces: int
     traces_sha256: str
-    skipped: list[str] = field(default_factory=list)  # a line for each kind of run that is not used
+    skipped: list[str] = field(default_factory=list)  # one line for each kind of run that is not used
 
 
 def read_trials(folders: Sequence[Path]) -> RecordedTrials:
-    """The trials of every trace in the folders: of finished runs, and of those that were interrupted."""
+    """The trials of every trace in the folders, of finished and of interrupted runs."""
     runs: dict[tuple[str, str], list[Run]] = {}
     digests: list[str] = []
     skipped: Counter[str] = Counter()
@@ -95,7 +95,7 @@ def read_trials(folders: Sequence[Path]) -> RecordedTrials:
 
 
 def _in_words(skipped: Counter[str]) -> list[str]:
-    """The most frequent first."""
+    """Reasons in words, the most frequent first."""
     return [f"runs {why} ({count})" for why, count in skipped.most_common()]
 
 
@@ -131,7 +131,7 @@ def lookups(
 
 
 def _useless(run: Run) -> str | None:
-    """Why nothing can be learned from a run; None if something can."""
+    """The reason why a run is not used; None if it is used."""
     if run.is_imported:
         return "that were imported, so that their data and machine are not known"
     if run.header.data.recording:
@@ -179,9 +179,9 @@ def _together(learner: str, task: str, runs: Sequence[Run]) -> Trials:
 
 
 def _check_alike(learner: str, task: str, runs: Sequence[Run]) -> None:
-    """Runs whose losses or seconds are not of one kind can't be fitted together."""
+    """Refuses runs whose losses or seconds are not comparable."""
     for run in runs[1:]:
-        # Options of a method do not matter, either: only its trials are used.
+        # The options of a method do not matter either: only its trials are used.
         differences = [
             difference
             for difference in comparable(runs[0], run, _IGNORED)
@@ -196,7 +196,9 @@ def _check_alike(learner: str, task: str, runs: Sequence[Run]) -> None:
 
 
 def _check_spaces(learner: str, task: str, space: Space, others: Iterable[Space]) -> None:
-    """Bounds may depend on the rows of a fold, and so differ a little; everything else must be the same."""
+    """Bounds may depend on the rows of a fold, and may therefore differ slightly; everything else must be
+    equal.
+    """
     params = {param.name: param for param in space}
     for other in others:
         other_params = {param.name: param for param in other}
@@ -220,7 +222,7 @@ def _check_configs(run: Run, space: Space) -> None:
 
 
 def _columns(run: Run, encoding: Encoding, keys: Sequence[tuple[int, int]]) -> dict[str, Array]:
-    """One run's trials as arrays. A trial that was cut off has the seconds up to then."""
+    """The trials of a run as arrays. A trial that was cut off has the seconds until then."""
     trials, train_rows = run.trials, run.header.data.train_rows
     fit = np.array([trial.fit_seconds for trial in trials])
     validate = np.array([trial.validate_seconds for trial in trials])
