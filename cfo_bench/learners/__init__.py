@@ -9,8 +9,8 @@ synthetic       formulas, for the virtual clock
 estimator       any estimator of scikit-learn's kind (object_description: its parameters as JSON)
 recorded        losses and seconds from recordings, for the virtual clock
 references      the models of the reference methods
-evaluation      what the objectives share: a timed training, its errors, trials on fewer rows
-scoring         a metric by its name: scikit-learn's, and the user's own
+evaluation      shared by the objectives: a timed training, its errors, trials on fewer rows
+scoring         metrics by name: those of scikit-learn, and the user's own
 dense           matrices without gaps, for models that need them
 """
 
@@ -123,7 +123,7 @@ LEARNERS = Registry(
     },
 )
 
-# The reference methods are run with these, whatever learner the other methods tune.
+# The reference methods are run with these learners, whatever learner the other methods tune.
 REFERENCES = Registry(
     "reference",
     "cfo_bench.references",

@@ -44,7 +44,7 @@ class CatBoost:
         )
 
     def start(self, space: Space) -> Config:
-        """The fewest and shallowest trees; all else as CatBoost has it."""
+        """The fewest and shallowest trees; CatBoost's defaults otherwise."""
         return {
             "iterations": 4,
             "depth": 2,
@@ -122,7 +122,7 @@ def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
 
 
 def predictions(model: Any, x: Any, problem: Problem, threads: int = -1) -> Array:
-    """What the metrics take: scores of class 1, rows of probabilities, or numbers."""
+    """The input of metrics: scores of class 1, rows of probabilities, or numbers."""
     kind = "RawFormulaVal" if problem is Problem.REGRESSION else "Probability"
     predicted: Array = model.predict(x, prediction_type=kind, thread_count=threads)
     return predicted[:, 1] if problem is Problem.BINARY else predicted

@@ -1,10 +1,10 @@
 """A fold as matrices without gaps, for models that need distances or weighted sums.
 
 A number is standardised. A missing number becomes the median. A number more than ten standard deviations from
-the mean is set to ten, so that a single outlier has little weight. A category becomes a column of zeros and
-ones for each of its values; if it has many values, the most frequent ones have a column each and the others
-share some. A category that is missing, or that the training rows don't have, is a row of zeros. A feature
-that never changes is left out. All of this is fitted on the trial's training rows only.
+the mean is clipped to ten, so that a single outlier has little weight. A category becomes a column of zeros
+and ones for each of its values; if it has many values, the most frequent ones have a column each, and the
+others share the remaining columns. A category that is missing, or not in the training rows, is a row of
+zeros. A constant feature is left out. All of this is fitted on the trial's training rows only.
 
 `fit_columns` and `dense_matrix` need only numpy and the constants: `cfo-bench best --python` copies their
 source into its script, which has to work without cfo-bench.
@@ -26,7 +26,7 @@ FittedFeature = dict[str, Any]
 
 # The largest distance from the mean, in standard deviations.
 FURTHEST = 10.0
-# The most columns that one category may become, and that all may become together.
+# The maximum number of columns of one category, and of all categories together.
 MOST_COLUMNS, MOST_COLUMNS_IN_ALL = 64, 4096
 
 
@@ -146,7 +146,7 @@ def dense_levels(fold: Fold, seed: int) -> RowLevels[DenseRows]:
 
 
 class HasRows(Protocol):
-    """A model that holds the matrices it was fitted to."""
+    """A model with the matrices on which it was trained."""
 
     @property
     def rows(self) -> DenseRows: ...

@@ -1,6 +1,7 @@
 """The paper's network: fully connected, ReLU, two hidden layers, five hyperparameters.
 
-torch is imported only when a fold is prepared: a synthetic learner shares the space, and needs no torch.
+torch is imported only when a fold is prepared, because a synthetic learner has the same space and needs no
+torch.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from cfo_bench.space import Config, Float, Int, Space
 if TYPE_CHECKING:
     from cfo_bench.learners.network import Examples, Head, Network, Recipe
 
-# More neurons take longer to multiply; smaller batches are more updates an epoch, each too small to
-# keep a core busy. The learning rate changes the number of epochs too, but not in one direction.
+# More neurons take longer to multiply. Smaller batches mean more updates per epoch, each too small to keep a
+# core busy. The learning rate also changes the number of epochs, but not in one direction.
 COST_RELATED = ("neurons_1", "neurons_2", "batch_size")
 
 
@@ -121,7 +122,7 @@ class DNNObjective(DenseObjective[_Model]):
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """The first operations of torch are slow: they are done here, so that no trial waits for them."""
+        """Executes the first operations of torch, which are slow, so that no trial has to wait for them."""
         rows = self._dense.on(None)
         few = DenseRows(rows.encoder, rows.train_x[:8], rows.train_y[:8], rows.valid_x[:8])
         deadline = Deadline(WallClock())
@@ -134,7 +135,7 @@ class DNNObjective(DenseObjective[_Model]):
         from cfo_bench.learners.network import Network, train
 
         n_rows = len(rows.train_y)
-        # Any stretch of the shuffled order holds each class in its share.
+        # Any consecutive part of the shuffled order contains each class in its share.
         n_stopping = min(round(self._learner.early_stopping_share * n_rows), n_rows - 1)
         n_fitting = n_rows - n_stopping
         mean, deviation = self._target_scale(rows.train_y[:n_fitting])
@@ -163,7 +164,7 @@ class DNNObjective(DenseObjective[_Model]):
         return first * model.deviation + model.mean
 
     def _target_scale(self, y: Array) -> tuple[float, float]:
-        """Mean and standard deviation of a quantity; classes stay as they are."""
+        """Mean and standard deviation of a quantity; 0 and 1 for classes."""
         if self._fold.problem is not Problem.REGRESSION:
             return 0.0, 1.0
         return float(np.mean(y)), float(np.std(y)) or 1.0
@@ -192,7 +193,7 @@ class DNNObjective(DenseObjective[_Model]):
 
 
 def _softmax(outputs: Array) -> Array:
-    """Probabilities in double precision: a float32 can't tell a probability of 1 - 1e-8 from 1."""
+    """Probabilities in double precision: float32 cannot distinguish a probability of 1 - 1e-8 from 1."""
     exponentials = np.exp(outputs.astype(np.float64) - outputs.max(axis=1, keepdims=True))
     shares: Array = exponentials / exponentials.sum(axis=1, keepdims=True)
     return shares

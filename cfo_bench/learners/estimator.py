@@ -1,12 +1,12 @@
 """Any estimator of scikit-learn's kind as a learner: `fit`, `predict`, `get_params` and `set_params`.
 
-A pipeline, and an estimator that has one as a part, is given frames of pandas: each column with its own type.
-Any other estimator is given the encoded array. If it does not accept missing values (by its tags), the array
-is made dense, as for `knn` and `dnn`.
+A pipeline, and an estimator that contains one, receives frames of pandas, in which each column has its own
+type. Any other estimator receives the encoded array. If it does not accept missing values (by its tags), it
+receives a dense matrix, like `knn` and `dnn`.
 
-`Estimator` is the learner of a user's estimator. It holds a description, which a suite file, a trace and
-another process can hold too. The estimator is imported when the space is asked for. `EstimatorObjective`
-trains and validates; shipped learners use it with estimators of their own.
+`Estimator` is the learner of a user's estimator. It contains a description that can be written to a suite
+file or a trace and sent to another process. The estimator is imported when the space is first needed.
+`EstimatorObjective` trains and validates; learners of cfo-bench use it with their own estimators.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cfo_bench.records import Fold, FoldFrames, Problem, Trial
 from cfo_bench.registry import ESTIMATOR
 from cfo_bench.space import Config, Space
 
-# What an estimator is given: a frame of pandas, the encoded array, or this array without gaps.
+# The input of an estimator: a frame of pandas, the encoded array, or a dense matrix.
 Features = Literal["frame", "array", "dense"]
 
 
@@ -77,7 +77,7 @@ class Estimator:
     """
 
     virtual = False
-    # Whether it looks at the deadline while it trains; else the supervisor ends a trial that is late.
+    # Whether it checks the deadline while it trains. If not, the supervisor ends a late trial.
     checks_deadline = False
 
     def __init__(
@@ -116,7 +116,7 @@ class Estimator:
 
     @cached_property
     def model(self) -> Any:
-        """The unfitted estimator. This imports it, and checks that it takes the start."""
+        """The unfitted estimator. It is imported, and its parameters are checked with the start."""
         from sklearn.base import clone
 
         model = objects.build_object(self.reference, self.fixed)
@@ -210,7 +210,7 @@ def _described(estimator: Any) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class FittedEstimator:
-    """A trained estimator, and how it is given the features of other rows."""
+    """A trained estimator, with the encoding of the features of other rows."""
 
     model: Any
     features: Features
@@ -218,21 +218,21 @@ class FittedEstimator:
     rows: DenseRows | None  # of dense features
 
     def predict(self, x: Any) -> Array:
-        """What the metrics take: scores of class 1, rows of probabilities, or numbers."""
+        """The input of metrics: scores of class 1, rows of probabilities, or numbers."""
         return predictions(self.model, x, self.n_classes)
 
 
 class EstimatorObjective(FitAndPredict[FittedEstimator]):
     """Trains copies of an estimator on one fold.
 
-    `model` is the unfitted estimator, and `space` says which values of a configuration it is given.
+    `model` is the unfitted estimator, and `space` selects the values of a configuration that it receives.
     """
 
     def __init__(self, fold: Fold, threads: int, seed: int, model: Any, space: Space) -> None:
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
 
-        threadpool_limits(threads)  # some take as many threads as OpenMP or BLAS give them
+        threadpool_limits(threads)  # some estimators use all threads of OpenMP or BLAS
         super().__init__(fold)
         self._space, self._model = space, with_seed_and_threads(clone(model), seed, threads)
         self._features = features_of(self._model)
@@ -242,7 +242,7 @@ class EstimatorObjective(FitAndPredict[FittedEstimator]):
         self._weight = RowLevels(fold, seed, partial(training_weight, fold))
 
     def _part(self, rows: Array | None) -> tuple[Any, Array]:
-        """Features and targets of those training rows; of all of them for None."""
+        """Features and targets of these training rows; of all training rows for None."""
         x, y = training_part(self._fold, rows)
         if self._frames is None:
             return without_empty_columns(x), y

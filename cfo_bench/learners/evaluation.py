@@ -1,7 +1,7 @@
-"""What the objectives of learners share, whatever library trains.
+"""Code that the objectives of all learners share, whatever their library.
 
-A trial fits a model and validates it, and ends with a loss, out of time, out of memory, or failed. A trial
-may train on fewer rows: `RowLevels` has their data.
+A trial fits a model and validates it. It ends with a loss, out of time, out of memory, or failed. A trial may
+train on fewer rows, whose data is in `RowLevels`.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class FitAndPredict(ABC, Generic[Model]):
 
     @abstractmethod
     def _predict(self, model: Model, x: Any, deadline: Deadline) -> Array:
-        """What a metric takes: probabilities of class 1, rows of probabilities, or numbers."""
+        """The input of a metric: probabilities of class 1, rows of probabilities, or numbers."""
 
     def fitted(self, config: Config) -> Model:
-        """The model of a configuration, trained on all rows of the fold, however long it takes."""
+        """The model of a configuration, trained on all rows of the fold without a deadline."""
         return self._fit(Trial(0, config), Deadline(WallClock()))
 
     def _valid_x(self, model: Model) -> Any:
@@ -139,14 +139,14 @@ def one_line(error: Exception) -> str:
 # --- fewer rows ------------------------------------------------------------------------------------
 
 
-# How many numbers of rows have their data kept; Hyperband and BOHB have at most about this many levels.
+# Data is kept for this many numbers of rows; Hyperband and BOHB have at most about as many levels.
 KEPT_LEVELS = 8
 
 Data = TypeVar("Data")
 
 
 class RowLevels(Generic[Data]):
-    """A learner's training data for any number of rows, built once for each of the last few numbers.
+    """A learner's training data for any number of rows, cached for the most recent numbers.
 
     `build` takes the indices of the rows, or None for all of them. The data of all rows is built in the
     constructor, before the first trial, and always kept.
@@ -158,7 +158,7 @@ class RowLevels(Generic[Data]):
         self._on_first = lru_cache(maxsize=KEPT_LEVELS)(lambda rows: build(order[:rows]))
 
     def on(self, rows: int | None) -> Data:
-        """The data of that many rows, the first ones of the shuffled order; None is all rows."""
+        """The data of the first `rows` rows in the shuffled order; None means all rows."""
         if rows is None or rows >= self._n_rows:
             return self._on_all
         return self._on_first(rows)
@@ -186,7 +186,7 @@ def shuffled_order(fold: Fold, seed: int) -> Array:
     shuffled = rng.permutation(fold.n_rows)
     if fold.problem is Problem.REGRESSION:
         return shuffled
-    # Each class is spread evenly over [0, 1), from an offset of its own so that the classes interleave.
+    # Each class is spread evenly over [0, 1), with its own offset, so that the classes interleave.
     place = np.empty(fold.n_rows)
     labels = fold.train_y[shuffled]
     for label in np.unique(labels):
@@ -196,12 +196,14 @@ def shuffled_order(fold: Fold, seed: int) -> Array:
 
 
 def training_part(fold: Fold, rows: Array | None) -> tuple[Array, Array]:
-    """Features and targets of those training rows; of all of them, not copied, for None."""
+    """Features and targets of these training rows; for None, of all rows, without a copy."""
     if rows is None:
         return fold.train_x, fold.train_y
     return fold.train_x[rows], fold.train_y[rows]
 
 
 def training_weight(fold: Fold, rows: Array | None) -> Array | None:
-    """The weights of those training rows; of all of them for None. None if all rows count alike."""
+    """The weights of these training rows; of all rows for None. The result is None if all rows count
+    equally.
+    """
     return fold.train_weight if fold.train_weight is None or rows is None else fold.train_weight[rows]

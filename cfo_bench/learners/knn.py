@@ -55,7 +55,7 @@ class KNNObjective(DenseObjective[_Model]):
         import sklearn.neighbors  # noqa: F401  slow to import: before the clock starts
         from threadpoolctl import threadpool_limits
 
-        threadpool_limits(threads)  # scikit-learn's distances take as many threads as OpenMP gives them
+        threadpool_limits(threads)  # scikit-learn's distances use all threads of OpenMP
         super().__init__(fold, seed)
         self._threads, self._algorithm = threads, algorithm
 

@@ -97,7 +97,7 @@ class LightGBMObjective(FitAndPredict["lightgbm.Booster"]):
 
 
 def parameters(config: Config) -> dict[str, Any]:
-    """A configuration under LightGBM's names, without the number of trees: the loop counts those."""
+    """A configuration under LightGBM's names, without the number of trees, which the loop counts."""
     return {
         "num_leaves": config["num_leaves"],
         "min_data_in_leaf": config["min_child_samples"],
@@ -123,7 +123,7 @@ def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
         "seed": seed,
         # Otherwise the data is binned for one min_data_in_leaf, and LightGBM refuses any other.
         "feature_pre_filter": False,
-        # Otherwise LightGBM times itself to choose a layout, and the loss depends on that choice.
+        # Otherwise LightGBM chooses a layout by timing, and the loss depends on this choice.
         "deterministic": True,
         "force_row_wise": True,
     }

@@ -2,8 +2,8 @@
 
 Multiplying two small layers with a batch of 128 rows takes microseconds; the usual loop with a DataLoader,
 autograd and an optimizer would spend most of its time on overhead. Here all parameters are one flat tensor,
-and so are the gradients: each layer is a view of it, and Adam is one call. Rows are gathered and random bits
-for dropout are drawn for many batches at a time. All random numbers come from one numpy generator.
+and so are the gradients. Each layer is a view of it, and Adam is one call. Rows are gathered, and random bits
+for dropout are drawn, for many batches at a time. All random numbers come from one numpy generator.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from cfo_bench.metrics import Array
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
-# Numbers that are gathered and drawn at a time: as much as stays in a core's cache.
+# The number of values that are gathered and drawn at a time; they fit into the cache of a core.
 _BLOCK_NUMBERS = 2**18
-# Multiplications between two checks of the deadline while predicting: some 30 ms on one core.
+# Multiplications between two checks of the deadline while predicting: about 30 ms on one core.
 _CHUNK_PRODUCTS = 2**29
 
 
 class DivergedError(Exception):
-    """A weight or a loss is not a finite number any more."""
+    """A weight or a loss is no longer a finite number."""
 
 
 class Head(Protocol):
-    """The meaning of the outputs. `gradient_` turns them, in place, into the gradient of the summed loss."""
+    """The meaning of the outputs. `gradient_` replaces them, in place, by the gradient of the summed loss."""
 
     def gradient_(self, outputs: Tensor, target: Tensor) -> None: ...
 
@@ -45,7 +45,7 @@ class Head(Protocol):
 
 
 class SquaredError:
-    """One output, the number itself; half of the squared error."""
+    """One output, the number itself. The loss is half of the squared error."""
 
     def gradient_(self, outputs: Tensor, target: Tensor) -> None:
         outputs.sub_(target)
@@ -90,8 +90,8 @@ class Examples:
 class Recipe:
     """How a network is trained, and for how long: see docs/learners.md for why.
 
-    After each epoch the loss on the stopping examples is computed. Training stops when it has not improved
-    by the share `min_improvement` for `patience` epochs, or after `max_epochs`; the best network is kept.
+    After each epoch the loss on the stopping examples is computed. Training stops if it has not improved by
+    the share `min_improvement` for `patience` epochs, or after `max_epochs`. The best network is kept.
     """
 
     batch_size: int
@@ -201,9 +201,10 @@ def _train(
 
 @contextmanager
 def _denormals_flushed() -> Iterator[None]:
-    """Tiny numbers become 0.
+    """Inside, denormal numbers become 0.
 
-    Moments of weights that no longer learn fall below 1e-38, where a core computes a hundred times slower.
+    The moments of weights that no longer learn fall below 1e-38, where a core computes a hundred times
+    slower.
     """
     torch.set_flush_denormal(True)
     try:
@@ -215,7 +216,7 @@ def _denormals_flushed() -> Iterator[None]:
 def _batches(
     examples: Examples, network: Network, recipe: Recipe, rng: np.random.Generator
 ) -> Iterator[tuple[Tensor, Tensor, Tensor | None, Tensor | None]]:
-    """An epoch in a new order: rows, targets, and which neurons of both layers are kept."""
+    """The batches of an epoch in a new order: rows, targets, and masks of the kept neurons of both layers."""
     _, n_1, n_2, _ = network.widths
     size = recipe.batch_size
     block = size * max(1, _BLOCK_NUMBERS // sum(network.widths) // size)
@@ -237,7 +238,7 @@ def _batches(
 
 
 def _kept_neurons(rng: np.random.Generator, n: int, dropout: float) -> Tensor:
-    """Ones with the probability of being kept, and zeros, from 16 random bits each."""
+    """A mask of kept neurons, which draws each one from 16 random bits."""
     bits = torch.from_numpy(rng.bit_generator.random_raw(-(-n // 4)).view(np.int16))[:n]
     kept = torch.empty(n)
     return torch.lt(bits, _kept_of_65536(dropout) - 2**15, out=kept)
@@ -248,13 +249,13 @@ def _kept_of_65536(dropout: float) -> int:
 
 
 class _Stepper:
-    """Gradient and Adam, a batch at a time, in buffers that are made once."""
+    """Gradient and Adam for one batch at a time, in reused buffers."""
 
     def __init__(self, network: Network, head: Head, recipe: Recipe) -> None:
         size = recipe.batch_size
         _, n_1, n_2, n_outputs = network.widths
         self._layers, self._head, self._recipe = network.layers, head, recipe
-        # What is kept is scaled up, so that a neuron's expectation is that of the whole layer.
+        # Kept values are scaled up, so that the expectation of a neuron is the same as without dropout.
         self._scale = 1.0 if recipe.dropout == 0 else 2**16 / _kept_of_65536(recipe.dropout)
         self._hidden = torch.empty(size, n_1), torch.empty(size, n_2), torch.empty(size, n_outputs)
         self._errors = torch.empty(size, n_1), torch.empty(size, n_2)
@@ -284,7 +285,7 @@ class _Stepper:
         torch.addmm(dw3, h2.t(), out, beta=0, alpha=scale, out=dw3)
         torch.sum(out, 0, out=db3)
         torch.addmm(e2, out, w3.t(), beta=0, alpha=scale, out=e2)
-        e2.mul_(torch.sign(h2, out=a2))  # the gradient passes where ReLU and dropout let the value pass
+        e2.mul_(torch.sign(h2, out=a2))  # the gradient is 0 where ReLU or dropout set the value to 0
         torch.addmm(dw2, h1.t(), e2, beta=0, alpha=scale, out=dw2)
         torch.sum(e2, 0, out=db2)
         torch.addmm(e1, e2, w2.t(), beta=0, alpha=scale, out=e1)
@@ -294,7 +295,8 @@ class _Stepper:
         self._adam()
 
     def _adam(self) -> None:
-        # The call under torch.optim.Adam(fused=True), whose own bookkeeping takes longer than a small step.
+        # The function that torch.optim.Adam(fused=True) calls. Adam's bookkeeping takes longer than a small
+        # step.
         self._steps += 1
         first, second = self._moments
         torch._fused_adam_(

@@ -1,10 +1,10 @@
-"""Objects of Python as JSON: an estimator with its parameters, as it stands in a suite file or a trace.
+"""Python objects as JSON: an estimator with its parameters, as it is written to a suite file or a trace.
 
-`{"estimator": "sklearn.svm.SVC", "fixed": {"C": 2.0}}` is an object of a class, or what a function returns,
+`{"estimator": "sklearn.svm.SVC", "fixed": {"C": 2.0}}` is an object of a class, or the result of a function,
 with these parameters; `{"import": "numpy.log1p"}` is a function or a class itself, and `{"tuple": [1, 2]}` a
-tuple. Anything else stands for itself. A reference is `package.module.Name` or `path/to/file.py:name`.
+tuple. Other values are unchanged. A reference is `package.module.Name` or `path/to/file.py:name`.
 
-Nothing is imported before `build` is called: see `references` for what that will be.
+Only `build` imports anything; `references` lists what it will import.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_reference(text: str) -> bool:
 
 
 def described(value: Any) -> Any:
-    """An object as JSON; a UserError if it does not follow from the parameters of its class.
+    """An object as JSON; a UserError if the parameters of its class do not determine it.
 
     Parameters that have their defaults are left out.
     """
@@ -67,7 +67,7 @@ def references(description: Any) -> Iterator[str]:
 
 
 def build(description: Any) -> Any:
-    """The object that was described. This imports its references, and calls them."""
+    """The described object. Its references are imported and called."""
     if isinstance(description, list):
         return [build(item) for item in description]
     if not isinstance(description, Mapping):
@@ -82,9 +82,9 @@ def build(description: Any) -> Any:
 
 
 def build_object(reference: str, parameters: Mapping[str, Any]) -> Any:
-    """An object of a class, or what a function returns, with these parameters.
+    """An object of a class, or the result of a function, with these parameters.
 
-    Names with `__` are parameters of its parts, as in scikit-learn's `set_params`.
+    Names with `__` are parameters of parts of the object, as in scikit-learn's `set_params`.
     """
     target = imported(reference)
     if not callable(target):
@@ -102,7 +102,9 @@ def build_object(reference: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def with_parameters(made: Any, values: Mapping[str, Any], reference: str) -> Any:
-    """The object itself, after its `set_params`; the error for an unknown name has the nearest one."""
+    """The object itself, after its `set_params`. The error for an unknown name contains the most
+    similar one.
+    """
     try:
         return made.set_params(**values)
     except Exception as error:
@@ -121,13 +123,13 @@ def imported(reference: str) -> Any:
     if not is_reference(reference):
         raise UserError(f"estimator {reference!r}: {REFERENCE_RULE}")
     module, _, name = reference.rpartition(":" if is_python_file(reference) else ".")
-    found = imported_module(module, f"estimator {reference!r}")
-    if not hasattr(found, name):
-        public = [other for other in vars(found) if not other.startswith("_")]
+    module_object = imported_module(module, f"estimator {reference!r}")
+    if not hasattr(module_object, name):
+        public = [other for other in vars(module_object) if not other.startswith("_")]
         raise UserError(
             f"{module} has no {name!r}{did_you_mean(name, public)}: name a class or function of it"
         )
-    return getattr(found, name)
+    return getattr(module_object, name)
 
 
 def reference_to(target: Any) -> str:
@@ -150,7 +152,7 @@ def reference_to(target: Any) -> str:
 
 
 def _module_of(target: Any) -> str | None:
-    """The module of a class or function; numpy's ufuncs don't know theirs."""
+    """The module of a class or function, also for numpy's ufuncs, which have no `__module__`."""
     module: str | None = getattr(target, "__module__", None)
     return "numpy" if module is None and type(target).__module__ == "numpy" else module
 
@@ -172,7 +174,7 @@ def _parameters(value: Any) -> dict[str, Any]:
             "estimator and name it as file.py:function"
         )
     defaults = {name: parameter.default for name, parameter in named.items()}
-    if hasattr(value, "get_params"):  # some take further ones as **kwargs, of which None is the default
+    if hasattr(value, "get_params"):  # some accept further parameters as **kwargs, whose default is None
         defaults = {**dict.fromkeys(given), **defaults}
     return {
         name: described(given[name])

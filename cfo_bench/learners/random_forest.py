@@ -21,7 +21,8 @@ from cfo_bench.space import Config, Float, Int, Space
 if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-# A call of `fit` takes some milliseconds besides its trees: grow more trees per call while calls are quick.
+# A call of `fit` takes some milliseconds in addition to its trees: grow more trees per call while calls are
+# quick.
 _FIRST_TREES, _QUICK_SECONDS = 4, 0.05
 # Rows that are predicted between two checks of the deadline.
 _CHUNK_ROWS = 4096
@@ -45,7 +46,7 @@ class RandomForest:
         )
 
     def start(self, space: Space) -> Config:
-        """The cheapest corner: the fewest trees and leaves, each split seeing a tenth of the features."""
+        """The cheapest corner: the fewest trees and leaves, and a tenth of the features for each split."""
         return {"n_estimators": 4, "max_leaves": 4, "max_features": 0.1}
 
     def prepare(self, fold: Fold, threads: int, seed: int) -> RandomForestObjective:
@@ -70,7 +71,7 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             max_features=config["max_features"],
             random_state=self._seed,
             n_jobs=self._threads,
-            warm_start=True,  # `fit` adds trees, the same ones that a single call would grow
+            warm_start=True,  # `fit` adds trees, the same that a single call would grow
         )
         grown, batch = 0, _FIRST_TREES
         while grown < config["n_estimators"]:
@@ -99,6 +100,6 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             predicted: Array = forest.predict(x)
             return predicted
         shares = np.zeros((len(x), self._fold.n_classes))
-        # A class that the trial's rows lack has a share of 0.
+        # A class that is missing in the trial's rows has a share of 0.
         shares[:, forest.classes_] = forest.predict_proba(x)
         return shares[:, 1] if self._fold.problem is Problem.BINARY else shares

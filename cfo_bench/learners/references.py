@@ -1,9 +1,10 @@
-"""The learners of the reference methods. They have nothing to tune, so their space is empty.
+"""The learners of the reference methods. They have no hyperparameters, so their space is empty.
 
-The forest grows in batches of trees. A batch predicts and is dropped, so that only a few trees are in memory;
-the deadline is checked between batches. The trees are those of a forest of scikit-learn with this seed.
+The forest is grown in batches of trees. A batch is deleted after its predictions, so that only a few trees
+are in memory; the deadline is checked between batches. The trees are those of a scikit-learn forest with this
+seed.
 
-With `least_trees` the forest ends at its deadline, with as many trees as were grown by then.
+With `least_trees`, the forest ends at its deadline, with the trees that were grown by then.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 BATCH_TREES = 10
-# A batch is begun only if there is time for this many of the longest so far: the machine may be busy.
+# A batch is started only if the remaining time is this many times that of the longest batch so far: the
+# machine may be busy.
 _MARGIN = 3.0
 
 
@@ -59,7 +61,7 @@ class ConstantObjective:
 
     def test_loss(self) -> float:
         fold = self.fold
-        assert fold.test_y is not None  # there is a test part
+        assert fold.test_y is not None  # the fold has a test part
         return constant_loss(
             fold.problem,
             fold.train_y,
@@ -98,10 +100,10 @@ class TunedForest(_Reference):
 class ForestSize:
     """The trees of the forest, and the rows of each."""
 
-    trees: int  # at most
-    least_trees: int  # at least, if there is no time for more
-    leaf_rows: int = 1  # the fewest in a leaf
-    tree_rows: int | None = None  # the most that are drawn for a tree; None: all
+    trees: int  # the maximum
+    least_trees: int  # the minimum, if there is no time for more
+    leaf_rows: int = 1  # the minimum of rows in a leaf
+    tree_rows: int | None = None  # the maximum of rows that are drawn for a tree; None: all
 
     @property
     def is_fixed(self) -> bool:
@@ -113,7 +115,7 @@ class FittedForest:
     """A forest whose trees are kept."""
 
     forest: RandomForestClassifier | RandomForestRegressor
-    filling: Array  # what replaces missing values, by column
+    filling: Array  # the replacement of missing values, by column
 
 
 class ForestObjective:
@@ -141,7 +143,7 @@ class ForestObjective:
         self._size, self._tuning_share = size, tuning_share
         self._grid = max_features_grid(fold.train_x.shape[1], grid)
         order = shuffled_order(fold, seed)
-        # Any consecutive part of the shuffled order has each class in its share.
+        # Any consecutive part of the shuffled order contains each class in its share.
         self._parts = np.array_split(order, cv_folds) if fold.n_rows >= 2 * cv_folds else []
         self._metric = metric_of(fold)
         self._max_features = self._grid[0]
@@ -152,8 +154,8 @@ class ForestObjective:
         self._validate_seconds = 0.0
         try:
             self._max_features = self._tuned(deadline)
-            self._validate_seconds = 0.0  # the predictions so far were for tuning: they count as fitting
-            # The trees are not kept, so the test part is predicted at the same time.
+            self._validate_seconds = 0.0  # earlier predictions were for tuning, which counts as fitting
+            # The trees are not kept, so the test part is predicted now.
             x = fold.valid_x if fold.test_x is None else np.concatenate([fold.valid_x, fold.test_x])
             prediction = self._prediction(replace(fold, valid_x=x), self._max_features, deadline, self._size)
             self._test_prediction = prediction[n_valid:]
@@ -170,7 +172,7 @@ class ForestObjective:
         return Result.ok(loss, deadline.now() - started - validate_seconds, validate_seconds)
 
     def test_loss(self) -> float:
-        assert self._fold.test_y is not None  # there is a test part
+        assert self._fold.test_y is not None  # the fold has a test part
         return self._metric.loss(self._fold.test_y, self._test_prediction, self._fold.test_weight)
 
     def fitted(self, config: Config) -> FittedForest:
@@ -182,7 +184,9 @@ class ForestObjective:
         return FittedForest(forest.fit(fold.train_x, fold.train_y, fold.train_weight), self._filling)
 
     def _tuned(self, deadline: Deadline) -> int:
-        """The best max_features of those that were tried in time; the first of the grid if none was."""
+        """The best of the values of max_features that were tried in time; the first of the grid if none
+        was.
+        """
         now = deadline.now()
         until = Deadline(deadline.clock, now + self._tuning_share * (deadline.at - now))
         losses: dict[int, float] = {}
@@ -195,7 +199,7 @@ class ForestObjective:
         return min(losses, key=losses.__getitem__, default=self._grid[0])
 
     def _cross_validated_loss(self, max_features: int, deadline: Deadline) -> float:
-        """One loss over the predictions of all parts, so that a part may lack a class."""
+        """The loss over the predictions of all parts together, so that a class may be missing in a part."""
         fold = self._fold
         size = replace(self._size, trees=self._size.least_trees)  # the same for all values
         predictions = []
@@ -232,7 +236,7 @@ class ForestObjective:
             fitted = deadline.now()
             if fold.problem is Problem.REGRESSION:
                 votes += batch * forest.predict(fold.valid_x)
-            else:  # a class that these training rows lack gets no vote
+            else:  # a class that is missing in these training rows gets no vote
                 votes[:, forest.classes_] += batch * forest.predict_proba(fold.valid_x)
             self._validate_seconds += deadline.now() - fitted
             longest = max(longest, deadline.now() - began)
@@ -263,7 +267,9 @@ def max_features_grid(n_features: int, size: int) -> list[int]:
 
 
 def _without_missing(fold: Fold, filling: Array) -> Fold:
-    """Missing numbers become the training part's median, missing categories its most frequent one."""
+    """Missing numbers become the median of the training part, missing categories its most frequent
+    category.
+    """
     return replace(
         fold,
         train_x=filled(fold.train_x, filling),

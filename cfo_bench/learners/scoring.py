@@ -1,7 +1,7 @@
 """A metric by its name: one of METRICS, a scorer of scikit-learn, or a function in a local file.
 
-Only a run looks a metric up: who reads results takes its facts from the header of a trace, so that no code is
-run from data.
+Only a run looks a metric up. Readers of results take its facts from the header of a trace, so that data never
+causes code to be run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def metric_of(fold: Fold) -> Metric:
 
 
 def with_metric(fold: Fold, name: str) -> Fold:
-    """The same fold with another metric; a UserError if the constant predictor has no loss by it."""
+    """The same fold with another metric; a UserError if the metric has no value for the constant
+    predictor.
+    """
     metric = metric_named(name, fold.problem)
     try:
         loss = constant_loss(
@@ -64,7 +66,7 @@ def with_metric(fold: Fold, name: str) -> Fold:
             valid_weight=fold.valid_weight,
         )
         reason = f"is {loss}"
-    except Exception as error:  # a function of the user's may raise anything
+    except Exception as error:  # a user's function may raise anything
         loss, reason = math.nan, f"is not defined ({describe(error)})"
     if not math.isfinite(loss):
         raise UserError(
@@ -76,9 +78,9 @@ def with_metric(fold: Fold, name: str) -> Fold:
 
 @cache
 def metric_named(name: str, problem: Problem) -> Metric:
-    """The metric of that name: of METRICS, a scorer of scikit-learn, or `path/to/metric.py:function`.
+    """The metric with this name: from METRICS, a scorer of scikit-learn, or `path/to/metric.py:function`.
 
-    A local file is imported. A UserError if there is no such metric, or if it is not for this problem type.
+    A local file is imported. A UserError if the metric does not exist, or is not for this problem type.
     """
     canonical = canonical_name(name)
     if is_python_file(name):
@@ -121,7 +123,7 @@ def _unfit(name: str, problem: Problem, reason: str = "") -> UserError:
 
 _KIND_OF_MODULE = {"_classification": CLASSES, "_ranking": CLASSES, "_regression": NUMBERS}
 
-# One prediction for each problem type, to see whether a scorer takes it.
+# One prediction for each problem type, to check whether a scorer accepts it.
 _EXAMPLES = {
     Problem.BINARY: (np.array([0, 1, 0, 1]), np.array([0.2, 0.7, 0.6, 0.9])),
     Problem.MULTICLASS: (
@@ -133,13 +135,15 @@ _EXAMPLES = {
 
 
 def _function_and_sign(scorer: Any) -> tuple[Callable[..., float], int]:
-    """The function behind a scorer, and -1 if the scorer negates it. scikit-learn has no public access."""
+    """The function of a scorer, and -1 if the scorer negates it, else 1. scikit-learn has no public access to
+    these.
+    """
     return scorer._score_func, scorer._sign
 
 
 @cache
 def _kinds_of_scorers() -> dict[str, tuple[Problem, ...]]:
-    """The problem types of each scorer of scikit-learn, apart from those that compare clusterings."""
+    """The problem types of each scorer of scikit-learn, except those that compare clusterings."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     modules = {name: _function_and_sign(get_scorer(name))[0].__module__ for name in get_scorer_names()}
@@ -166,7 +170,7 @@ def _of_scikit_learn(name: str, problem: Problem) -> Metric:
 
 
 def _from_scorer(name: str, scorer: Any, problem: Problem) -> Metric:
-    """A metric that has a scorer judge predictions, as if an estimator had made them."""
+    """A metric that applies a scorer to predictions, as if an estimator had made them."""
     from sklearn.exceptions import UndefinedMetricWarning
 
     function, sign = _function_and_sign(scorer)
@@ -182,7 +186,7 @@ def _from_scorer(name: str, scorer: Any, problem: Problem) -> Metric:
 
 
 def _facts(name: str, sign: int) -> MetricFacts:
-    """The title, direction and bounds of a scorer; the bounds of a user's own are not known."""
+    """The title, direction and bounds of a scorer; the bounds of a user's scorer are unknown."""
     title = name.rpartition(":")[2].removeprefix("neg_").replace("_", " ")
     lowest: float | None = 0.0
     highest: float | None = 1.0
@@ -198,7 +202,7 @@ def _facts(name: str, sign: int) -> MetricFacts:
 
 
 def _predicted(prediction: Array, problem: Problem) -> Any:
-    """A fitted estimator of scikit-learn that predicts what a learner has predicted."""
+    """A fitted scikit-learn estimator that returns the predictions of a learner."""
     classifier, regressor = _estimators()
     return (regressor if problem is Problem.REGRESSION else classifier)(prediction)
 
@@ -230,11 +234,11 @@ def _estimators() -> tuple[type[Any], type[Any]]:
     return Classifier, Regressor
 
 
-# --- a user's own -----------------------------------------------------------------------------------
+# --- metrics of users -------------------------------------------------------------------------------
 
 
 def _scorer_in_file(name: str) -> Any:
-    """The scorer of `path/to/metric.py:function`, or one that is made of the function."""
+    """The scorer `path/to/metric.py:function`, or a scorer made from the function."""
     path, _, attribute = name.rpartition(":")
     file = Path(path).resolve()
     if not file.is_file():

@@ -56,8 +56,8 @@ BOOSTING = Shape(
         "colsample_bytree": 0.5,
     },
     valleys=(
-        ("n_estimators", "learning_rate", 1.0, 0.05),  # fewer trees want a higher rate
-        ("max_leaves", "min_child_weight", -0.5, 0.03),  # more leaves want a larger child weight
+        ("n_estimators", "learning_rate", 1.0, 0.05),  # fewer trees need a higher rate
+        ("max_leaves", "min_child_weight", -0.5, 0.03),  # more leaves need a larger child weight
     ),
     exponents={"n_estimators": 1.0, "max_leaves": 0.75, "min_child_weight": -0.1},
     row_seconds=2e-8,
@@ -73,8 +73,8 @@ NETWORK = Shape(
         "learning_rate": 0.04,
     },
     valleys=(
-        ("neurons_1", "neurons_2", 1.0, 0.03),  # one layer can make up for the other
-        ("learning_rate", "batch_size", -0.5, 0.05),  # larger batches want a higher rate
+        ("neurons_1", "neurons_2", 1.0, 0.03),  # one layer can compensate for the other
+        ("learning_rate", "batch_size", -0.5, 0.05),  # larger batches need a higher rate
     ),
     exponents={"neurons_1": 1.0, "neurons_2": 1.0, "batch_size": -0.5},
     row_seconds=3e-7,
@@ -146,7 +146,7 @@ class SyntheticObjective:
         return Result.ok(self.loss(trial.config, rows), fit_seconds, seconds - fit_seconds)
 
     def loss(self, config: Config, rows: int) -> float:
-        # The plain math module and a fixed order of additions: no vector unit or BLAS may change a bit.
+        # The plain math module and a fixed order of additions, so that no vector unit or BLAS changes a bit.
         shape = self._shape
         delta = {name: math.log2(config[name]) - best for name, best in self.optimum.items()}
         q = 0.05 * math.log2(self._n_rows / rows)

@@ -1,8 +1,8 @@
 """XGBoost with the paper's nine hyperparameters.
 
-A cheap trial takes about a millisecond, so everything that does not depend on the configuration is made once
-for a fold: the binned training matrix, the validation matrix, the fixed parameters. xgboost is imported only
-when a fold is prepared: a synthetic learner shares the space, and needs no xgboost.
+A cheap trial takes about a millisecond, so everything that does not depend on the configuration is built once
+for a fold: the binned training matrix, the validation matrix, and the fixed parameters. xgboost is imported
+only when a fold is prepared, because a synthetic learner has the same space and needs no xgboost.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def _fixed_parameters(fold: Fold, threads: int, seed: int) -> list[tuple[str, An
     n_features = max(1, fold.train_x.shape[1])
     fixed: list[tuple[str, Any]] = [
         *fixed_settings(fold.problem, seed).items(),
-        # A histogram of 256 bins takes 4 KB per feature: keep up to 256 MB of them. The model is the same
-        # for any number; with the default of 65536 a tree of many leaves takes gigabytes.
+        # A histogram of 256 bins takes 4 KB per feature: keep up to 256 MB of histograms. Their number does
+        # not affect the model; with the default of 65536, a tree with many leaves takes gigabytes.
         ("max_cached_hist_node", min(max(2**28 // (4096 * n_features), 64), 4096)),
         ("nthread", threads),
         ("verbosity", 0),
@@ -179,7 +179,8 @@ def _quick_booster() -> type[xgboost.Booster]:
     class QuickBooster(xgboost.Booster):
         """A booster that doesn't compare the names of the features in every round.
 
-        All its matrices come from one fold, so they can't differ. A small round is a seventh faster.
+        All its matrices come from one fold, so their features cannot differ. A small round is a seventh
+        faster.
         """
 
         def _assign_dmatrix_features(self, data: xgboost.DMatrix) -> None:

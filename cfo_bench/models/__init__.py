@@ -1,11 +1,11 @@
 """Models outside a search: the best configuration as a Python script, or trained on all rows and saved.
 
 best    the best configuration for each task and learner; the public functions
-recipe  what a model is made from: learner, configuration, options, problem; training on all rows
-script  the script that trains it with the plain library
+recipe  the definition of a model: learner, configuration, options, problem; training on all rows
+script  the script that trains it with the library alone
 saving  the file of a trained model and its description beside it, written and read
 xgboost_model, lightgbm_model, forest_model, neighbours_model, network_model
-        the part of one learner: its fixed settings, its code, its file format
+        the models of one learner: fixed settings, code, file format
 
 No file is a pickle: a pickle runs code when it is loaded.
 """

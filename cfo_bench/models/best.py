@@ -1,6 +1,6 @@
 """The best configuration found for each task and learner; as a script, or trained on all rows of a file.
 
-What `cfo-bench best` does, from Python:
+The same as `cfo-bench best`, from Python:
 
     best = best_configurations("results", tasks=["adult"], learners=["xgboost"])[0]
     best.config, best.validation_score
@@ -224,7 +224,7 @@ def best_configurations(
 
 
 def _verdict(folders: Sequence[Path]) -> ComparisonVerdict | None:
-    """The verdict of `cfo-bench compare` in the folder; several folders are not of one comparison."""
+    """The verdict of `cfo-bench compare` in the folder; None for several folders."""
     record = read_record(folders[0]) if len(folders) == 1 else None
     return None if record is None else record.verdict
 
@@ -234,7 +234,7 @@ def _is_named(run: Run, verdict: ComparisonVerdict) -> bool:
 
 
 def _learner(run: Run) -> str:
-    """The learner that a run tunes; the reference forest is a learner of its own."""
+    """The learner that a run tunes; the reference forest is a separate learner."""
     return FOREST_LEARNER if run.method == FOREST else run.learner
 
 
@@ -404,7 +404,7 @@ def _provenance(best: BestConfiguration, table: DataSet, path: str, sha256: str)
 
 
 def _incumbents(run: Run) -> Incumbents:
-    """Those of trials on all rows; of a run without such trials, all."""
+    """The incumbents among trials on all rows; all incumbents if a run has no such trials."""
     full = run.digest.full_incumbents
     return full if full.losses else run.digest.incumbents
 
@@ -414,7 +414,7 @@ def _final_loss(run: Run) -> float:
 
 
 def _best(runs: Sequence[Run], candidates: Sequence[Run], verdict: str | None) -> BestConfiguration:
-    """The best of the `candidates`, which are some of the `runs` of one task and learner."""
+    """The best of the `candidates`, a subset of the `runs` of one task and learner."""
     losses: dict[tuple[int, int], list[float]] = {}
     for run in runs:
         losses.setdefault((run.fold, run.seed), []).append(_final_loss(run))
@@ -459,7 +459,7 @@ def _best(runs: Sequence[Run], candidates: Sequence[Run], verdict: str | None) -
 
 
 def _options(run: Run) -> Mapping[str, Any]:
-    """The options of the model; those of the reference forest are its method's."""
+    """The options of the model; for the reference forest, those of its method."""
     return run.spec.options if run.method == FOREST else run.spec.learner_options
 
 

@@ -1,4 +1,4 @@
-"""CatBoost's models: `catboost.CatBoost` in a script, CatBoost's own binary format in a file."""
+"""CatBoost's models: `catboost.CatBoost` in a script, CatBoost's binary format in a file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Models of scikit-learn's estimators: the estimator written out in a script, a skops file.
 
-skops reads a file without running code of it: a type that is not known to be safe is loaded only if the user
-names it.
+skops reads a file without running code from it: a type that is not known to be safe is loaded only if the
+user names it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def predict_model(trained, x):
     model, columns, n_classes = trained
     return predictions(model, x if columns is None else dense_matrix(x, columns), n_classes)
 """
-# What the script takes from the learner.
+# The functions of the learner that are copied into the script.
 _FUNCTIONS = (
     estimator.with_seed_and_threads,
     estimator.without_empty_columns,
@@ -97,7 +97,7 @@ _FUNCTIONS = (
 class EstimatorModel:
     suffixes = (".skops",)
     is_parsed_natively = False
-    # Types that a file may hold besides those that skops knows to be safe: they hold values only.
+    # Types that a file may contain besides those that skops knows to be safe: they contain only values.
     safe_types: tuple[str, ...] = ("numpy.dtype", "sklearn.compose._column_transformer.make_column_selector")
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class EstimatorModel:
             raise UserError(f"the model can't be loaded: {describe(error)}") from error
 
     def to_trust(self, content: bytes, recipe: ModelRecipe) -> list[str]:
-        """What `load_model` has to be given as trusted for a file."""
+        """The argument `trusted` that `load_model` needs for a file."""
         return _names(self._types(content, recipe)[1], recipe)
 
     def _types(self, content: bytes, recipe: ModelRecipe) -> tuple[list[str], list[str]]:
@@ -198,12 +198,12 @@ class HistGradientBoostingModel(EstimatorModel):
 
 
 def _local_modules(recipe: ModelRecipe) -> dict[str, str]:
-    """The trusted files, by the name that each has as a module."""
+    """The trusted files, by their module names."""
     return {LOCAL_MODULE + Path(name).stem: name for name in recipe.trusted if name.endswith(".py")}
 
 
 def _names(types: list[str], recipe: ModelRecipe) -> list[str]:
-    """What to trust for these types: those of a local file by the file."""
+    """The names to trust for these types; types of a local file are trusted by the name of the file."""
     reference = reference_of(recipe.learner)
     file = reference.rpartition(":")[0] if is_python_file(reference) else ""
     local = f"{LOCAL_MODULE}{Path(file).stem}." if file else None
@@ -216,7 +216,7 @@ def _names(types: list[str], recipe: ModelRecipe) -> list[str]:
 def _expression(description: Any, imports: set[str]) -> str:
     """The expression that makes the described object; the modules that it needs are added to `imports`.
 
-    The description may be somebody else's: nothing of it becomes code but checked names and literals.
+    The description may come from somebody else: only checked names and literals of it become code.
     """
     if isinstance(description, list):
         return f"[{', '.join(_expression(item, imports) for item in description)}]"
@@ -237,9 +237,9 @@ def _expression(description: Any, imports: set[str]) -> str:
 
 
 def _call(reference: Any, parameters: Mapping[str, Any], imports: set[str], is_own: bool = False) -> str:
-    """The same as `build_object`: a function takes no arguments, and parameters of parts are set afterwards.
+    """A call as in `build_object`: a function gets no arguments, and parameters of parts are set afterwards.
 
-    The user's own estimator may be a function, whose name is in lower case; a part of it is always a class.
+    The user's estimator may be a function, whose name is in lower case; a part of it is always a class.
     """
     name = _name(reference, imports)
     is_function = is_own and label(f"{ESTIMATOR}:{reference}")[0].islower()

@@ -1,8 +1,8 @@
 """The models of the random forest, and of the reference forest, which tunes itself.
 
-A script trains them with scikit-learn; a file has the arrays of their trees, in .npz.
+A script trains them with scikit-learn; an .npz file contains the arrays of their trees.
 
-scikit-learn has no file format but pickle, which runs code when it is loaded. A prediction needs only the
+scikit-learn's only file format is pickle, which runs code when it is loaded. A prediction needs only the
 arrays.
 """
 
@@ -130,7 +130,7 @@ class ForestModel:
 
 
 def _check_trees(arrays: Mapping[str, Array], n_columns: int) -> None:
-    """A ValueError if a walk down a tree could leave it, or never end: children come after their node."""
+    """A ValueError if a walk down a tree could leave it or never end. Children must come after their node."""
     first, left, right, feature = (arrays[name] for name in ("first", "left", "right", "feature"))
     n_nodes = np.diff(first)
     lengths = {len(array) for name, array in arrays.items() if name != "first"}
@@ -147,7 +147,7 @@ def _check_trees(arrays: Mapping[str, Array], n_columns: int) -> None:
 
 
 class ReferenceForestModel(ForestModel):
-    """The options of the reference forest take the place of a configuration."""
+    """The models of the reference forest, whose options replace a configuration."""
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
         counts = _counts(recipe)
@@ -181,7 +181,7 @@ class ReferenceForestModel(ForestModel):
 
 
 def _counts(recipe: ModelRecipe) -> dict[str, int | None]:
-    """The options of the reference forest that its model depends on."""
+    """The options of the reference forest on which its model depends."""
     needed, may_be_null = ("trees", "grid", "cv_folds"), ("least_trees", "leaf_rows", "tree_rows")
     counts = {name: recipe.options.get(name) for name in (*needed, *may_be_null)}
     if not all(
@@ -211,7 +211,7 @@ def _as_npz(arrays: Mapping[str, Array]) -> bytes:
 
 
 def _mean_of_trees(arrays: Mapping[str, Array], x: Array) -> Array:
-    """The mean over trees of the value of the leaf that each row falls into."""
+    """For each row, the mean over trees of the value of its leaf."""
     total: Array = np.zeros((len(x), arrays["value"].shape[1]))
     rows = np.arange(len(x))
     for first in arrays["first"][:-1]:

@@ -1,4 +1,4 @@
-"""LightGBM's models: `lightgbm.train` in a script, LightGBM's own text in a file."""
+"""LightGBM's models: `lightgbm.train` in a script, LightGBM's text format in a file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Nearest neighbours: scikit-learn in a script, the training rows in an .npz file.
 
-scikit-learn has no file format but pickle, which runs code when it is loaded.
+scikit-learn's only file format is pickle, which runs code when it is loaded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a model is made from, what each learner knows about its models, and training on all rows."""
+"""The definition of a model, the interface of each learner's models, and training on all rows."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from cfo_bench.values import MOST_INT
 
 @dataclass(frozen=True, slots=True)
 class ModelRecipe:
-    """What a model is made from."""
+    """The definition of a model."""
 
-    learner: str  # or the reference method that is a model
+    learner: str  # or a reference method that trains a model
     config: Config
     problem: Problem
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)  # of the learner
-    trusted: tuple[str, ...] = ()  # types that its file may hold besides those that are known to be safe
+    trusted: tuple[str, ...] = ()  # types that its file may contain besides those known to be safe
 
 
 class ModelKind(Protocol):
@@ -41,25 +41,27 @@ class ModelKind(Protocol):
     """
 
     suffixes: tuple[str, ...]  # of its files, the usual one first
-    is_parsed_natively: bool  # its package may end the process if a file is damaged
+    is_parsed_natively: bool  # its package may crash the process if a file is damaged
 
     def fixed(self, recipe: ModelRecipe) -> dict[str, Any]:
-        """Every setting that affects the model and is no hyperparameter, under the library's names."""
+        """Every setting that affects the model and is not a hyperparameter, under the library's names."""
 
     def code(self, recipe: ModelRecipe) -> str:
         """Python with `train_model(x, y, is_category, n_classes)` and `predict_model(model, x)`.
 
-        It may define `features(frame, columns)`, whose value becomes `x`; otherwise that is the matrix.
+        It may define `features(frame, columns)`, whose result becomes `x`; otherwise `x` is the matrix.
         """
 
     def content(self, model: Any, suffix: str) -> bytes:
-        """The file of a model that the learner has trained."""
+        """The content of the file of a trained model."""
 
     def facts(self, model: Any) -> dict[str, Any]:
         """The facts that `load` needs besides the file, as JSON."""
 
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
-        """The `predict` of a model in a file; `about` is the content of the JSON file beside it."""
+        """The `predict` function of the model in a file; `about` is the content of the JSON file beside
+        it.
+        """
 
 
 _KINDS = {
@@ -89,10 +91,10 @@ def kind_of(learner: str) -> ModelKind:
 
 
 def checked(recipe: ModelRecipe) -> ModelRecipe:
-    """The recipe, if its configuration and its options have the types that the learner takes.
+    """The recipe, if its configuration and its options have the types that the learner accepts.
 
-    They come from a file that anybody may have written. Bounds are not checked: those of a learner's space
-    depend on the number of rows, and an imported study may have others.
+    They come from a file that anybody may have written. Bounds are not checked, because those of a learner's
+    space depend on the number of rows, and an imported study may have others.
     """
     kind_of(recipe.learner)
     try:
@@ -108,12 +110,16 @@ def checked(recipe: ModelRecipe) -> ModelRecipe:
 
 
 def checked_options(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a learner over its defaults; the models of a reference check their own."""
+    """The options of a learner over its defaults. The models of a reference method check their options
+    themselves.
+    """
     return dict(given) if learner in REFERENCES.builtin else LEARNERS.options(learner, given)
 
 
 def _space_of(recipe: ModelRecipe) -> Space:
-    """The space of the learner for any number of rows. No code that the learner's name points to is run."""
+    """The space of the learner for any number of rows. No code to which the name of the learner points is
+    run.
+    """
     options = checked_options(recipe.learner, recipe.options)
     if recipe.learner in REFERENCES.builtin:
         return Space([])
@@ -137,7 +143,7 @@ def _check_type(param: Param, value: object) -> None:
 
 
 def literal(value: Any) -> str:
-    """The value as a literal of Python. Every value of a script is written by this function.
+    """The value as a Python literal. This function writes every value of a script.
 
     A UserError for anything that has no literal. Text is in double quotes if it needs no escapes.
     """
@@ -165,7 +171,7 @@ def constants(name: str, searched: Mapping[str, Any], fixed: Mapping[str, Any]) 
 
 
 def width_of(column: Mapping[str, Any]) -> int:
-    """How many columns of a matrix a column has that is described in a model's JSON file."""
+    """The number of matrix columns of a column that is described in a model's JSON file."""
     return len(column["other"]) if "other" in column else 1
 
 

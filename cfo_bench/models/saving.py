@@ -1,8 +1,8 @@
 """A trained model in a file of its library's own format, and its description in a JSON file beside it.
 
 `model.ubj` has `model.ubj.json` beside it: the columns with their categories, the class labels, the
-configuration, and the provenance. Neither runs code when it is read. A checksum covers everything that a
-prediction depends on. It is no signature: it detects a change, and not who made it.
+configuration, and the provenance. Neither runs code when it is read. A checksum covers everything on which
+predictions depend. It is not a signature: it detects a change, but not its author.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from cfo_bench.values import NonNegativeInt
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 2  # the first one had no checksum of the description
+FORMAT = 2  # format 1 had no checksum of the description
 ABOUT_SUFFIX = ".json"  # of the file beside the model
 
-# A library that does not answer for so long will not answer.
+# A library that does not answer within this time will not answer.
 _CHILD_SECONDS = 300
 
 
@@ -46,12 +46,13 @@ TARGET_ENCODED = "target encoded"
 
 
 class SavedColumn(msgspec.Struct, frozen=True):
-    """A feature, and how its cells become numbers."""
+    """A feature, with the encoding of its cells."""
 
     name: str
     kind: str  # a ColumnKind, or TARGET_ENCODED
     categories: list[str] | None = None  # in the order of their codes
-    # Of a target-encoded column: the means of the target for each category, for missing and for new ones.
+    # Of a target-encoded column: the means of the target for each category, for missing and for new
+    # categories.
     means: dict[str, list[float]] | None = None
     missing: list[float] | None = None
     other: list[float] | None = None
@@ -67,7 +68,7 @@ class SavedColumn(msgspec.Struct, frozen=True):
 
 
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of the file beside a model that predictions depend on; `checksum` covers it."""
+    """The part of the file beside a model on which predictions depend; `checksum` covers it."""
 
     format: int
     learner: str
@@ -111,7 +112,7 @@ def check_suffix(recipe: ModelRecipe, path: Path) -> None:
 def save(
     path: Path, recipe: ModelRecipe, model: Any, data: DataSet, provenance: Mapping[str, Any]
 ) -> list[Path]:
-    """Writes the model, and the file beside it; returns the paths of both."""
+    """Writes the model and the file beside it, and returns both paths."""
     kind = kind_of(recipe.learner)
     content, facts = kind.content(model, path.suffix), kind.facts(model)
     takes_frame = facts.get("features") == "frame"
@@ -140,9 +141,9 @@ def save(
 
 
 def _column(column: Column, data: DataSet, takes_frame: bool) -> dict[str, Any]:
-    """How a column becomes numbers, as JSON; a pipeline takes a frame, and encodes texts itself."""
+    """The encoding of a column as JSON. A pipeline receives a frame, and encodes text itself."""
     if column.name in data.target_encoded and not takes_frame:
-        # The last category is that of missing values, code -1; codes that were not seen have the mean of all.
+        # The last category is that of missing values (code -1). New categories have the mean of all rows.
         codes = np.arange(-1, len(column.labels))
         encoder = target_encoder(data.problem).fit(column.values[:, None], data.y)
         missing, *means = encoder.transform(codes[:, None]).tolist()
@@ -196,7 +197,7 @@ class SavedModel:
 
         if self.about["model_facts"].get("features") != "frame":
             return self._predict(encoded(frame, columns))
-        _check_columns(frame, columns)  # of a pipeline
+        _check_columns(frame, columns)  # for a pipeline
         return self._predict(typed(frame, columns))
 
 
@@ -230,7 +231,7 @@ def load_model(path: str | Path, *, trusted: Sequence[str] = ()) -> SavedModel:
 
 
 def _read(path: Path) -> tuple[bytes, Mapping[str, Any]]:
-    """The model, and what is beside it; both are as they were saved."""
+    """The model and the file beside it, if both are unchanged."""
     beside = path.with_name(path.name + ABOUT_SUFFIX)
     try:
         content, about = read_regular(path), json.loads(read_regular(beside))
@@ -259,7 +260,7 @@ def _read(path: Path) -> tuple[bytes, Mapping[str, Any]]:
 
 
 def _loaded(path: Path, content: bytes, about: Mapping[str, Any], trusted: Sequence[str] = ()) -> SavedModel:
-    """The model, after it has predicted for an example."""
+    """The model, after a test prediction."""
     description = msgspec.convert(about, ModelDescription)
     try:
         recipe = replace(checked(description.recipe), trusted=tuple(trusted))
@@ -267,7 +268,7 @@ def _loaded(path: Path, content: bytes, about: Mapping[str, Any], trusted: Seque
         shape = np.shape(model.predict(_example(description.columns)))
     except CfoBenchError:
         raise
-    except Exception as error:  # whatever a package raises for a file that it did not write
+    except Exception as error:  # packages raise many types of errors for damaged files
         raise UserError(f"{path} can't be loaded ({describe(error)}): fit it again") from None
     n_classes = len(description.classes)
     if shape != ((2, n_classes) if description.problem is Problem.MULTICLASS else (2,)):
@@ -290,9 +291,9 @@ def _example(columns: Sequence[SavedColumn]) -> pd.DataFrame:
 
 
 def _check_in_child(path: Path) -> None:
-    """A UserError if the process that loads the model dies: some packages abort at a damaged file.
+    """A UserError if a process that loads the model dies: some packages abort on a damaged file.
 
-    Errors that Python survives are raised by this process, where they have their text.
+    Python exceptions are raised later in this process, with their text.
     """
     code = "import sys, pathlib; from cfo_bench.models import saving\n"
     code += "path = pathlib.Path(sys.argv[1]); saving._loaded(path, *saving._read(path))"
@@ -314,9 +315,9 @@ def _check_in_child(path: Path) -> None:
 
 
 def encoded(frame: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> Array:
-    """The matrix that a model takes: categories as their codes, missing and new ones as NaN.
+    """The input matrix of a model: categories as their codes, missing and new ones as NaN.
 
-    A category that was encoded by the target is the mean of the target for it.
+    A target-encoded category becomes its mean of the target.
     """
     import pandas as pd
 

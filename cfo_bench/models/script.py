@@ -1,4 +1,4 @@
-"""The Python script that trains a model with the plain library: no part of it is cfo-bench."""
+"""The Python script that trains a model with the library alone, without cfo-bench."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cfo_bench.learners import dense
 from cfo_bench.models.recipe import ModelRecipe, kind_of, literal
 from cfo_bench.tasks.sources.files import csv_form
 
-# The part of a script that is the same for every learner: columns become numbers as in a run.
+# The part of a script that is the same for every learner: it encodes columns as a run does.
 COMMON = '''
 ISO_DATE = r"\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:?\\d\\d)?)?"
 LARGEST = float(np.finfo(np.float32).max)
@@ -109,7 +109,7 @@ def predict(trained, frame):
     return predict_model(trained["model"], features(frame, trained["columns"]))
 '''
 
-# Unless the learner's own code defines it.
+# Unless the code of the learner defines it.
 _FEATURES = """
 
 def features(frame, columns, y=None):
@@ -138,15 +138,15 @@ class ScriptColumns:
     """The columns of a file that are not ordinary features."""
 
     target: str
-    drop: tuple[str, ...] = ()  # no features; the weight is one of them
+    drop: tuple[str, ...] = ()  # columns that are not features, including the weight
     weight: str | None = None
     target_encoded: tuple[str, ...] = ()
 
 
 def script(recipe: ModelRecipe, columns: ScriptColumns, about: Sequence[str]) -> str:
-    """The script; `about` are lines of its docstring, which say where the configuration is from.
+    """The script; `about` contains lines for its docstring with the origin of the configuration.
 
-    The recipe is a checked one. Names and texts may be anybody's: they are literals, or escaped in the
+    The recipe is checked. Names and texts may come from anybody: they become literals, or are escaped in the
     docstring.
     """
     code = kind_of(recipe.learner).code(recipe)
