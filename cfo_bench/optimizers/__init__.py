@@ -1,7 +1,7 @@
 """The methods that are compared: each is a class with `ask` and `tell`.
 
-A method gets a space, a start and a seed. It knows nothing of tasks, files or time. `run/` builds methods
-through METHODS, which also lists those of installed packages.
+A method receives a space, a start and a seed. It has no access to tasks, files or clocks. `run/` builds
+methods through METHODS, which also lists those of installed packages.
 
 cfo, cfo0, flow2       the paper's algorithms, on local_search (ask and tell) and geometry (the vectors)
 cfo_tuned              our own search, with the model of tuned_model
@@ -9,7 +9,7 @@ baselines              random search, the reference methods that scale the score
                        hyperparameter
 bohb, botorch, dehb, flaml, gaussian_process, hyperopt, nevergrad, optuna_samplers, smac
                        methods of other packages, on packaged
-program                a method that is a program of its own
+program                a method that is a separate program
 options                checks of option values
 description            what a method is told and supports, its packages, and the measured time of a suggestion
 """
@@ -21,8 +21,8 @@ from cfo_bench.registry import Registry, Row
 PAPER, PEERS, FIDELITY, REFERENCES = "paper", "peers", "multi-fidelity", "references"
 _ARXIV = "https://arxiv.org/abs/"
 
-# Names that people know from elsewhere, of classes, functions and packages, and the answer to them. In its
-# quotes are the methods that `cfo-bench methods WORD` lists.
+# Names of classes, functions and packages that people know from other tools, with the answers to them. The
+# quoted methods in an answer are those that `cfo-bench methods WORD` lists.
 _OTHER_NAMES = (
     (
         "random random-search randomsearch randomsampler randomfacade randomizedsearchcv dummy-minimize "
@@ -196,7 +196,7 @@ METHODS = Registry(
             "cfo_bench.optimizers.flaml:FlamlCFO",
             "FLAML's own CFO",
             extra="baselines",
-            needs=("flaml", "optuna"),  # optuna: to silence what FLAML has it announce
+            needs=("flaml", "optuna"),  # optuna: to silence the messages that FLAML makes it print
             group=PEERS,
             source=f"{_ARXIV}1911.04706",
         ),

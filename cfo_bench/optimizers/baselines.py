@@ -1,7 +1,7 @@
-"""Methods without a search of their own: random search, the references of the scores, and the study.
+"""Methods without an adaptive search: random search, the references of the scores, and the study.
 
-The references define the scores 0 and 1, and ask for one trial each. Their rows in METHODS name learners of
-their own (learners/references.py), which get the method's options, so that these are checked and recorded as
+The references define the scores 0 and 1, and ask for one trial each. Their rows in METHODS name their own
+learners (learners/references.py). These receive the options of the method, which are checked and recorded as
 usual.
 """
 

@@ -1,4 +1,4 @@
-"""BOHB and Hyperband of hpbandster: its generators and successive halvings, without its server and workers.
+"""BOHB and Hyperband of hpbandster: only its generators and successive halvings, without server and workers.
 
 The resource is the number of training rows: all of them, an `eta`-th, and so on, down to `min_rows`. With
 fewer than `eta` times `min_rows` rows, or if their number isn't known, the only level is all rows.
@@ -80,7 +80,7 @@ class Hyperband(OnLevels[HalvingRun]):
         from hpbandster.core.dispatcher import Job
 
         job = Job(token.id, config=token.config, budget=token.budget)
-        # None is a crash to hpbandster: a bad configuration that is never promoted.
+        # hpbandster treats None as a crash: a bad configuration that is never promoted.
         job.result = {"loss": result.value, "info": None} if math.isfinite(result.value) else None
         job.timestamps, job.exception = {}, None
         with self._own_randomness():
@@ -91,7 +91,9 @@ class Hyperband(OnLevels[HalvingRun]):
         return None if token.budget == self._levels[-1] else round(token.budget)
 
     def _next_run(self) -> HalvingRun:
-        """The next run of the first halving that has one. If all wait for results, a new halving begins."""
+        """The next run of the first halving that can give one. If all halvings wait for results, a new one
+        begins.
+        """
         with self._own_randomness():
             for halving in self._halvings:
                 if (run := halving.get_next_run()) is not None:
@@ -171,10 +173,10 @@ class BOHB(Hyperband):
 
 
 def truncated_normal(a: float, b: float, loc: float, scale: float) -> float:
-    """The same draw as `scipy.stats.truncnorm.rvs` for a ≤ 0 ≤ b, only faster.
+    """The same draw as `scipy.stats.truncnorm.rvs` for a ≤ 0 ≤ b, but faster.
 
-    BOHB draws one for each hyperparameter of each sample. scipy's code is made for arrays; with one
-    number in each it takes most of the time of a suggestion.
+    BOHB draws one number for each hyperparameter of each sample. scipy's code is made for arrays; with arrays
+    of one number it takes most of the time of a suggestion.
     """
     from scipy.special import ndtr, ndtri
     from scipy.stats import truncnorm
@@ -185,8 +187,8 @@ def truncated_normal(a: float, b: float, loc: float, scale: float) -> float:
 
 
 class _Raise(logging.Handler):
-    """Turns a silent fallback into an error: if BOHB's model fails, hpbandster only logs a line, and draws
-    a random configuration.
+    """Raises an error instead of a silent fallback: if BOHB's model fails, hpbandster only logs a line and
+    draws a random configuration.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -22,7 +22,7 @@ from cfo_bench.space import Categorical, Float, Param, Space
 
 LARGEST_LOSS = 1e100  # its square is still a finite number
 SHORTEST_SECONDS = 1e-6
-# Random configurations to fall back on if all that the acquisition proposes have been tried.
+# The number of random configurations to choose from if all proposals of the acquisition were tried.
 RANDOM_CANDIDATES = 64
 
 
@@ -532,7 +532,7 @@ def _information_per_second(loss: Any, log_seconds: Any, bounds: Any) -> Any:
     def on_all_rows(points: Any) -> Any:
         return torch.cat([points[..., :-1], torch.ones_like(points[..., -1:])], dim=-1)
 
-    # The optimum is looked for among random points on all rows.
+    # The optimum is the best of random points on all rows.
     width = bounds.shape[1]
     candidates = on_all_rows(torch.rand(1000, width, dtype=torch.float64))
     seconds = GenericDeterministicModel(

@@ -1,7 +1,7 @@
 """CFO: FLOW² with an adaptive step and randomised restarts (Algorithms 2 and 3).
 
 The paper leaves some choices open. Each is an option, whose default is the paper's text
-(docs/readings.md). What we find better is another method, `cfo-tuned`.
+(docs/readings.md). Our improvements are a separate method, `cfo-tuned`.
 """
 
 from __future__ import annotations
@@ -111,12 +111,13 @@ class CFOThread(FLOW2Thread):
                 self.loss = yield self.x
 
     def reached(self) -> tuple[Point, float]:
-        """What line 10 compares with the round's best."""
+        """The point and loss that line 10 compares with the round's best."""
         return self.x, self.loss
 
     def delta_lower(self) -> float:
-        """Algorithm 3 at the round's incumbent. The other rules leave dimensions of two values out, and take
-        the bound for floats as soon as the space has a float."""
+        """Algorithm 3 at the round's incumbent. The other rules ignore dimensions with two values, and
+        include the bound for floats if the space has a float.
+        """
         rule, geometry = self.settings.delta_lower, self.geometry
         steps = geometry.finest_steps(self.round_best, least_values=2 if rule == "alg3" else 3)
         bounds = []

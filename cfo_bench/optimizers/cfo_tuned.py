@@ -2,11 +2,11 @@
 
 As in CFO, the search starts at the low-cost start; it has one incumbent and one step δ; a trial is a step
 away from the incumbent, which moves there if the loss is strictly lower; δ shrinks when nothing near
-improves. It knows neither the task nor the budget.
+improves. It has no information about the task or the budget.
 
-Unlike CFO, the search first climbs away from the cheap start by making the model larger; and of many steps
-that are drawn, it tries the one that a model of the losses and the costs so far rates best, instead of the
-first. docs/tuned-protocol.md reports on what data this was chosen and tested.
+There are two differences from CFO. The search first climbs away from the cheap start by making the model
+larger. And it draws many steps and tries the one that a model of the losses and costs so far rates best.
+docs/tuned-protocol.md describes the data on which this was chosen and tested.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from cfo_bench.space import Space
 
 # With fewer results the model is not used.
 FEWEST_RESULTS = 4
-# Steps that the model chooses from, each with its opposite: CFO's, in octaves and in all dimensions at once,
-# and sparse ones, along few dimensions and in shares of their ranges. With fewer than 2d results, only CFO's:
-# a change of all dimensions at once leads away from a cheap start sooner.
+# The numbers of steps from which the model chooses, each with its opposite: steps of CFO, in octaves and in
+# all dimensions together, and sparse steps, along few dimensions and in shares of their ranges. With fewer
+# than 2d results, all steps are those of CFO, because a change of all dimensions together leads away from a
+# cheap start sooner.
 OCTAVE_STEPS, SPARSE_STEPS = 12, 48
 # The length of a sparse step is this times δ·√d, in shares of the ranges, or half of that; and the
 # probability that a dimension is part of it.
@@ -47,9 +48,10 @@ SHARE_OF_RANGE, CHANCE = 0.15, 0.3
 CLIMB_SHARE, LEAST_GAIN = 0.5, 0.5
 # A trial that is short compared with this share of the seconds so far counts as nearly free.
 FREE_SHARE = 0.3
-# The largest predicted cost of a trial: this many times the incumbent's seconds, or this share of all so far.
+# The largest predicted cost of a trial: this many times the incumbent's seconds, or this share of all seconds
+# so far.
 LARGEST_RISE, LARGEST_SHARE = 2.0, 0.1
-# δ at which a round ends: whole numbers have no finer step, and floats are known to a few thousandths.
+# The δ at which a round ends: integers have no finer step, and floats are known to a few thousandths.
 LEAST_DELTA = 0.002
 # The distance of a restart from the best point, in shares of the ranges.
 RESTART_SHARE = 0.1
@@ -117,11 +119,12 @@ class TunedThread(FLOW2Thread):
     # --- the climb ----------------------------------------------------------------------------
 
     def uphill(self) -> Point | None:
-        """The incumbent with every cost-related hyperparameter one octave more expensive, while that pays.
+        """The incumbent with every cost-related hyperparameter one octave more expensive, during the climb.
 
         The low-cost start is a model that is far too small. Twice as many trees with twice as many leaves
-        help at once, whereas random directions have to find that out. But each such trial takes two to four
-        times as long as the last: it is tried when it is short compared with the seconds spent so far.
+        improve it immediately, and a random direction rarely contains this change. But each such trial takes
+        two to four times as long as the previous one, so it is tried only if it is short compared with the
+        seconds spent so far.
         """
         if not self._is_climbing or not math.isfinite(self.loss):
             return None
@@ -129,16 +132,18 @@ class TunedThread(FLOW2Thread):
             [x + up for x, up in zip(self.x.vector, self._uphill, strict=True)], self.x, self.rng
         )
         if point.values in self.cache or point.values in self.history.running:
-            self._is_climbing = False  # at the far end of all ranges, or another thread is there
+            self._is_climbing = False  # the end of all ranges is reached, or another thread evaluates it
             return None
         if len(self.history) < 2:
-            return point  # nothing is known of costs yet, and the start is cheap
+            return point  # costs are not known yet, and the start is cheap
         history = self.history
         seconds = history.seconds_at(history.cube.rows(history.cube.vector(point)[None]))
         return point if seconds[0] <= CLIMB_SHARE * history.spent_seconds else None
 
     def climb(self, point: Point) -> Generator[Point, float, None]:
-        """One trial of the climb, which ends with the first that gains clearly less than the best one did."""
+        """One trial of the climb, which ends with the first trial that gains clearly less than the best
+        one.
+        """
         loss_before = self.loss
         self._is_climbing = yield from self.attempt(point, "CLIMB")
         gain = loss_before - self.loss
@@ -153,7 +158,9 @@ class TunedThread(FLOW2Thread):
         return super().moved(length * math.sqrt(self.geometry.d), u)
 
     def around_best(self) -> Point:
-        """A restart. It is not around the start, as in the paper: the model knows what lies between."""
+        """A restart near the best point. In the paper it is near the start; here the model knows the region
+        between.
+        """
         z = self.rng.standard_normal(self.geometry.d) * RESTART_SHARE * self.history.cube.widths
         vector = (np.array(self.best.vector) + z).tolist()
         return self.geometry.project(vector, self.best, self.rng)
@@ -161,10 +168,11 @@ class TunedThread(FLOW2Thread):
     # --- the model ----------------------------------------------------------------------------
 
     def may_ask_model(self) -> bool:
-        """Whether there are enough results, and trials take so long that the model pays.
+        """Whether there are enough results, and trials are long compared with the seconds of the model.
 
-        A method reads no clock, so that a replayed run is the same: an estimate of the model's seconds is
-        charged against a share of the trials' seconds. With trials of milliseconds the model is not used.
+        A method does not read the clock, so that a replay gives the same run. Therefore an estimate of the
+        model's seconds is charged against a share of the trials' seconds. With trials of milliseconds the
+        model is not used.
         """
         history = self.history
         if len(history) < FEWEST_RESULTS or not history.has_a_loss:
@@ -180,10 +188,10 @@ class TunedThread(FLOW2Thread):
     def most_promising(self) -> Point | None:
         """The new configuration with the most expected improvement for its cost; None if there is none.
 
-        How expensive a trial may be depends on the remaining time, which is unknown. The best guess is the
-        time spent so far: a trial that is short compared with it is nearly free, and the expected improvement
-        of a long one must grow with its length. So the search is frugal at first, but not forever. Far from
-        evaluated points a prediction may be wrong: so increases of the cost are limited.
+        The acceptable cost of a trial depends on the remaining time, which is unknown. The best guess is the
+        time spent so far: a trial that is short compared with it is nearly free, and a long trial needs a
+        proportionally higher expected improvement. Therefore the search is frugal at first, but not forever.
+        Predictions far from evaluated points may be wrong, so increases of the cost are limited.
         """
         history, vectors = self.history, self.candidates()
         rows = history.cube.rows(vectors)
@@ -212,7 +220,7 @@ class TunedThread(FLOW2Thread):
         here = self.history.cube.vector(self.x)
         vectors: Array = here + steps
         for i, param in self.geometry.unordered.items():
-            # There is no small step to another choice: some candidates draw another one.
+            # There is no small step to another choice, so some candidates draw another one.
             changes = self.rng.random(len(steps)) < CHANCE
             shifts = self.rng.integers(1, len(param.choices), size=len(steps))
             vectors[:, i] = np.where(changes, (here[i] + shifts) % len(param.choices), here[i])
@@ -255,7 +263,7 @@ class TunedThread(FLOW2Thread):
         self._suggestions += 1
         return SmallProcess(rows, losses, groups, self._lengths.values)
 
-    # --- the history that all threads share ---------------------------------------------------
+    # --- the shared history -------------------------------------------------------------------
 
     def next_point(self) -> Point:
         point = super().next_point()

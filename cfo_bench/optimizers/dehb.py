@@ -1,7 +1,7 @@
 """DEHB: Hyperband over training rows, whose configurations come from differential evolution.
 
-The package gets a unit cube, and its vectors become configurations here: with ConfigSpace 1.2 its own
-conversion fails at bounds on a log scale.
+The package searches a unit cube, and its vectors are converted to configurations here, because with
+ConfigSpace 1.2 its own conversion fails at bounds on a log scale.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cfo_bench.optimizers.packaged import OnLevels, budget_range, encoded, rows_
 from cfo_bench.records import Result
 from cfo_bench.space import Categorical, Int, Param, Space
 
-# DEHB only compares losses, and takes an infinite one for a trial that was not evaluated.
+# DEHB only compares losses, and treats a trial with an infinite loss as not evaluated.
 LARGEST_LOSS = sys.float_info.max
 
 
@@ -53,7 +53,7 @@ class DEHB(OnLevels[dict[str, Any]]):
         if not self.searched:
             return
         least, most = budget_range(self._levels)
-        # With one level a bracket of Hyperband is one configuration: too few to evolve.
+        # With one level, a bracket of Hyperband has one configuration, too few for evolution.
         clip = population_size if len(self._levels) == 1 else None
         with silence():
             self._dehb = _quiet()(
@@ -66,7 +66,7 @@ class DEHB(OnLevels[dict[str, Any]]):
                 min_clip=clip,
                 max_clip=clip,
                 seed=self.seed,
-                n_workers=1,  # it starts none, since only its ask and tell are called
+                n_workers=1,  # no worker is started, since only its ask and tell are called
                 save_freq="end",
             )
 
@@ -85,14 +85,14 @@ class DEHB(OnLevels[dict[str, Any]]):
     def learn(self, token: dict[str, Any], result: Result) -> None:
         seconds = result.fit_seconds + result.validate_seconds
         self._dehb.tell(token, {"fitness": min(result.value, LARGEST_LOSS), "cost": seconds})
-        self._dehb.clean_inactive_brackets()  # as its own loop does; else each ask takes longer
+        self._dehb.clean_inactive_brackets()  # as in the package's own loop; otherwise each ask takes longer
 
     def rows_of(self, token: dict[str, Any]) -> int | None:
         return rows_at(float(token["fidelity"]), self._levels)
 
 
 def _value_at(param: Param, share: float) -> Any:
-    """The value, or the index of a choice, with that share of the scale below it."""
+    """The value, or the index of a choice, below which this share of the scale lies."""
     below_one = min(share, math.nextafter(1.0, 0.0))
     return int(below_one * len(param.choices)) if isinstance(param, Categorical) else param.at(below_one)
 
@@ -109,7 +109,7 @@ def _share_below(param: Param, value: Any) -> float:
 
 
 def _quiet() -> Any:
-    """DEHB without its log on the terminal and the log files that it writes to the current folder."""
+    """DEHB without its messages on the terminal and its log files in the current folder."""
     from dehb import DEHB as PackageDEHB
 
     class QuietDEHB(PackageDEHB):  # type: ignore[misc]

@@ -19,13 +19,13 @@ from cfo_bench.registry import default_options
 
 SUGGESTION_COST = Path(__file__).with_name("suggestion_cost.json")
 
-# The options that a run sets if a method has them, in words.
+# In words, the options that a run sets if a method has them.
 SET_BY_RUN = {
     "budget_seconds": "the budget",
     "cost_related": "which hyperparameters determine the cost",
     "n_rows": "the number of training rows",
 }
-# Every method is told the results of its trials.
+# Every method receives the results of its trials.
 RESULTS = "each trial's loss, seconds and status"
 
 
@@ -37,14 +37,14 @@ class MethodDescription:
     summary: str
     reference: str | None  # a link, or a page of docs/
     packages: dict[str, str]  # the installed version of each package that it needs
-    program: str | None  # the versions that a program answers to hello
+    program: str | None  # the versions in a program's answer to hello
     told: list[str]
     knows_budget: bool  # with its default options; then a finished run can't be extended
     chooses_rows: bool
     runs_parallel: bool
     can_be_resumed: bool
     milliseconds_per_suggestion: dict[str, float]  # by the number of trials; empty: not measured
-    measured_with: dict[str, str]  # the versions of the packages then, which may be others
+    measured_with: dict[str, str]  # the versions of the packages at that time
     measured_on: str  # the processor
 
     def in_words(self) -> dict[str, str]:

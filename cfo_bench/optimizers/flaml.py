@@ -1,4 +1,4 @@
-"""FLAML's own CFO and BlendSearch, to compare with ours."""
+"""FLAML's implementations of CFO and BlendSearch."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                 metric="loss",
                 mode="min",
                 space={param.name: _domain(param) for param in self.searched},
-                # Like every method, it evaluates the whole start first. Only the values of hyperparameters
-                # that drive the cost are given as low-cost: FLAML begins each new local search with these
-                # values, and would begin all of them at the start if it had all.
+                # Like every method, it evaluates the whole start first. Only the values of cost-related
+                # hyperparameters are passed as low-cost: FLAML begins each new local search with these
+                # values, and would begin all searches at the start if all values were passed.
                 points_to_evaluate=[first],
                 low_cost_partial_config={
                     name: value
@@ -62,7 +62,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                 },
                 cat_hp_cost=cat_hp_cost,
                 seed=self.seed,
-                # Not time_total_s: with that name FLAML reads the clock, and no run could be replayed.
+                # Not time_total_s: with this name, FLAML would read the clock, and no run could be replayed.
                 cost_attr="seconds",
                 **self.settings,
             )
@@ -79,7 +79,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
         seconds = result.fit_seconds + result.validate_seconds
         # An infinite loss, as FLAML's own AutoML reports a training that failed: never an improvement.
         outcome = {"loss": result.value, "seconds": seconds, "config": config, "training_iteration": 0}
-        # Both, as FLAML's own `tune.run` does; the second alone leads to other configurations.
+        # Both, as in FLAML's own `tune.run`; the second alone leads to other configurations.
         self._searcher.on_trial_result(name, outcome)
         self._searcher.on_trial_complete(name, outcome)
 
@@ -131,7 +131,7 @@ def _domain(param: Param) -> Any:
 
     if isinstance(param, Categorical):
         domain = choice(range(len(param.choices)))
-        domain.ordered = param.ordered  # if not set, FLAML takes numbers for ordered
+        domain.ordered = param.ordered  # if it is not set, FLAML treats numbers as ordered
         return domain
     if isinstance(param, Int):  # FLAML excludes the upper bound
         return (lograndint if param.log else randint)(param.low, param.high + 1)

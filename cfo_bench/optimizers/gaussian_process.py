@@ -73,12 +73,13 @@ class GPEI(Packaged[SkoptPoint]):
             base_estimator=_quick_regressor(dimensions, self.seed),
             n_initial_points=n_initial_points,
             acq_func=self.acquisition,
-            # The kernel for categories alone has no gradient.
+            # A kernel of categories only has no gradient.
             acq_optimizer="sampling" if only_categories else acq_optimizer,
             acq_func_kwargs={"xi": xi},
             acq_optimizer_kwargs={"n_points": n_candidates, "n_restarts_optimizer": n_restarts, "n_jobs": 1},
             random_state=self.seed,
-            # Every model holds matrices of the square of the trials so far, and only the last is used.
+            # Each model contains matrices with as many rows and columns as trials, and only the last one is
+            # used.
             model_queue_size=1,
         )
 
@@ -94,12 +95,12 @@ class GPEI(Packaged[SkoptPoint]):
         due = self._losses.admit((token, seconds), result)
         for i, ((point, spent), loss) in enumerate(due, start=1):
             self._observed.append(loss)
-            if self._is_xi_of_spread:  # before the tell, which searches the next point
+            if self._is_xi_of_spread:  # before the tell, which computes the next point
                 self._optimizer.acq_func_kwargs["xi"] = self._xi * _interquartile_range(self._observed)
             self._optimizer.tell(point, self.observation(loss, spent), fit=i == len(due))
 
     def observation(self, loss: float, seconds: float) -> Any:
-        """What scikit-optimize is told of a trial."""
+        """The observation of a trial for scikit-optimize."""
         return loss
 
 
@@ -162,7 +163,7 @@ class GPCooled(GPEIPS):
 
 
 def _interquartile_range(losses: Sequence[float]) -> float:
-    """The spread of the middle half of the losses, which a few bad trials don't change."""
+    """The spread of the middle half of the losses, which is robust to a few bad trials."""
     low, high = np.percentile(losses, (25, 75))
     return float(high - low)
 
@@ -170,7 +171,7 @@ def _interquartile_range(losses: Sequence[float]) -> float:
 def _dimension(param: Param) -> Any:
     from skopt import space as skopt_space
 
-    # Normalised explicitly: scikit-optimize does so itself for GPEI, but not for GPEIPS.
+    # Normalised explicitly: scikit-optimize does this itself for GPEI, but not for GPEIPS.
     if isinstance(param, Categorical):
         if param.ordered:
             return skopt_space.Integer(0, len(param.choices) - 1, transform="normalize", name=param.name)
@@ -181,7 +182,7 @@ def _dimension(param: Param) -> Any:
 
 
 def _quick_regressor(dimensions: Sequence[Any], seed: int) -> Any:
-    """scikit-optimize's own choice of Gaussian process, with the variances of many points computed by BLAS.
+    """scikit-optimize's default Gaussian process, with the variances of many points computed by BLAS.
 
     Its three-fold einsum takes a sixth of the whole suggestion at 300 trials.
     """
@@ -190,7 +191,7 @@ def _quick_regressor(dimensions: Sequence[Any], seed: int) -> Any:
 
     class QuickRegressor(GaussianProcessRegressor):  # type: ignore[misc]
         def predict(self, X: Any, return_std: bool = False, **others: Any) -> Any:
-            if not return_std or others:  # with gradients: one point at a time, where it does not matter
+            if not return_std or others:  # gradients are for single points: speed does not matter
                 return super().predict(X, return_std=return_std, **others)
             k = self.kernel_(X, self.X_train_)
             mean = self.y_train_std_ * k.dot(self.alpha_) + self.y_train_mean_

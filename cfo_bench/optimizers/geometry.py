@@ -1,12 +1,12 @@
-"""The vectors that direct search moves in, and the projection back onto configurations.
+"""The vector space of direct search, and the projection onto configurations.
 
 Every positive hyperparameter is searched by its logarithm, not normalised: a step of one doubles or halves
-it, whatever its range. One whose range touches 0 or less has no logarithm: it is searched linearly, and its
-range is as long as that of 1 to 1024. Choices that are ordered numbers are searched on the scale of these
+it, whatever its range. A range that contains 0 or negative numbers has no logarithm: it is searched linearly,
+and is as long as a range from 1 to 1024. Choices that are ordered numbers are searched on the scale of these
 numbers, other choices by their index. A hyperparameter with a single value is left out of d.
 
-Plain floats and the math module: in the few dimensions of a hyperparameter space they are faster than numpy,
-and give the same bits on every machine, whatever its vector instructions.
+The code uses plain floats and the math module: in the few dimensions of a hyperparameter space they are
+faster than numpy, and give the same bits on every machine, whatever its vector instructions.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cfo_bench.space import Categorical, Config, Int, Param, Space, Value, is_fi
 Vector = list[float]
 Scale = Literal["log2", "ln"]
 
-# The length of a range that touches 0 or less: in raw units a step could be a thousandth of the range, or
-# reach across it.
+# The length of a range that contains 0 or negative numbers: in raw units, a step could be a thousandth of the
+# range, or longer than the range.
 LINEAR_SPAN = 10.0
 
 _SCALES: dict[Scale, tuple[Callable[[float], float], Callable[[float], float]]] = {
@@ -45,7 +45,7 @@ class Point:
     values: tuple[Value, ...]
 
     def is_same_as(self, other: Point) -> bool:
-        """Whether both are one configuration but for a rounding error in a float."""
+        """Whether both are the same configuration, up to rounding errors in floats."""
         return all(
             a == b or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12))
             for a, b in zip(self.values, other.values, strict=True)
@@ -68,7 +68,7 @@ class Axis:
     to_value: Callable[[float], float]
     is_log: bool
     is_discrete: bool
-    has_finest_step: bool  # whole numbers and ordered choices
+    has_finest_step: bool  # true for integers and ordered choices
     grid: Vector | None = None
 
     @classmethod
@@ -152,7 +152,8 @@ class Geometry:
         return config
 
     def project(self, vector: Vector, near: Point, rng: np.random.Generator) -> Point:
-        """Proj(x): clip to the bounds, round what is discrete, clip again; the vector snaps to it.
+        """Proj(x): clip to the bounds, round discrete dimensions, clip again; the vector of the result is
+        feasible.
 
         The choices of an unordered categorical other than `near`'s are re-assigned to the indices
         at random whenever its index moves away from `near`'s, which amounts to drawing one of them.
@@ -168,7 +169,7 @@ class Geometry:
                 value = axis.to_value(x)
                 if axis.is_discrete:
                     value = round(value)
-                # By a rounding error a value may lie out of the bounds though its logarithm does not.
+                # Because of rounding errors, a value may be out of the bounds although its logarithm is not.
                 if value < axis.low:
                     value = axis.low
                 elif value > axis.high:
@@ -188,7 +189,7 @@ class Geometry:
         return Point(snapped, tuple(values))
 
     def snapped(self, vectors: Array) -> Array:
-        """The projection of each row, for a model that rates many vectors at once."""
+        """The projection of each row, for a model that rates many vectors in one call."""
         projected: Array = np.clip(vectors, *np.array(self.ranges).T)
         for i, axis in enumerate(self._axes):
             if axis.is_discrete:
@@ -208,7 +209,7 @@ class Geometry:
     def away_from_near_end(self, point: Point, names: Collection[str]) -> Vector:
         """A vector of one unit in each named dimension, away from the end of its range nearer to the point.
 
-        It is 0 in all other dimensions, and where choices have no order.
+        It is 0 in all other dimensions, and for choices without an order.
         """
         direction = [0.0] * self.d
         for i, (name, x, axis) in enumerate(zip(self._names, point.vector, self._axes, strict=True)):
@@ -223,7 +224,8 @@ class Geometry:
     def finest_steps(self, point: Point, least_values: int) -> list[tuple[float, float]]:
         """For each discrete dimension, the length of its smallest change at this point and of its range.
 
-        Choices without an order have no smallest change. Dimensions of fewer values are left out.
+        Choices without an order have no smallest change. Dimensions with fewer values than `least_values` are
+        left out.
         """
         return [
             (axis.finest_step(value, x), axis.upper - axis.lower)  # type: ignore[arg-type]
@@ -244,7 +246,7 @@ def _scale(
 
 
 def _grid(numbers: Sequence[float] | None, scale: Scale, linear_span: float | None) -> Vector | None:
-    """The positions of the numbers in the vector; None if there are none, or two positions are equal."""
+    """The positions of the numbers in the vector; None without numbers, or if two positions are equal."""
     if numbers is None:
         return None
     to_vector, _ = _scale(numbers[0], numbers[-1], scale, linear_span)
@@ -253,7 +255,9 @@ def _grid(numbers: Sequence[float] | None, scale: Scale, linear_span: float | No
 
 
 def _nearest(grid: Vector, x: float) -> int:
-    """The index of the number of an increasing grid that is nearest to x, the lower of two."""
+    """The index of the number of an increasing grid that is nearest to x; of two equally near ones, the
+    lower.
+    """
     above = bisect_left(grid, x)
     if above == 0 or (above < len(grid) and grid[above] - x < x - grid[above - 1]):
         return above

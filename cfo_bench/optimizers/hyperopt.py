@@ -1,4 +1,4 @@
-"""The tree-structured Parzen estimator (TPE) of hyperopt, its first implementation."""
+"""The tree-structured Parzen estimator (TPE) of hyperopt, the first implementation of TPE."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class HyperoptTPE(Packaged[int]):
         from hyperopt import JOB_STATE_DONE, STATUS_OK
 
         document = self._documents.pop(token)
-        # hyperopt only ranks losses. A failed trial has no loss and ranks last, as does a running one.
+        # hyperopt only ranks losses. A failed trial and a running trial have no loss and rank last.
         document["result"] = {"status": STATUS_OK, "loss": result.value}
         document["state"] = JOB_STATE_DONE
 

@@ -1,7 +1,7 @@
-"""What FLOW², CFO and CFO-0 share: search threads behind one `ask` and `tell`.
+"""The base of FLOW², CFO and CFO-0: search threads behind one `ask` and `tell`.
 
-A search thread is a generator that yields the points to evaluate and is sent their losses, so that each
-algorithm can be written as the paper prints it.
+A search thread is a generator that yields points to evaluate and receives their losses, so that each
+algorithm can be written as in the paper.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Cache = dict[tuple[Value, ...], float]
 class SearchThread:
     """One direct search: its incumbent `x` with `loss`, its step `delta`, and its kind of step, `asking`.
 
-    A configuration that was evaluated before is answered from the `cache` at no cost, and counts as an
-    iteration.
+    The loss of a configuration that was evaluated before is taken from the `cache` at no cost, and counts as
+    an iteration.
     """
 
     delta: float
@@ -44,7 +44,7 @@ class SearchThread:
         self._last_loss: float | None = None
 
     def proposals(self) -> Proposals:
-        """The algorithm: yields a point, is sent its loss, until it raises Exhausted."""
+        """The algorithm: yields a point and receives its loss, until it raises Exhausted."""
         raise NotImplementedError
 
     def direction(self) -> Vector:
@@ -73,7 +73,9 @@ class SearchThread:
         return self.repeats >= 10 * min(n_threshold, 1024)
 
     def next_point(self) -> Point:
-        """The next point that is not in the cache; points that are in it are answered at once."""
+        """The next point that is not in the cache. Losses of points in the cache are sent back
+        immediately.
+        """
         point = next(self._proposals) if self._last_loss is None else self._proposals.send(self._last_loss)
         while (known := self.cache.get(point.values)) is not None:
             self.repeats += 1
@@ -83,7 +85,7 @@ class SearchThread:
         return point
 
     def receive(self, point: Point, loss: float, seconds: float) -> None:
-        """Take the result of a point. A search that is guided by the cost also uses the seconds."""
+        """Receive the result of a point. A cost-aware search also uses the seconds."""
         self.cache[point.values] = loss
         self._last_loss = loss
 
@@ -92,9 +94,9 @@ Thread = TypeVar("Thread", bound=SearchThread)
 
 
 class LocalSearch(Generic[Thread]):
-    """`ask` and `tell` over `parallel` search threads, for as many trials at once.
+    """`ask` and `tell` for `parallel` search threads, with one running trial each.
 
-    The first thread starts from `start`, every other from a point of its own around it; they share the
+    The first thread starts from `start`, and each other thread from another point near it. They share the
     cache. `ask` returns the same trial again while every thread waits for a result. An exhausted thread is
     not asked again; while the others wait, `ask` raises Exhausted until one of them has a result.
     """

@@ -75,7 +75,7 @@ class NevergradMethod(Packaged[Any]):
                 self._optimizer = registry[self.optimizer](
                     parameters, budget=planned_trials, num_workers=self._parallel
                 )
-            except Exception as error:  # such as that of an optimizer that needs another number of trials
+            except Exception as error:  # for example from an optimizer that needs another number of trials
                 raise OptionError(
                     f"nevergrad's {self.optimizer} can't be built with planned_trials {planned_trials!r}: "
                     f"give another number ({describe(error)})"
@@ -94,7 +94,7 @@ class NevergradMethod(Packaged[Any]):
     def learn(self, token: Any, result: Result) -> None:
         loss = min(max(result.value, -LARGEST_LOSS), LARGEST_LOSS)
         if math.isinf(result.value):
-            # At once, not when there is a first loss: some optimizers wait for each result in a thread.
+            # Immediately, not only after the first loss: some optimizers wait for each result in a thread.
             loss = LARGEST_LOSS if self._worst is None else self._worst
         else:
             self._worst = loss if self._worst is None else max(self._worst, loss)

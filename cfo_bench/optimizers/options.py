@@ -1,4 +1,4 @@
-"""Checks of option values. A wrong one raises an OptionError with the option, the value and the rule."""
+"""Checks of option values. A wrong value raises an OptionError with the option, the value and the rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def check_choice(option: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_length(option: str, value: object) -> None:
-    """A length may be None, which stands for the method's own default."""
+    """A length may be None, which means the method's default."""
     if value is None:
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,6 +1,6 @@
-"""Samplers of Optuna: some with a name of their own, all others by `optuna:NAME`, and those of OptunaHub.
+"""Samplers of Optuna: some under their own names, all others as `optuna:NAME`, and those of OptunaHub.
 
-A study in memory asks the sampler and is told the losses. Its first trial is the start.
+A study in memory asks the sampler and receives the losses. Its first trial is the start.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LARGEST_LOSS = 1e100
 class OptunaMethod(Packaged[Any]):
     """A study with one sampler.
 
-    A failed trial has an infinite loss for a sampler that only ranks losses: as a failed trial of Optuna, it
-    would be ignored, and its region tried again. Other samplers get the worst loss so far.
+    For a sampler that only ranks losses, a failed trial has an infinite loss: with Optuna's status for failed
+    trials, it would be ignored, and its region tried again. Other samplers receive the worst loss so far.
     """
 
     only_ranks = False
@@ -237,8 +237,8 @@ def _distribution(param: Param) -> Any:
 
 
 # --- every sampler of the installed Optuna ---------------------------------------------------------
-# The options of such a method are the sampler's own parameters, as far as a command line can give them:
-# numbers, texts, true or false, null. Callables, other samplers and the like keep their defaults.
+# The options of such a method are the parameters of the sampler that can be written on a command line:
+# numbers, texts, true or false, null. Callables, other samplers and so on keep their defaults.
 
 
 # Packages that samplers need besides Optuna, and the extra that installs them.
@@ -246,7 +246,7 @@ _NEEDS = {"CmaEsSampler": ("cmaes", "baselines"), "GPSampler": ("torch", "dnn")}
 # Samplers that only use the order of losses.
 _RANKING = ("TPESampler", "NSGAIISampler", "NSGAIIISampler")
 _PLAIN = (bool, int, float, str, NoneType)
-# A parameter in a docstring of Google's style, with its text below it.
+# A parameter in a Google-style docstring, with its text below it.
 _ARGUMENT = re.compile(r"^ {4,8}(?P<name>\w+)( \([^)]*\))?:(?P<text>.*)$")
 
 
@@ -303,7 +303,7 @@ def method_of(sampler: type[Any], name: str) -> type[OptunaMethod]:
 
     class Method(OptunaMethod):
         only_ranks = sampler.__module__.startswith("optuna.") and sampler.__name__ in _RANKING
-        # Without a seed a run can't be replayed.
+        # Without a seed, a run cannot be replayed.
         replays = "seed" in parameters
 
         def __init__(
@@ -348,7 +348,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _hints(sampler: type[Any]) -> dict[str, Any]:
-    """The types of a sampler's parameters. Each is resolved by itself, since some can't be resolved."""
+    """The types of a sampler's parameters. Each is resolved separately, because some cannot be resolved."""
     constructor = inspect.unwrap(sampler.__init__)
     hints: dict[str, Any] = {}
     for key, annotation in getattr(constructor, "__annotations__", {}).items():
@@ -364,7 +364,7 @@ def _hints(sampler: type[Any]) -> dict[str, Any]:
 
 
 def _plain_part(hint: Any, default: Any) -> Any:
-    """The part of a type that a command line can give; None if that is only null."""
+    """The part of a type that can be written on a command line; None if this is only null."""
     if hint is inspect.Parameter.empty or hint is Any:
         if default is None or not isinstance(default, _PLAIN):
             return None
@@ -379,7 +379,7 @@ def _plain_part(hint: Any, default: Any) -> Any:
 
 
 def _described(sampler: type[Any]) -> dict[str, str]:
-    """The first sentence about each parameter in a docstring of Google's style."""
+    """The first sentence about each parameter in a Google-style docstring."""
     _, _, section = inspect.cleandoc(sampler.__doc__ or "").partition("\nArgs:\n")
     described: dict[str, list[str]] = {}
     texts: list[str] = []
@@ -414,7 +414,7 @@ def hub_sampler_called(place: str) -> type[OptunaMethod]:
     try:
         with silence(), no_announcements():
             module = optunahub.load_local_module(folder.name, registry_root=str(folder.parent))
-    except Exception as error:  # whatever somebody else's package does when it is imported
+    except Exception as error:  # somebody else's package may raise anything when it is imported
         raise UserError(
             f"the OptunaHub package {path!r} can't be imported: correct it, or install what it needs "
             f"({describe(error)})"

@@ -1,9 +1,9 @@
-"""What the methods of other packages share: the start comes first, values become plain, warnings are off.
+"""The base of methods from other packages: the start comes first, values become plain, warnings are off.
 
-Each has a constructor of its own, since its keyword-only parameters are its options.
+Each class has its own constructor, because its keyword-only parameters are its options.
 
-A package gets only the hyperparameters that have more than one value. Those with a single value are left out
-of its space and added to its configurations here.
+A package receives only the hyperparameters with more than one value. Those with a single value are added to
+its configurations here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEED_LIMIT = 2**31
 
 
 class Packaged(ABC, Generic[Token]):
-    """`ask` and `tell` around a package. A token is whatever the package wants back with a result."""
+    """`ask` and `tell` around a package. A token is the object that the package needs back with a result."""
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int, parallel: int = 1) -> None:
         check_count("parallel", parallel)
@@ -41,7 +41,7 @@ class Packaged(ABC, Generic[Token]):
 
     @abstractmethod
     def begin(self) -> Token:
-        """Make the start the package's first configuration; returns its token."""
+        """Make the start the first configuration of the package, and return its token."""
 
     @abstractmethod
     def suggest(self) -> tuple[Mapping[str, Any], Token]:
@@ -49,7 +49,7 @@ class Packaged(ABC, Generic[Token]):
 
     @abstractmethod
     def learn(self, token: Token, result: Result) -> None:
-        """Tell the package the result of a token."""
+        """Pass the result of a token to the package."""
 
     def ask(self) -> Trial:
         number, config, rows = self._asked, self.start, None
@@ -74,7 +74,7 @@ class Packaged(ABC, Generic[Token]):
 
     @property
     def first_values(self) -> dict[str, Any]:
-        """The start as the package gets it: the searched hyperparameters alone, a choice as its index."""
+        """The start in the form of the package: only the searched hyperparameters, a choice as its index."""
         return {param.name: encoded(param, self.start[param.name]) for param in self.searched}
 
     def rows_of(self, token: Token) -> int | None:
@@ -86,7 +86,7 @@ class Packaged(ABC, Generic[Token]):
 
 
 def plain(param: Param, value: Any) -> Any:
-    """A package's value as the space has it: of a plain type, and within the bounds despite rounding."""
+    """A package's value as a value of the space: of a plain type, and within the bounds despite rounding."""
     if isinstance(param, Categorical):
         return param.choices[min(max(round(float(value)), 0), len(param.choices) - 1)]
     number = round(float(value)) if isinstance(param, Int) else float(value)
@@ -94,14 +94,14 @@ def plain(param: Param, value: Any) -> Any:
 
 
 def encoded(param: Param, value: Any) -> Any:
-    """A value as a package gets it: a choice as its index, a number as it is."""
+    """A value in the form of a package: the index of a choice, or the number itself."""
     return param.choices.index(value) if isinstance(param, Categorical) else value
 
 
 class FiniteLosses(Generic[Token]):
     """For models that need a finite loss: a trial without one counts as the worst loss so far.
 
-    Such trials are held back until there is a first loss. Losses are clipped to ±`largest`, so that the
+    Such trials are held back until the first loss. Losses are clipped to ±`largest`, so that the
     model's arithmetic stays finite.
     """
 
@@ -111,7 +111,7 @@ class FiniteLosses(Generic[Token]):
         self._held: list[Token] = []
 
     def admit(self, token: Token, result: Result) -> list[tuple[Token, float]]:
-        """The tokens and losses to tell the package now, in order."""
+        """The tokens and losses to pass to the package now, in order."""
         if math.isinf(result.value):
             if math.isinf(self._worst):
                 self._held.append(token)
@@ -124,9 +124,11 @@ class FiniteLosses(Generic[Token]):
 
 
 class CostCooling:
-    """How much the cost of a trial counts, as in CArBO: from 1 after the initial points to 0 at the end.
+    """The exponent of the cost of a trial, as in CArBO: it falls from 1 after the initial points to 0 at the
+    end.
 
-    Without a budget it stays 1. Only the seconds of trials are counted, since a method knows no clock.
+    Without a budget it stays 1. Only the seconds of trials are counted, because a method has no access to the
+    clock.
     """
 
     def __init__(self, budget_seconds: float | None, n_initial_points: int) -> None:
@@ -151,8 +153,8 @@ class CostCooling:
 
 
 class OwnGlobalRandomness:
-    """For packages that draw from numpy's global generator: a context in which it has a state of the
-    method's own. Afterwards it has the state that it had before.
+    """For packages that draw from numpy's global generator: a context in which this generator has the state
+    of the method. Afterwards its previous state is restored.
     """
 
     def __init__(self, seed: int) -> None:
@@ -171,7 +173,7 @@ class OwnGlobalRandomness:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Hide the warnings of a package about its own internals: the user can't do anything about them."""
+    """Hide the warnings of a package about its internals, because the user cannot do anything about them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

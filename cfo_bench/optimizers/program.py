@@ -1,4 +1,4 @@
-"""A method that is a program of its own: it exchanges JSON lines on stdin and stdout (docs/protocol.md)."""
+"""A method that is a separate program: it exchanges JSON lines on stdin and stdout (docs/protocol.md)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from cfo_bench.registry import PREFIX, existing_program, program_label
 from cfo_bench.space import Categorical, Int, Param, Space
 
 PROTOCOL = 1
-# How long a program may take to start and say hello, and to give any other answer.
+# Seconds that a program may take to start and answer hello, and to give any other answer.
 HELLO_SECONDS, ANSWER_SECONDS = 60.0, 600.0
-# The time of a bare round trip is the median of this many, measured within this many seconds.
+# The time of an empty round trip is the median of this many, measured within this many seconds.
 _ROUND_TRIPS, _ROUND_TRIPS_SECONDS = 50, 0.5
 
 _HELLO = {"do": "hello", "protocol": PROTOCOL}
@@ -50,7 +50,7 @@ class ProgramMethod:
     """
 
     words: list[str]  # of the command
-    folder: str  # in which the program is started
+    folder: str  # the working folder of the program
     replays: bool
     version: str | None  # of the program and its packages
     most_parallel: int
@@ -254,16 +254,17 @@ def _shown_line(value: object) -> str:
 
 
 # --- the process and its pipes ---------------------------------------------------------------------
-# There are no threads here, since processes may be forked from the one that holds a method. What the program
-# writes to stderr is read while it is waited for, and passed on to ours.
+# There are no threads here, because processes may be forked from the process of a method. The program's
+# stderr is read while waiting for its answer, and passed on to the stderr of this process.
 
-# How long a program may take to exit once its stdin is closed, and the interval of the checks.
+# Seconds that a program may take to exit after its stdin is closed, and seconds between two checks.
 _FAREWELL_SECONDS, _LOOK_SECONDS = 0.5, 0.002
 # The longest single wait. A pause of the machine counts as at most one of these.
 _TICK_SECONDS = 1.0
-# When a signal ended the program, it may have been sent to all processes of a job: wait for its effect on us.
+# A signal that ended the program may have been sent to all processes of a job: wait for its effect on this
+# process.
 _STOPPING_SECONDS = 1.0
-# The longest line, the part of stderr that is kept, and how much of the output an error quotes.
+# The longest line, the part of stderr that is kept, and the part of the output that an error quotes.
 _LONGEST_LINE, _KEPT_BYTES, _SHOWN_CHARACTERS = 16 * 2**20, 65536, 200
 _MOST_AT_ONCE = 65536
 # The size of the pipe for what a program writes to stderr between two exchanges.
@@ -275,7 +276,7 @@ class Program:
 
     def __init__(self, words: Sequence[str], folder: str) -> None:
         self.name = shlex.join(words)
-        # A program in Python must not buffer its output, nor order sets differently in every process.
+        # A Python program must not buffer its output, or order sets differently in every process.
         environment = {"PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0", **os.environ}
         try:
             process = subprocess.Popen(
@@ -304,7 +305,7 @@ class Program:
             os.set_blocking(pipe, False)
         self._output = bytearray()  # of stdout, not parsed yet
         self._stderr_tail = b""
-        self._not_passed_on: bytes | None = b""  # of stderr; None: it is passed on at once
+        self._not_passed_on: bytes | None = b""  # of stderr; None: it is passed on immediately
         self._end = weakref.finalize(self, _end, process, os.getpid())
 
     def exchange(self, message: Mapping[str, Any], limit_seconds: float, remedy: str) -> dict[str, Any]:
@@ -339,7 +340,7 @@ class Program:
                 )
 
     def pass_stderr_on(self) -> None:
-        """Pass the program's stderr on to ours, from now on and with what it wrote so far."""
+        """Pass the program's stderr on to that of this process, including its text so far."""
         if self._not_passed_on is not None:
             _write_to_stderr(self._not_passed_on)
             self._not_passed_on = None
@@ -352,7 +353,7 @@ class Program:
             return os.write(self._stdin, data)
         except BlockingIOError:
             return 0
-        except BrokenPipeError:  # it has exited or closed its stdin: reading its stdout will show
+        except BrokenPipeError:  # it has exited or closed its stdin: reading its stdout will reveal which
             return len(data)
 
     def _stop_watching_stdin(self) -> None:
@@ -360,7 +361,7 @@ class Program:
             self._poll.unregister(self._stdin)
 
     def _listen(self, seconds: float) -> bool:
-        """Wait until the program can be written to or has written something; true if to stdout."""
+        """Wait until the program accepts input or has written something; true if it wrote to stdout."""
         has_output = False
         for pipe, _ in self._poll.poll(max(seconds, 0.0) * 1000):
             if pipe == self._stderr:
@@ -449,13 +450,13 @@ def _write_to_stderr(data: bytes) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:
-    """Close the program's stdin, give it a moment, and kill it with all that it has started."""
-    if os.getpid() != owner:  # a process that was forked from the one that started the program
+    """Close the program's stdin, wait a moment, and kill it with all processes that it has started."""
+    if os.getpid() != owner:  # a fork of the process that started the program
         return
     assert process.stdin and process.stdout and process.stderr
     process.stdin.close()
     give_up_at = monotonic() + _FAREWELL_SECONDS
-    # It stays a zombie until it is waited for, so that no other process group can have its number.
+    # It stays a zombie until it is waited for, so no other process group can get its number.
     while process.returncode is None and _is_running(process.pid) and monotonic() < give_up_at:
         sleep(_LOOK_SECONDS)
     with suppress(ProcessLookupError, PermissionError):

@@ -25,7 +25,7 @@ from cfo_bench.space import Space
 
 # smac needs a limit of trials; runs have their own.
 _NO_LIMIT = 10**9
-# smac computes log(loss - least + 1e-10). With a larger loss, the 1e-10 is lost to rounding.
+# smac computes log(loss - least + 1e-10). With larger losses, 1e-10 would be lost to rounding.
 LARGEST_LOSS = 1e5
 
 
@@ -82,7 +82,7 @@ class SMAC(Packaged[Any]):
                 output_directory=Path(folder),
             )
             self._model = Facade.get_model(scenario, n_trees=n_trees)
-            # For ten trees on some hundred rows, starting threads takes longer than they save.
+            # For ten trees on a few hundred rows, starting threads takes longer than they save.
             self._model._rf_opts["n_jobs"] = 1
             maximizer = Facade.get_acquisition_maximizer(
                 scenario, challengers=challengers, local_search_iterations=local_search_iterations
@@ -113,7 +113,7 @@ class SMAC(Packaged[Any]):
         return self.facade().get_initial_design(scenario, n_configs=n_initial)
 
     def intensifier(self, scenario: Any) -> dict[str, Any]:
-        """The facade's argument of that name, if it is not the facade's own."""
+        """The `intensifier` argument of the facade, if it is not the default of the facade."""
         return {}
 
     def begin(self) -> Any:
@@ -184,7 +184,7 @@ class SMACFidelity(OnLevels[Any], SMAC):
         return {"intensifier": self.facade().get_intensifier(scenario, eta=self._eta)}
 
     def begin(self) -> Any:
-        return self._facade.ask()  # the start, which its initial design has first
+        return self._facade.ask()  # the start, which is first in its initial design
 
     def rows_of(self, token: Any) -> int | None:
         return rows_at(token.budget, self._levels)
@@ -193,8 +193,8 @@ class SMACFidelity(OnLevels[Any], SMAC):
 def _keep_order(local_search: Any) -> None:
     """Sort the starting points of the local searches, so that the same seed asks the same in any process.
 
-    They come from a `set`, whose order differs between processes and decides which random numbers each search
-    gets.
+    They come from a `set`, whose order differs between processes and determines the random numbers of each
+    search.
     """
     from_set = local_search._get_init_points_from_previous_configs
     local_search._get_init_points_from_previous_configs = lambda *args: sorted(from_set(*args), key=repr)

@@ -1,8 +1,8 @@
 """The model of `cfo-tuned`: the results so far, and a small Gaussian process of the loss.
 
 The process is Matérn 5/2 with one length for each dimension, fixed noise, and the variance that fits best.
-With numpy and scipy's triangular solver, a fit and a hundred predictions take a millisecond or two; a general
-library takes hundreds.
+With numpy and scipy's triangular solver, a fit and a hundred predictions take one or two milliseconds; with a
+general library they take hundreds.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from cfo_bench.space import Value
 # The model uses at most this many results, half of them the best, half the latest. With more, a suggestion
 # would take longer with every trial, and old bad results contain no information about the incumbent.
 MOST_RESULTS = 120
-# Seconds below which costs are treated as equal: a clock does not resolve them.
+# Seconds below which costs are treated as equal, because a clock does not resolve them.
 LEAST_SECONDS = 1e-6
-# Keeps the slopes of the cost small until there are results to fit them to.
+# Keeps the slopes of the cost small until there are enough results.
 RIDGE = 0.05
 
 NOISE = 1e-3  # of a variance of 1: it also keeps the matrix invertible where points are equal
@@ -52,7 +52,7 @@ class UnitCube:
         )
 
     def vector(self, point: Point) -> Array:
-        """The point's vector, with the index of its choice where choices have no order."""
+        """The point's vector, with the index of the choice in dimensions without an order."""
         vector = np.array(point.vector)
         for i, param in self._unordered.items():
             vector[i] = param.choices.index(point.values[i])
@@ -68,7 +68,7 @@ class UnitCube:
 
 
 class History:
-    """The results of all threads of a search, and what else the threads share."""
+    """The results of all threads of a search, and their other shared state."""
 
     def __init__(self, geometry: Geometry) -> None:
         self.cube = UnitCube(geometry)
@@ -124,7 +124,7 @@ class History:
         return seconds
 
     def modelled(self) -> tuple[Array, list[float]]:
-        """The rows and losses that the model uses. A failed trial counts as the worst of them."""
+        """The rows and losses that the model uses. A failed trial counts as the worst loss."""
         self._update()
         indices: Sequence[int] = range(len(self))
         if len(self) > MOST_RESULTS:
@@ -146,7 +146,7 @@ def matern(a: Array, b: Array) -> Array:
     squares += (a * a).sum(axis=1)[:, None]
     squares += (b * b).sum(axis=1)
     np.maximum(squares, 0.0, out=squares)
-    # In place: at this size, memory for new arrays would take as long as the arithmetic.
+    # In place: at this size, allocating new arrays would take as long as the arithmetic.
     r = np.sqrt(5.0 * squares)
     correlations = squares
     correlations *= 5.0 / 3.0  # r²/3
@@ -193,7 +193,9 @@ class Lengths:
         self._rng = rng
 
     def share_one(self, points: Array, losses: Array, groups: Array) -> SmallProcess:
-        """One length for all groups, the most likely of a few: as much as few results determine."""
+        """One length for all groups, the most likely of a few candidates. Few results do not determine
+        more.
+        """
         processes = [
             SmallProcess(points, losses, groups, np.full(len(self.values), length))
             for length in SHARED_LENGTHS
@@ -220,7 +222,8 @@ class Lengths:
 
 
 def standardised(losses: Sequence[float]) -> Array:
-    """Losses with mean 0 and standard deviation 1. Bad ones are clipped: the good ones matter to the search.
+    """Losses with mean 0 and standard deviation 1. Bad losses are clipped, because the good ones matter to
+    the search.
 
     A loss that exceeds the median by more than twice the median's distance from the best is clipped there. If
     all are equal, all become 0.
