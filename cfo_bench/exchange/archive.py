@@ -125,18 +125,18 @@ def _rows(exported: RunToExport, run: Run, columns: dict[str, type | None]) -> I
 
 
 def _incumbents(run: Run) -> set[int]:
-    """Which trials were the best so far when they ended, of all trials or of those on all rows."""
+    """Indices of trials that were the best so far when they ended, among all trials or those on all rows."""
     train_rows = run.header.data.train_rows
     best: dict[bool, float] = {True: math.inf, False: math.inf}
-    found = set()
+    indices = set()
     for at, trial in sorted(enumerate(run.trials), key=lambda numbered: numbered[1].ended):
         if trial.loss is None or trial.ended > run.budget_seconds:
             continue
         for is_full in {False, trial.rows is None or trial.rows >= train_rows}:
             if trial.loss < best[is_full]:
                 best[is_full] = trial.loss
-                found.add(at)
-    return found
+                indices.add(at)
+    return indices
 
 
 def _rounded(trial: TrialRecord, space: Space | None) -> TrialRecord:

@@ -163,14 +163,14 @@ def inspect_task(spec: RunSpec, ref: DataRef, context: ForkServerContext) -> Tas
 def most_folds(
     spec: RunSpec, ref: DataRef, context: ForkServerContext, choices: Sequence[int], limit: tuple[float, str]
 ) -> tuple[int, TaskFacts]:
-    """The first of these numbers of folds that the task has enough rows for, and the facts of the task.
+    """The first of these numbers of folds for which the task has enough rows, and the facts of the task.
 
-    `limit` is how many seconds it may take, and the option that sets them.
+    `limit` is the number of seconds that it may take, with the option that sets this number.
     """
-    found: tuple[int, TaskFacts] = call_in_fork(
+    folds_and_facts: tuple[int, TaskFacts] = call_in_fork(
         context, f"loading task {ref.task!r}", _most_folds, spec, ref, choices, limit=limit
     )
-    return found
+    return folds_and_facts
 
 
 def _most_folds(spec: RunSpec, ref: DataRef, choices: Sequence[int]) -> tuple[int, TaskFacts]:
