@@ -10,6 +10,7 @@ CfoBenchError
 │   ├── MissingPackageError  a package is not installed
 │   ├── NoLocksError         a folder is on a file system that can't lock files
 │   └── TraceError           a trace can't be read, written or resumed
+│       └── OtherRunError    it belongs to another run
 ├── RunError                 a run failed, or could not start: one line on stderr, exit code 1
 ├── Interrupted              Ctrl-C or SIGTERM ended the runs: exit code 130 or 143
 └── Exhausted                a method has nothing new to ask for: its run ends, without an error
@@ -138,6 +139,14 @@ def _requirement(extra: str) -> str:
 
 class TraceError(UserError):
     """A trace can't be read, written or resumed."""
+
+
+class OtherRunError(TraceError):
+    """A trace belongs to another run; `finding` is the message without the remedy."""
+
+    def __init__(self, finding: str) -> None:
+        super().__init__(f"{finding}: use another --results, or --force to run it again")
+        self.finding = finding
 
 
 class RunError(CfoBenchError):

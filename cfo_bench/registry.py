@@ -254,6 +254,16 @@ def reference_of(name: str) -> str:
     return name.removeprefix(f"{ESTIMATOR}:")
 
 
+def code_file(name: str) -> str | None:
+    """The local file with the code that a name points to: `mine.py` of `mine.py:Mine`, of
+    `estimator:mine.py:make` and of `exec:python mine.py`; None if it points to none.
+    """
+    if is_program(name):
+        return _script_of(name)
+    reference = reference_of(name)
+    return reference.rpartition(":")[0] if is_python_file(reference) else None
+
+
 def is_users_code(name: str) -> bool:
     """Whether loading it runs code that the name itself points to: a class in a local file, an estimator, or
     a program.
@@ -372,14 +382,22 @@ def program_label(name: str) -> str:
 
     It is the name of the script, or of the module after `-m`, or of the program itself.
     """
+    if (script := _script_of(name)) is not None:
+        return Path(script).stem
     try:
         words = words_of(name)
     except UserError:  # a trace may have any name
         return name
-    paths = [Path(word) for word in words]
-    script = next((path.stem for path in paths if path.suffix.lower() in _SCRIPTS), "")
     module = words[words.index("-m") + 1 :][:1] if "-m" in words else []
-    return script or (module[0].rpartition(".")[2] if module else "") or paths[0].name or name
+    return (module[0].rpartition(".")[2] if module else "") or Path(words[0]).name or name
+
+
+def _script_of(name: str) -> str | None:
+    """The first word of the command that has the ending of a script."""
+    try:
+        return next((word for word in words_of(name) if Path(word).suffix.lower() in _SCRIPTS), None)
+    except UserError:  # a trace may have any name
+        return None
 
 
 def _program_in(folder: Path, name: str) -> str:

@@ -16,6 +16,7 @@ from cfo_bench.records import Trial
 from cfo_bench.registry import (
     Registry,
     Row,
+    code_file,
     existing_file,
     existing_program,
     fits,
@@ -295,6 +296,23 @@ def test_every_default_of_a_registered_method_is_of_its_own_type(name: str) -> N
 def test_a_program_is_called_by_its_script(name: str, short: str) -> None:
     assert program_label(name) == label(name) == short
     assert is_program(name) and is_users_code(name) and not is_in_file(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("a/mine.py:Mine", "a/mine.py"),
+        ("estimator:a/pipeline.py:make", "a/pipeline.py"),
+        ("estimator:sklearn.svm.SVC", None),
+        ("exec:'my venv/bin/python' -u 'a/my method.py' --config b.py", "a/my method.py"),
+        ("exec:python -m hebo.client", None),
+        ("exec:python 'open", None),
+        ("optunahub:a/package:Mine", None),
+        ("cfo", None),
+    ],
+)
+def test_the_file_of_a_users_code_is_the_one_in_its_name(name: str, file: str | None) -> None:
+    assert code_file(name) == file
 
 
 @given(st.text(max_size=20))

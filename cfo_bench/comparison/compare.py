@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from cfo_bench.engines.suite_runs import (
     runs_of,
     while_preparing,
 )
-from cfo_bench.errors import RunError, UserError
+from cfo_bench.errors import OtherRunError, RunError, UserError
 from cfo_bench.learners import LEARNERS
 from cfo_bench.learners.estimator import Estimator
 from cfo_bench.machine.fork_server import fork_server
@@ -272,12 +271,21 @@ class _Watch:
             raise _TimeIsUpError
 
 
+def _run(runs: SuiteRuns, watch: _Watch) -> None:
+    """Execute the runs until the watch stops them. An error names no option that only `run` has."""
+    try:
+        run_suite(runs, on_event=watch)
+    except _TimeIsUpError:
+        pass
+    except OtherRunError as error:
+        raise UserError(f"{error.finding}: give another --results") from None
+
+
 def _overhead_seconds(suite: Suite, ends_at: float, on_event: Callable[[Event], None]) -> float:
     """The wall time of a run besides its budget, here and now: that of the constant predictor."""
     constant = replace(suite, learners=suite.learners[:1], methods=(Choice(CONSTANT),), folds="0")
     watch = _Watch(ends_at, on_event)
-    with suppress(_TimeIsUpError):
-        run_suite(runs_of(constant), on_event=watch)
+    _run(runs_of(constant), watch)
     return max(monotonic() - watch.started_at, 0.0)
 
 
@@ -304,8 +312,7 @@ class _Comparing:
             ends_at, began = self.deadline - reserve, monotonic()
             msgspec.structs.replace(record, plan=plan).write(self.suite.results)
             watch = _Watch(ends_at, self.on_event)
-            with suppress(_TimeIsUpError):
-                run_suite(self._runs(plan, range(n_done, plan.folds)), on_event=watch)
+            _run(self._runs(plan, range(n_done, plan.folds)), watch)
             ended = monotonic()
             comparison = self._answer(plan)
             msgspec.structs.replace(record, plan=plan, verdict=_verdict(comparison)).write(self.suite.results)

@@ -22,7 +22,12 @@ from cfo_bench.recordings import yahpo_folder
 from cfo_bench.records import DataRef, RunSpec, RunStatus, TaskFacts, method_label, run_id
 from cfo_bench.registry import is_in_file, is_users_code
 from cfo_bench.results import status
-from cfo_bench.results.comparability import data_differences, data_identity, of_another_run
+from cfo_bench.results.comparability import (
+    code_differences,
+    data_differences,
+    data_identity,
+    of_another_run,
+)
 from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.limits import (
     in_words,
@@ -33,7 +38,7 @@ from cfo_bench.results.limits import (
     spent_seconds,
 )
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import DataIdentity
+from cfo_bench.results.schema import DataIdentity, OwnCode
 from cfo_bench.results.trace import path_of
 from cfo_bench.run.checks import (
     MethodTraits,
@@ -44,7 +49,7 @@ from cfo_bench.run.checks import (
     rehearse,
     with_own_folds,
 )
-from cfo_bench.run.header import reproducing_command
+from cfo_bench.run.header import own_code_of, reproducing_command
 from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
 from cfo_bench.suite.chosen_options import learner_options as options_of_learners
@@ -411,7 +416,8 @@ def run_suite(
     questions = {spec.task: (spec, facts[spec.task, spec.learner]) for spec in runs.specs}
     metrics = dict(zip(questions, facts_of_metrics(list(questions.values()), context), strict=True))
     identities = [data_identity(facts[spec.task, spec.learner]) for spec in runs.specs]
-    _refuse_other_data(paths, pasts, identities)
+    own_codes = [own_code_of(spec) for spec in runs.specs]
+    _refuse_other_inputs(runs.specs, paths, pasts, identities, own_codes)
     for task in inspected:
         _note_columns(task, next(known for (name, _), known in facts.items() if name == task), on_event)
     status.record_plan(results, runs.specs)
@@ -423,9 +429,10 @@ def run_suite(
             path,
             here,
             data_identity=identity,
+            own_code=own_code,
             replays=method_label(spec) not in traits.not_resumable,
         )
-        for spec, path, identity in zip(runs.specs, paths, identities, strict=True)
+        for spec, path, identity, own_code in zip(runs.specs, paths, identities, own_codes, strict=True)
     ]
     at_once = min(runs.engine.at_once(), len(jobs))
     on_event(RunsStarted(jobs, at_once, metrics, spent_seconds(runs.specs, pasts)))
@@ -494,14 +501,26 @@ def _note_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
         on_event(Note(f"{task}: {rows} without a target left out, {facts.n_rows} are left"))
 
 
-def _refuse_other_data(
-    paths: Sequence[Path], pasts: Sequence[Run | None], identities: Sequence[DataIdentity]
+def _refuse_other_inputs(
+    specs: Sequence[RunSpec],
+    paths: Sequence[Path],
+    pasts: Sequence[Run | None],
+    identities: Sequence[DataIdentity],
+    own_codes: Sequence[OwnCode | None],
 ) -> None:
-    """A TraceError if a trace is of other data, finished or not: nothing is run beside it."""
+    """An OtherRunError if a trace is of other data or of other code of the user's, finished or not: nothing
+    is run beside it.
+    """
     others = [
         (path, differences)
-        for path, past, here in zip(paths, pasts, identities, strict=True)
-        if past is not None and (differences := data_differences(past.header.data, here))
+        for spec, path, past, identity, own_code in zip(
+            specs, paths, pasts, identities, own_codes, strict=True
+        )
+        if past is not None
+        and (
+            differences := data_differences(past.header.data, identity)
+            or code_differences(spec, past.header.own_code, own_code)
+        )
     ]
     if others:
         path, differences = others[0]

@@ -6,19 +6,20 @@ a trace (`schema.described(…, affects=…)`). `comparable` and `resumable` fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
+from msgspec import UNSET
 
-from cfo_bench.errors import TraceError
+from cfo_bench.errors import OtherRunError
 from cfo_bench.metrics import METRIC_OF, canonical_name
 from cfo_bench.records import RunSpec, TaskFacts
-from cfo_bench.registry import label
+from cfo_bench.registry import code_file, label
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import ARCHIVE, DataIdentity, FoldData, Header
+from cfo_bench.results.schema import ARCHIVE, DataIdentity, FoldData, Header, OwnCode
 from cfo_bench.settings import Affects
 
 # Limits of a run: how long it goes on. Only `extended` runs differ in them.
@@ -35,7 +36,11 @@ class Aspect:
     name: str  # the setting, or the fact of the header
     plural: str  # its name in a warning about runs that differ in it
     affects: Affects
-    of: Callable[[Header], Any]
+    of: Callable[[Header], Any]  # UNSET: the header does not state it
+
+    def differs(self, headers: Iterable[Header]) -> bool:
+        """Whether two of the headers state different values."""
+        return len({self.of(header) for header in headers} - {UNSET}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def aspects(spec_type: type = RunSpec) -> list[Aspect]:
         for field in fields(spec_type)
         if field.metadata.get("affects")
     ]
-    return [*settings, *_facts(Header, ""), *_facts(FoldData, "data.")]
+    return [*settings, *_facts(Header, ""), *_facts(FoldData, "data"), *_facts(OwnCode, "own_code")]
 
 
 def _of_spec(name: str) -> Callable[[Header], Any]:
@@ -67,16 +72,17 @@ def _of_spec(name: str) -> Callable[[Header], Any]:
     return special.get(name, lambda header: getattr(header.spec, name))
 
 
-def _facts(record: type[msgspec.Struct], prefix: str) -> list[Aspect]:
-    """The facts of a header, or of its data, that affect anything."""
+def _facts(record: type[msgspec.Struct], part: str) -> list[Aspect]:
+    """The facts of a header, or of this part of it, that affect anything."""
     hints = get_type_hints(record, include_extras=True)
     facts = []
     for name in record.__struct_fields__:
         for meta in getattr(hints[name], "__metadata__", ()):
             extra = meta.extra or {}
             if extra.get("affects"):
-                of = _of_data(name) if prefix else _of_header(name)
-                facts.append(Aspect(f"{prefix}{name}", extra["plural"] or name, extra["affects"], of))
+                of = _of_part(part, name) if part else _of_header(name)
+                full_name = f"{part}.{name}" if part else name
+                facts.append(Aspect(full_name, extra["plural"] or name, extra["affects"], of))
     return facts
 
 
@@ -84,8 +90,9 @@ def _of_header(name: str) -> Callable[[Header], Any]:
     return lambda header: getattr(header, name)
 
 
-def _of_data(name: str) -> Callable[[Header], Any]:
-    return lambda header: getattr(header.data, name)
+def _of_part(part: str, name: str) -> Callable[[Header], Any]:
+    """A header without the part does not state its facts."""
+    return lambda header: getattr(getattr(header, part), name, UNSET)
 
 
 def _holdout_share(header: Header) -> float | None:
@@ -133,7 +140,7 @@ def comparable(first: Run, second: Run, ignoring: Collection[str] = ()) -> list[
     differences = [
         Difference(aspect.name, shown(aspect.of(first.header)), shown(aspect.of(second.header)))
         for aspect in comparison_aspects(type(first.spec))
-        if aspect.name not in skipped and aspect.of(first.header) != aspect.of(second.header)
+        if aspect.name not in skipped and aspect.differs((first.header, second.header))
     ]
     options = method_options(first.header), method_options(second.header)
     if first.method == second.method and options[0] != options[1]:
@@ -173,15 +180,19 @@ def data_identity(facts: TaskFacts) -> DataIdentity:
     )
 
 
-def resumable(past: Header, spec: RunSpec, data: DataIdentity | None = None) -> list[Difference]:
+def resumable(
+    past: Header, spec: RunSpec, data: DataIdentity | None = None, own_code: OwnCode | None = None
+) -> list[Difference]:
     """Why the run of a trace is not the requested one; empty if the trace may be resumed.
 
-    Limits are no reason: a run may be resumed with others. `data` is None if it is not known yet.
+    Limits are no reason: a run may be resumed with others. `data` and `own_code` are None if they are not
+    known.
     """
     differences = [*_spec_differences(past.spec, spec), *_metric_differences(past, spec)]
     if past.imported is not None:
         differences.append(Difference("origin", _origin(past), "a run"))
-    return differences or ([] if data is None else data_differences(past.data, data))
+    differences = differences or ([] if data is None else data_differences(past.data, data))
+    return differences or code_differences(spec, past.own_code, own_code)
 
 
 def same_run(first: Header, second: Header) -> list[Difference]:
@@ -191,27 +202,32 @@ def same_run(first: Header, second: Header) -> list[Difference]:
         differences.append(Difference("metric", first.metric, second.metric))
     if _origin(first) != _origin(second):
         differences.append(Difference("origin", _origin(first), _origin(second)))
-    return differences or data_differences(first.data, second.data)
+    differences = differences or data_differences(first.data, second.data)
+    return differences or code_differences(second.spec, first.own_code, second.own_code)
 
 
 def _origin(header: Header) -> str:
     return "a run" if header.imported is None else f"imported {header.imported.sha256[:12]}…"
 
 
-def check_resumable(path: Path, past: Header, spec: RunSpec, data: DataIdentity | None = None) -> None:
-    """A TraceError if the trace belongs to another run."""
-    if differences := resumable(past, spec, data):
+def check_resumable(
+    path: Path,
+    past: Header,
+    spec: RunSpec,
+    data: DataIdentity | None = None,
+    own_code: OwnCode | None = None,
+) -> None:
+    """An OtherRunError if the trace belongs to another run."""
+    if differences := resumable(past, spec, data, own_code):
         raise of_another_run(path, differences)
 
 
-def of_another_run(path: Path, differences: Sequence[Difference], remark: str = "") -> TraceError:
+def of_another_run(path: Path, differences: Sequence[Difference], remark: str = "") -> OtherRunError:
     """The error for a trace that belongs to another run; the `remark` follows the differences."""
     listed = "; ".join(
         f"{difference.name} {difference.first} there, {difference.second} here" for difference in differences
     )
-    return TraceError(
-        f"{path} belongs to another run ({listed}){remark}: use another --results, or --force to run it again"
-    )
+    return OtherRunError(f"{path} belongs to another run ({listed}){remark}")
 
 
 def _spec_differences(first: RunSpec, second: RunSpec, also: Sequence[str] = ()) -> list[Difference]:
@@ -267,6 +283,17 @@ def data_differences(first: DataIdentity, second: DataIdentity) -> list[Differen
     if first.sha256 and second.sha256 and first.sha256 != second.sha256:
         return [Difference("data", f"{first.sha256[:12]}…", f"{second.sha256[:12]}…")]
     return _differing(first, second, "folds")
+
+
+def code_differences(spec: RunSpec, first: OwnCode | None, second: OwnCode | None) -> list[Difference]:
+    """The local files of a run whose content differs. One that is not known is the same."""
+    differences: dict[Difference, None] = {}  # each once: one file may be the metric and the learner
+    for role in OwnCode.__struct_fields__:
+        old, new = (getattr(code, role, UNSET) for code in (first, second))
+        if isinstance(old, str) and isinstance(new, str) and old != new:
+            name = getattr(spec, role)
+            differences[Difference(f"file {code_file(name) or name}", f"{old[:12]}…", f"{new[:12]}…")] = None
+    return list(differences)
 
 
 def _differing(first: DataIdentity, second: DataIdentity, *names: str) -> list[Difference]:

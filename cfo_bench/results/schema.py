@@ -202,6 +202,31 @@ class ProgramFacts(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class OwnCode(Struct, frozen=True, kw_only=True):
+    """The content of the local files that a run names; UNSET: none, or not known."""
+
+    metric: Annotated[
+        str | UnsetType,
+        described(
+            "SHA-256 of the file of the metric.",
+            Affects.COMPARISON | Affects.RESUME,
+            "versions of the metric's file (SHA-256)",
+        ),
+    ] = UNSET
+    learner: Annotated[
+        str | UnsetType,
+        described(
+            "SHA-256 of the file of the learner.",
+            Affects.COMPARISON | Affects.RESUME,
+            "versions of the learner's file (SHA-256)",
+        ),
+    ] = UNSET
+    method: Annotated[
+        str | UnsetType,
+        described("SHA-256 of the file of the method, or of its program's script.", Affects.RESUME),
+    ] = UNSET
+
+
 class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omit_defaults=True):
     """The first line: everything needed to run it again and to trust it."""
 
@@ -258,6 +283,12 @@ class Header(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run", omi
         float | None, described("The lowest loss of all configurations, if a recording contains it.")
     ] = None
     data: Annotated[FoldData, described("The data, and this fold of it.")]
+    own_code: Annotated[
+        OwnCode | None,
+        described(
+            "The local files that the metric, the learner and the method name; null: none, or not known."
+        ),
+    ] = None
     utc: Annotated[str | None, described("When the run started.")] = None
     command: Annotated[str | None, described("The command that repeats this run.")] = None
     cfo_bench: Annotated[Build | None, described("The cfo-bench that ran it.")] = None

@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,13 +18,14 @@ from cfo_bench.machine import facts as contention
 from cfo_bench.optimizers import METHODS
 from cfo_bench.optimizers.program import ProgramMethod
 from cfo_bench.records import DataRef, Fold, Learner, Optimizer, RunSpec, TaskFacts
-from cfo_bench.registry import Registry, default_options, is_users_code, label
+from cfo_bench.registry import Registry, code_file, default_options, is_users_code, label
 from cfo_bench.results.comparability import data_identity
-from cfo_bench.results.schema import SCHEMA_VERSION, Build, FoldData, Header, Machine, ProgramFacts
+from cfo_bench.results.schema import SCHEMA_VERSION, Build, FoldData, Header, Machine, OwnCode, ProgramFacts
 from cfo_bench.run.checks import metric_facts
 from cfo_bench.run.job import Job
 from cfo_bench.settings import DEFAULT_LEARNER, DEFAULT_SEED, Settings, settings_of
 from cfo_bench.space import Config, Space
+from cfo_bench.tasks.store import sha256
 
 
 def header_of(
@@ -54,6 +56,7 @@ def header_of(
         constant_loss=fold.constant_loss,
         optimum=fold.recording.optimum if fold.recording else None,
         data=_data(fold, facts),
+        own_code=own_code_of(job.spec),
         utc=utc_now(),
         command=reproducing_command(job.spec, job.given or job.data),
         cfo_bench=Build(**about["cfo_bench"]) if "cfo_bench" in about else None,
@@ -79,6 +82,16 @@ def _data(fold: Fold, facts: TaskFacts) -> FoldData:
         resource_rows=fold.recording.full_rows if fold.recording else msgspec.UNSET,
         paper_task=facts.paper_task if is_recorded else None,
     )
+
+
+def own_code_of(spec: RunSpec) -> OwnCode | None:
+    """The content of the local files that the run names, as it is now; None if it names none."""
+    hashes = {}
+    for role in OwnCode.__struct_fields__:
+        file = code_file(getattr(spec, role) or "")
+        if file is not None and Path(file).is_file():
+            hashes[role] = sha256(Path(file))
+    return OwnCode(**hashes) if hashes else None
 
 
 def method_seed(spec: RunSpec) -> int:

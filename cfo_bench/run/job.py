@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cfo_bench.records import DataRef, RunSpec
-from cfo_bench.results.schema import DataIdentity
+from cfo_bench.results.schema import DataIdentity, OwnCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,14 @@ class Job:
         False if the method can't be resumed, so that an interrupted run starts again.
     data_identity
         The facts that identify the data; None if they are not known.
+    own_code
+        The content of the local files that the spec names; None if it names none, or it is not known.
     """
 
     spec: RunSpec
     data: DataRef
     data_identity: DataIdentity | None = field(default=None, kw_only=True)
+    own_code: OwnCode | None = field(default=None, kw_only=True)
     trace_path: Path
     provenance: Mapping[str, Any] = field(default_factory=dict)
     given: DataRef | None = None

@@ -100,7 +100,7 @@ def prepare_to_resume(job: Job, page: LivePage, say: Say) -> Run | None:
     past = read_run(path, parse_trials=True)
     if past is None:
         return None
-    check_resumable(path, past.header, job.spec, job.data_identity)
+    check_resumable(path, past.header, job.spec, job.data_identity, job.own_code)
     end = end_by(job)
     if end is not None:
         return replace(past, end=end)
@@ -136,7 +136,7 @@ def end_by(job: Job) -> EndRecord | None:
     past = cached_run(path)
     if past is None:
         return None
-    check_resumable(path, past.header, job.spec, job.data_identity)
+    check_resumable(path, past.header, job.spec, job.data_identity, job.own_code)
     end = past.end
     # A run that has nothing new to ask for would be the same with other limits.
     is_exhausted = end is not None and end.reason is EndReason.EXHAUSTED and not job.replays

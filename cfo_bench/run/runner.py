@@ -20,17 +20,22 @@ from cfo_bench.clock import (
     process_seconds_of,
     utc_now,
 )
-from cfo_bench.errors import DataError, RunError
+from cfo_bench.errors import DataError, RunError, UserError
 from cfo_bench.machine import facts as contention
 from cfo_bench.machine.facts import PeakMemory, cap_memory
 from cfo_bench.optimizers import METHODS
 from cfo_bench.optimizers.program import ProgramMethod
 from cfo_bench.records import EndReason, Fold, Learner, Objective, Optimizer, RunSpec, TaskFacts
-from cfo_bench.results.comparability import check_resumable, data_differences, data_identity
+from cfo_bench.results.comparability import (
+    check_resumable,
+    code_differences,
+    data_differences,
+    data_identity,
+)
 from cfo_bench.results.folder import log_path
 from cfo_bench.results.limits import limits_of
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import AnyLine, ResumeRecord
+from cfo_bench.results.schema import AnyLine, OwnCode, ResumeRecord
 from cfo_bench.run.checks import check_clock, check_problem, learner_of, load_fold
 from cfo_bench.run.header import header_of, method_seed
 from cfo_bench.run.job import Job
@@ -70,6 +75,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     options = _options(spec, fold, learner)
     optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **options)
     header = header_of(job, learner, fold, facts, space, start, seed, optimizer)
+    _check_own_code(job, header.own_code)
     is_virtual = spec.clock == "virtual"
     referee = Referee(
         space,
@@ -87,7 +93,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
         yield header
         past, untold = Run(job.trace_path, header, parsed=()), []
     else:
-        check_resumable(job.trace_path, past.header, spec, header.data)
+        check_resumable(job.trace_path, past.header, spec, header.data, header.own_code)
         page.prepared(True)
         untold = replay(optimizer, past, spec, referee)
         page.prepared(False)
@@ -151,6 +157,15 @@ def _check_data(job: Job, facts: TaskFacts) -> None:
             f"the data of task {job.spec.task!r} has changed since the command started "
             f"({first.name} {first.first} then, {first.second} now on {platform.node()}): "
             "run it with another --results"
+        )
+
+
+def _check_own_code(job: Job, own_code: OwnCode | None) -> None:
+    """A local file has to be the same as when the command started, on each machine."""
+    for difference in code_differences(job.spec, job.own_code, own_code):
+        raise UserError(
+            f"{difference.name} has changed since the command started ({difference.first} then, "
+            f"{difference.second} now on {platform.node()}): run it with another --results"
         )
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cfo_bench import Suite, best_configurations
+from cfo_bench import Suite, best_configurations, run_suite
 from cfo_bench.cli.main import cli
 from cfo_bench.clock import monotonic
 from cfo_bench.comparison.answer import Candidate, Comparison, answer_from
@@ -38,6 +38,7 @@ from cfo_bench.results.comparison_record import (
     ComparisonVerdict,
     read_record,
 )
+from cfo_bench.suite.choices import Choice
 from tests.conftest import WriteRun
 from tests.helpers.terminals import on_a_terminal
 
@@ -431,6 +432,20 @@ def test_a_folder_with_a_comparison_of_something_else_gives_no_answer(
         compare(path, "y", for_seconds=15, spent_seconds=1000.0, results=here, **changed)
     with pytest.raises(UserError, match="the data was not read within 15 s"):
         compare(path, "y", for_seconds=15, spent_seconds=1000.0, results=here, methods=["rs"])
+
+
+def test_a_metric_whose_file_was_changed_gives_no_answer_and_names_no_option_of_run(tmp_path: Path) -> None:
+    data, metric = write(tmp_path / "my.csv", rows=40), tmp_path / "mine.py"
+    function = "def cost(truth, prediction):\n    return {} * (truth != prediction).mean()\n"
+    metric.write_text(function.format(1) + "cost.higher_is_better = False\n", encoding="utf-8")
+    ours = comparing(data, tmp_path / "here", monotonic() + 1000, ("knn",))
+    suite = replace(ours.suite, metric=f"{metric}:cost", methods=(Choice("rs"),), folds="0")
+    assert run_suite(suite).exit_code == 0
+    metric.write_text(function.format(25) + "cost.higher_is_better = False\n", encoding="utf-8")
+    record = ComparisonRecord({}, ComparisonPlan(("knn",), ("rs",), 1, 60.0))
+
+    with pytest.raises(UserError, match=r"file .*mine.py .* here\).*: give another --results$"):
+        replace(ours, suite=suite).run(record, 1.0)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from cfo_bench.results.comparability import (
     same_run,
 )
 from cfo_bench.results.run import Run
-from cfo_bench.results.schema import DataIdentity, FoldData, Header, ImportOrigin
+from cfo_bench.results.schema import DataIdentity, FoldData, Header, ImportOrigin, OwnCode
 from cfo_bench.settings import Affects, setting
 from cfo_bench.values import Count
 from tests.helpers.traces import header_of
@@ -110,6 +110,65 @@ def test_data_is_the_same_if_its_facts_are_and_a_fact_that_is_not_stated_fits(
 def test_the_identity_of_data_is_made_of_its_facts() -> None:
     facts = TaskFacts("t", Problem.BINARY, "auc", 10, 2, 2, "here", "a" * 64, "by seed 0", "y1")
     assert data_identity(facts) == TARGET
+
+
+# --- the user's own code ---------------------------------------------------------------------------
+
+OWN = replace(SPEC, learner="mine.py:Mine", method="exec:python tool.py", metric="cost.py:cost")
+
+
+def with_code(spec: RunSpec = OWN, **hashes: str) -> Header:
+    """A header with the content of these files, such as `learner="a"`; without any, of an older version."""
+    own_code = OwnCode(**{role: letter * 64 for role, letter in hashes.items()}) if hashes else None
+    return msgspec.structs.replace(header_of(spec), metric=spec.metric, own_code=own_code)
+
+
+@pytest.mark.parametrize(
+    ("hashes", "expected"),
+    [
+        ({"metric": "a", "learner": "a", "method": "a"}, []),
+        ({"metric": "b", "learner": "a", "method": "a"}, ["file cost.py"]),
+        ({"metric": "a", "learner": "b", "method": "b"}, ["file mine.py", "file tool.py"]),
+        ({"metric": "a"}, []),  # what is not known is the same
+        ({}, []),
+    ],
+)
+def test_a_run_with_another_content_of_a_file_is_another_run(
+    hashes: dict[str, str], expected: list[str]
+) -> None:
+    past, other = with_code(metric="a", learner="a", method="a"), with_code(**hashes)
+
+    differences = [Difference(name, "aaaaaaaaaaaa…", "bbbbbbbbbbbb…") for name in expected]
+    assert same_run(past, other) == differences
+    assert resumable(past, OWN, own_code=other.own_code) == differences
+
+
+def test_a_file_that_is_the_metric_and_the_learner_is_named_once() -> None:
+    spec = replace(SPEC, learner="mine.py:Mine", metric="mine.py:cost")
+    headers = [with_code(spec, metric=letter, learner=letter) for letter in "ab"]
+
+    assert [difference.name for difference in same_run(*headers)] == ["file mine.py"]
+
+
+@pytest.mark.parametrize(
+    ("hashes", "names"),
+    [
+        ({"metric": "b", "learner": "a"}, ["own_code.metric"]),
+        ({"metric": "a", "learner": "b"}, ["own_code.learner"]),
+        ({"metric": "a", "learner": "a", "method": "b"}, []),  # methods are what is compared
+        ({"method": "b"}, []),
+        ({}, []),
+    ],
+)
+def test_runs_are_compared_if_the_known_contents_of_metric_and_learner_are_the_same(
+    hashes: dict[str, str], names: list[str]
+) -> None:
+    runs = [
+        Run(Path("t.jsonl"), header)
+        for header in (with_code(metric="a", learner="a", method="a"), with_code(**hashes))
+    ]
+
+    assert [difference.name for difference in comparable(*runs)] == names
 
 
 # --- comparison -----------------------------------------------------------------------------------

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
 
 from cfo_bench.results.schema import SCHEMA_VERSION
-from cfo_bench.run.header import method_seed
+from cfo_bench.run.header import method_seed, own_code_of
 from tests.helpers.runs import RunRecords, spec
 
 METHOD_THAT_ASKS = """
@@ -57,3 +63,26 @@ def test_a_method_that_asks_for_the_budget_is_told_the_runs(run: RunRecords, tmp
 
     assert header.spec.options == {"budget_seconds": None}
     assert first.config["n_estimators"] == 77
+
+
+@pytest.mark.parametrize(
+    ("named", "roles"),
+    [
+        ({"learner": "mine.py:Mine"}, ["learner"]),
+        ({"learner": "estimator:mine.py:make_pipeline"}, ["learner"]),
+        ({"method": "mine.py:Mine", "metric": "mine.py:cost"}, ["metric", "method"]),
+        ({"method": "exec:python -u mine.py --fast"}, ["method"]),
+        ({"learner": "estimator:sklearn.svm.SVC", "metric": "f1", "method": "exec:python -m mine"}, []),
+        ({"method": "exec:python absent.py"}, []),
+    ],
+)
+def test_the_header_has_the_hash_of_each_local_file_that_the_run_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: dict[str, Any], roles: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("class Mine: ...", encoding="utf-8")
+    expected = hashlib.sha256(b"class Mine: ...").hexdigest()
+
+    own_code = own_code_of(replace(spec(), **named))
+
+    assert (msgspec.to_builtins(own_code) or {}) == dict.fromkeys(roles, expected)

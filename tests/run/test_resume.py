@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,8 +11,10 @@ import pytest
 
 from cfo_bench.errors import TraceError
 from cfo_bench.records import EndReason
-from cfo_bench.results.schema import ResumeRecord
+from cfo_bench.results.schema import OwnCode, ResumeRecord
 from tests.helpers.runs import RunRecords, cut_off, spec
+
+PLUGINS = Path(__file__).resolve().parents[1] / "plugins"
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,15 @@ def test_a_past_on_other_data_is_refused(run: RunRecords) -> None:
     other = msgspec.structs.replace(header, data=msgspec.structs.replace(header.data, sha256="0" * 64))
     with pytest.raises(TraceError, match="data 000000000000… there"):
         run(spec(), cut_off(other, trials))
+
+
+def test_a_past_with_another_content_of_the_methods_file_is_refused(run: RunRecords) -> None:
+    wanted = spec(f"{PLUGINS / 'methods.py'}:Draws", max_trials=5)
+    header, *trials, _ = run(wanted)
+    other = msgspec.structs.replace(header, own_code=OwnCode(method="0" * 64))
+    with pytest.raises(TraceError, match=r"file .*methods.py 000000000000… there, .*--force"):
+        run(wanted, cut_off(other, trials))
+    assert run(wanted, cut_off(msgspec.structs.replace(header, own_code=None), trials))  # not known: resumed
 
 
 def test_another_memory_cap_is_no_other_run(run: RunRecords) -> None:

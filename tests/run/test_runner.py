@@ -9,7 +9,7 @@ import pytest
 
 from cfo_bench.errors import DataError, UserError
 from cfo_bench.records import DataRef, EndReason, Status
-from cfo_bench.results.schema import DataIdentity, EndRecord, Header, TrialRecord, encode
+from cfo_bench.results.schema import DataIdentity, EndRecord, Header, OwnCode, TrialRecord, encode
 from cfo_bench.run import runner
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage
@@ -68,6 +68,14 @@ def test_a_run_whose_data_is_not_what_the_command_looked_at_is_refused(page: Liv
     data = DataRef("synthetic-1k", "synthetic")
     other = Job(spec(), data, Path("t.jsonl"), data_identity=DataIdentity(sha256="0" * 64))
     with pytest.raises(DataError, match=r"data of task 'synthetic-1k' has changed .*data 000000000000… then"):
+        next(runner.run(other, None, page))
+
+
+def test_a_run_whose_file_is_not_what_the_command_looked_at_is_refused(page: LivePage) -> None:
+    wanted = spec(f"{PLUGINS / 'methods.py'}:Draws")
+    code = OwnCode(method="0" * 64)
+    other = Job(wanted, DataRef("synthetic-1k", "synthetic"), Path("t.jsonl"), own_code=code)
+    with pytest.raises(UserError, match=r"methods.py has changed since the command .*\(000000000000… then"):
         next(runner.run(other, None, page))
 
 

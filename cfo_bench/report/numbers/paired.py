@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import combinations
 from math import comb
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from cfo_bench.results.run import Run
 MOST_FOLDS = 16
 
 # Two learners may differ in these settings.
-_SETTINGS_OF_A_LEARNER = ("threads", "parallel", "learner_options", "data.recording")
+_SETTINGS_OF_A_LEARNER = ("threads", "parallel", "learner_options", "data.recording", "own_code.learner")
 
 
 # --- a method and the baseline --------------------------------------------------------------------
@@ -230,16 +229,7 @@ def learners_by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
     for (task, method), by_learner in sorted(runs.items(), key=lambda item: (item[0][0], order[item[0][1]])):
         if len(by_learner) < 2:
             continue
-        if (
-            len(
-                {
-                    _conditions(run)
-                    for runs_of_learner in by_learner.values()
-                    for run in runs_of_learner.values()
-                }
-            )
-            > 1
-        ):
+        if _differ([run for runs_of_learner in by_learner.values() for run in runs_of_learner.values()]):
             differ.append(task)
             continue
         kept, places = keep_most(
@@ -266,11 +256,11 @@ def learners_by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
     return SideBySide(tasks, sorted(set(differ)), short)
 
 
-def _conditions(run: Run) -> tuple[Any, ...]:
-    """What runs of two learners must have in common to be compared."""
-    return tuple(
-        aspect.of(run.header)
-        for aspect in comparison_aspects(type(run.spec))
+def _differ(runs: Sequence[Run]) -> bool:
+    """Whether runs of several learners differ in what they must have in common to be compared."""
+    return any(
+        aspect.differs(run.header for run in runs)
+        for aspect in comparison_aspects(type(runs[0].spec))
         if aspect.name not in _SETTINGS_OF_A_LEARNER
     )
 

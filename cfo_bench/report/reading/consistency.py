@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from cfo_bench.records import RunStatus
 from cfo_bench.report.contents import MOST_NAMES, plural, some
@@ -125,7 +125,11 @@ def _majority(runs: Sequence[Run], ignoring: Collection[str] = ()) -> tuple[list
 
     for aspect in comparison_aspects(type(runs[0].spec)):
         if aspect.name not in ignoring:
-            affected = [run for run in kept if not (aspect.name == _BUDGET and run.is_reference)]
+            affected = [
+                run
+                for run in kept
+                if not (aspect.name == _BUDGET and run.is_reference) and aspect.of(run.header) is not UNSET
+            ]
             keep_majority(_split(affected, partial(_value, aspect), aspect.plural, aspect.plural))
     for method in sorted({run.method for run in kept}):
         of_method = [run for run in kept if run.method == method]

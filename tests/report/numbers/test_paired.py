@@ -199,6 +199,26 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
     assert section.tables[1].rows[0][-2:] == [0.25, "3 tasks are too few for a test"]
 
 
+def test_learners_may_be_in_different_files_and_have_one_content_of_the_metrics_file(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for task, metric in (("same", "a"), ("not-known", None), ("other", "b")):
+        for learner, letter in (("xgboost", "a"), ("dnn", metric)):
+            path = write_run(task, "cfo", 0, [(5, 0.1, 1)], learner=learner)
+            if letter is not None:
+                change(path, "own_code", metric=letter * 64, learner=learner)
+    runs = load(tmp_path / "results").runs
+
+    found = learners_by_task(
+        [
+            LearnerResults(learner, [run for run in runs if run.learner == learner])
+            for learner in ("dnn", "xgboost")
+        ]
+    )
+
+    assert ([task.task for task in found.tasks], found.differ) == (["not-known", "same"], ["other"])
+
+
 def test_a_learner_that_fails_on_a_fold_is_compared_and_does_not_win(write_run: Any, tmp_path: Path) -> None:
     # dnn has no result on fold 1: it counts as the constant predictor there, 0.5, and the mean is 0.275.
     for learner, losses in (("xgboost", (0.2, 0.2)), ("dnn", (0.05, None))):

@@ -24,7 +24,7 @@ def change(path: Path, part: str, **values: Any) -> None:
     """Rewrites a trace as if its run had been made otherwise."""
     first, _, rest = path.read_bytes().partition(b"\n")
     header = orjson.loads(first)
-    header[part] |= values
+    header[part] = {**header.get(part, {}), **values}
     path.write_bytes(orjson.dumps(header) + b"\n" + rest)
 
 
@@ -57,6 +57,26 @@ def test_a_stray_run_is_left_out_by_name_and_all_others_stay(
     (line,) = found.warnings
     assert line.startswith("task 'mixed' with xgboost: its runs have different") and said in line
     assert line.endswith(": 1 run left out, rs fold 1 seed 0")
+
+
+def test_a_run_with_another_content_of_the_metrics_file_is_left_out_and_older_traces_stay(
+    write_run: Any, tmp_path: Path
+) -> None:
+    for fold, letter in enumerate("aaab"):
+        change(write_run("t", "cfo", fold, TRIALS), "own_code", metric=letter * 64)
+    for fold in range(4):  # of an older version, which does not know the content
+        write_run("t", "rs", fold, TRIALS)
+
+    found = comparable(load(tmp_path / "results").runs)
+
+    assert sorted((run.method, run.fold) for run in found.runs) == [
+        *(("cfo", fold) for fold in range(3)),
+        *(("rs", fold) for fold in range(4)),
+    ]
+    assert found.warnings == [
+        "task 't' with xgboost: its runs have different versions of the metric's file (SHA-256), "
+        "aaaaaaaaaaaa (3 runs) and bbbbbbbbbbbb (1 run): 1 run left out, cfo fold 3 seed 0"
+    ]
 
 
 def test_the_same_difference_on_many_tasks_is_told_in_one_line(write_run: Any, tmp_path: Path) -> None:
