@@ -25,6 +25,9 @@ from cfo_bench.settings import Affects
 # Limits of a run: how long it goes on. Only `extended` runs differ in them.
 LIMITS = ("budget_seconds", "max_trials")
 
+# Facts of which messages have the first characters.
+_HASHES = ("data.sha256", "own_code.metric")
+
 # Options that do not change the result of a run. The content of a surrogate's file is compared as its data.
 _OPTIONS_WITHOUT_EFFECT = ("answer_timeout_seconds", "surrogate_file")
 
@@ -151,12 +154,17 @@ def comparable(first: Run, second: Run, ignoring: Collection[str] = ()) -> list[
 def same_task(header: Header) -> tuple[tuple[str, str], ...]:
     """The facts that all runs of a task with one seed have in common: its data, folds and metric.
 
-    A folder that has runs of the task with other facts is a mixture.
+    A folder that has runs of the task with other facts is a mixture. A fact that is not known is left out.
     """
-    names = {"data.sha256": "data", "data.folds": "folds", "metric": "metric"}
+    names = {
+        "data.sha256": "data",
+        "data.folds": "folds",
+        "metric": "metric",
+        "own_code.metric": "metric file",
+    }
     facts = {aspect.name: aspect.of(header) for aspect in aspects(type(header.spec)) if aspect.name in names}
-    facts["data.sha256"] = f"{facts['data.sha256'][:12]}…"
-    return tuple((name, str(facts[key])) for key, name in names.items())
+    known = {key: str(facts[key]) for key in names if facts[key] is not UNSET}
+    return tuple((names[key], f"{value[:12]}…" if key in _HASHES else value) for key, value in known.items())
 
 
 def shown(value: object) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from cfo_bench.errors import NoLocksError, RunError, TraceError, UserError
@@ -229,7 +230,10 @@ def _different_data(copies: Iterable[_Copy]) -> list[str]:
         versions.setdefault(same_task(copy.run.header), Counter())[str(copy.folder)] += 1
     lines = []
     for (task, seed), versions in sorted(tasks.items()):
-        if len(versions) > 1:
+        values: dict[str, set[str]] = {}
+        for name, value in chain.from_iterable(versions):
+            values.setdefault(name, set()).add(value)
+        if any(len(different) > 1 for different in values.values()):
             sides = " and ".join(
                 f"{', '.join(f'{name} {value}' for name, value in facts)} in {', '.join(sorted(folders))} "
                 f"({folders.total()} runs)"

@@ -267,6 +267,19 @@ def test_data_that_is_not_the_same_everywhere_is_a_conflict(traces: Any, put: Pu
     assert str(tmp_path / "A") in found and str(tmp_path / "B") in found
 
 
+def test_another_content_of_the_metrics_file_is_a_conflict_if_it_is_known(
+    traces: Any, put: Put, tmp_path: Path
+) -> None:
+    codes = {"A": {"metric": "a" * 64}, "B": {"metric": "b" * 64}, "older": None}
+    for (folder, own_code), (run_id, lines) in zip(codes.items(), traces.items(), strict=False):
+        put(folder, run_id, changed(lines, own_code=own_code))
+
+    (found,) = conflicts(*(tmp_path / folder for folder in codes), out=tmp_path / "C")
+    merge([tmp_path / "A", tmp_path / "older"], tmp_path / "C")
+
+    assert "metric file aaaaaaaaaaaa… in" in found and "metric file bbbbbbbbbbbb… in" in found
+
+
 def test_what_the_target_has_counts_as_much(traces: Any, put: Put, tmp_path: Path) -> None:
     run_id, whole = next(iter(traces.items()))
     put("A", run_id, whole)
