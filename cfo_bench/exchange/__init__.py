@@ -1,4 +1,4 @@
-"""Trials for and from other programs: tables, Optuna, DeepCAVE, SMAC, FLAML.
+"""Export of trials to other programs, and import from them: tables, Optuna, DeepCAVE, SMAC, FLAML.
 
-`exporting` and `importing` are the ways in; every other file knows one format.
+`exporting` and `importing` contain the public functions; every other file handles one format.
 """

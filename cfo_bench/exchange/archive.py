@@ -1,9 +1,9 @@
 """An archive: the runs of a study in one Parquet file that is small enough to be published.
 
 A run has a row with its header and its end record, then a row for each trial. Headers, ends and incumbents
-are exact (but moments have single precision), so that a report on the restored traces has the same scores,
-ranks and tests. Other trials are rounded, to keep the file small. A restored trace is marked as imported: it
-can't be resumed or replayed.
+are exact (except that times have single precision), so that a report on the restored traces has the same
+scores, ranks and tests. Other trials are rounded, to keep the file small. A restored trace is marked as
+imported: it can't be resumed or replayed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ArchiveRow = dict[str, Any]
 
 
 def write_archive(path: Path, runs: Sequence[RunToExport]) -> int:
-    """Writes the file, and returns how many trials it has; a UserError if a run has not finished."""
+    """Writes the file, and returns the number of its trials; a UserError if a run has not finished."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -95,7 +95,7 @@ def write_archive(path: Path, runs: Sequence[RunToExport]) -> int:
 
 
 def _columns(runs: Sequence[RunToExport]) -> dict[str, type | None]:
-    """Every column with its type; None for text that says of which type each value is."""
+    """Every column with its type; None for a text column in which each value states its own type."""
     kinds: dict[str, set[type]] = {}
     for run in runs:
         for name, types in config_types(run).items():
@@ -142,7 +142,7 @@ def _incumbents(run: Run) -> set[int]:
 def _rounded(trial: TrialRecord, space: Space | None) -> TrialRecord:
     """The trial with `MANTISSA_BITS` bits of each number that is not whole.
 
-    A loss is rounded up: the trial must not become an incumbent. Its score follows from its loss.
+    A loss is rounded up, so that the trial does not become an incumbent. Its score follows from its loss.
     """
     numbers: dict[str, float | None] = {
         name: _round(value)
@@ -166,7 +166,7 @@ def _round(value: float, to_whole: Callable[[float], int] = round) -> float:
 
 
 def _moment(seconds: float, budget_seconds: float) -> float:
-    """A moment in single precision. A trial that ended in time still did, and no other one."""
+    """A time in single precision. Rounding never moves it across the end of the budget."""
     return seconds if seconds > budget_seconds else min(float(np.float32(seconds)), budget_seconds)
 
 

@@ -1,7 +1,7 @@
 """Runs for DeepCAVE, in its DataFrame format: for each run a folder with `trials.csv` and `configspace.csv`.
 
-DeepCAVE 1.4 reads this format with the times of each trial. It does not read back what it writes in its own
-format (`history.jsonl`): its reader expects another number of values in a line.
+DeepCAVE 1.4 reads this format with the times of each trial. It cannot read the files that it writes in its
+own format (`history.jsonl`), because its reader expects another number of values in a line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STATUS = {
     Status.TIMEOUT: "TIMEOUT",
     Status.MEMORY: "MEMORYOUT",
 }
-# Columns that have a meaning for DeepCAVE, and those that it shows beside a trial.
+# Columns that DeepCAVE interprets, and columns that it only shows for a trial.
 _MEANINGFUL = ("config_id", "budget", "seed", "start_time", "end_time", "status")
 _SHOWN = (
     *("number", "score", "test_score", "ask_seconds", "fit_seconds", "validate_seconds", "tell_seconds"),
@@ -38,9 +38,9 @@ _SPACE_COLUMNS = ("name", "type", "lower", "upper", "log", "default", "ordered")
 
 
 def write_folders(out: Path, runs: Sequence[RunToExport], *, force: bool = False) -> int:
-    """Writes a folder for each run into `out`, and returns how many trials they have.
+    """Writes a folder for each run into `out`, and returns the number of trials.
 
-    A folder of that name is an error, with `force` it is replaced.
+    An existing folder is an error; with `force`, it is replaced.
     """
     folders = {run.id: out / folder_name(run.id) for run in runs}
     if len(set(folders.values())) < len(folders):
@@ -65,7 +65,7 @@ def write_folders(out: Path, runs: Sequence[RunToExport], *, force: bool = False
 
 
 def folder_name(run_id: str) -> str:
-    """DeepCAVE shows a run by its folder, up to the last dot."""
+    """The name of a folder, which DeepCAVE shows up to the last dot."""
     return run_id.replace("/", "--").replace(".", "%2E")
 
 
@@ -98,14 +98,16 @@ def _column(name: str) -> str:
 
 
 def _loss_column(trials: Sequence[TrialRecord]) -> str:
-    """The name of the objective with its bounds, which DeepCAVE wants without an exponent."""
+    """The name of the objective with its bounds, which DeepCAVE requires without an exponent."""
     losses = [trial.loss for trial in trials if trial.loss is not None]
     low, high = math.floor(min([0.0, *losses])), math.ceil(max([1.0, *losses]))
     return f"metric:loss [{low}; {high}] (minimize)"
 
 
 def _is_by_choice(param: Param) -> bool:
-    """ConfigSpace has no range with a single number in it."""
+    """Whether the hyperparameter is written as a choice, because ConfigSpace has no range of a single
+    number.
+    """
     return isinstance(param, Categorical) or is_fixed(param)
 
 

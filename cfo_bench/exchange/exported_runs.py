@@ -17,14 +17,14 @@ from cfo_bench.space import Categorical, Float, Int, Param, Space, Value
 
 @dataclass(frozen=True, slots=True)
 class RunToExport:
-    """A run that has a trace."""
+    """A run with a trace."""
 
     id: str  # the path of its trace in the results folder, without the suffix
     run: Run  # without its trials
 
     @property
     def names(self) -> dict[str, Any]:
-        """The columns that name a run in every table."""
+        """The columns that identify a run in every table."""
         return dict(zip(RUN_KEYS, self.run.names, strict=True))
 
     @property
@@ -45,8 +45,8 @@ def runs_in(
 ) -> tuple[list[RunToExport], list[str]]:
     """Every run below the folders that has started, including those that were interrupted or failed.
 
-    Also a line for each file that can't be read. `names` has the learners, tasks and methods to export, as
-    tables have them, under `learner`, `task` and `method`; empty: all.
+    Also a line for each file that cannot be read. `names` contains the learners, tasks and methods to export
+    under `learner`, `task` and `method`, spelled as in tables; empty: all.
     """
     runs: dict[str, RunToExport] = {}
     unreadable: list[str] = []
@@ -90,7 +90,9 @@ def _selected(runs: Sequence[RunToExport], names: Mapping[str, Sequence[str]]) -
 
 
 def params_of(space: Space | None, trials: Iterable[TrialRecord]) -> list[Param]:
-    """The hyperparameters of a space; without one, the narrowest that have all values that were tried."""
+    """The hyperparameters of a space; without a space, the narrowest ones that contain all evaluated
+    values.
+    """
     if space is not None:
         return list(space)
     values: dict[str, list[Value]] = {}

@@ -22,7 +22,7 @@ _OF_TUNE = {"training_iteration", "config", "experiment_tag", "time_total_s"}
 
 
 def read_flaml(source: Path, value: str | None = None, meaning: Meaning = Meaning.LOSS) -> SourceRun:
-    """The run of a log. `value` names the value of a trial in a log of `tune` that has several."""
+    """The run of a log. `value` selects the value of a trial in a log of `tune` with several."""
     text = read_text(source)
     lines = [line for line in text.splitlines() if line.strip()]
     if any(line.startswith(_RESULT) for line in lines):
@@ -116,7 +116,7 @@ def _is_result(line: str) -> bool:
 
 
 def _parsed(line: str) -> dict[str, Any]:
-    """A dict as Python prints it; `inf` and `nan` are no literals, and mean a failed trial."""
+    """A dict as Python prints it. `inf` and `nan`, which are not literals, mean a failed trial."""
     text = _NUMPY.sub(r"\1", line.removeprefix(_RESULT))
     text = re.sub(r"(?<=: )(-?)(?:np\.)?(inf|nan)(?=[,}])", r"\g<1>1e999", text)
     row = ast.literal_eval(text)

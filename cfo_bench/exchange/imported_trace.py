@@ -1,7 +1,7 @@
 """A run of another program as a trace.
 
-A reader of a format makes a `SourceRun` of what it finds in a file. `trace_of` makes the trace of it: its
-header has the origin of the run, and names the facts that the source does not state.
+The reader of a format converts the content of a file to a `SourceRun`, and `trace_of` converts this to a
+trace. The header contains the origin of the run, and names the facts that the source does not state.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from cfo_bench.space import Config, Space
 
 
 class SourceClock(StrEnum):
-    """What the times of an imported run are."""
+    """The meaning of the times of an imported run."""
 
-    WALL = "wall"  # real seconds since its start, with all that the method took
+    WALL = "wall"  # real seconds since its start, including those of the method
     VIRTUAL = "virtual"  # it was exported from a run on the virtual clock
-    DURATIONS = "durations"  # the seconds of its trials added up: the method's own are missing
+    DURATIONS = "durations"  # the sum of the seconds of its trials, without those of the method
     TRIALS = "trials"  # no times at all: each trial counts as one second
 
 
 class Meaning(StrEnum):
-    """What the value of a trial is."""
+    """The meaning of the value of a trial."""
 
     LOSS = "loss"  # lower is better
     SCORE = "score"  # the metric itself
@@ -78,7 +78,7 @@ class SourceRun:
     """A run as its source states it; None: not stated."""
 
     trials: Sequence[SourceTrial]
-    part: str | None = None  # a part of the source, such as the name of a study
+    part: str | None = None  # the part of the source, such as the name of a study
     clock: SourceClock
     meaning: Meaning = Meaning.LOSS
     names: Mapping[str, Any] = field(default_factory=dict)  # learner, task, method, fold, seed
@@ -97,7 +97,7 @@ class SourceRun:
 
 
 def sha256_of(*files: Path) -> str:
-    """The hash of files' contents, one after the other."""
+    """The hash of the concatenated contents of files."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(read_bytes(file))
@@ -125,12 +125,13 @@ def read_text(file: Path) -> str:
 
 # --- the trace ------------------------------------------------------------------------------------
 
-# The name of an imported method in folders, tables and figures begins with it, as no measured one's does.
+# The names of imported methods in folders, tables and figures begin with it; those of measured methods never
+# do.
 PREFIX = "imported "
 
-# The loss of a predictor that has seen no feature, if it follows from the metric.
+# The loss of a predictor that uses no feature, if it follows from the metric.
 _CONSTANT = {"auc": 0.5, "r2": 1.0}
-# The problem of a metric that has only one.
+# The problem of a metric for a single problem type.
 _PROBLEM = {**{metric: problem for problem, metric in METRIC_OF.items()}, "mse": Problem.REGRESSION}
 
 
@@ -172,7 +173,7 @@ class ImportedTrace:
 
 
 def trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrace:
-    """The trace of a run; a UserError if it would not be a valid one."""
+    """The trace of a run; a UserError if it would be invalid."""
     try:
         return _trace_of(run, given, source)
     except TraceError as error:
@@ -282,7 +283,9 @@ def _problem(run: SourceRun, given: GivenFacts) -> Problem:
 def _constant_loss(
     run: SourceRun, given: GivenFacts, metric: str, trials: Sequence[TrialRecord]
 ) -> tuple[float, bool]:
-    """The loss of the constant predictor, and whether it is known: if not, it is the worst of the trials."""
+    """The loss of the constant predictor, and whether it is known. If not, it is the worst loss of the
+    trials.
+    """
     recorded = run.header.constant_loss if run.header else run.constant_loss
     for known in (given.constant_loss, recorded, _CONSTANT.get(metric)):
         if known is not None:
@@ -317,7 +320,7 @@ def _spec(
             "seed": names.get("seed", 0),
             "variant": variant,
             "budget_seconds": float(budget or max(elapsed, 1e-6)),
-            # Seconds that are not known to be real ones are never pooled with real ones.
+            # Seconds that may not be real seconds are never pooled with real seconds.
             "clock": "wall" if clock is SourceClock.WALL else "virtual",
             **({} if before else {"max_trials": run.max_trials, "parallel": _at_once(trials)}),
         }
@@ -365,7 +368,9 @@ def _records(run: SourceRun, metric: str, facts: MetricFacts, clock: SourceClock
 
 
 def _numbered(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """In the order of their ends; each has the number of its start, if several ran at once."""
+    """The trials in the order of their ends. If several ran in parallel, they are numbered in the order of
+    their starts.
+    """
     by_end = sorted(trials, key=lambda trial: trial.ended)
     if _at_once(by_end) == 1:
         return [msgspec.structs.replace(trial, number=number) for number, trial in enumerate(by_end)]
@@ -375,7 +380,7 @@ def _numbered(trials: Sequence[TrialRecord]) -> list[TrialRecord]:
 
 
 def _times(trials: Sequence[SourceTrial]) -> list[tuple[float, float]]:
-    """When each trial started and ended: as stated, else one after the other, else a second each."""
+    """The start and end of each trial: as stated, else one after the other, else one second each."""
     ends = [trial.ended for trial in trials if trial.ended is not None]
     if len(ends) == len(trials):
         before = dict(zip(sorted(ends), [0.0, *sorted(ends)], strict=False))
@@ -388,14 +393,16 @@ def _times(trials: Sequence[SourceTrial]) -> list[tuple[float, float]]:
 
 
 def _started(trial: SourceTrial, ended: float, ended_before: float) -> float:
-    """When a trial started: as stated, else by its duration, else when the one before it had ended."""
+    """The start of a trial: as stated, else from its duration, else the end of the previous trial."""
     if trial.started is not None:
         return trial.started
     return ended_before if trial.seconds is None else max(ended - trial.seconds, 0.0)
 
 
 def _at_once(trials: Sequence[TrialRecord]) -> int:
-    """The most trials that were running at a moment. An end comes before a start at the same moment."""
+    """The maximum number of trials that were running at the same time. An end counts before a simultaneous
+    start.
+    """
     moments = [(trial.started, 1) for trial in trials if trial.ended > trial.started]
     moments += [(trial.ended, -1) for trial in trials if trial.ended > trial.started]
     return max(accumulate(step for _, step in sorted(moments)), default=1)
@@ -412,7 +419,7 @@ def _check_loss(loss: float, metric: str, facts: MetricFacts, meaning: Meaning, 
 
 
 def _gaps(trials: Sequence[TrialRecord]) -> list[str]:
-    """A remark if the study seems to have been stopped and resumed: its clock ran on meanwhile."""
+    """A remark if the study seems to have been stopped and resumed, because its clock includes the gap."""
     last, widest = 0.0, 0.0
     for trial in sorted(trials, key=lambda trial: trial.started):
         widest = max(widest, trial.started - last)

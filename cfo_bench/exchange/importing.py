@@ -1,4 +1,4 @@
-"""`cfo-bench import`: runs of other programs as traces, beside those that cfo-bench has measured."""
+"""`cfo-bench import`: runs of other programs as traces, which a report can compare with measured ones."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def import_trials(
         )
     except CfoBenchError:
         raise
-    except Exception as error:  # a value of any type may be anywhere in a file of another program
+    except Exception as error:  # a file of another program may contain values of any type
         raise UserError(
             f"{str(source)!r} is not as {kind} writes it ({describe(error)}): give the file unchanged"
         ) from None
@@ -211,7 +211,7 @@ def _read(
     columns: Mapping[str, str],
     hyperparameters: Sequence[str],
 ) -> tuple[list[SourceRun], str]:
-    """The runs of a source, and the SHA-256 of what was read."""
+    """The runs of a source, and the SHA-256 of its content."""
     path = Path(source)
     match kind:
         case "optuna":
@@ -228,7 +228,7 @@ def _read(
 
 
 def _traces(runs: Sequence[SourceRun], given: GivenFacts, source: Source) -> list[ImportedTrace]:
-    """The traces of the runs. Runs that would have the same trace get one seed after the other."""
+    """The traces of the runs. Runs that would have the same path get consecutive seeds."""
     traces: dict[str, ImportedTrace] = {}
     for run in runs:
         trace = trace_of(run, given, source)

@@ -1,7 +1,7 @@
 """Runs as studies in an Optuna storage, for Optuna's plots and its dashboard; and studies as runs.
 
-A study has the id of its run as its name, and minimises the loss. Everything that Optuna has no place for is
-in user attributes, so that a study that was exported is imported without a change.
+A study has the id of its run as its name, and minimises the loss. Everything that Optuna has no field for is
+in user attributes, so that an exported study can be imported without a change.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from cfo_bench.results.schema import BadLineError, Header, TrialRecord, end_from
 from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
 
 # --- storages -------------------------------------------------------------------------------------
-# They are opened without a warning, and nothing is written to one that is only read.
+# They are opened without a warning. Nothing is written to a storage that is only read.
 
 SQLITE_MAGIC = b"SQLite format 3\0"
-# Optuna has no ending of its own for journal files; its documentation calls them journal.log.
+# Optuna defines no suffix for journal files; its documentation names them journal.log.
 JOURNAL_SUFFIXES = (".log", ".journal")
 
 # With or without the name of the driver; the file may be a URI.
 _SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///(file:)?(?P<file>[^?]*)")
-# Drivers whose package has another name than their module.
+# Drivers whose package and module have different names.
 _PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "psycopg": "psycopg[binary]"}
 
 
@@ -77,13 +77,13 @@ def is_journal(beginning: bytes) -> bool:
 
 
 def without_password(storage: str) -> str:
-    """The URL of a storage as it may be printed and stored."""
+    """The URL of a storage without its password, for printing and storing."""
     return re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", storage)
 
 
 @contextmanager
 def opened(url: str, *, to_read: bool = False, name: str = "") -> Iterator[Any]:
-    """The storage behind a URL, which is closed afterwards; its tables are made unless it is only read.
+    """A context with the storage of a URL. Its tables are created unless it is only read.
 
     An error names it by its `name`, or else by its URL.
     """
@@ -103,7 +103,7 @@ def opened(url: str, *, to_read: bool = False, name: str = "") -> Iterator[Any]:
 
 @contextmanager
 def opened_journal(file: Path) -> Iterator[Any]:
-    """The storage in a journal file, which is made if it does not exist."""
+    """The storage in a journal file, which is created if it does not exist."""
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
@@ -113,7 +113,7 @@ def opened_journal(file: Path) -> Iterator[Any]:
 
 @contextmanager
 def opened_to_read(source: str) -> Iterator[Any]:
-    """A storage that is not changed: an SQLite file, a journal file, or one on a server."""
+    """A storage that is only read: an SQLite file, a journal file, or a database on a server."""
     file = sqlite_file(source)
     if file is None:
         with opened(source, to_read=True) as storage:
@@ -138,7 +138,7 @@ def _opened_sqlite(file: Path) -> Iterator[Any]:
 
 
 def _require_tables(url: str, name: str) -> None:
-    """A UserError without Optuna's tables: Optuna's own error would not name the remedy."""
+    """A UserError if Optuna's tables are missing, because Optuna's own error would not name the remedy."""
     from sqlalchemy import create_engine, inspect
 
     engine = create_engine(url)
@@ -170,7 +170,7 @@ def _require_driver(url: str) -> None:
 
 @contextmanager
 def _in_one_line(storage: str) -> Iterator[None]:
-    """Makes a UserError, of one line, of an error of a storage."""
+    """Converts an error of a storage to a one-line UserError."""
     import optuna
 
     try:
@@ -198,22 +198,22 @@ def _quietly() -> Iterator[None]:
 
 # --- export ---------------------------------------------------------------------------------------
 
-# The user attribute of a study that has the header and the end of its run.
+# The user attribute of a study with the header and the end of its run.
 TRACE_ATTRIBUTE = "cfo_bench_trace"
-# Those of a trial by its fields; a field without a value has none.
+# The user attributes of a trial, by field; a field without a value has no attribute.
 TRIAL_ATTRIBUTES = {
     name: COLUMN_OF.get(name, name)
     for name in TrialRecord.__struct_fields__
     if name not in ("config", "loss")
 }
-# A trace without a date starts at the beginning of Unix time, so that its durations are right.
+# A trace without a date starts at the Unix epoch, so that its durations are right.
 _NO_DATE = datetime(1970, 1, 1)
 
 
 def write_studies(storage: str, runs: Sequence[RunToExport], *, force: bool = False) -> int:
-    """Adds a study for each run, and returns how many trials they have.
+    """Adds a study for each run, and returns the number of trials.
 
-    A study of that name is an error; with `force` it is replaced. Other studies of the storage stay.
+    An existing study is an error; with `force`, it is replaced. Other studies of the storage are kept.
     """
     require_optuna()
     with _opened(storage) as opened_storage:
@@ -225,7 +225,7 @@ def _opened(storage: str) -> AbstractContextManager[Any]:
     file = sqlite_file(storage)
     if file is None:
         return opened(storage)
-    if file.is_symlink():  # a storage is added to, so that it can't be replaced as other exports are
+    if file.is_symlink():  # studies are added to a storage, so it cannot be replaced like other exports
         raise UserError(f"{storage!r} is a link, and links are not followed: name the file itself")
     if not file.parent.is_dir():
         raise UserError(f"no folder {str(file.parent)!r} for the storage {storage!r}: make it first")
@@ -266,15 +266,15 @@ def _write(storage: Any, exported: RunToExport, run: Run) -> int:
             add = _insert if hasattr(storage, "engine") else _append
             add(storage, study._study_id, run)
     except BaseException:
-        storage.delete_study(study._study_id)  # a part of a study would look like a whole one
+        storage.delete_study(study._study_id)  # an incomplete study would look complete
         raise
     return len(run.trials)
 
 
 def _insert(storage: Any, study_id: int, run: Run) -> None:
-    """Adds the trials to Optuna's tables, all at once.
+    """Adds all trials to Optuna's tables in one transaction.
 
-    `Study.add_trial` takes 50 ms for each trial: it makes about forty queries.
+    `Study.add_trial` takes 50 ms per trial, because it makes about forty queries.
     """
     from optuna.distributions import distribution_to_json
     from optuna.storages._rdb import models
@@ -336,7 +336,7 @@ def _append(storage: Any, study_id: int, run: Run) -> None:
         storage.create_new_trial(
             study_id,
             template_trial=FrozenTrial(
-                number=-1,  # the storage counts
+                number=-1,  # the storage assigns the number
                 trial_id=-1,
                 state=_state(trial),
                 value=trial.loss,
@@ -378,7 +378,7 @@ def _provenance(exported: RunToExport, run: Run) -> dict[str, Any]:
 
 
 def _start(header: Header) -> datetime:
-    """When the run started: in UTC and without a time zone, as in Optuna's tables."""
+    """The start of the run, in UTC and without a time zone, as in Optuna's tables."""
     try:
         return datetime.fromisoformat(header.utc or "").astimezone(UTC).replace(tzinfo=None)
     except ValueError:
@@ -412,9 +412,9 @@ _MOST_CHOICES = 1000
 
 
 def read_studies(source: str, studies: Sequence[str] = ()) -> tuple[list[SourceRun], str]:
-    """The studies of a storage, in the order in which they were made, and the SHA-256 of what was read.
+    """The studies of a storage, in the order of their creation, and the SHA-256 of the content that was read.
 
-    All of them, or those that are named.
+    All studies, or those that are named.
     """
     require_optuna()
     with opened_to_read(source) as storage:
@@ -432,7 +432,7 @@ def read_studies(source: str, studies: Sequence[str] = ()) -> tuple[list[SourceR
 
 
 def _sha256(studies: Sequence[Any], trials: Sequence[Sequence[Any]]) -> str:
-    """The hash of studies that a server answered with."""
+    """The hash of studies from a server."""
     content = [
         (study.study_name, [(trial.number, trial.state.name, trial.values, trial.params) for trial in frozen])
         for study, frozen in zip(studies, trials, strict=True)
@@ -471,7 +471,7 @@ def _remarks(unfinished: int) -> tuple[str, ...]:
 
 
 def _utc(moment: Any) -> str:
-    """Optuna's dates are local times."""
+    """The time in UTC. Optuna's dates are local times."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # type: ignore[no-any-return]
 
 

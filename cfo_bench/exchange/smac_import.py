@@ -18,7 +18,7 @@ HISTORY, SPACE, SCENARIO = "runhistory.json", "configspace.json", "scenario.json
 
 # SMAC's numbers of statuses; 0 is a running trial.
 _STATUS = {1: Status.OK, 2: Status.FAILED, 3: Status.TIMEOUT, 4: Status.MEMORY}
-# The values of a trial in the lists that SMAC before 2.2 wrote.
+# The order of a trial's values in the lists that SMAC before 2.2 wrote.
 _OLD = (
     *("config_id", "instance", "seed", "budget", "cost", "time"),
     *("status", "starttime", "endtime", "additional_info"),
@@ -27,7 +27,9 @@ _OLD_WITH_CPU = (*_OLD[:6], "cpu_time", *_OLD[6:])
 
 
 def files_of(source: Path) -> list[Path]:
-    """The files of a run, given by its folder or its history: the history, then the others if they exist."""
+    """The files of a run, given by its folder or its history file: the history, then the other existing
+    files.
+    """
     folder = source if source.is_dir() else source.parent
     history = folder / HISTORY if source.is_dir() else source
     if not history.is_file():
@@ -36,7 +38,7 @@ def files_of(source: Path) -> list[Path]:
 
 
 def read_smac(source: Path) -> SourceRun:
-    """The run in a folder, or of a history."""
+    """The run in a folder, or in a history file."""
     history, *others = files_of(source)
     by_name = {file.name: _json(file) for file in others}
     rows = _rows(history, _json(history))
@@ -140,7 +142,7 @@ def _remarks(rows: Sequence[Mapping[str, Any]], whole: float | None) -> tuple[st
 
 
 def _space(space: Any) -> Space | None:
-    """The space; None if it has conditions, or a kind of hyperparameter that cfo-bench does not have."""
+    """The space; None if it has conditions, or a type of hyperparameter that cfo-bench does not support."""
     try:
         if space["conditions"] or space["forbiddens"]:
             return None

@@ -1,8 +1,8 @@
-"""The table of trials, one row for each: its columns, and the CSV or Parquet file that has them.
+"""The table of trials, one row per trial: its columns, and the CSV and Parquet files.
 
 docs/exchange.md describes the columns. A hyperparameter is a column `config.NAME`. Runs are read and written
-one after the other: a results folder may be larger than memory. A CSV file is read back, and so is any other
-with one row for each trial: its columns have these names, or the user gives their names.
+one after the other, because a results folder may be larger than memory. CSV files can be imported: exported
+ones, and others with one row per trial, whose columns have these names or are named by the user.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cfo_bench.values import LEAST_INT, MOST_INT
 
 # --- columns --------------------------------------------------------------------------------------
 
-# The type of each column. The first ones are of the run, the others of the trial.
+# The type of each column. The first columns describe the run, the others the trial.
 RUN_COLUMNS: dict[str, type] = {
     "learner": str,
     "task": str,
@@ -81,7 +81,7 @@ def columns_of(runs: Iterable[RunToExport]) -> dict[str, type | None]:
 
 
 def write_csv(path: Path, runs: Sequence[RunToExport]) -> int:
-    """Writes the table, and returns how many trials it has."""
+    """Writes the table, and returns the number of its trials."""
     columns = columns_of(runs)
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -95,7 +95,7 @@ def write_csv(path: Path, runs: Sequence[RunToExport]) -> int:
 
 
 def write_parquet(path: Path, runs: Sequence[RunToExport]) -> int:
-    """Writes the table with one row group for each run, and returns how many trials it has."""
+    """Writes the table with one row group for each run, and returns the number of its trials."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -126,7 +126,7 @@ WRITERS = {".csv": write_csv, ".parquet": write_parquet}
 
 
 def writer_for(path: Path) -> Callable[[Path, Sequence[RunToExport]], int]:
-    """The function that writes such a file; a UserError for a suffix that has none."""
+    """The function that writes a file with this suffix; a UserError if there is none."""
     if path.suffix.lower() not in WRITERS:
         raise UserError(f"can't write {str(path)!r}: a table of trials is a {' or '.join(WRITERS)} file")
     return WRITERS[path.suffix.lower()]
@@ -165,7 +165,7 @@ def _trial_columns(trial: TrialRecord) -> dict[str, Any]:
 
 
 def config_types(run: RunToExport) -> dict[str, set[type]]:
-    """The types of each hyperparameter's values: those of its space, without one those of its trials."""
+    """The types of each hyperparameter's values: those of its space; without a space, those of its trials."""
     space = run.space
     types: dict[str, set[type]] = {}
     for param in space or ():
@@ -201,7 +201,7 @@ def _cell_of(column: str, value: Any) -> str:
 
 
 def typed(path: Path, name: str, value: Value, kind: type | None) -> Value:
-    """The value as its column has it: text, as in a CSV file, if the values are of several types."""
+    """The value for its column: text, as in a CSV file, if the column has values of several types."""
     if value is None:
         return None
     if kind is None:
@@ -213,7 +213,7 @@ def typed(path: Path, name: str, value: Value, kind: type | None) -> Value:
 
 # --- reading --------------------------------------------------------------------------------------
 
-# The seconds that a trial took: a column that other programs may have, and ours has not.
+# The duration of a trial: a column that files of other programs may have, and ours do not.
 _DURATION = "seconds"
 READABLE_COLUMNS: dict[str, type] = {**RUN_COLUMNS, **TRIAL_COLUMNS, _DURATION: float}
 
@@ -225,8 +225,8 @@ def read_csv(
 ) -> list[SourceRun]:
     """The runs of a file, identified by the columns learner, task, method, fold and seed.
 
-    `columns` has the names that known columns have in this file. The hyperparameters are the columns that
-    are named; otherwise those that begin with `config.`; otherwise all that are not known.
+    `columns` contains the names of known columns in this file. The hyperparameters are the named columns;
+    otherwise those that begin with `config.`; otherwise all unknown columns.
     """
     lines = list(_lines(source))
     if len(lines) < 2:
@@ -311,7 +311,7 @@ def _parsed(place: str, text: str, name: str) -> Any:
         value = kind(text)
     except ValueError:
         raise UserError(f"{place}: {name} {text!r} is not a {'whole ' * (kind is int)}number") from None
-    # An infinite loss is that of a trial that failed; nothing else can be infinite, or negative.
+    # A failed trial has an infinite loss; nothing else can be infinite, or negative.
     if name not in ("loss", "score", "test_score", "constant_loss") and not 0 <= value < math.inf:
         raise UserError(f"{place}: {name} {text!r} is not a number from 0 on")
     return value
@@ -354,7 +354,7 @@ _REQUIRED = (
 
 
 def _is_whole(row: CsvRow) -> bool:
-    """Whether a row has everything that a line of a trace needs."""
+    """Whether a row contains everything that a line of a trace needs."""
     if any(row.get(name) is None for name in _REQUIRED):
         return False
     return bool((row["status"] == Status.OK) == (row.get("loss") is not None))
@@ -383,10 +383,10 @@ def _record(row: CsvRow, status: Status) -> TrialRecord:
 
 
 # --- cells ----------------------------------------------------------------------------------------
-# Values of hyperparameters and texts as cells of a CSV file, and back without a change.
-#
-# A number, true, false and null are written as JSON writes them, text as it is. Text that would be read as
-# something else is written as JSON, in quotes. Text that a spreadsheet would execute gets an apostrophe.
+# Values of hyperparameters and texts are converted to cells of a CSV file and back without a change.
+# A number, true, false and null are written as in JSON, and text is written without quotes. Text that would
+# be read as another type is written as JSON, in quotes. Text that a spreadsheet would execute gets an
+# apostrophe.
 
 
 def cell(value: Value) -> str:
@@ -405,7 +405,7 @@ def value_of(text: str) -> Value:
 
 
 def text_cell(text: str) -> str:
-    """A text in a column that holds nothing but texts."""
+    """A text in a column that contains only texts."""
     if not text or text[0] in "'\"" or "\r" in text:
         return json.dumps(text, ensure_ascii=False)
     return no_formula(text)
@@ -424,7 +424,7 @@ _PYTHON = {"True": True, "False": False}  # as pandas writes them
 
 
 def _literal(text: str) -> Any:
-    """What the text is as JSON, if it is a number that a trace can hold, a text, true, false or null."""
+    """The JSON value of the text, if it is a number that a trace can hold, a text, true, false or null."""
     try:
         value = _PYTHON[text] if text in _PYTHON else json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """CFO as a sampler of Optuna: cheap configurations first.
 
-The state of a search is in the study, not in the sampler: each trial stores its place in the search, and a
-new process replays the same asks and tells (docs/optuna.md has the rules).
+The state of a search is in the study, not in the sampler: each trial stores its position in the search, and a
+new process replays the same asks and tells (docs/optuna.md describes the rules).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MODES: dict[str, type[CFO] | type[CFOTuned]] = {"paper": CFO, "tuned": CFOTuned}
 # The system attribute of a study that holds its seed.
 _SEED = "cfo_bench:seed"
-# Part of a search's key: a version that may propose other configurations starts a new search.
+# A part of a search's key, so that a version that may propose other configurations starts a new search.
 _VERSIONS = {"paper": 2, "tuned": 4}
 
 _logger = optuna.logging.get_logger(__name__)
@@ -97,13 +97,13 @@ class CFOSampler(BaseSampler):
             raise OptionError(f"seed {seed!r}: give a whole number from 0 on, or None")
         self._start, self._cost_related = dict(start or {}), tuple(cost_related)
         self._seed, self._mode, self._options = seed, mode, options
-        self._build(Space([Float("x", 1.0, 2.0)]), {"x": 1.0}, 0)  # to check the options now
+        self._build(Space([Float("x", 1.0, 2.0)]), {"x": 1.0}, 0)  # checks the options now
         self._forget()
 
     # --- called by Optuna ---------------------------------------------------------------------
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """The hyperparameters of the finished trials that had the same distribution in all of them."""
+        """The hyperparameters with the same distribution in all finished trials."""
         if len(study.directions) > 1:
             raise ValueError(f"the study has {len(study.directions)} objectives: CFOSampler takes one")
         with self._lock:
@@ -155,8 +155,9 @@ class CFOSampler(BaseSampler):
         return _MODES[self._mode](space, start, seed, **self._options_in(start))
 
     def _options_in(self, names: Collection[str]) -> dict[str, Any]:
-        """The method's options in a space of these hyperparameters. Only the tuned search gets the names of
-        those that drive the cost; the paper's needs only the start."""
+        """The method's options in a space of these hyperparameters. Only the tuned search receives the names
+        of the cost-related ones; the paper's needs only the start.
+        """
         if self._mode == "paper":
             return self._options
         return {**self._options, "cost_related": [name for name in self._cost_related if name in names]}
@@ -166,7 +167,7 @@ class CFOSampler(BaseSampler):
         self._memory: StudyMemory | None = None
 
     def _memory_of(self, study: Study) -> StudyMemory:
-        """What is known of the study, updated from its storage."""
+        """The memory of the study, updated from its storage."""
         storage, study_id = study._storage, study._study_id
         memory = self._memory
         if memory is None or memory.storage is not storage or memory.study_id != study_id:
@@ -188,8 +189,8 @@ class CFOSampler(BaseSampler):
     def _in_turn(self, memory: StudyMemory, trial: FrozenTrial) -> list[Branch]:
         """The branches, the one for this trial first.
 
-        Every other trial is for the branch with the lowest loss, and the others are for the one with the
-        fewest trials. The rest follow in case that its search is exhausted.
+        Trials alternate between the branch with the lowest loss and the branch with the fewest trials. The
+        other branches follow, in case the search of the first is exhausted.
         """
         branches = memory.branches()
         if trial.number % 2:
@@ -202,7 +203,7 @@ class CFOSampler(BaseSampler):
     def _search(
         self, memory: StudyMemory, dimensions: Sequence[Dimension], choices: Mapping[str, Any]
     ) -> CFOSearch:
-        """The search in this space. Its key covers everything that decides its proposals."""
+        """The search in this space. Its key covers everything that determines its proposals."""
         start = self._start_in(dimensions)
         parts = (
             _VERSIONS[self._mode],
@@ -221,7 +222,7 @@ class CFOSampler(BaseSampler):
     def _drawn(
         self, memory: StudyMemory, trial: FrozenTrial, dimensions: Sequence[Dimension]
     ) -> dict[str, Any]:
-        """A random configuration, once CFO has nothing new to propose."""
+        """A random configuration, for when CFO has nothing new to propose."""
         if not memory.has_warned:
             memory.has_warned = True
             _logger.warning("CFO has tried all within its reach: from now on, configurations are random.")

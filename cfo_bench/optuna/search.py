@@ -1,10 +1,10 @@
-"""CFO's searches in an Optuna study, replayed from the study's own trials.
+"""CFO's searches in an Optuna study, replayed from the trials of the study.
 
-Each trial of a search stores its place in it. To restore a search, CFO is asked and told again in the same
-order: so a search continues in another process, or after a restart.
+Each trial of a search stores its position in it. To restore a search, CFO is asked and told again in the same
+order. Therefore a search can continue in another process, or after a restart.
 
-In a conditional space each branch has a search of its own: the trials in which the choices that decide which
-hyperparameters there are have the same values.
+In a conditional space, each branch has its own search. A branch consists of the trials with the same values
+of the choices that determine which hyperparameters exist.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cfo_bench.optimizers.geometry import LINEAR_SPAN, Geometry
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Categorical, Config, Float, Int, Param, Space
 
-# The system attribute of a trial that holds its place in a search, and the process that evaluates it.
+# The system attribute of a trial with its position in a search and the process that evaluates it.
 PLACE = "cfo_bench:place"
 # The key of the search, the number of a stream, and the number of a proposal of that stream.
 SearchPlace = tuple[str, int, int]
@@ -36,7 +36,7 @@ SearchPlace = tuple[str, int, int]
 
 @dataclass
 class StudyMemory:
-    """What is known of one study, derived from its trials."""
+    """The state of the searches of one study, derived from its trials."""
 
     storage: Any
     study_id: int
@@ -45,11 +45,11 @@ class StudyMemory:
     trials: list[FrozenTrial] = field(default_factory=list)
     searches: dict[str, CFOSearch] = field(default_factory=dict)
     has_warned: bool = False
-    # The result of each place, with the completion time and number of its trial: the first trial counts.
+    # The result at each position, with the completion time and number of its trial: the first trial counts.
     results: dict[SearchPlace, tuple[Any, int, Result]] = field(default_factory=dict)
-    # The node and process that evaluate a place.
+    # The node and process that evaluate the trial at a position.
     running: dict[SearchPlace, list[tuple[str, int]]] = field(default_factory=dict)
-    other_trials: list[FrozenTrial] = field(default_factory=list)  # finished, and of no search
+    other_trials: list[FrozenTrial] = field(default_factory=list)  # finished trials that belong to no search
     _finished: set[int] = field(default_factory=set)
     _name_sets: set[frozenset[str]] = field(default_factory=set)  # the hyperparameters of completed trials
     # None if the distribution differs between trials.
@@ -94,7 +94,7 @@ class StudyMemory:
         return _split(whole) if len(self._name_sets) > 1 else [whole]
 
     def result(self, trial: FrozenTrial) -> Result:
-        """The result of a finished trial. One that was pruned or failed has no loss."""
+        """The result of a finished trial. A pruned or failed trial has no loss."""
         seconds = trial.duration.total_seconds() if trial.duration is not None else 0.0
         if trial.state != TrialState.COMPLETE or trial.value is None:
             return Result(Status.FAILED, fit_seconds=seconds)
@@ -105,13 +105,13 @@ class StudyMemory:
 class Branch:
     """A part of a conditional space, with its finished trials and the hyperparameters that it may have."""
 
-    choices: dict[str, Any]  # the values of the choices that lead to it
+    choices: dict[str, Any]  # the values of the choices that define it
     trials: list[FrozenTrial]
     space: dict[str, BaseDistribution]
 
     @property
     def completed(self) -> list[FrozenTrial]:
-        """Only these are known to have had all their hyperparameters."""
+        """The completed trials. Only these are known to have all their hyperparameters."""
         return [trial for trial in self.trials if trial.state == TrialState.COMPLETE]
 
     def best(self, sign: float) -> float:
@@ -122,10 +122,10 @@ class Branch:
 
 
 def _split(branch: Branch) -> list[Branch]:
-    """The branches of a branch, by the choice that decides about the most hyperparameters.
+    """The branches of a branch, by the choice that determines the presence of the most hyperparameters.
 
-    A choice decides about a hyperparameter if all trials with some of its values have it, and no trial with
-    another value has it. A value that no trial has yet is a branch without trials.
+    A choice determines the presence of a hyperparameter if all trials with some of its values have it, and no
+    trial with another value has it. A value without trials is a branch without trials.
     """
     completed = branch.completed
     names = {name for trial in completed for name in trial.params}
@@ -151,7 +151,7 @@ def _split(branch: Branch) -> list[Branch]:
 def _n_decided(
     name: str, distribution: CategoricalDistribution, trials: Sequence[FrozenTrial], others: Collection[str]
 ) -> int:
-    """The number of other hyperparameters whose presence the choice `name` decides."""
+    """The number of other hyperparameters whose presence the choice `name` determines."""
     groups: dict[float, list[FrozenTrial]] = {}
     for trial in trials:
         groups.setdefault(distribution.to_internal_repr(trial.params[name]), []).append(trial)
@@ -165,8 +165,8 @@ def _n_decided(
 class CFOSearch:
     """CFO in one space: streams of proposals, each of which waits for a result before it continues.
 
-    The first stream is CFO with one trial at a time. A trial that is asked for while all streams wait opens
-    another stream, which starts at a point of its own around the start, as CFO's parallel threads do.
+    The first stream is CFO with one trial at a time. A trial that is requested while all streams wait opens
+    another stream, which starts at another point near the start, like CFO's parallel threads.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class CFOSearch:
         if entry is not None:
             return entry[2]
         if stream == 0 and proposal.number == 0:
-            # The first trial of a study is the start. It was sampled before the space was known.
+            # The first trial of a study is the start, sampled before the space was known.
             starts = [trial for trial in memory.other_trials if self._is_start(trial)]
             if starts:
                 return memory.result(min(starts, key=lambda trial: (trial.datetime_complete, trial.number)))
@@ -230,7 +230,7 @@ class CFOSearch:
 
 
 class _Stream:
-    """One CFO and the trial that it asked for last."""
+    """A CFO and the last trial that it asked for."""
 
     def __init__(self, optimizer: CFO | CFOTuned) -> None:
         self._optimizer = optimizer
@@ -247,7 +247,7 @@ class _Stream:
 
 
 def _is_alive(node: str, pid: int) -> bool:
-    """Whether that process still exists. On another machine that is unknown, and taken for true."""
+    """Whether the process still exists. For another machine this is unknown, and assumed to be true."""
     if node != platform.node() or pid == os.getpid():
         return True
     try:
@@ -264,7 +264,7 @@ def _is_alive(node: str, pid: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One hyperparameter of a study, as CFO searches it.
+    """A hyperparameter of a study on the scale on which CFO searches it.
 
     A choice is searched by its index, and a number with a step by its index on the grid. The indices count
     from the multiple of the step that is nearest to the lower bound, so that the index doubles where the
@@ -313,7 +313,9 @@ class Dimension:
         return self.param.check(int(internal) if isinstance(self.param, Int) else internal)
 
     def start(self, given: Mapping[str, Any], cost_related: Collection[str]) -> Any:
-        """The given value. Without one, the lowest if it drives the cost, else the middle or first choice."""
+        """The given value. Without one, the lowest value if it is cost-related, else the middle or the first
+        choice.
+        """
         if self.name in given:
             value = given[self.name]
             try:
@@ -330,7 +332,7 @@ class Dimension:
         return self.param.low if self.name in cost_related else self.param.at(0.5)
 
     def around(self, start: Any, rng: np.random.Generator) -> Any:
-        """A draw around the start with a standard deviation of a factor of two, as CFO draws a restart."""
+        """A draw around the start with a standard deviation of a factor of two, like a restart of CFO."""
         geometry = Geometry(Space([self.param]), "log2", LINEAR_SPAN)
         centre = geometry.encode({self.name: start})
         drawn = geometry.project([centre.vector[0] + float(rng.standard_normal())], centre, rng)

@@ -8,7 +8,7 @@ The author of a plug-in writes one class in a test file of pytest:
         method = "dice"  # a registered name, or path/to/file.py:Class
 
 The docstring of each contract lists the attributes that a subclass may set. The contracts are listed in
-`__init__.pyi` and loaded at first use: they need pytest, which nothing else in cfo-bench does.
+`__init__.pyi` and loaded at first use, because only they need pytest.
 """
 
 import pkgutil
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
         raise MissingPackageError("cfo_bench.testing", "pytest", install_command("testing"))
     import pytest
 
-    # A failed `assert` of a contract shows the values that it compared, as one in a test file does.
+    # A failed `assert` of a contract shows the compared values, as in a test file.
     modules = (f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__))
     pytest.register_assert_rewrite(*(module for module in modules if module not in sys.modules))
     return _load(name)

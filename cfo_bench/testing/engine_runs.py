@@ -1,6 +1,6 @@
-"""Small runs by an engine, in a process of its own that can be told to stop.
+"""Small runs by an engine, in a separate process that can be stopped.
 
-That process takes one argument, a JSON object: the `engine`, its `options`, the folder of `results`, and
+The process takes one argument, a JSON object: the `engine`, its `options`, the folder of `results`, and
 whether the runs are `endless`. It prints a line of JSON.
 """
 
@@ -23,14 +23,15 @@ from cfo_bench.run.job import Job
 from cfo_bench.run.supervisor import Verdict
 
 TASK = "synthetic-1k"
-# The trials of each fold: a run that takes longer than those after it, one that fails, and two short ones.
+# The number of trials of each fold: a run that takes longer than the later ones, one that fails, and two
+# short ones.
 TRIALS = (3000, 0, 5, 7)
 FAILING_FOLD = 1
 
 
 @dataclass
 class RecordingListener:
-    """Keeps what an engine reports."""
+    """Records the reports of an engine."""
 
     finished_folds: list[int] = field(default_factory=list)
 
@@ -48,7 +49,9 @@ class RecordingListener:
 
 
 def small_specs() -> list[RunSpec]:
-    """A learner whose seconds are a formula needs the virtual clock: on the wall clock its run fails."""
+    """Specs of small runs. A learner whose seconds are a formula needs the virtual clock, so a run on the
+    wall clock fails.
+    """
     return [
         _spec(fold, max_trials=trials or None, clock="wall" if fold == FAILING_FOLD else "virtual")
         for fold, trials in enumerate(TRIALS)
@@ -70,7 +73,7 @@ def jobs(results: Path, specs: Sequence[RunSpec]) -> list[Job]:
 
 
 def do(engine: Engine, todo: Sequence[Job], force: bool) -> dict[str, Any]:
-    """The verdicts of the engine, and what it reports meanwhile."""
+    """The verdicts of the engine, and its reports."""
     engine.check()
     listener = RecordingListener()
     verdicts = engine.run(todo, listener, force=force, context=fork_server([]))

@@ -1,4 +1,4 @@
-"""The contract of engines: what every engine has to do, whoever wrote it."""
+"""The contract of engines: the checks that every engine has to pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contracts of learners: what every learner has to do, whoever wrote it."""
+"""The contracts of learners: the checks that every learner has to pass."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from cfo_bench.space import Config, Space
 
 N_TRAIN, N_VALID, SEED = 60, 40, 2
 N_CATEGORIES = 5
-# The fold of a training that has to stop at its deadline: its rows, the seconds until the deadline, and those
-# after which the training must have stopped.
+# The fold of a training that has to stop at its deadline: its number of rows, the seconds until the deadline,
+# and the seconds after which the training must have stopped.
 N_LARGE, SECONDS, MOST_SECONDS = 20_000, 0.1, 10.0
 # Of the trials of a recorded learner.
 RECORDED_SEED, N_TRIALS = 2, 40
@@ -53,8 +53,8 @@ class LearnerContract:
     options : mapping of str to value, default {}
         Options of the learner.
     fine : dict, default {}
-        Changes to the learner's start with which a model of 40 rows depends on each row. Set it if the start is
-        so cheap that every model is the same.
+        Changes to the learner's start with which a model of 40 rows depends on each row. Set it if the start
+        is so cheap that every model is the same.
     """
 
     learner: ClassVar[str | Estimator]
@@ -156,7 +156,7 @@ class LearnerContract:
 
         result = evaluate(built, objective, start_trial(built))
 
-        prepare(built, fold)  # some set the number of threads of the whole process
+        prepare(built, fold)  # some learners set the number of threads of the whole process
         assert_ok(result)
 
     def test_the_model_that_was_evaluated_last_is_tested(self, built: Learner, fold: Fold) -> None:
@@ -218,7 +218,7 @@ class LearnerContract:
 
         outside = loss_of(built, with_other_numbers(fold, order[trial.rows :]), trial)
         assert outside == loss, "a trial used rows after the first trial.rows of shuffled_order(fold, seed)"
-        if not built.virtual:  # a formula sees no data at all
+        if not built.virtual:  # a formula uses no data
             inside = loss_of(built, with_other_numbers(fold, order[: trial.rows]), trial)
             assert inside != loss, (
                 "a trial did not use the first trial.rows of shuffled_order(fold, seed), or its model is the "
@@ -416,7 +416,7 @@ def assert_ok(result: Result) -> None:
 
 
 def sampled(learner: Learner, space: Space, rng: np.random.Generator) -> Config:
-    """A configuration drawn from the space; of low cost if nothing in this process would end its training."""
+    """A configuration drawn from the space. It is cheap if nothing in this process would end its training."""
     config = space.sample(rng)
     if getattr(learner, "checks_deadline", True):
         return config
@@ -466,7 +466,7 @@ def _fold(problem: Problem, categorical: tuple[bool, ...], x: Array, signal: Arr
 
 
 def with_frames(fold: Fold) -> Fold:
-    """The fold with frames of its arrays."""
+    """The fold with its arrays as frames."""
 
     def frames() -> FoldFrames:
         test = None if fold.test_x is None else _frame(fold.test_x, fold.categorical)

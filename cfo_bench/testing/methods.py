@@ -1,4 +1,4 @@
-"""The contract of methods: what every method has to do, whoever wrote it."""
+"""The contract of methods: the checks that every method has to pass."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from cfo_bench.registry import default_options, parameter_types
 from cfo_bench.space import Categorical, Float, Int
 from cfo_bench.testing.searches import SPACES, build, loss, search
 
-# Spaces in which there is something to search.
+# Spaces with more than one configuration.
 KINDS = [kind for kind in SPACES if kind != "single values"]
 
-# Results that a method has to cope with: each list is told again and again, in this order.
+# Results that a method has to handle: each list is repeated in this order.
 TROUBLE: dict[str, list[Result]] = {
     "failures": [Result(Status.FAILED, error="boom"), Result(Status.TIMEOUT), Result(Status.MEMORY)],
     "a failed start": [Result(Status.FAILED), *[Result.ok(0.1 * i) for i in range(30)]],
@@ -48,7 +48,7 @@ TROUBLE: dict[str, list[Result]] = {
 }
 
 _PLAIN = {Int: (int,), Float: (float,), Categorical: (str, int, float, bool, type(None))}
-# FLOW² in one dimension tries only the start and its two sides.
+# FLOW² in one dimension evaluates only the start and one point on each side.
 _FEWEST_TRIALS = 3
 
 
@@ -107,7 +107,7 @@ class MethodContract:
             config = trial.config
             assert list(config.items()) == list(space.check(config).items())
             for param in space:
-                # A run accepts np.float64 and np.int64 too, but has to copy each configuration for it.
+                # A run also accepts np.float64 and np.int64, but has to copy each configuration for this.
                 assert type(config[param.name]) in _PLAIN[type(param)]
             assert orjson.loads(orjson.dumps(config)) == json.loads(json.dumps(config)) == config
 
@@ -154,7 +154,7 @@ class MethodContract:
 
     @pytest.mark.usefixtures("replays")
     def test_a_replay_asks_the_same(self) -> None:
-        """An interrupted run is resumed in this way, with copies of the trials that were asked for."""
+        """An interrupted run is resumed in this way, with copies of the earlier trials."""
         results = copy.deepcopy(self.search(self.build()))
         replayed = self.build()
 
@@ -164,7 +164,7 @@ class MethodContract:
 
     @pytest.mark.usefixtures("replays")
     def test_another_process_asks_the_same(self) -> None:
-        """Python's hashes of strings differ between the two."""
+        """Python's hashes of strings differ between the two processes."""
         code = (
             "from cfo_bench.testing.searches import build, search; "
             f"print(search(build({self.method!r}, {dict(self.options)!r}, 'mixed', 0), {self.trials}))"
@@ -219,7 +219,7 @@ class MethodContract:
     # --- side effects -------------------------------------------------------------------------
 
     def test_trials_and_the_start_stay_as_they_were(self) -> None:
-        """A run records a trial after the method was told its result."""
+        """A run records a trial after the method has received its result."""
         space, start = SPACES["mixed"]
         given, method = dict(start), METHODS.load(self.method)
         optimizer: Optimizer = method(space, given, 0, **METHODS.options(self.method, self.options))
@@ -242,7 +242,7 @@ class MethodContract:
     def test_it_leaves_no_files_threads_or_processes_behind(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        self.build()  # what its package starts at import is not the method's
+        self.build()  # threads that its package starts at import do not count
         method = METHODS.load(self.method)
         options = METHODS.options(self.method, self.options)
         monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Short searches of a method, in spaces of every kind and without any model. They don't need pytest."""
+"""Short searches of a method, in spaces of every kind, without training. They do not need pytest."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SPACES: dict[str, tuple[Space, Config]] = {
     "single values": (Space([Float("x", 1.0, 1.0), Categorical("c", ["a"])]), {"x": 1.0, "c": "a"}),
 }
 
-# The part of the loss of each category; True and None are categories too.
+# The contribution of each category to the loss; True and None are also categories.
 _SCORES = {"a": 0.3, "b": 0.1, "c": 0.2, None: 0.5, True: 0.0}
 
 
@@ -57,16 +57,17 @@ def loss(config: Config) -> float:
 
 
 def build(method: str, options: Mapping[str, Any], kind: str, seed: int) -> Optimizer:
-    """A registered method, or a class of a file, in a space of that kind."""
+    """A registered method, or a class in a file, in a space of this kind."""
     space, start = SPACES[kind]
     built: Optimizer = METHODS.load(method)(space, dict(start), seed, **METHODS.options(method, options))
     return built
 
 
 def search(optimizer: Optimizer, trials: int, results: Sequence[Result] = ()) -> list[tuple[Trial, Result]]:
-    """The trials of a search, fewer if the method is exhausted, each with the result that it was told.
+    """The trials of a search, fewer if the method is exhausted, each with the result that the method
+    received.
 
-    The results are the given ones in turn, or the loss of each configuration if none are given.
+    The results are the given ones in turn; if none are given, each configuration has its loss.
     """
     trials_with_results = []
     answers = itertools.cycle(results)

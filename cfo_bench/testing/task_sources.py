@@ -1,4 +1,4 @@
-"""The contract of task sources: what every source has to do, whoever wrote it."""
+"""The contract of task sources: the checks that every source has to pass."""
 
 from __future__ import annotations
 
