@@ -1,6 +1,7 @@
-"""Checks before the first run: whether its task, learner, method and clock exist and fit together.
+"""Checks before the first run: whether the task, learner, method and clock of each run exist and fit
+together.
 
-They are loaded in processes of their own, so that the driver does not load them.
+Heavy packages are loaded in separate processes, so that the driver does not load them.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from cfo_bench.space import Space
 from cfo_bench.tasks.folds import check_choice
 from cfo_bench.values import SplitKind
 
-# Methods allocate something for each trial at once.
+# Methods allocate memory for each parallel trial.
 MAX_PARALLEL = 1_000
 # The rows of a data set that is not loaded yet. No check of an option depends on their number.
 _REHEARSED_ROWS = 10_000
-# The packages that read and split a task that has rows.
+# The packages that read and split a task with rows.
 _DATA_PACKAGES = ("pandas", "sklearn.datasets", "sklearn.model_selection")
 
 # --- whether the parts of a run fit together ------------------------------------------------------
@@ -50,7 +51,9 @@ def check_parallel(spec: RunSpec) -> None:
 
 
 def learner_of(spec: RunSpec) -> Learner:
-    """The learner that the run tunes. A reference method brings its own, which takes the method's options."""
+    """The learner that the run tunes. A reference method has its own learner, which takes the options of the
+    method.
+    """
     reference = METHODS.row(spec.method).learner
     learner: Learner = (
         LEARNERS.load(spec.learner)(**spec.learner_options)
@@ -61,7 +64,7 @@ def learner_of(spec: RunSpec) -> Learner:
 
 
 def check_clock(spec: RunSpec, learner: Learner) -> None:
-    """Whether the method and the learner can run on the spec's clock."""
+    """Check that the method and the learner can run on the spec's clock."""
     if spec.validation == "holdout" and spec.parallel > 1:
         raise UserError(
             f"--validation holdout tests each incumbent off the clock, which --parallel {spec.parallel} can't"
@@ -88,7 +91,9 @@ def check_clock(spec: RunSpec, learner: Learner) -> None:
 
 
 def check_problem(name: str, learner: Learner, facts: TaskFacts) -> None:
-    """Whether the learner, called `name` by the user, can take a task of this kind, and its weights."""
+    """Check that the learner, which the user calls `name`, supports this problem, and the weights of the
+    task.
+    """
     if facts.weight is not None and not getattr(learner, "takes_weights", False):
         raise UserError(
             f"--weight {facts.weight}: learner {name!r} does not take weights of rows: leave it out, or "
@@ -103,7 +108,7 @@ def check_problem(name: str, learner: Learner, facts: TaskFacts) -> None:
 
 
 def metric_facts(spec: RunSpec, facts: TaskFacts) -> MetricFacts:
-    """What is known of the run's metric; a UserError if it is not for a task and a learner of this kind."""
+    """The facts of the run's metric; a UserError if it does not fit the task or the learner."""
     if spec.metric is None or canonical_name(spec.metric) == facts.metric in METRICS:
         return METRICS[facts.metric].facts
     if spec.clock == "virtual":
@@ -114,11 +119,11 @@ def metric_facts(spec: RunSpec, facts: TaskFacts) -> MetricFacts:
     return metric_named(spec.metric, facts.problem).facts
 
 
-# --- the data of a run: loaded, or the learner's recording ----------------------------------------
+# --- the data of a run: loaded data, or the recording of the learner ------------------------------
 
 
 def facts_of(spec: RunSpec, ref: DataRef, learner: Learner) -> TaskFacts:
-    """The facts of the task; data is fetched if it has to be."""
+    """The facts of the task; missing data is fetched."""
     check_recording(spec.learner, getattr(learner, "recording", None), ref)
     return _opened(spec, ref, learner).facts if is_recorded(learner) else tasks.inspect(ref, spec.n_folds)
 
@@ -185,7 +190,7 @@ def _most_folds(spec: RunSpec, ref: DataRef, choices: Sequence[int]) -> tuple[in
 def facts_of_metrics(
     questions: Sequence[tuple[RunSpec, TaskFacts]], context: ForkServerContext
 ) -> list[MetricFacts]:
-    """What is known of the metric of each run; an error if it is not for the task.
+    """The facts of the metric of each run; an error if it does not fit the task.
 
     A scorer of scikit-learn, or of a local file, is looked up in another process.
     """
@@ -202,12 +207,12 @@ def _facts_of_metrics(questions: Sequence[tuple[RunSpec, TaskFacts]]) -> list[Me
 
 
 def fetch_task(ref: DataRef) -> None:
-    """Fetches the task's data into this machine's store, in a process that no run is forked from."""
+    """Fetches the task's data into this machine's store, in a process from which no run is forked."""
     call_in_subprocess(SpawnContext(), f"fetching task {ref.task!r}", _fetch, ref)
 
 
 def with_own_folds(ref: DataRef) -> DataRef:
-    """The ref with the number of folds that a column of the user's file states, if one makes the folds."""
+    """The ref with the number of folds in the user's column of folds, if one makes the folds."""
     if ref.split is None or not ref.split.startswith(f"{SplitKind.COLUMN}:"):
         return ref
     counted: DataRef = call_in_subprocess(
@@ -222,28 +227,28 @@ def _fetch(ref: DataRef) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MethodTraits:
-    """What the classes of methods say of themselves: the labels of those methods that say so."""
+    """Properties of method classes: for each property, the labels of the methods that have it."""
 
     not_resumable: frozenset[str] = frozenset()  # `replays = False`: an interrupted run starts again
-    knows_budget: frozenset[str] = frozenset()  # `knows_budget = True`: a short run is no part of a long one
+    knows_budget: frozenset[str] = frozenset()  # `knows_budget = True`: can't be extended
 
 
 def rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTraits:
     """Builds learners and methods once, without data: a wrong option is an error before any run starts.
 
-    `places` says where in a file a method is named, by its label. Done in a fork of this process, which has
-    no threads yet, so that an error appears before heavy packages are loaded.
+    `places` contains, by label, the place in a file where a method is named. This is done in a fork of this
+    process, which has no threads yet, so that an error appears before heavy packages are loaded.
     """
     traits: MethodTraits = call_in_subprocess(ForkContext(), "building the methods", _rehearse, specs, places)
     return traits
 
 
 def packages(specs: Iterable[RunSpec], refs: Iterable[DataRef]) -> list[str]:
-    """The modules that the runs import: the process that they are forked from loads them once."""
+    """The modules that the runs import. The fork server loads them once."""
     has_rows = any(ref.source != "synthetic" and not ref.recorded_folds for ref in refs)
     rows = [row for spec in specs for row in (LEARNERS.row(spec.learner), METHODS.row(spec.method))]
     needed = [name for row in rows for name in row.needs]
-    # Not plug-ins: one may start a thread when it is imported, and then nothing can be forked safely.
+    # Not plug-ins: a plug-in may start a thread when it is imported, and then nothing can be forked safely.
     ours = [row.target.partition(":")[0] for row in rows if row.target.startswith("cfo_bench.")]
     return list(dict.fromkeys([*(_DATA_PACKAGES if has_rows else ()), *needed, *ours]))
 

@@ -1,4 +1,4 @@
-"""The header of a trace: everything needed to do the run again, and to trust it."""
+"""The header of a trace: everything needed to repeat the run and to trust it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def header_of(
     seed: int,
     method: Optimizer,
 ) -> Header:
-    """The header of a run, once its data is loaded, and its learner and method are built with `seed`."""
+    """The header of a run, after its data is loaded, and its learner and method are built with `seed`."""
     about = job.provenance
     return Header(
         schema=SCHEMA_VERSION,
@@ -67,7 +67,7 @@ def header_of(
 
 
 def _data(fold: Fold, facts: TaskFacts) -> FoldData:
-    """The data and this fold of it; what concerns a recording is None for data to train on."""
+    """The facts of the data and of this fold; those of a recording are None for data to train on."""
     is_recorded = fold.recording is not None
     return FoldData(
         **{**msgspec.structs.asdict(data_identity(facts)), "source": facts.source},
@@ -95,24 +95,25 @@ def own_code_of(spec: RunSpec) -> OwnCode | None:
 
 
 def method_seed(spec: RunSpec) -> int:
-    """The seed of the method: another one for each learner, task, fold and seed.
+    """The seed of the method, which is different for each learner, task, fold and seed.
 
     With one seed for all tasks, a method would draw the same directions on each, and its results on
-    several tasks would not be independent. A learner in a file counts by its class, wherever the file is.
+    several tasks would not be independent. A learner in a file is identified by its class, wherever the file
+    is.
     """
     names = hashlib.sha256(f"{label(spec.learner)}\0{spec.task}".encode()).digest()
     return int(np.random.SeedSequence([spec.seed, spec.fold, *names]).generate_state(1)[0])
 
 
-# --- the command that does a run again -------------------------------------------------------------
+# --- the command that repeats a run ----------------------------------------------------------------
 
 _DEFAULTS = {field.name: field.default for field in fields(RunSpec)}
 
 
 def reproducing_command(spec: RunSpec, data: DataRef, *, import_files: bool = True) -> str:
-    """The command that does this run again, with the options that differ from their defaults.
+    """The command that repeats this run, with the options that differ from their defaults.
 
-    Without `import_files`, the user's own code is not loaded: each of its options is written.
+    Without `import_files`, the user's own code is not loaded, and all of its options are written.
     """
 
     def defaults(registry: Registry, name: str) -> dict[str, Any]:
@@ -127,7 +128,7 @@ def reproducing_command(spec: RunSpec, data: DataRef, *, import_files: bool = Tr
 
 
 def _changed(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that are not the defaults. The number of trials at once is a setting of the run."""
+    """The options that differ from their defaults, without `parallel`, which is a setting of the run."""
     return {
         key: value
         for key, value in options.items()
@@ -176,7 +177,9 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
 
 
 def _word(value: object) -> str:
-    """A number has every digit that it takes to read the same number again, and no more."""
+    """A value on the command line. A number has exactly the digits that are needed to read the same
+    number.
+    """
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""A job: one run to be done, with everything that its process needs to know."""
+"""A job: one run to execute, with everything that its process needs."""
 
 from __future__ import annotations
 

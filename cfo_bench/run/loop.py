@@ -1,7 +1,7 @@
-"""The loop of a run: ask, evaluate, tell, and yield a record, until a limit is reached.
+"""The loop of a run: ask, evaluate and tell, and yield a record of each trial, until a limit is reached.
 
 A pool evaluates the trials: one at a time in this process (`InProcessPool`), several on the virtual clock
-(`VirtualPool`), or several in processes of their own (`ProcessPool`). The `Referee` calls the method and the
+(`VirtualPool`), or several in separate processes (`ProcessPool`). The `Referee` calls the method and the
 objective, and decides which results count.
 """
 
@@ -31,7 +31,7 @@ Records = Generator[TrialRecord, None, EndReason]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends a run, and what ends a trial; None is no limit."""
+    """The limits of a run and of its trials; None means no limit."""
 
     budget_seconds: float  # of the whole run
     max_trials: int | None = None  # of the whole run
@@ -45,13 +45,15 @@ class Limits:
 
 
 class Watcher(Protocol):
-    """Is called when a trial starts, has a result and a test score, and when the method is called."""
+    """Its functions are called when a trial starts, has a result or a test score, and when the method is
+    called.
+    """
 
     def asks(self, since: float) -> None:
         """The method is being asked, until `began` or `returned`."""
 
     def tells(self, since: float) -> None:
-        """The method is being told, until `returned`."""
+        """The method is receiving a result, until `returned`."""
 
     def returned(self) -> None: ...
 
@@ -60,10 +62,10 @@ class Watcher(Protocol):
     def evaluated(
         self, begun: StartedTrial, result: Result, score: float | None, ended: float, asked: int | None
     ) -> None:
-        """The trial has a result, and the method has not been told it yet."""
+        """The trial has a result, which the method has not received yet."""
 
     def tested(self, record: TrialRecord) -> None:
-        """A new incumbent has a test score, and the method has not been told its result yet."""
+        """A new incumbent has a test score, and the method has not received its result yet."""
 
 
 class Evaluated(NamedTuple):
@@ -75,7 +77,7 @@ class Evaluated(NamedTuple):
 
 
 class Pool(Protocol):
-    """Evaluates up to `size` trials at once; only `next_done` waits."""
+    """Evaluates up to `size` trials in parallel; only `next_done` waits."""
 
     size: int
 
@@ -85,7 +87,7 @@ class Pool(Protocol):
     def submit(self, trial: Trial, started: float) -> None: ...
 
     def next_done(self) -> Evaluated | None:
-        """The first trial to end; None if room for another trial or the end of the budget comes first."""
+        """The first trial to end; None if another trial can be submitted, or the budget ends, before that."""
 
 
 def search(
@@ -100,15 +102,16 @@ def search(
     best_loss: float = math.inf,
     test: Callable[[], float | None] | None = None,
 ) -> Records:
-    """As many trials at a time as the pool takes, until a limit is reached; returns the reason.
+    """Evaluates as many trials in parallel as the pool supports, until a limit is reached; returns the
+    reason.
 
-    A resumed run has `done` trials already, the best of them with `best_loss`. It had asked for the `untold`
-    ones, each at this second of the run's clock, and got no result: on the wall clock they start again, on
-    the virtual clock they started back then. `test` returns the test loss of a new incumbent, if the pool
-    evaluates one trial at a time; it stops the clock meanwhile.
+    A resumed run already has `done` trials, the best of them with `best_loss`. It had asked for the `untold`
+    trials, each at this second of the run's clock, and received no result: on the wall clock they start
+    again, on the virtual clock they keep their starts. `test` returns the test loss of a new incumbent, if
+    the pool evaluates one trial at a time; it stops the clock meanwhile.
     """
     limits, running, queue = referee.limits, dict[int, StartedTrial](), list(untold)
-    is_exhausted = False  # the method had nothing to ask for, and has been told nothing since
+    is_exhausted = False  # the method had nothing to ask for, and has received no result since
     while True:
         reason = EndReason.EXHAUSTED if is_exhausted else None
         while reason is None and pool.has_room():
@@ -147,17 +150,18 @@ def search(
         begun = running.pop(trial.number)
         result = referee.judge(result, limits.trial_ends_at(begun.started), ended)
         score = referee.score(result.loss)
-        # How many trials the method was asked for by now. One trial at a time is always the next one.
+        # The number of trials for which the method was asked so far. Without parallel trials it follows from
+        # the number.
         asked = done + len(running) + len(queue) + 1 if pool.size > 1 else None
         if watcher:
-            # A trial that ended in time counts, even if the method fails when it is told.
+            # A trial that ended in time counts, even if the method then fails in `tell`.
             watcher.evaluated(begun, result, score, ended, asked)
         test_score = None
         if result.loss is not None and result.loss < best_loss:
             best_loss = result.loss
             test_score = referee.score(test()) if test else None
             if watcher and test_score is not None:
-                # Before the method is told: a tell that is cut off must not lose the score.
+                # Before the tell: if it is cut off, the score must not be lost.
                 watcher.tested(trial_record(begun, result, score, ended, None, test_score, asked))
         telling_at = clock.now()
         if watcher:
@@ -171,24 +175,26 @@ def search(
         if watcher:
             watcher.returned()
         done += 1
-        is_exhausted = False  # now that it was told a result, the method may have something to ask for
+        is_exhausted = False  # with a new result, the method may have something to ask for
         yield trial_record(begun, result, score, ended, tell_seconds, test_score, asked, tell_cpu_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Referee:
-    """Calls the method and the objective, and decides what counts."""
+    """Calls the method and the objective, and decides which results count."""
 
     space: Space  # every configuration must be in it
     limits: Limits
     to_score: Callable[[float], float] = float  # the metric of a loss
     peak_memory_mb: Callable[[float], float | None] = lambda now: None  # takes the seconds of a clock
-    # Processor seconds so far, of all threads that evaluate and of those of the method; NaN: not measured.
+    # Processor seconds so far of all evaluating threads, and of the threads of the method; NaN: not measured.
     learner_cpu_seconds: Callable[[], float] = lambda: math.nan
     method_cpu_seconds: Callable[[], float] = lambda: math.nan
 
     def ask(self, optimizer: Optimizer, number: int) -> tuple[Trial, float | None]:
-        """The method's next trial, which must have this number and be in the space; and processor seconds."""
+        """The method's next trial, which must have this number and be in the space; and the processor
+        seconds.
+        """
         before = self.method_cpu_seconds()
         try:
             trial = checked_trial(optimizer.ask(), number, self.space)
@@ -199,7 +205,7 @@ class Referee:
         return trial, _used(before, self.method_cpu_seconds())
 
     def tell(self, optimizer: Optimizer, trial: Trial, result: Result) -> float | None:
-        """Returns the processor seconds that it took."""
+        """Pass a result to the method, and return the processor seconds of its `tell`."""
         before = self.method_cpu_seconds()
         try:
             optimizer.tell(trial, result)
@@ -208,7 +214,9 @@ class Referee:
         return _used(before, self.method_cpu_seconds())
 
     def evaluate(self, objective: Objective, trial: Trial, deadline: Deadline) -> Result:
-        """The objective's result. If it raises, or returns no result or finite loss, the trial has failed."""
+        """The objective's result. If it raises, or returns no result or no finite loss, the trial has
+        failed.
+        """
         began, before = deadline.now(), self.learner_cpu_seconds()
         try:
             result = checked_result(objective.evaluate(trial, deadline))
@@ -226,13 +234,15 @@ class Referee:
         return Result(status, loss, fit_seconds, validate_seconds, peak, error, cpu_seconds)
 
     def judge(self, result: Result, due: float, ended: float) -> Result:
-        """A trial that ended past its deadline is a timeout, whatever its result is."""
+        """The result that counts: a trial that ended past its deadline is a timeout, whatever its
+        result is.
+        """
         if result.status is Status.OK and ended > due:
             return result._replace(status=Status.TIMEOUT, loss=None)
         return result
 
     def score(self, loss: float | None) -> float | None:
-        """The metric of a loss, if there is a loss."""
+        """The score of a loss; None without a loss."""
         return None if loss is None else self.to_score(loss)
 
 
@@ -244,7 +254,7 @@ T = TypeVar("T")
 
 
 class Charged:
-    """A method whose own time, in ask and in tell, is added to the run's virtual clock (`charge_method`)."""
+    """A method whose time in ask and tell is added to the run's virtual clock (`charge_method`)."""
 
     def __init__(self, optimizer: Optimizer, clock: Clock) -> None:
         self._optimizer, self._clock = optimizer, clock
@@ -315,14 +325,14 @@ class VirtualPool:
         return Evaluated(trial, result, ended)
 
 
-# How long past its deadline an evaluator may take to return by itself, before it is killed.
+# Seconds after its deadline in which an evaluator may return by itself, before it is killed.
 GRACE_SECONDS = 0.05
 
 
 class ProcessPool:
     """Evaluates in processes: each prepares its own objective, and is killed past a trial's deadline.
 
-    They are forked from the method's process. That is safe since it never trains, and has no threads.
+    They are forked from the method's process. This is safe, because it never trains and has no threads.
     """
 
     def __init__(
@@ -335,7 +345,7 @@ class ProcessPool:
         log_path: Path | None = None,
     ) -> None:
         self._prepare, self._after_prepare = prepare, after_prepare
-        self._log_path, self._log_read = log_path, 0  # what the evaluators print, and how far it was read
+        self._log_path, self._log_read = log_path, 0  # the evaluators' output; how far it was read
         self._referee, self._clock, self.size = referee, clock, parallel
         self._evaluators = [_Evaluator(self._serve) for _ in range(parallel)]
         for evaluator in self._evaluators:
@@ -366,7 +376,7 @@ class ProcessPool:
         evaluator = next(evaluator for evaluator in self._evaluators if evaluator.is_free)
         due = self._referee.limits.trial_ends_at(started)
         evaluator.trial, evaluator.started, evaluator.kill_at = trial, started, due + GRACE_SECONDS
-        with suppress(ConnectionError):  # the process is dead: next_done will notice
+        with suppress(ConnectionError):  # the process is dead, which next_done will detect
             evaluator.pipe.send((trial, due))
 
     def next_done(self) -> Evaluated | None:
@@ -392,11 +402,11 @@ class ProcessPool:
             evaluator.is_ready = True
             return None
         result, ended = message
-        # An evaluator that was paused may read the clock before the pause is taken off it.
+        # An evaluator that was paused may read the clock before the pause is taken off.
         return Evaluated(evaluator.release(), result, min(ended, self._clock.now()))
 
     def _new_output(self) -> str:
-        """What evaluators have printed since one died before."""
+        """The output of the evaluators since the previous death of one."""
         try:
             output = self._log_path.read_bytes()[self._log_read :] if self._log_path else b""
         except OSError:  # somebody removed it
@@ -405,7 +415,7 @@ class ProcessPool:
         return output.decode(errors="replace")
 
     def _replace(self, evaluator: _Evaluator, status: Status, error: str | None = None) -> Evaluated:
-        """Kills the evaluator and starts another one, which can take a trial once its data is prepared.
+        """Kills the evaluator and starts another one, which accepts a trial when its data is prepared.
 
         Returns the trial that was being evaluated, with this status.
         """
@@ -439,7 +449,7 @@ class _Evaluator:
         return self.is_ready and self.trial is None
 
     def release(self) -> Trial:
-        """The trial that it was evaluating; it can take another one."""
+        """The trial that it was evaluating; it can then take another one."""
         trial, self.trial, self.kill_at = self.trial, None, math.inf
         assert trial is not None
         return trial

@@ -1,15 +1,15 @@
 """The live page: a file that a run's process and its supervisor both map into memory.
 
-The run's process writes there which trials are running, how far it is, and when its clock started. That takes
+The run's process writes the running trials, its progress and the start of its clock to the page. This needs
 no system call, and can still be read after either process was killed. The page is beside the trace. Its lock
-shows that a process works on the run.
+shows that a process is executing the run.
 
-The stages of a trial on the page: `began` stores it without a result, `evaluated` with one, `tested` with its
-test score. When the method has been told, its line is written to the trace, or stored here with `keep`, to be
-written together with the lines of other cheap trials. After that, `remove` takes the trial off.
+The stages of a trial on the page: `began` stores it without a result, `evaluated` with its result, `tested`
+with its test score. When the method has received the result, its line is written to the trace, or stored here
+with `keep`, to be written together with the lines of other cheap trials. Then `remove` removes the trial.
 
-The running trials are written to two slots in turn, so that a reader always finds a whole slot, even after a
-kill in the middle of a write. A damaged page is no error: what can't be read is left out.
+The running trials are written to two slots in turn, so that a reader always finds a complete slot, even after
+a kill in the middle of a write. A damaged page is not an error: unreadable parts are left out.
 """
 
 from __future__ import annotations
@@ -48,12 +48,15 @@ from cfo_bench.values import NonNegative, NonNegativeInt, PositiveInt
 MAGIC = b"cfolive9"  # another layout has another number
 SLOT_BYTES, WAITING_BYTES, MAX_PAUSES = 128 * 1024, 64 * 1024, 32
 NO_CALL, ASK, TELL = 0, 1, 2
-# How long a supervisor waits for the lock: `cfo-bench status` and `watch` hold it for an instant to test it.
+# Seconds that a supervisor waits for the lock, because `cfo-bench status` and `watch` hold it briefly to test
+# it.
 _LOCK_PATIENCE_SECONDS = 0.2
 
 
 class _Structure(LittleEndianStructure):
-    """Its numbers have eight aligned bytes each: a reader sees the old or the new number, never a part."""
+    """Its numbers have eight aligned bytes each, so a reader sees the old or the new number, never a
+    mixture.
+    """
 
     _fields_: ClassVar[list[tuple[str, type]]]
 
@@ -74,7 +77,7 @@ class _OkResult(_Structure):
 
 
 class _Slot(_Structure):
-    """The running trials, a line each."""
+    """The running trials, one line each."""
 
     _fields_ = [("length", c_int64), ("text", c_uint8 * (SLOT_BYTES - 8))]
 
@@ -106,16 +109,16 @@ class Layout(_Structure):
     _fields_ = [
         ("magic", c_char * 8),
         ("turn", c_int64),  # the slot that was written last is number `turn % 2`
-        # Where the machine's monotonic clock was when the run's clock was at 0; NaN: it is not running.
+        # The reading of the machine's monotonic clock when the run's clock was 0; NaN: it is not running.
         ("zero", c_double),
         ("trials", c_int64),
         ("best_loss", c_double),  # NaN: no trial has a loss
-        # What the method is doing (NO_CALL, ASK or TELL), and since when, in seconds of the run's clock.
+        # The current call of the method (NO_CALL, ASK or TELL), and its start in seconds of the run's clock.
         ("call", c_int64),
         ("call_since", c_double),
         ("is_prepared", c_int64),
-        # When the supervisor last saw the run's process running, on the machine's monotonic clock, and the
-        # processor seconds that its descendants had used by then.
+        # The last time at which the supervisor saw the run's process running, on the machine's monotonic
+        # clock, and the processor seconds of its descendants at that time.
         ("seen_running_at", c_double),
         ("seen_cpu_seconds", c_double),
         ("noted_pause", _NotedPause),
@@ -132,7 +135,7 @@ SIZE = ctypes.sizeof(Layout)
 
 
 def _text(part: _Slot | _Waiting) -> memoryview:
-    """The bytes of a slot, or of the lines that wait."""
+    """The bytes of a slot, or of the waiting lines."""
     return memoryview(part.text).cast("B")
 
 
@@ -141,7 +144,7 @@ def _text(part: _Slot | _Waiting) -> memoryview:
 
 @dataclass(frozen=True, slots=True)
 class TrialsOnPage:
-    """The trials that a page has. The trace may have some of the evaluated ones already."""
+    """The trials on a page. The trace may already contain some of the evaluated ones."""
 
     evaluated: list[TrialRecord]
     started: list[StartedTrial]  # without a result
@@ -168,7 +171,7 @@ _SLOT_DECODER = msgspec.json.Decoder(_StartedLine | TrialRecord)
 
 
 def _trials_on(page: Layout) -> TrialsOnPage:
-    """The trials whose lines wait, and those in the slot that was written last."""
+    """The trials of the waiting lines, and those in the slot that was written last."""
     while True:
         turn, result = page.turn, page.result
         if page.magic != MAGIC:
@@ -195,7 +198,7 @@ def _trials_on(page: Layout) -> TrialsOnPage:
 
 
 def _waiting_trials(waiting: _Waiting) -> tuple[list[TrialRecord], bool]:
-    """The trials whose lines wait, up to the first bad line; and whether there is no bad one."""
+    """The trials of the waiting lines up to the first damaged one, and whether none is damaged."""
     trials: list[TrialRecord] = []
     length = waiting.length
     if not 0 <= length <= WAITING_BYTES - 8:
@@ -231,15 +234,15 @@ def _with_result(begun: StartedTrial, ok: _OkResult) -> TrialRecord:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How far a run is.
+    """The progress of a run.
 
     Parameters
     ----------
     zero
-        Where the machine's monotonic clock was when the run's clock was at 0; None if it is not running. It
+        The reading of the machine's monotonic clock when the run's clock was 0; None if it is not running. It
         moves while the run is paused.
     trials
-        The number of trials in the trace, or kept to be written to it.
+        The number of trials in the trace, or waiting to be written to it.
     best_loss
         The lowest loss of these; None if no trial has a loss.
     """
@@ -254,35 +257,35 @@ class NotedPause(NamedTuple):
 
     since: float  # on the machine's monotonic clock
     seconds: float
-    cpu_seconds: float  # that descendants of the run's process used meanwhile
-    is_charged: bool  # it stays on the run's clock, since they computed
+    cpu_seconds: float  # used by descendants of the run's process in the pause
+    is_charged: bool  # it counts on the run's clock, because they computed
 
     def record(self, zero: float) -> Pause:
-        """What a trace has of it, if the run's clock was at 0 at the moment `zero`."""
+        """The record of the pause in a trace, if the run's clock was 0 at the time `zero`."""
         charged_seconds = self.seconds if self.is_charged else 0.0
         return Pause(max(self.since - zero, 0.0), self.seconds, self.cpu_seconds, charged_seconds)
 
 
 class MethodCall(NamedTuple):
-    """An ask or a tell of the method that has not returned."""
+    """An `ask` or `tell` of the method that has not returned."""
 
     is_tell: bool
     since: float  # in seconds of the run's clock
 
     def cut_off_at(self, elapsed: float) -> tuple[float, float]:
-        """The seconds of a cut-off ask, and those of a cut-off tell, if the clock is at `elapsed`."""
+        """The seconds of a cut-off ask, and those of a cut-off tell, if the clock reads `elapsed`."""
         seconds = max(elapsed - self.since, 0.0)
         return (0.0, seconds) if self.is_tell else (seconds, 0.0)
 
 
 class BusyError(RunError):
-    """Another process works on this run."""
+    """Another process is executing this run."""
 
 
 class LivePage:
     """The page. The run's process writes it, except for `clear`; the supervisor reads it.
 
-    A closed page has the content that it had last.
+    A closed page keeps its last content.
     """
 
     def __init__(self, path: Path, fd: int) -> None:
@@ -291,8 +294,8 @@ class LivePage:
         self._map(Layout.from_buffer(mmap.mmap(fd, SIZE)))
         self._turn = 0
         self._rows: dict[int, bytes] = {}  # the running trials, by number, as lines
-        self._in_slot = 0  # how many of them are in the slot that was written last
-        self.latest = 0.0  # in the run's process: the last second of the run's clock that it wrote
+        self._in_slot = 0  # the number of them in the slot that was written last
+        self.latest = 0.0  # in the run's process: the last reading of the run's clock that it wrote
 
     def _map(self, page: Layout) -> None:
         self._page, self._ok, self._waiting = page, page.result, page.waiting
@@ -301,9 +304,9 @@ class LivePage:
 
     @classmethod
     def own(cls, path: Path) -> LivePage:
-        """The page, locked for one supervisor; BusyError if another one has it.
+        """The page, locked for one supervisor; BusyError if another process has locked it.
 
-        It still has the content that a killed predecessor left, until it is cleared.
+        Until it is cleared, it still has the content of a killed predecessor.
         """
         try:
             fd = open_locked(path, _LOCK_PATIENCE_SECONDS)
@@ -312,7 +315,8 @@ class LivePage:
         if fd is None:
             raise BusyError(f"{path} is locked: another cfo-bench executes this run")
         try:
-            # Space for the whole page now: a write to a mapped page that the disk can't hold is fatal.
+            # Allocate the whole page now, because a write to a mapped page without space on the disk is
+            # fatal.
             os.posix_fallocate(fd, 0, SIZE)
         except OSError as error:
             os.close(fd)
@@ -324,7 +328,7 @@ class LivePage:
 
     @classmethod
     def join(cls, path: Path) -> LivePage:
-        """The page as the run's own process opens it, without the lock."""
+        """The page for the run's own process, without the lock."""
         return cls(path, open_file(path, os.O_RDWR))
 
     @staticmethod
@@ -337,7 +341,7 @@ class LivePage:
         return _trials_on(Layout.from_buffer_copy(content.ljust(SIZE, b"\0")))
 
     def trials(self) -> TrialsOnPage:
-        """The trials whose lines wait, and those in the slot that was written last."""
+        """The trials of the waiting lines, and those in the slot that was written last."""
         return _trials_on(self._page)
 
     def close(self, remove: bool = False) -> None:
@@ -354,7 +358,7 @@ class LivePage:
         ctypes.memset(ctypes.addressof(page) + first, 0, last - first)
         page.magic = MAGIC
 
-    # --- how far the run is ---
+    # --- the progress of the run ---
 
     def start_clock(self, zero: float) -> None:
         """From now on the run's deadlines hold."""
@@ -377,7 +381,7 @@ class LivePage:
 
     @property
     def is_prepared(self) -> bool:
-        """The run has loaded its data and built the model's data; or it replays, which may take long."""
+        """The run has loaded its data and built the model's data, or it is replaying, which may take long."""
         return bool(self._page.is_prepared)
 
     def prepared(self, is_so: bool) -> None:
@@ -391,12 +395,12 @@ class LivePage:
 
     @property
     def seen_running_at(self) -> float:
-        """When the run's process was last seen not to be stopped, on the machine's monotonic clock."""
+        """The last time at which the run's process was not stopped, on the machine's monotonic clock."""
         return float(self._page.seen_running_at)
 
     @property
     def seen_cpu_seconds(self) -> float:
-        """The processor seconds of all descendants of the run's process by then."""
+        """The processor seconds of all descendants of the run's process at that time."""
         return float(self._page.seen_cpu_seconds)
 
     def seen_running(self, now: float, descendants_cpu_seconds: float) -> None:
@@ -410,17 +414,17 @@ class LivePage:
         return NotedPause(noted.since, noted.seconds, noted.cpu_seconds, bool(noted.is_charged))
 
     def note_pause(self, noted: NotedPause | None) -> None:
-        """The supervisor saw the run stopped; None: the run's process has recorded that."""
+        """Store a pause that the supervisor saw; None: the run's process has recorded it."""
         self._page.noted_pause = noted or NotedPause(0.0, 0.0, 0.0, False)
 
     def record_noted_pause(self) -> None:
-        """The run's process died before it recorded the pause."""
+        """Record the noted pause, because the run's process died before it could."""
         if (noted := self.noted_pause) and self.is_clock_running:
             self.add_pause(noted.record(self._page.zero))
         self.note_pause(None)
 
     def add_pause(self, pause: Pause) -> None:
-        """Of more than `MAX_PAUSES`, the last ones count as one."""
+        """Add a pause. If there are more than `MAX_PAUSES`, the last ones are combined."""
         page = self._page
         count = min(max(page.n_pauses, 0), MAX_PAUSES)
         if count == MAX_PAUSES:
@@ -439,7 +443,7 @@ class LivePage:
         self._page.n_pauses = 0
 
     def pauses(self) -> tuple[Pause, ...]:
-        """Those of the whole run; none if the page can't be read."""
+        """The pauses of the whole run; none if the page cannot be read."""
         count = self._page.n_pauses
         if not 0 <= count <= MAX_PAUSES:
             return ()
@@ -456,7 +460,7 @@ class LivePage:
         page.call_since, page.call = since, ASK
 
     def tells(self, since: float) -> None:
-        """The method is being told a result: until `returned`."""
+        """The method is receiving a result: until `returned`."""
         page = self._page
         page.call_since, page.call = since, TELL
 
@@ -464,7 +468,7 @@ class LivePage:
         self._page.call = NO_CALL
 
     def method_call(self) -> MethodCall | None:
-        """None if the method is doing nothing."""
+        """The running call of the method; None if there is none."""
         call, since = self._page.call, self._page.call_since
         return MethodCall(call == TELL, since) if call in (ASK, TELL) and since >= 0.0 else None
 
@@ -493,10 +497,10 @@ class LivePage:
     def evaluated(
         self, begun: StartedTrial, result: Result, score: float | None, ended: float, asked: int | None = None
     ) -> None:
-        """From now on the trial counts, whatever happens while the method is told.
+        """From now on the trial counts, whatever happens in the tell.
 
-        Seven numbers are enough for an `ok` trial that is alone in its slot, as most are. They are faster to
-        write than the slot, and the run's clock is running.
+        For an `ok` trial that is alone in its slot, like most trials, seven numbers are enough. Writing them
+        is faster than writing the slot, and the run's clock is running.
         """
         status, loss, fit_seconds, validate_seconds, peak, _, cpu_seconds = result
         self.latest = ended
@@ -519,9 +523,10 @@ class LivePage:
         self._write_slot()
 
     def remove(self, number: int) -> None:
-        """The trial's line is in the trace, or kept for it.
+        """Remove a trial whose line is in the trace, or waits to be written to it.
 
-        The slot is not written again for that: a reader knows by its number that a trial was written.
+        The slot is not written again for this: a reader recognises by its number that the trial is in the
+        trace.
         """
         del self._rows[number]
 
@@ -539,7 +544,7 @@ class LivePage:
     # --- the lines that wait to be written to the trace ---
 
     def keep(self, line: bytes) -> bool:
-        """Stores a line for the trace, as safe from a kill as there; False if there is no room."""
+        """Stores a line for the trace, where it also survives a kill; False if there is no room."""
         length = self._waiting.length
         if length + len(line) > len(self._lines):
             return False
@@ -548,11 +553,11 @@ class LivePage:
         return True
 
     def kept(self) -> bytes:
-        """The lines that wait."""
+        """The waiting lines."""
         return bytes(self._lines[: self._waiting.length])
 
     def drop_kept(self) -> None:
-        """They are in the trace now."""
+        """Remove the waiting lines, which are in the trace now."""
         self._waiting.length = 0
 
 
@@ -569,10 +574,10 @@ def end_record(
     began: facts.Ticks | None = None,
     pauses: tuple[Pause, ...] = (),
 ) -> EndRecord:
-    """The end of a run, from what its page has.
+    """The end record of a run, from its page.
 
-    `cut_off` is the method's call that had not returned when the run ended. `began` are the machine's ticks
-    when the run started; without them the load is left out.
+    `cut_off` is the method's call that had not returned when the run ended. `began` contains the machine's
+    ticks at the start of the run; without it, the load is left out.
     """
     cut_ask_seconds, cut_tell_seconds = cut_off.cut_off_at(elapsed) if cut_off else (0.0, 0.0)
     return EndRecord(

@@ -1,18 +1,18 @@
-"""Pauses: a run that is stopped and continued later does not lose its budget.
+"""Pauses: a run that is stopped and continued later keeps its budget.
 
 Ctrl-Z, a batch system, a frozen container or a halted virtual machine stop a run's process while the
 machine's clock runs on. The system sends SIGCONT to a process that it continues. The run's process then
 takes the pause off its clock, before it runs any other code of ours: see `take_off_pauses`. The supervisor
-looks at the run's process several times a second: see `PauseWatch`. It holds back the kill at the deadline,
-and notices the pauses without a signal.
+looks at the run's process several times a second: see `PauseWatch`. It delays the kill at the deadline, and
+detects pauses without a signal.
 
-A busy machine is no pause. The run takes off time only after SIGCONT, and the supervisor sends that
-only if its own process did not run, did not wait for a processor, and was not continued by a signal:
-otherwise only the supervisor was stopped, and the run was not.
+A busy machine is not a pause. The run takes time off only after SIGCONT, and the supervisor sends this signal
+only if its own process did not run, did not wait for a processor, and was not continued by a signal.
+Otherwise only the supervisor was stopped.
 
-A pause stays on the clock if a descendant of the run's process used the processor meanwhile: a program in a
-session of its own is not stopped by Ctrl-Z, and a program or a child can stop the run's process to compute
-for free. The trace records such a pause as charged.
+A pause counts on the clock if a descendant of the run's process used the processor during it: a program in
+its own session is not stopped by Ctrl-Z, and a program or a child could stop the run's process to compute for
+free. The trace records such a pause as charged.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from cfo_bench.machine import processes
 from cfo_bench.machine.processes import DescendantsUsage, descendants_usage, times_continued
 from cfo_bench.run.page import LivePage, NotedPause
 
-# A shorter stop is not worth a record: it stays on the clock.
+# A shorter stop is not recorded and counts on the clock.
 LEAST_SECONDS = 1.0
 # The same without a signal: a frozen container, a halted virtual machine.
 LEAST_UNSIGNALLED_SECONDS = 2.0
-# Processes that only wait use the processor now and then: this long, plus this share of the pause, is no
-# computing.
+# Waiting processes use a little processor time: this number of seconds plus this share of the pause is
+# tolerated.
 IDLE_CPU_SECONDS, IDLE_SHARE = 0.05, 0.002
-# How often the supervisor looks at the run's process, and how often while the process is stopped.
+# Seconds between two looks of the supervisor at the run's process, and while the process is stopped.
 LOOK_SECONDS, STOPPED_LOOK_SECONDS = 0.25, 0.02
-# How long a process can compute between the last look of its supervisor and a stop of both.
+# Seconds that a process can compute between the last look of its supervisor and a stop of both.
 UNSEEN_SECONDS = LOOK_SECONDS + 0.1
 # How long a run that was continued may take to handle the signal, before the supervisor decides.
 ANSWER_SECONDS = 0.2
@@ -48,8 +48,8 @@ ANSWER_SECONDS = 0.2
 def take_off_pauses(clock: WallClock, page: LivePage) -> Iterator[None]:
     """Inside, whenever this process is continued, its clock is set back to when it was stopped.
 
-    Not if its descendants computed meanwhile. Processes that are forked from it wait until that is done: they
-    share the clock.
+    This is not done if its descendants computed meanwhile. Processes that are forked from it share the clock,
+    and wait until it is set.
     """
     owner = os.getpid()
     page.seen_running(monotonic(), descendants_usage(owner).cpu_seconds)
@@ -61,7 +61,7 @@ def take_off_pauses(clock: WallClock, page: LivePage) -> Iterator[None]:
             _wait_for_owner(page)
 
     before = signal.signal(signal.SIGCONT, on_continue)
-    signal.siginterrupt(signal.SIGCONT, False)  # libraries need not expect interrupted calls
+    signal.siginterrupt(signal.SIGCONT, False)  # libraries may not expect interrupted calls
     try:
         yield
     finally:
@@ -76,7 +76,7 @@ def _take_off(clock: WallClock, page: LivePage) -> None:
     cpu_seconds = _cpu_in_pause(usage, page.seen_cpu_seconds)
     if noted is not None:
         cpu_seconds = max(cpu_seconds, noted.cpu_seconds)
-        if noted.seconds > seconds:  # we were busy elsewhere since the end of the pause
+        if noted.seconds > seconds:  # this code ran late after the end of the pause
             end = noted.since + noted.seconds
             since = max(noted.since, _last_read(clock, page, end))
             seconds = end - since
@@ -91,7 +91,9 @@ def _take_off(clock: WallClock, page: LivePage) -> None:
 
 
 def _cpu_in_pause(usage: DescendantsUsage, seen_cpu_seconds: float) -> float:
-    """The least that descendants computed in a pause, given what they had used at the last look before it."""
+    """The least time that descendants computed in a pause, given their processor seconds at the last look
+    before it.
+    """
     unseen = UNSEEN_SECONDS * min(usage.threads, os.cpu_count() or 1)
     return max(usage.cpu_seconds - seen_cpu_seconds - unseen, 0.0)
 
@@ -101,7 +103,7 @@ def _is_charged(seconds: float, cpu_seconds: float) -> bool:
 
 
 def _last_read(clock: WallClock, page: LivePage, end: float) -> float:
-    """When the clock was last read before a pause with this end: the clock may not go back further."""
+    """The last reading of the clock before a pause with this end. The clock must not go back further."""
     recorded, read = clock.zero + page.latest, clock.zero + clock.latest
     # A pause lasts longer, so a reading this shortly before its end was made after it.
     return recorded if end - read < LEAST_SECONDS else max(recorded, read)
@@ -117,35 +119,35 @@ def _wait_for_owner(page: LivePage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What the supervisor saw when it looked."""
+    """The observations in one look of the supervisor."""
 
     at: float  # on the machine's monotonic clock
     ours: float  # seconds that this process ran, or this thread waited for a processor
     run: float  # seconds that the run's process has run
     descendants: float  # seconds that its descendants have run
-    trials: int  # that the run had done
-    continued: int | None  # how often our process was continued by a signal
+    trials: int  # finished trials of the run
+    continued: int | None  # how often this process was continued by a signal
 
 
 class PauseWatch:
     """The supervisor's watch over one process of the run; `is_paused` is called several times a second.
 
-    If it `has_evaluators`, its trials run in processes that it has forked: while one of them is not
-    stopped, the run continues.
+    If it `has_evaluators`, its trials run in forks of it. While one of them is not stopped, the run
+    continues.
     """
 
     def __init__(self, pid: int, page: LivePage, has_evaluators: bool = False) -> None:
         self._pid, self._page, self._has_evaluators = pid, page, has_evaluators
         self._last = self._before = self._look(processes.process_stat(pid))
-        # What the descendants of the run's process had used when it was first seen stopped (None: it is not),
-        # and what they have used since.
+        # The processor seconds of the descendants when the run's process was first seen stopped (None: it is
+        # not), and those since.
         self._cpu_at_stop: float | None = None
         self._cpu_in_stop = 0.0
-        self._n_pauses = len(page.pauses())  # that the run's process has recorded
-        self._wait_until: float | None = None  # how long the run may take to answer
+        self._n_pauses = len(page.pauses())  # recorded by the run's process
+        self._wait_until: float | None = None  # when the run must have handled the signal
 
     def is_paused(self) -> bool:
-        """Whether the run's process is stopped, or was until now: then no deadline counts.
+        """Whether the run's process is stopped, or was until now. Then no deadline holds.
 
         False if its descendants compute meanwhile: the deadlines hold.
         """
@@ -155,15 +157,15 @@ class PauseWatch:
             cpu_seconds = descendants_usage(self._pid).cpu_seconds
             if self._cpu_at_stop is None:
                 self._cpu_at_stop, self._cpu_in_stop = cpu_seconds, 0.0
-            # The seconds of a process whose parent ignores its end are no longer counted after it.
+            # If the parent of a process ignores its end, its seconds are no longer counted afterwards.
             self._cpu_in_stop = max(self._cpu_in_stop, cpu_seconds - self._cpu_at_stop)
             self._note(now, self._cpu_in_stop)
             return not _is_charged(now - self._last.at, self._cpu_in_stop)
-        if self._cpu_at_stop is not None:  # the run's process records what is noted, as soon as it can
+        if self._cpu_at_stop is not None:  # the run's process records the noted pause as soon as it can
             self._cpu_at_stop = None
             self._note(now, self._cpu_in_stop)
         elif now - self._last.at >= LEAST_SECONDS and len(self._page.pauses()) == self._n_pauses:
-            # We did not look for a while. If the run was stopped too, it records that in a moment.
+            # This process did not look for a while. If the run was also stopped, it soon records this.
             if self._wait_until is None:
                 self._wait_until = now + ANSWER_SECONDS
             if now < self._wait_until:
@@ -178,12 +180,12 @@ class PauseWatch:
         return False
 
     def start_again(self) -> None:
-        """The supervisor did something that took a while: that was no pause."""
+        """Ignore the time since the last look: the supervisor was busy, which is not a pause."""
         if self._cpu_at_stop is None:
             self._last = self._look(processes.process_stat(self._pid))
 
     def _is_evaluating(self) -> bool:
-        """Whether an evaluator is not stopped; a program of the method's is in a session of its own."""
+        """Whether an evaluator is not stopped. A program of the method is in its own session."""
         if not self._has_evaluators:
             return False
         session = processes.session_of(processes.process_stat(self._pid))
@@ -193,7 +195,7 @@ class PauseWatch:
         )
 
     def _note(self, now: float, cpu_seconds: float) -> None:
-        """Writes to the page how long the pause is by now, unless the run's process has recorded it."""
+        """Writes the present length of the pause to the page, unless the run's process has recorded it."""
         seconds = now - self._last.at
         if seconds >= LEAST_SECONDS and len(self._page.pauses()) == self._n_pauses:
             noted = NotedPause(self._last.at, seconds, cpu_seconds, _is_charged(seconds, cpu_seconds))
@@ -202,9 +204,11 @@ class PauseWatch:
             self._page.note_pause(None)
 
     def _were_both_frozen(self) -> bool:
-        """Whether neither we nor the run's process ran since the last look, though both could have."""
+        """Whether neither this process nor that of the run ran since the last look, although both could
+        have.
+        """
         now, last = self._look(processes.process_stat(self._pid)), self._last
-        if now.continued != last.continued:  # the run got that signal, too, if it was stopped
+        if now.continued != last.continued:  # if the run was stopped, it received this signal too
             return False
         missing = now.at - last.at - (now.ours - last.ours) - LOOK_SECONDS - ANSWER_SECONDS
         is_run_active = now.run - last.run > (now.at - last.at) / 2

@@ -1,7 +1,7 @@
 """Checks of the values that methods and learners return, before they are used.
 
-numpy's numbers become Python's. Any other value that a trace can't hold is an error that names the value and
-the rule. A valid value, as nearly all are, is recognised at once: the run's clock is running.
+numpy numbers become Python numbers. Any other value that a trace cannot hold is an error that names the value
+and the rule. Valid values, which are nearly all, are recognised quickly, because the run's clock is running.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Space, without_numpy
 from cfo_bench.values import MOST_INT
 
-# How much of a wrong value an error shows.
+# The number of characters of a wrong value in an error.
 SHOWN_CHARACTERS = 200
 
 
 def checked_trial(trial: Any, number: int, space: Space) -> Trial:
-    """The trial that a method asked for; it has to have this number, and lie in the space."""
+    """The checked trial that a method asked for: it must have this number, and be in the space."""
     if not isinstance(trial, Trial):
         raise RunError(f"it gave {_shown(trial)}: give a Trial")
     config, rows, thread = space.accept(trial.config), trial.rows, trial.thread
@@ -39,7 +39,7 @@ def checked_trial(trial: Any, number: int, space: Space) -> Trial:
 
 
 def checked_result(result: Any) -> Result:
-    """What a learner gave for a trial; a loss that is not finite is left for others to judge."""
+    """The checked result of a learner. A loss that is not finite is handled by the caller."""
     if type(result) is Result:
         status, loss, fit_seconds, validate_seconds, _, error, _ = result
         if (
@@ -98,5 +98,5 @@ def _shown(value: object) -> str:
     """A wrong value, for an error."""
     try:
         return brief_line(repr(value), SHOWN_CHARACTERS)
-    except Exception:  # it is somebody else's code that describes it
+    except Exception:  # its description is code of somebody else
         return f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""The run's own process: the method and the training together, which write the trace as they go."""
+"""The run's process, which executes the method and the training, and writes the trace."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from cfo_bench.run.page import LivePage
 from cfo_bench.tasks import data_set, folds, prepared  # noqa: F401
 from cfo_bench.tasks.sources import built_in  # noqa: F401
 
-# Trials that end within this time are written together: a write takes a quarter of the work for a trial of a
-# millisecond.
+# Trials that end within this time are written together, because a write is a quarter of the work for a trial
+# of a millisecond.
 TOGETHER_SECONDS = 0.01
 
 
 def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
-    """Does the run; a `fresh` one starts its trace again, another one resumes it.
+    """Executes the run. A `fresh` run starts its trace again; otherwise the trace is resumed.
 
-    Sends (exit code, message) to `answer` if that fails. `why` is what ended the run before.
+    Sends (exit code, message) to `answer` if this fails. `why` is the reason why the run ended before.
     """
     die_with_parent()
     adopt_orphans()
@@ -67,9 +67,9 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
 
 
 class Output:
-    """Writes a run's records to its trace, and takes each trial off the live page once its line is safe.
+    """Writes a run's records to its trace, and removes each trial from the live page when its line is safe.
 
-    Cheap trials are written several at a time. Until then the page keeps their lines, safe from a kill.
+    Cheap trials are written several at a time. Until then, the page keeps their lines, which survive a kill.
     """
 
     def __init__(self, writer: TraceWriter, page: LivePage, past: Run | None = None) -> None:
@@ -80,7 +80,9 @@ class Output:
         page.tally(self._trials, self._best_loss)
 
     def write(self, record: AnyLine) -> None:
-        """A trial's line is written now, or soon together with others; any other line is written now."""
+        """Write a record. A trial's line may be written later, together with others; any other line is
+        written now.
+        """
         if not isinstance(record, TrialRecord):
             self._write(b"")
             self._writer.append(record)
@@ -97,7 +99,7 @@ class Output:
         self._page.tally(self._trials, self._best_loss)
 
     def _write(self, line: bytes) -> None:
-        """Writes this line after those that wait.
+        """Writes this line after the waiting ones.
 
         A kill between the two steps leaves trials in both files; a reader recognises them by their numbers.
         """
@@ -118,27 +120,27 @@ def _redirect_output(log_path: Path) -> None:
 
 
 # --- the fork server imports this module ----------------------------------------------------------
-# So no run has to load it: neither the modules, nor the registries with their plug-ins. To look for plug-ins
-# in some hundred installed packages takes 20 ms.
+# Therefore no run has to load the modules, or the registries with their plug-ins. A search for plug-ins in a
+# few hundred installed packages takes 20 ms.
 
 for registry in (LEARNERS, METHODS):
     registry.rows()
 
 
 def _adopt() -> None:
-    """The fork server adopts the processes that dead runs leave behind, and ends them when it ends."""
+    """Makes the fork server adopt the processes that dead runs leave behind, and end them when it ends."""
     server = os.getpid()
     adopt_orphans()
     # multiprocessing warns about children that it has not forked.
     warnings.filterwarnings("ignore", "forkserver: waitpid returned unexpected pid")
 
     def end() -> None:
-        if os.getpid() == server:  # a process that was forked from it may end in the same way
+        if os.getpid() == server:  # a fork of it may end in the same way
             end_children(server)
 
     atexit.register(end)
 
 
-# Only there: another process has children of its own.
+# Only in the fork server: another process has its own children.
 if any("multiprocessing.forkserver" in word for word in sys.orig_argv):
     _adopt()

@@ -1,4 +1,4 @@
-"""Completes the trace of a run whose process died, or that an earlier command left: from its live page.
+"""Completes the trace of a run whose process died, or that an earlier command left, from its live page.
 
 The run's supervisor does all of this: while no process of the run is alive, it is the only writer of the
 trace. It waits for the trace's lock first, since an orphaned process may take a moment to die.
@@ -29,14 +29,14 @@ Say = Callable[[str], None]  # prints a message for the user
 
 CANT_RESUME = "its method can't be resumed"
 
-# Signals that others end a process with: the kernel short of memory, a batch system, a person.
+# Signals with which others end a process: the kernel when memory is short, a batch system, a person.
 _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 class ExitCause(StrEnum):
-    """What ended a process of the run."""
+    """The cause of the end of a run's process."""
 
-    EXIT = "exit"  # it ended by itself, or by a signal that was not ours
+    EXIT = "exit"  # it ended by itself, or by a signal from outside
     BUDGET = "budget"  # we killed it: the budget was spent
     TRIAL_TIMEOUT = "trial timeout"  # we killed it: its trial took too long
     PREPARE_TIMEOUT = "prepare timeout"  # we killed it: its data was not ready in time
@@ -51,19 +51,19 @@ class ProcessExit:
     cause: ExitCause
     at: float  # when, on the machine's monotonic clock
     code: int = 0  # negative: the signal that killed it
-    output_tail: str = ""  # the end of what it printed
+    output_tail: str = ""  # the end of its output
     began: Ticks | None = None  # the machine's ticks when it started; None on the virtual clock
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether neither we nor the run's own code ended it."""
+        """Whether neither the supervisor nor the run's own code ended it."""
         return self.cause is ExitCause.LOST or (
             self.cause is ExitCause.EXIT and -self.code in _SENT_BY_OTHERS
         )
 
     @property
     def is_for_memory(self) -> bool:
-        """Whether it had no memory left."""
+        """Whether it ran out of memory."""
         return is_for_memory(self.code, self.output_tail)
 
     def __str__(self) -> str:
@@ -130,7 +130,7 @@ def prepare_to_resume(job: Job, page: LivePage, say: Say) -> Run | None:
 def end_by(job: Job) -> EndRecord | None:
     """The end of the run with the job's limits; None if it has not reached them, or can be resumed.
 
-    A run that went on for longer is read as if it had ended then.
+    A longer run is read as if it had ended at these limits.
     """
     path, asked = job.trace_path, limits_of(job.spec)
     past = cached_run(path)
@@ -138,7 +138,7 @@ def end_by(job: Job) -> EndRecord | None:
         return None
     check_resumable(path, past.header, job.spec, job.data_identity, job.own_code)
     end = past.end
-    # A run that has nothing new to ask for would be the same with other limits.
+    # A run whose method has nothing new to ask for would be the same with other limits.
     is_exhausted = end is not None and end.reason is EndReason.EXHAUSTED and not job.replays
     if not (is_exhausted or is_done(past, asked)):
         return None
@@ -148,7 +148,7 @@ def end_by(job: Job) -> EndRecord | None:
 
 
 def why_finished(path: Path) -> str | None:
-    """Why the run of a trace ended; None if it has not finished."""
+    """The reason for the end of a trace's run; None if it has not finished."""
     past = cached_run(path)
     return why_ended(past) if past is not None and past.is_finished else None
 
@@ -159,7 +159,7 @@ def why_finished(path: Path) -> str | None:
 def complete_trace(
     job: Job, page: LivePage, process: ProcessExit, has_begun: bool, say: Say = lambda text: None
 ) -> EndRecord | None:
-    """The end of a run whose process has exited; None if the run is to be resumed by another process.
+    """The end of a run whose process has exited; None if another process has to resume the run.
 
     The running trial is written to the trace and, unless the run is to be resumed, the end. A kill from
     outside is a KilledError, unless a trial may be its reason: on the virtual clock, where the run would end
@@ -207,7 +207,7 @@ def complete_trace(
             return None
         elif n_written:
             reason, error = EndReason.ERROR, f"a trial ended the process ({process}), and {CANT_RESUME}"
-        else:  # it died in the method, and would again
+        else:  # it died in the method, and would die again
             reason, error = EndReason.ERROR, f"the process died outside of a trial: {process}"
         writer.append(
             end_record(
@@ -226,7 +226,9 @@ def complete_trace(
 
 
 def has_unwritten_trial(job: Job, page: LivePage) -> bool:
-    """Whether the page has an evaluated trial that the trace lacks, for example since the disk is full."""
+    """Whether an evaluated trial on the page is missing in the trace, for example because the disk is
+    full.
+    """
     evaluated = {record.number for record in page.trials().evaluated}
     if not evaluated or job.spec.clock == "virtual":
         return False
@@ -244,7 +246,7 @@ def _reread(path: Path) -> Run:
 
 
 def _last_moment(past: Run, left: TrialsOnPage) -> float:
-    """The reading of a clock that was not running: the last moment that is recorded anywhere."""
+    """The reading of a clock that was not running: the latest recorded time."""
     ends = [record.ended for record in left.evaluated]
     return max([past.told_seconds, *ends, *(begun.started for begun in left.started)])
 
@@ -256,11 +258,11 @@ def _write_missing(
     left: TrialsOnPage,
     cut_off: tuple[float, ProcessExit] | None,
 ) -> int:
-    """Writes the trials of the page that the trace lacks, and returns their number.
+    """Writes the trials of the page that are missing in the trace, and returns their number.
 
-    An evaluated trial counts as it is. One without a result was cut off: with `cut_off`, the time and the
-    exit of the process, it is written as such; without, it will be asked for again after the resume. So will
-    an evaluated one on the virtual clock, where it has the same result again.
+    An evaluated trial counts. A trial without a result was cut off: with `cut_off`, the time and the exit of
+    the process, it is written as cut off; otherwise it will be asked for again after the resume. On the
+    virtual clock, an evaluated trial is also asked for again, with the same result.
     """
     candidates = []
     if cut_off is not None or job.spec.clock == "wall":

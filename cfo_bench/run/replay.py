@@ -1,6 +1,6 @@
-"""Replay: a fresh method is asked and told again, as a trace records it.
+"""Replay: a new method is asked and told again, as recorded in a trace.
 
-So an interrupted run is resumed, and so a trace is checked: it must follow from its method and seed.
+In this way an interrupted run is resumed, and a trace is checked: it must follow from its method and seed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from cfo_bench.space import Space
 
 
 def replay(optimizer: Optimizer, past: Run, spec: RunSpec, referee: Referee) -> list[tuple[Trial, float]]:
-    """Asks and tells the method as the run did; returns the trials that it asked for and was not told of.
+    """Asks and tells the method as the run did; returns the trials that it asked for without receiving a
+    result.
 
-    Each comes with the second of the run's clock at which it was asked for. Before each tell, the method is
-    asked for as many trials as the trace records (`asked`) or, if it does not, for as many as could be
-    running at once. The method has to ask for the very trials of the trace.
+    Each is returned with the second of the run's clock at which it was asked for. Before each tell, the
+    method is asked for as many trials as the trace records (`asked`) or, without this record, as could be
+    running in parallel. The method has to ask for exactly the trials of the trace.
     """
     untold: dict[int, tuple[Trial, float]] = {}
     asked, now = 0, 0.0
@@ -107,7 +108,7 @@ def _check(run: Run) -> None:
         space, data = Space.from_json(header.space), header.data
     except SpaceError as error:
         raise UserError(f"{path} can't be replayed: {error}") from None
-    # The facts of the data that a run passes to its method, under these names: see the runner.
+    # The facts of the data that a run passes to its method under these names, see the runner.
     known = {
         "n_rows": (data.resource_rows or None) if data.recording is not None else data.train_rows,
         "cost_related": list(header.cost_related or []),
@@ -129,7 +130,7 @@ def _check(run: Run) -> None:
         ) from None
     except CfoBenchError as error:
         raise RunError(f"{path} does not follow from its method and seed: {error}") from None
-    except Exception as error:  # anything that a package does with results that it never had
+    except Exception as error:  # a package may raise anything for results that it never produced
         raise RunError(f"{path} does not follow from its method and seed: {describe(error)}") from None
 
 

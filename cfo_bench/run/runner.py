@@ -1,4 +1,4 @@
-"""One run: a job becomes an iterator of records, the header first and the end last."""
+"""One run: the iterator of its records, the header first and the end last."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ from cfo_bench.run.replay import replay
 
 
 def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[AnyLine, None, None]:
-    """The records of a run or, given its `past`, those that are missing; `why` is what ended it before.
+    """The records of a run or, given its `past`, the missing ones. `why` is the reason why it ended before.
 
     The clock does not run while data is loaded, the model's data is built and the past is replayed. The
-    running trials are on the page: whoever consumes a record removes its trial from there.
+    running trials are on the page; the consumer of a record removes its trial from the page.
     """
     spec = job.spec
     learner = learner_of(spec)
@@ -69,7 +69,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     check_problem(spec.learner, learner, facts)
     space = learner.space(fold.n_rows)
     start = space.accept(learner.start(space))
-    # An older version made the seed in another way.
+    # An older version computed the seed in another way.
     seed = past.header.method_seed if past is not None else None
     seed = method_seed(spec) if seed is None else seed
     options = _options(spec, fold, learner)
@@ -140,14 +140,16 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
             if record.loss is not None and (best is None or best.loss is None or record.loss < best.loss):
                 best = record
         ended_at = clock.now()
-        page.stop_clock()  # to write the end of a long trace takes longer than the supervisor waits
+        page.stop_clock()  # writing the end of a long trace takes longer than the supervisor waits
         yield end_record(reason, ended_at, trials, best, error, page.method_call(), began, page.pauses())
         if isinstance(clock, WallClock):
             page.start_clock(clock.zero)
 
 
 def _check_data(job: Job, facts: TaskFacts) -> None:
-    """The data has to be the same as when the command started, on each machine: results would be mixed."""
+    """The data must be the same on each machine as when the command started; otherwise results would be
+    mixed.
+    """
     if job.data_identity is None:
         return
     differences = data_differences(job.data_identity, data_identity(facts))
@@ -161,7 +163,7 @@ def _check_data(job: Job, facts: TaskFacts) -> None:
 
 
 def _check_own_code(job: Job, own_code: OwnCode | None) -> None:
-    """A local file has to be the same as when the command started, on each machine."""
+    """A local file must be the same on each machine as when the command started."""
     for difference in code_differences(job.spec, job.own_code, own_code):
         raise UserError(
             f"{difference.name} has changed since the command started ({difference.first} then, "
@@ -170,8 +172,8 @@ def _check_own_code(job: Job, own_code: OwnCode | None) -> None:
 
 
 def _options(spec: RunSpec, fold: Fold, learner: Learner) -> dict[str, Any]:
-    """The method's options. Those with these names get the run's own values, whatever their default is."""
-    # A recording with results on all rows only gives a multi-fidelity method a single level.
+    """The method's options. Options with these names get the values of the run, whatever their default is."""
+    # If only results on all rows are recorded, a multi-fidelity method has a single level.
     n_rows = fold.n_rows if fold.recording is None else fold.recording.full_rows
     known = {
         "n_rows": n_rows,
@@ -182,7 +184,9 @@ def _options(spec: RunSpec, fold: Fold, learner: Learner) -> dict[str, Any]:
 
 
 def _cpu_clock(optimizer: Optimizer) -> Callable[[], float]:
-    """The processor seconds of a method: those of this process, and of its program if it has one."""
+    """The processor seconds of a method: those of this process and, if the method is a program, of the
+    program.
+    """
     if not isinstance(optimizer, ProgramMethod):
         return process_seconds
     pid = optimizer.pid
@@ -200,7 +204,7 @@ def _test_of(pool: Pool, clock: Clock, page: LivePage) -> Callable[[], float | N
         try:
             loss = number_of("test loss", objective.test_loss())
             return loss if math.isfinite(loss) else None
-        except Exception:  # a model that validates but can't be tested has no test score
+        except Exception:  # a model that can be validated but not tested has no test score
             return None
         finally:
             clock.rewind(stopped_at)
@@ -237,14 +241,15 @@ def _start(
     if spec.parallel == 1:
         objective = prepare()
         cap()
-        # The objects that are loaded stay: one collection over them took 0.1 s, dozens of cheap trials.
+        # The loaded objects are permanent, and one garbage collection over them took 0.1 s, like dozens of
+        # cheap trials.
         gc.freeze()
         clock = WallClock(elapsed)
         cleanup.enter_context(take_off_pauses(clock, page))
         pool = InProcessPool(objective, clock, referee)
     else:
         clock = SharedWallClock(elapsed)
-        # Before the evaluators are forked, since they wait for it.
+        # Before the evaluators are forked, because they wait for it.
         cleanup.enter_context(take_off_pauses(clock, page))
         pool = ProcessPool(prepare, cap, spec.parallel, referee, clock, log_path(job.trace_path))
         cleanup.callback(pool.close)

@@ -1,7 +1,7 @@
 """Supervises one run: starts its process, kills it at the deadline, and completes its trace.
 
 If the process dies before the end of the budget, the running trial is written to the trace, and a new process
-resumes the run: it is brought to the same state by replay, and the clock continues from where it was.
+resumes the run: replay restores the same state, and the clock continues.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from cfo_bench.run.page import BusyError, LivePage
 from cfo_bench.run.pauses import LEAST_SECONDS, LOOK_SECONDS, STOPPED_LOOK_SECONDS, PauseWatch
 from cfo_bench.run.recovery import ExitCause, KilledError, ProcessExit
 
-# How long past the deadline a process may take to end by itself, before it is killed.
+# Seconds after the deadline in which a process may end by itself, before it is killed.
 GRACE_SECONDS = 0.05
-# While a process loads its data: how often we look whether its clock has started.
+# While a process loads its data: seconds between two checks whether its clock has started.
 LOADING_TICK_SECONDS = 0.01
-# How often the trace is synced to disk. The run's own writes have to wait meanwhile.
+# Seconds between two syncs of the trace to disk, during which the run's own writes have to wait.
 SYNC_SECONDS = 5.0
 
 # The exit code that multiprocessing reports for a process whose fork server has died.
@@ -73,7 +73,7 @@ class Verdict:
 
 
 class Stop:
-    """Asks every supervisor that has it to stop its run; this can't be undone."""
+    """Asks every supervisor that holds this object to stop its run; this cannot be undone."""
 
     def __init__(self) -> None:
         self.fd, self._write = os.pipe()
@@ -101,7 +101,7 @@ def already_done(job: Job) -> Verdict | None:
     Verdict or None
         None if the trace is missing, unfinished or damaged, and if another command works on the run.
     """
-    if os.path.exists(page_path(job.trace_path)):  # another command works on the run, or was killed
+    if os.path.exists(page_path(job.trace_path)):  # another command is executing the run, or was killed
         return None
     end = _end_on_disk(job)
     return None if end is None else _ended(end, RunStatus.ALREADY_DONE)
@@ -159,8 +159,8 @@ def supervise(
 def run_job(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
     """The start of a run's process: see `process.main`.
 
-    The loop, the learners and the methods are imported here, in the run's process or the one that it is
-    forked from, and not in the process that supervises.
+    The loop, the learners and the methods are imported here, in the run's process or the fork server, and not
+    in the process of the supervisor.
     """
     from cfo_bench.run import process
 
@@ -201,8 +201,8 @@ class _Supervisor:
             if answer is not None:
                 exit_code, message = answer
                 return Verdict(RunStatus.FAILED, exit_code, message)
-            # Until its process has written a first line, the trace is an older one: a fresh run will replace
-            # it, or a finished run is resumed with other limits.
+            # Until the process has written its first line, the trace is older: a fresh run will replace it,
+            # or a finished run is resumed with other limits.
             has_begun = not (fresh or why_finished) or _stamp_or_none(self._job.trace_path) != before
             end = _end_on_disk(self._job) if has_begun else None
             if end is None:
@@ -216,7 +216,9 @@ class _Supervisor:
             fresh, why_finished, why = False, None, str(process)
 
     def _log_if_failed(self, end: EndRecord) -> Path | None:
-        """The log, if the run ended with an error and something was printed; otherwise it is removed."""
+        """The path of the log, if the run ended with an error and printed something; otherwise the log is
+        removed.
+        """
         with suppress(OSError):
             if end.reason is EndReason.ERROR and self._log_path.stat().st_size:
                 return self._log_path
@@ -224,7 +226,7 @@ class _Supervisor:
         return None
 
     def _run_process(self, fresh: bool, why: str) -> tuple[ProcessExit, tuple[int, str] | None]:
-        """How the process ended, and its (exit code, message) if it could not do the job."""
+        """The exit of the process, and its (exit code, message) if it could not execute the job."""
         self._page.clear()
         began = facts.ticks() if self._job.spec.clock == "wall" else None
         ours, theirs = self._context.Pipe(duplex=False)
@@ -277,16 +279,16 @@ class _Supervisor:
             if is_paused:
                 continue
             if not self._page.is_prepared:
-                preparing_seconds += min(looked_at - since, LEAST_SECONDS)  # a pause of ours does not count
+                preparing_seconds += min(looked_at - since, LEAST_SECONDS)  # without our pauses
                 if preparing_seconds >= self._job.spec.prepare_timeout_seconds:
                     return ExitCause.PREPARE_TIMEOUT
             kill_at, cause = self._kill_time()
             if monotonic() >= kill_at:
                 return cause
-            # A slow disk may take long for this: not if the process is about to be killed.
+            # Not shortly before the process has to be killed, because a slow disk may take long for this.
             if monotonic() - synced_at >= SYNC_SECONDS and kill_at - monotonic() > SYNC_SECONDS:
                 _sync(self._job.trace_path)
-                _sync(self._page.path)  # it may have the newest lines
+                _sync(self._page.path)  # it may contain the newest lines
                 synced_at = monotonic()
                 pauses.start_again()
 
@@ -294,25 +296,25 @@ class _Supervisor:
         return self._job.spec.clock == "wall" and self._page.snapshot().zero is None
 
     def _kill_time(self) -> tuple[float, ExitCause]:
-        """When the process has to be killed, on the machine's monotonic clock, and for what."""
+        """The time at which the process has to be killed, on the machine's monotonic clock, and the cause."""
         spec, zero = self._job.spec, self._page.snapshot().zero
         if zero is None:
             return math.inf, ExitCause.BUDGET
         over = zero + spec.budget_seconds + GRACE_SECONDS, ExitCause.BUDGET
-        if spec.trial_timeout_seconds is None or spec.parallel > 1:  # then the run's own process does that
+        if spec.trial_timeout_seconds is None or spec.parallel > 1:  # with parallel trials, the run does it
             return over
         running = self._page.trials().started
-        if not running:  # between two trials: look again before one could be over
+        if not running:  # between two trials: look again before the next trial could be over
             return min(over, (monotonic() + spec.trial_timeout_seconds, ExitCause.TRIAL_TIMEOUT))
         ends_at = zero + running[0].started + spec.trial_timeout_seconds
         return min(over, (ends_at + GRACE_SECONDS, ExitCause.TRIAL_TIMEOUT))
 
 
 def _end_on_disk(job: Job) -> EndRecord | None:
-    """The last line of the trace, if it is the end of this very run; None also for an interrupted run."""
+    """The last line of the trace, if it is the end of this run; None also for an interrupted run."""
     try:
         return recovery.end_by(job)
-    except CfoBenchError:  # whoever starts the run meets the same error, and reports it
+    except CfoBenchError:  # the process that starts the run gets the same error, and reports it
         return None
 
 
@@ -350,7 +352,7 @@ def _sync(path: Path) -> None:
     try:
         os.fsync(fd)
     except OSError:
-        pass  # the run's process meets the same error when it syncs its last line, and reports it
+        pass  # the run's process gets the same error when it syncs its last line, and reports it
     finally:
         os.close(fd)
 
