@@ -1,1 +1,1 @@
-"""Records on disk: traces, the results folder that holds them, and its plan, status, summary and merge."""
+"""Records on disk: traces and the results folder with them, its plan, status, summary and merge."""

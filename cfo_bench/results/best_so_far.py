@@ -1,4 +1,4 @@
-"""The mean over folds of the best loss so far, and when it reaches a loss.
+"""The mean over folds of the best loss so far, and the time at which it reaches a loss.
 
 The table that `cfo-bench run` prints and the report both use these functions, so that they agree.
 """
@@ -13,18 +13,18 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.results.digest import Incumbents, without_configs
 
-# "Reaches a score": at least this share of it. Scores that differ by less are equal.
+# A score is reached by at least this share of it. Scores that differ by less are equal.
 REACHES = 0.9995
 
-# The incumbents of one run: when each was found, and its loss.
+# The incumbents of one run: the time of each, and its loss.
 Improvements = tuple[Sequence[float], Sequence[float]]
 
 
 def best_by_fold(folds: Mapping[int, Sequence[Improvements]]) -> tuple[Array, Array]:
-    """Moments, and for each fold (row) the best loss so far at each moment.
+    """Times, and for each fold (row) the best loss so far at each time.
 
     If a fold has several seeds, its row is the mean over them: seeds of a fold are not independent folds.
-    The moments start when every run has a first loss, so no run may be without one.
+    The times start when every run has a first loss, so every run must have a loss.
     """
     runs = [run for fold in sorted(folds) for run in folds[fold]]
     begin = max(seconds[0] for seconds, _ in runs)
@@ -43,16 +43,16 @@ def _at(run: Improvements, moments: Array) -> Array:
 def reaching_loss(best_loss: float, constant_loss: float) -> float:
     """The highest loss whose score reaches that of `best_loss`.
 
-    A score is linear in the loss and 0 at the constant predictor's, so 0.05 % of a score is 0.05 % of the
-    distance to that loss, whatever the score is scaled by.
+    A score is linear in the loss and 0 at the constant predictor's loss, so 0.05 % of a score is 0.05 % of
+    the distance to that loss, whatever the scale of the score.
     """
     return best_loss + (1 - REACHES) * abs(constant_loss - best_loss)
 
 
 def reached_at(moments: Array, losses: Array, target: float) -> float | None:
-    """The moment from which on the losses stay at `target` or below; None if they end above it.
+    """The time from which on the losses stay at `target` or below; None if they end above it.
 
-    Test losses may rise again, so the first moment at the target is not enough.
+    Test losses may rise again, so the first time at the target is not enough.
     """
     above = np.flatnonzero(losses > target)
     first = int(above[-1]) + 1 if len(above) else 0
@@ -60,9 +60,10 @@ def reached_at(moments: Array, losses: Array, target: float) -> float | None:
 
 
 def imputed(others: Sequence[Incumbents], constant_loss: float) -> Incumbents:
-    """What a run without a result counts as: the worse of the constant and the worst other method.
+    """The losses of a run without a result: those of the constant predictor or of the worst other method,
+    whichever is worse.
 
-    It counts from the moment at which all others have a result: a method never ends better by failing.
+    They begin when all others have a result, so that a method never ends better by failing.
     """
     scored = [incumbents for incumbents in others if incumbents.seconds]
     begin = max((incumbents.seconds[0] for incumbents in scored), default=0.0)

@@ -1,6 +1,7 @@
-"""The record of `cfo-bench compare` in its results folder: what was asked for, the plan, and the verdict.
+"""The record of `cfo-bench compare` in its results folder: the request, the plan, and the verdict.
 
-The same command reads it to do what is missing, and `cfo-bench best` to take the model that was named.
+The same command reads it to execute the missing runs, and `cfo-bench best` reads it to use the recommended
+model.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec import Meta
 from cfo_bench.files.writing import read_regular, write_whole
 from cfo_bench.results.schema import DECODE_ERRORS
 
-# It does not have the suffix of a trace, since every file with that is read as one.
+# It does not have the suffix of a trace, because every file with that suffix is read as a trace.
 FILE_NAME = "compare.plan"
 
 _Names = Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -30,7 +31,7 @@ class ComparisonPlan(msgspec.Struct, frozen=True):
     learners, methods
         Their names.
     folds
-        The number of folds that were started. Those after the last fold of a split are of the next split.
+        The number of started folds. The folds after the last one of a split belong to the next split.
     budget_seconds
         The budget of each run.
     """
@@ -58,14 +59,14 @@ class ComparisonRecord(msgspec.Struct, frozen=True):
     verdict: ComparisonVerdict | None = None
 
     def write(self, results: Path) -> None:
-        """Writes the file; a folder that can't be written to is reported by its first run."""
+        """Writes the file. If the folder is not writable, its first run reports this."""
         with suppress(OSError):
             results.mkdir(parents=True, exist_ok=True)
             write_whole(results / FILE_NAME, msgspec.json.encode(self))
 
 
 def read_record(results: Path) -> ComparisonRecord | None:
-    """The record in a results folder; None if there is none, or if the file is not one."""
+    """The record in a results folder; None if there is none, or if the file is not a record."""
     try:
         return msgspec.json.decode(read_regular(results / FILE_NAME), type=ComparisonRecord)
     except (OSError, *DECODE_ERRORS):

@@ -23,7 +23,7 @@ from cfo_bench.results.schema import DECODE_ERRORS, NO_DIGEST, ConfigValue, EndR
 from cfo_bench.space import Config
 from cfo_bench.values import NonNegative, NonNegativeInt
 
-# A digest of another version is ignored. Increase it whenever the same trials give another digest.
+# A digest of another version is ignored. Increase it if the same trials give another digest.
 VERSION = 1
 
 # The cost of trials over time is kept in bins of the elapsed share of the budget: ten for each power of ten.
@@ -34,10 +34,10 @@ N_BINS = len(COST_BIN_EDGES) - 1
 class Incumbents(Struct, frozen=True):
     """The incumbents of a run in order: each has a lower loss than the one before."""
 
-    seconds: list[NonNegative]  # when each was found
+    seconds: list[NonNegative]  # the time of each
     losses: list[float]
     test_scores: list[float | None]
-    costs: list[NonNegative]  # seconds to fit and validate it
+    costs: list[NonNegative]  # seconds to fit and validate each
     overheads: list[NonNegative]  # seconds of the method's ask and tell
     # Their configurations. If all have the same hyperparameters, `names` has these once, and each row the
     # values; otherwise `names` is None, and each row is a configuration.
@@ -58,7 +58,7 @@ class Incumbents(Struct, frozen=True):
 
     @property
     def tested(self) -> Incumbents:
-        """Those that have a test score; the one before counts in place of an incumbent without one."""
+        """The incumbents with a test score. In place of an incumbent without one, the previous one counts."""
         kept = [at for at, score in enumerate(self.test_scores) if score is not None]
         if len(kept) == len(self):
             return self
@@ -90,13 +90,13 @@ def _is_consistent(incumbents: Incumbents) -> bool:
 
 
 def without_configs(seconds: list[float], losses: list[float]) -> Incumbents:
-    """Losses at moments, as if they were incumbents; they need not come from trials."""
+    """Losses at given times in the form of incumbents; they need not come from trials."""
     n = len(seconds)
     return Incumbents(seconds, losses, [None] * n, [0.0] * n, [0.0] * n, [], [[] for _ in range(n)])
 
 
 class Configs(Sequence[Config]):
-    """The configurations of incumbents. Each becomes a dict only when it is used: few of them are."""
+    """The configurations of incumbents. Each becomes a dict only when it is used, because few of them are."""
 
     def __init__(self, incumbents: Incumbents, chosen: slice = slice(None)) -> None:
         self._names, self._rows = incumbents.names, incumbents.rows[chosen]
@@ -128,7 +128,7 @@ class TrialDigest(Struct, frozen=True, kw_only=True):
     trials: NonNegativeInt
     statuses: dict[TrialStatus, NonNegativeInt]  # number of trials by status
     incumbents: Incumbents = msgspec.field(name="steps")
-    # Of trials on all rows only; None: the same as `incumbents`.
+    # Among trials on all rows only; None: the same as `incumbents`.
     only_full: Incumbents | None = msgspec.field(name="full")
     method_seconds: NonNegative  # of asks and tells, including those cut off: see `_method_seconds`
     fit_seconds: NonNegative
@@ -136,8 +136,8 @@ class TrialDigest(Struct, frozen=True, kw_only=True):
     # Spent in trials that cost more than the final incumbent.
     expensive_seconds: NonNegative = msgspec.field(name="dearer_seconds")
     cost_bins: list[NonNegative | None]  # mean cost of the trials that ended in each of COST_BIN_EDGES
-    last_ended: NonNegative  # when the last trial ended; 0 without a trial
-    # Processor seconds for each second of the trials in which they were measured; absent: of none.
+    last_ended: NonNegative  # the end of the last trial; 0 without a trial
+    # Processor seconds per second of the trials in which they were measured; absent: in none.
     learner_threads: NonNegative | UnsetType = UNSET  # of the evaluations
     method_threads: NonNegative | UnsetType = UNSET  # of the asks and tells
 
@@ -165,10 +165,10 @@ def sealed(end: EndRecord, header: Header, trials: Sequence[TrialRecord], crc32:
 
 
 def stored_digest(end: EndRecord, budget_seconds: float) -> TrialDigest | None:
-    """The digest in an end record; None without one, or if it is damaged, contradicts the end record or is of
+    """The digest in an end record; None if it is missing or damaged, contradicts the end record, or has
     another version.
 
-    The checksum of a digest continues that of the trials, which binds the one to the other.
+    The checksum of a digest continues that of the trials, which ties the digest to the trials.
     """
     text = bytes(end.digest)
     if text == bytes(NO_DIGEST) or end.trials_crc32 is None:
@@ -194,7 +194,7 @@ def stored_digest(end: EndRecord, budget_seconds: float) -> TrialDigest | None:
 
 
 def agrees(stored: TrialDigest, computed: TrialDigest) -> bool:
-    """Whether a stored digest is that of the trials. Sums may have been added in another order."""
+    """Whether a stored digest is that of the trials, up to the order in which sums were added."""
     pairs = [(getattr(stored, name), getattr(computed, name)) for name in TrialDigest.__struct_fields__]
     return all(_are_close(value, other) for value, other in pairs)
 
@@ -213,8 +213,8 @@ def _are_close(value: Any, other: Any) -> bool:
 class _Trials(Struct, frozen=True):
     """The trials of a run as arrays, in the order in which they ended; a missing number is NaN."""
 
-    line: Any  # which trial of the trace it is
-    counts: Any  # it has a loss, and ended within the budget
+    line: Any  # the index of the trial in the trace
+    counts: Any  # whether it has a loss and ended within the budget
     loss: Any
     test_score: Any
     ended: Any
@@ -275,7 +275,7 @@ def digest_of(header: Header, trials: Sequence[TrialRecord], end: EndRecord | No
 
 
 def _threads(cpu_seconds: Array, seconds: Array) -> float | UnsetType:
-    """The number of threads that ran on average, where that was measured."""
+    """The average number of running threads in the trials in which it was measured."""
     is_measured = ~np.isnan(cpu_seconds)
     measured_seconds = float(seconds[is_measured].sum())
     return float(cpu_seconds[is_measured].sum()) / measured_seconds if measured_seconds > 0.0 else UNSET
@@ -303,12 +303,11 @@ def _incumbents(trials: _Trials, wanted: Array, config_at: Callable[[int], Confi
 
 
 def _method_seconds(columns: dict[str, Array], parallel: int, end: EndRecord | None) -> float:
-    """Seconds in which evaluators had no trial because the method was asked or told.
+    """The seconds in which evaluators had no trial because the method was being asked or told.
 
-    With one trial at a time these are simply the method's seconds. With several, an evaluator may be busy
-    meanwhile, and others may wait: each waiting one counts. The trace does not contain when a tell began. It
-    is the first moment at which its trial had ended, and the method had returned from the tell and the asks
-    before.
+    Without parallel trials, these are the method's seconds. With parallel trials, some evaluators may be busy
+    while others wait: each waiting evaluator counts. The trace does not contain the start of a tell. It is
+    the first time at which its trial had ended, and the method had returned from the previous tell and asks.
     """
     ask, tell = (np.nan_to_num(columns[name]) for name in ("ask_seconds", "tell_seconds"))
     cut = end.cut_ask_seconds + end.cut_tell_seconds if end else 0.0
@@ -332,7 +331,7 @@ def _method_seconds(columns: dict[str, Array], parallel: int, end: EndRecord | N
 
 
 def _sum_of_least(values: Array, limits: Array) -> Array:
-    """For each limit the sum of all values, where the limit counts in place of a larger value."""
+    """For each limit, the sum of all values, with larger values replaced by the limit."""
     values = np.sort(values)
     below = np.searchsorted(values, limits)
     return np.append(0.0, np.cumsum(values))[below] + limits * (len(values) - below)

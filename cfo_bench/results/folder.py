@@ -1,4 +1,4 @@
-"""A results folder: the files of its runs, and whether a process is working on one of them."""
+"""A results folder: the files of its runs, and whether a process is executing one of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRACE_SUFFIX = ".jsonl"
 # The live page, which a run shares with its supervisor; exists only while the run is running, or if it was
 # killed.
 PAGE_SUFFIX = ".live"
-# What the run's process printed; kept only if the process died, or the run ended with an error.
+# The output of the run's process; kept only if the process died, or the run ended with an error.
 LOG_SUFFIX = ".log"
 # A trace that was cut off and could not be resumed, kept beside the trace of the new start.
 INTERRUPTED_SUFFIX = ".interrupted"
@@ -41,14 +41,16 @@ def kept_path(trace_path: Path, suffix: str, number: int = 1) -> Path:
 
 
 def stamp(path: str | Path) -> tuple[int, int]:
-    """The size of a file and its modification time in nanoseconds: it changes when the file does."""
+    """The size of a file and its modification time in nanoseconds, which change when the file changes."""
     facts = os.stat(path)
     return facts.st_size, facts.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """The content of a results folder. Every command lists it here, so that all of them see the same runs."""
+    """The content of a results folder. Every command lists it with this class, so that all commands use the
+    same runs.
+    """
 
     results: Path
     runs: dict[str, set[str]]  # the suffixes of each run's trace and page, by the run's id
@@ -80,7 +82,7 @@ def run_files(results: Path) -> RunFiles:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # an impossible file name
         return False
 
 
@@ -106,14 +108,16 @@ def _list(folder: str, prefix: str, files: RunFiles) -> None:
 
 
 def is_held(trace_path: Path) -> bool:
-    """Whether a process is working on this run: it holds the page beside the trace, or writes the trace."""
+    """Whether a process is executing this run: it has locked the page beside the trace, or writes the
+    trace.
+    """
     return is_locked(page_path(trace_path)) or is_locked(trace_path)
 
 
 def check_no_links(results: Path, run_ids: Iterable[str]) -> None:
     """A UserError if a folder of one of these runs is a link: no command follows it.
 
-    What `results` itself is, or its parents are, is the user's own choice.
+    Links in the path of `results` itself are the choice of the user.
     """
     folders = {folder for run_id in run_ids for folder in PurePosixPath(run_id).parents}
     for folder in sorted(folders):
@@ -125,7 +129,7 @@ def check_no_links(results: Path, run_ids: Iterable[str]) -> None:
 
 
 def copies_in_words(runs: Iterable[tuple[Names, str]]) -> list[str]:
-    """A line for each run that has several traces, such as a copy under another name."""
+    """A line for each run with several traces, such as a copy under another name."""
     places: dict[Names, list[str]] = {}
     for names, path in runs:
         places.setdefault(names, []).append(path)

@@ -15,9 +15,9 @@ from cfo_bench.space import Config, Space
 if TYPE_CHECKING:
     import pandas as pd
 
-# What names a run: the first columns of both frames, so that they can be merged on them.
+# The columns that identify a run: the first columns of both frames, so that the frames can be merged.
 RUN_KEYS = ("learner", "task", "method", "fold", "seed")
-# A hyperparameter is a column of its own, called config.<name>.
+# Each hyperparameter has a column config.<name>.
 CONFIG_PREFIX = "config."
 INACTIVE = "inactive"
 
@@ -48,7 +48,7 @@ def load_results(folder: str | Path = "results") -> ResultFrames:
 class ResultFrames:
     """`runs` is read immediately, and is cheap; `trials` reads every line of every trace at its first use.
 
-    `unreadable` has one line for each file that has the name of a trace and is not one.
+    `unreadable` has one line for each file that has the name of a trace but is not a trace.
     """
 
     def __init__(self, folder: Path, runs: list[RunProgress], unreadable: tuple[str, ...]) -> None:
@@ -59,7 +59,7 @@ class ResultFrames:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row for each run, also for those that wait, failed or are missing: see the column `state`.
+        """One row for each run, also for waiting, failed and missing runs: see the column `state`.
 
         Where a run has ended, its metric and its best trial; `best_score` is the metric itself.
         """
@@ -97,7 +97,7 @@ class ResultFrames:
 
 _RUN_COLUMNS = ("state", "trials", "elapsed_seconds", "budget_seconds", "clock", "reason", "path")
 _END_COLUMNS = ("metric", "best_loss", "best_score", "best_number")
-# Those of every version: what is left out, a replay and the check of the threads need.
+# The columns of every version; the keys that are left out are for replay and the check of the threads.
 _LEFT_OUT = ("config", "asked", "cpu_seconds", "method_cpu_seconds")
 _TRIAL_COLUMNS = tuple(name for name in TrialRecord.__struct_fields__ if name not in _LEFT_OUT)
 
@@ -136,7 +136,7 @@ def _trial_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def _inactive(space: Space, config: Config) -> Sequence[str]:
-    """The hyperparameters without an effect; none if a trace does not keep to its own space."""
+    """The hyperparameters without an effect; none if a trial is not in the space of its trace."""
     if {param.name for param in space} != set(config):
         return ()
     active = space.active(config)

@@ -30,7 +30,7 @@ from cfo_bench.results.schema import TrialRecord, encode
 from cfo_bench.results.status import PlannedRun, add_to_plan, read_plan
 from cfo_bench.results.trace import split_torn
 
-# What to do about a folder in the results that is a link.
+# The remedy if a folder in the results is a link.
 _NO_LINK = "remove it, or merge into another folder"
 
 
@@ -50,20 +50,20 @@ class Merged:
     """The result of a merge."""
 
     copied: Counter[str] = field(default_factory=Counter)  # number of runs by the folder they came from
-    there_before: int = 0  # number of runs that the folder had already
+    there_before: int = 0  # number of runs that the folder already had
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """One folder's copy of a run."""
+    """A copy of a run in one folder."""
 
     folder: Path
     run: Run
-    n_trials: int  # those on the live page included
-    is_torn: bool  # its last line is not whole
-    waiting: bytes  # lines that were on the live page of a killed run, and belong to the trace
+    n_trials: int  # including those on the live page
+    is_torn: bool  # its last line is incomplete
+    waiting: bytes  # lines on the live page of a killed run, which belong to the trace
     stamp: tuple[int, int]  # when it was read: see folder.stamp
 
     @property
@@ -71,20 +71,20 @@ class _Copy:
         return self.run.path
 
     def lines(self) -> bytes:
-        """The whole lines of the trace, and those that wait."""
+        """The complete lines of the trace, and the waiting ones."""
         return split_torn(read_regular(self.path))[0] + self.waiting
 
 
-# The trials with a result that a live page holds.
+# The trials with a result on a live page.
 OnPage = Callable[[Path], Sequence[TrialRecord]]
 
 
 def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: bool = False) -> Merged:
     """Copies every run of the folders to `out`, which may be one of them, or have runs already.
 
-    A run that several folders have is taken from the one that has most of it, the trials on its live page
-    included. The order of the folders does not matter. A run that a process works on is a conflict, or left
-    out with `skip_running`.
+    A run in several folders is taken from the folder with most of its trials, including those on its live
+    page. The order of the folders does not matter. A run that a process is executing is a conflict, or is
+    left out with `skip_running`.
     """
     sources = _sources(folders, out)
     listed = {folder: run_files(folder) for folder in sources}
@@ -131,7 +131,7 @@ def merge(folders: Sequence[Path], out: Path, on_page: OnPage, skip_running: boo
 
 
 def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
-    """Each folder once, and `out` too if it exists: its runs count as much as those of the others."""
+    """Each folder once, including `out` if it exists, whose runs are treated like those of the others."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{str(out)!r} is a file: give a folder, new or with results, to merge into")
     by_path: dict[Path, Path] = {}
@@ -145,7 +145,9 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _read(folder: Path, run_id: str, on_page: OnPage) -> _Copy | None:
-    """The copy, with every line and its digest checked; None for a run without a header: it never started."""
+    """The copy, with every line and its digest checked; None for a run without a header, which never
+    started.
+    """
     path = folder / f"{run_id}{TRACE_SUFFIX}"
     stamp_before = stamp(path)
     run = read_verified_run(path)
@@ -167,7 +169,7 @@ def _read(folder: Path, run_id: str, on_page: OnPage) -> _Copy | None:
 
 
 def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
-    """The copy that has everything that the others have; RunError if there is none."""
+    """The copy that contains everything in the other copies; RunError if there is none."""
     if len(copies) == 1:
         return copies[0]
     lines = [copy.lines() for copy in copies]
@@ -178,21 +180,21 @@ def _choose(run_id: str, copies: Sequence[_Copy]) -> _Copy:
     ]
     if not best:
         raise RunError(f"{run_id} {_what_differs(copies, lines)}")
-    # Of several that are equally good, always the same one, whatever the order of the folders.
+    # Of several equally good copies, always the same one, whatever the order of the folders.
     return copies[min(best, key=lambda at: lines[at])]
 
 
 def _covers(copy: _Copy, its_lines: bytes, other: _Copy, other_lines: bytes) -> bool:
-    """Whether nothing of the other copy is lost if this one is taken."""
-    if its_lines.startswith(other_lines):  # the same, or an older copy
+    """Whether this copy contains everything in the other copy."""
+    if its_lines.startswith(other_lines):  # the other is equal or older
         return True
     if same_run(other.run.header, copy.run.header):
         return False
     (its_header, _, its_rest), (other_header, _, other_rest) = (
         part.partition(b"\n") for part in (its_lines, other_lines)
     )
-    # The same run was resumed in two places, and finished in one. Or it was started twice and gave the
-    # same trials so far, as it always does on the virtual clock.
+    # The same run was resumed in two places and finished in one. Or it was started twice with the same trials
+    # so far, which is always the case on the virtual clock.
     is_finished_here = its_header == other_header and copy.run.is_finished and not other.run.is_finished
     return is_finished_here or its_rest.startswith(other_rest)
 
@@ -221,7 +223,7 @@ def _state(copy: _Copy) -> str:
 
 
 def _different_data(copies: Iterable[_Copy]) -> list[str]:
-    """A line for each task whose data is not the same in all copies: their runs can't be compared."""
+    """A line for each task whose data differs between the copies, so that its runs cannot be compared."""
     tasks: dict[tuple[str, int], dict[tuple[tuple[str, str], ...], Counter[str]]] = {}
     for copy in copies:
         if copy.run.is_imported:  # its source may not contain the facts; the report states what it assumes
@@ -244,7 +246,7 @@ def _different_data(copies: Iterable[_Copy]) -> list[str]:
 
 
 def _unlike(copies: Iterable[_Copy]) -> list[str]:
-    """Differences between the runs that do not forbid a comparison, but should be known."""
+    """Differences between the runs that do not prevent a comparison, but should be reported."""
     cpus: dict[str, Counter[str]] = {}
     versions: dict[str, Counter[str]] = {}
     for copy in copies:
@@ -270,7 +272,7 @@ def _sides(folders: dict[str, Counter[str]]) -> str:
 def _write(
     chosen: dict[str, _Copy], sources: Sequence[Path], out: Path, before: Container[str], merged: Merged
 ) -> None:
-    """Copies the chosen runs to `out`; `before` has the runs that were there when it was read."""
+    """Copies the chosen runs to `out`; `before` contains the runs that it had when it was read."""
     for run_id in chosen:
         refuse_linked_folders(out, out / run_id, _NO_LINK)
     out.mkdir(parents=True, exist_ok=True)
@@ -293,13 +295,13 @@ def _write(
             continue
         _put(target, lines)
         merged.copied[str(copy.folder)] += 1
-        page_path(target).unlink(missing_ok=True)  # what it held is in the trace now
+        page_path(target).unlink(missing_ok=True)  # its content is in the trace now
     for suffix in (INTERRUPTED_SUFFIX, REPLACED_SUFFIX):
         _keep_others(sources, out, suffix)
 
 
 def _plans(sources: Sequence[Path]) -> list[PlannedRun]:
-    """Each run of all plans once; where plans differ, the one with the largest budget."""
+    """Each run of all plans once; if plans differ, that with the largest budget."""
     planned: dict[str, PlannedRun] = {}
     for run in [run for folder in sources for run in read_plan(folder)]:
         known = planned.setdefault(run.id, run)
@@ -309,7 +311,7 @@ def _plans(sources: Sequence[Path]) -> list[PlannedRun]:
 
 
 def _keep_others(sources: Sequence[Path], out: Path, suffix: str) -> None:
-    """Copies all interrupted or replaced traces; different ones of the same name are numbered."""
+    """Copies all interrupted or replaced traces; different traces with the same name are numbered."""
     contents: dict[Path, set[bytes]] = {}
     for folder in sources:
         for name in _regular_files(folder, suffix):
@@ -327,7 +329,7 @@ def _keep_others(sources: Sequence[Path], out: Path, suffix: str) -> None:
 
 
 def _regular_files(folder: Path, suffix: str) -> Iterator[Path]:
-    """The files below a folder that end so, by their paths inside it; no link is followed."""
+    """The files below a folder with these endings, by their paths inside it; no link is followed."""
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place, name)
@@ -336,6 +338,6 @@ def _regular_files(folder: Path, suffix: str) -> Iterator[Path]:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Writes a file so that it is whole and on the disk, or not there at all."""
+    """Writes a file atomically, and syncs it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content, sync=True)

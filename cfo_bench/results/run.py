@@ -1,11 +1,11 @@
-"""A run on disk, as everything that reads results sees it.
+"""A run on disk, in the form in which all other modules read results.
 
 `read_run` checks a whole trace. The first line is the header; every other line is a trial, a resume record or
 an end record. Trials are numbered without gaps; only a resume with other limits may follow a final end; an
 end or a resume counts the trials before it. Trials that a resume superseded do not count.
 
-The trials of a finished run are parsed only when they are needed: a checksum in the end record tells whether
-they are unchanged, and a report needs no more than their digest.
+The trials of a finished run are parsed only when they are needed: a checksum in the end record shows whether
+they are unchanged, and a report needs only their digest.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from cfo_bench.results.schema import (
 from cfo_bench.results.trace import counting_trials, is_trial, split_lines, trials_crc32, whole_lines
 from cfo_bench.space import Space
 
-# A larger loss counts as this one: sums and squares of larger numbers overflow.
+# Larger losses are clipped to this value, because sums and squares of larger numbers overflow.
 LARGEST_LOSS = 1e100
 
 # These methods do not search: the first two scale the scores, a study tries every value.
 CONSTANT, FOREST, STUDY = "constant", "tuned-rf", "study"
 NOT_COMPARED = (CONSTANT, FOREST, STUDY)
-# The learner that the reference forest is: its runs are kept beside those of the learner that was tuned.
+# The learner of the reference forest, whose runs are stored beside those of the tuned learner.
 FOREST_LEARNER = "random-forest"
 
 
@@ -67,13 +67,13 @@ class Run:
     reached: float = 0.0  # the reading of the run's clock at the last line
     pauses: tuple[Pause, ...] = ()  # as far as they are recorded: an interrupted run records them in its end
     late_trials: int = 0  # `ok` in the trace, but ended past the budget: they count as timeouts
-    superseded: int = 0  # trials that were left out because the run is resumed with other limits
+    superseded: int = 0  # trials that are left out because the run is resumed with other limits
     # The run had ended, was given other limits since then, and has not finished with those.
     is_being_extended: bool = False
     stored: TrialDigest | None = None  # the digest in the end record, if it is valid
     parsed: Sequence[TrialRecord] | None = None  # the trials, if they have been parsed
 
-    # --- which run it is --------------------------------------------------------------------------
+    # --- its identity -----------------------------------------------------------------------------
 
     @property
     def spec(self) -> RunSpec:
@@ -102,23 +102,23 @@ class Run:
 
     @property
     def names(self) -> tuple[str, str, str, int, int]:
-        """Learner, task, method, fold and seed, as tables have them."""
+        """Learner, task, method, fold and seed, as in tables."""
         return label(self.learner), label(self.task), self.method, self.fold, self.seed
 
     @property
     def is_reference(self) -> bool:
-        """Scores are scaled by its result, whatever its budget was."""
+        """Whether scores are scaled by its result, whatever its budget was."""
         return self.method in (CONSTANT, FOREST)
 
     @property
     def is_imported(self) -> bool:
         return self.header.imported is not None
 
-    # --- how far it is ----------------------------------------------------------------------------
+    # --- its progress -----------------------------------------------------------------------------
 
     @property
     def status(self) -> RunStatus:
-        """By the trace alone: `unfinished` is a run that is running, or whose process was killed."""
+        """The status by the trace alone: an `unfinished` run is running, or its process was killed."""
         if self.end is None:
             return RunStatus.UNFINISHED
         by_reason = {EndReason.ERROR: RunStatus.FAILED, EndReason.INTERRUPTED: RunStatus.INTERRUPTED}
@@ -126,7 +126,7 @@ class Run:
 
     @property
     def is_finished(self) -> bool:
-        """An interrupted run is not: it can be resumed."""
+        """Whether the run has finished. An interrupted run has not, because it can be resumed."""
         return self.end is not None and self.end.reason is not EndReason.INTERRUPTED
 
     @property
@@ -163,7 +163,7 @@ class Run:
 
     @cached_property
     def trials(self) -> Sequence[TrialRecord]:
-        """The trials that count, in the order in which the method was told their results."""
+        """The trials that count, in the order in which the method received their results."""
         if self.parsed is not None:
             return self.parsed
         part = read_finished_part(self.path) if self.is_being_extended else None
@@ -182,7 +182,7 @@ class Run:
 
     @property
     def best(self) -> TrialRecord | None:
-        """The trial with the lowest loss, the first of equals."""
+        """The trial with the lowest loss; of several, the first."""
         scored = [trial for trial in self.trials if trial.loss is not None]
         return min(scored, key=lambda trial: trial.loss or 0.0, default=None)
 
@@ -192,12 +192,12 @@ class Run:
 
     @cached_property
     def spent(self) -> dict[str, float]:
-        """Seconds by what they were spent on; with several trials at once, those of each evaluator.
+        """Seconds by purpose; with parallel trials, those of each evaluator are added.
 
         With one trial at a time, everything that is neither the method's time nor training is cfo-bench's own
         work (`harness`), up to the last trial: checking, writing the trace, restarting processes. Seconds
-        after it are `idle`. With several at once an evaluator may have no trial, and in a run of another
-        program the method may have been at work: all remaining seconds are idle then.
+        after it are `idle`. With parallel trials an evaluator may have no trial, and in an imported run the
+        method may have been working: then all remaining seconds are idle.
         """
         digest, parallel = self.digest, self.spec.parallel
         spent = {"method": digest.method_seconds, "fit": digest.fit_seconds}
@@ -212,7 +212,7 @@ class Run:
 
     @property
     def measured_seconds(self) -> float:
-        """The reading of the run's clock at the end or, without one, when the last trial ended."""
+        """The reading of the run's clock at the end or, without an end, when the last trial ended."""
         return self.end.elapsed if self.end else self.digest.last_ended
 
     @property
@@ -223,19 +223,19 @@ class Run:
 
     @property
     def paused_seconds(self) -> float:
-        """The seconds of its pauses that are not on its clock."""
+        """The seconds of its pauses that do not count on its clock."""
         pauses = self.end.pauses if self.end else ()
         return sum(pause.seconds for pause in pauses) - self.charged_pause_seconds
 
     @property
     def charged_pause_seconds(self) -> float:
-        """The seconds of its pauses that are on its clock, since the run used the processor meanwhile."""
+        """The seconds of its pauses that count on its clock, because the run used the processor meanwhile."""
         return sum(pause.charged_seconds for pause in self.end.pauses) if self.end else 0.0
 
     # --- other views of it ------------------------------------------------------------------------
 
     def with_trials(self, trials: Sequence[TrialRecord], end: EndRecord | None, header: Header) -> Run:
-        """The same run with other trials, as if its trace had just these."""
+        """The same run with other trials, as if its trace contained exactly these."""
         return replace(
             self,
             header=header,
@@ -248,15 +248,15 @@ class Run:
         )
 
     def without_trials(self) -> Run:
-        """The run without what is large, so that thousands fit into memory."""
+        """The run without its large parts, so that thousands fit into memory."""
         return replace(self, stored=None, parsed=None)
 
     def digested(self) -> Run:
-        """The run with the digest of its trials in their place, for a report on thousands of runs."""
+        """The run with the digest of its trials instead of the trials, for a report on thousands of runs."""
         return replace(self, stored=self.digest, parsed=None)
 
     def is_same_as(self, other: Run) -> bool:
-        """Whether both traces are of one run and have the same results, wherever they are."""
+        """Whether both traces are of the same run and have the same results, whatever their paths."""
         first, second = (
             (run.header, run.nodes, run._end_without_checksums, run.digest, run.is_being_extended)
             for run in (self, other)
@@ -265,15 +265,15 @@ class Run:
 
     @property
     def _end_without_checksums(self) -> EndRecord | None:
-        """Older versions wrote none."""
+        """The end record without checksums, which older versions did not write."""
         if self.end is None:
             return None
         return msgspec.structs.replace(self.end, trials_crc32=None, digest_crc32=None)
 
     def that_may_follow(self, records: Iterable[TrialRecord]) -> list[TrialRecord]:
-        """Those of a live page's records that the trace lacks and that may follow its trials.
+        """The records of a live page that are missing in the trace and may follow its trials.
 
-        The first one that may not follow, and all after it, are left out: the page was damaged.
+        The first record that may not follow, and all later ones, are left out, because the page was damaged.
         """
         parallel, space = self.spec.parallel, self.header.search_space
         known = {trial.number for trial in self.trials}
@@ -303,7 +303,7 @@ def _contains(space: Space, record: TrialRecord) -> bool:
 
 
 def read_run(path: Path, parse_trials: bool = False) -> Run | None:
-    """The run of a trace; None without a file or a whole header. A torn last line is ignored.
+    """The run of a trace; None without a file or a complete header. An incomplete last line is ignored.
 
     A TraceError names the first bad line. Without `parse_trials`, the trials of a finished run are not parsed
     if their checksum is right.
@@ -315,7 +315,7 @@ def read_run(path: Path, parse_trials: bool = False) -> Run | None:
 def read_verified_run(path: Path) -> Run | None:
     """`read_run` with its trials; a TraceError if a report would use a digest that is not that of the trials.
 
-    Whoever changes a digest can compute its checksum, too.
+    A checksum is not enough here, because a changed digest can have a right one.
     """
     text = whole_lines(path)
     if text is None or (run := run_of_text(path, text, parse_trials=True)) is None:
@@ -331,7 +331,7 @@ def read_verified_run(path: Path) -> Run | None:
 
 
 def run_of_text(path: Path, text: bytes, parse_trials: bool = False) -> Run | None:
-    """The same for the whole lines of a trace; None without a line."""
+    """The run of the complete lines of a trace; None without a line."""
     if not text:
         return None
     if not parse_trials and (run := _by_checksum(path, text)) is not None:
@@ -349,7 +349,7 @@ def run_of_text(path: Path, text: bytes, parse_trials: bool = False) -> Run | No
 
 
 def read_finished_part(path: Path) -> Run | None:
-    """The run as it had finished before it was resumed with other limits; None if that is not so."""
+    """The run as it had finished before it was resumed with other limits; None if this is not the case."""
     lines = split_lines(whole_lines(path) or b"")
     for count in range(len(lines) - 1, 0, -1):
         if lines[count - 1].startswith(b'{"kind":"end"'):
@@ -360,7 +360,7 @@ def read_finished_part(path: Path) -> Run | None:
 
 
 def read_runs(paths: Iterable[Path]) -> Iterator[Run]:
-    """The runs of those traces that have a header."""
+    """The runs of the traces with a header."""
     for path in paths:
         if (run := read_run(path)) is not None:
             yield run
@@ -405,10 +405,10 @@ def _bad_trace(path: Path, number: int, why: str) -> TraceError:
 
 
 def _by_checksum(path: Path, text: bytes) -> Run | None:
-    """A finished run whose trials are not parsed: their checksum tells that they are unchanged.
+    """A finished run without parsed trials, if their checksum shows that they are unchanged.
 
-    None for a run that has not ended, and for one whose checksum is missing or wrong: every line has to be
-    checked then.
+    None for a run that has not ended, or whose checksum is missing or wrong. Then every line has to be
+    checked.
     """
     first, last = text.find(b"\n"), text.rfind(b"\n", 0, -1)
     if not 0 < first <= last or is_trial(text[last + 1 : last + 100]):
@@ -515,7 +515,9 @@ def _checked(path: Path, header: Header, lines: list[Line]) -> Run:
 
 
 def _check_others(others: Sequence[tuple[int, Line]], n_lines: int) -> int:
-    """The lines that are no trials, each with its place after the header; returns how many trials count."""
+    """Check the lines that are not trials, each with its position after the header; returns the number of
+    trials that count.
+    """
     superseded = 0
     for n_before, (at, line) in enumerate(others):
         if isinstance(line, ResumeRecord):
@@ -533,7 +535,7 @@ def _check_count(line: Line, n_trials: int) -> None:
 
 
 def _check_may_follow(before: Line | None, line: Line | None) -> None:
-    """`line` is what follows `before`; None is a trial."""
+    """Check whether `line` may follow `before`; None is a trial."""
     if not isinstance(before, EndRecord) or before.reason is EndReason.INTERRUPTED:
         return
     if not isinstance(line, ResumeRecord) or line.limits is None:
@@ -552,7 +554,7 @@ def _check_numbers(trials: Sequence[TrialRecord], parallel: int) -> None:
 
 
 def _check_number(trial: TrialRecord, numbers: set[int], ended: float, parallel: int) -> None:
-    """A trial after those with these numbers, the last of which ended then."""
+    """Check the number of a trial after those with these numbers, the last of which ended at `ended`."""
     if trial.number in numbers:
         raise BadLineError(f"trial {trial.number} occurs twice")
     if parallel == 1 and trial.number != len(numbers):
@@ -562,8 +564,8 @@ def _check_number(trial: TrialRecord, numbers: set[int], ended: float, parallel:
 
 
 def _first_bad_line(header: Header, lines: list[bytes]) -> tuple[int, str]:
-    """The number of the first bad line, from 1, and what is wrong with it."""
-    trials: list[TrialRecord] = []  # that count
+    """The number of the first bad line, from 1, and its error."""
+    trials: list[TrialRecord] = []  # those that count
     numbers: set[int] = set()
     before: Line | None = None
     for number, text in enumerate(lines[1:], start=2):

@@ -1,6 +1,6 @@
-"""The status of the runs of a results folder, by its plan and by its traces.
+"""The status of the runs of a results folder, from its plan and its traces.
 
-The plan lists the runs that were asked for, so that those which have not started are known.
+The plan lists the requested runs, so that those that have not started are known.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from cfo_bench.values import duration
 
 # --- the plan -------------------------------------------------------------------------------------
 
-# Without the suffix of a trace: every file that has it is taken for one.
+# Without the suffix of a trace, because every file with that suffix is read as a trace.
 PLAN_NAME = "runs.plan"
 # The maximum number of trials of a run in a plan of an older version, which did not contain it.
 NOT_STATED = 0
 
 
 class PlannedRun(msgspec.Struct, frozen=True):
-    """One run that was asked for."""
+    """A requested run."""
 
     id: str  # see run_id
     learner: str
@@ -57,19 +57,21 @@ class PlannedRun(msgspec.Struct, frozen=True):
     budget_seconds: float
     clock: str
     max_trials: int | None = NOT_STATED
-    error: str | None = None  # why it failed, if it failed before it had a trace
+    error: str | None = None  # the reason, if it failed before it had a trace
 
 
 _PLAN_DECODER = msgspec.json.Decoder(PlannedRun)  # made here, since types must not be prepared in threads
 
 
 def record_plan(results: Path, specs: Sequence[RunSpec]) -> None:
-    """Adds runs to the plan, unless it has them already; several commands may do so at once."""
+    """Adds runs to the plan, except those in it. Several commands may do this at the same time."""
     add_to_plan(results, [_planned(spec) for spec in specs])
 
 
 def record_failure(results: Path, spec: RunSpec, error: str) -> None:
-    """Adds to the plan why a run failed before its first line. If it is asked for again, it waits again."""
+    """Adds the reason why a run failed before its first line. If the run is requested again, it waits
+    again.
+    """
     with suppress(OSError, NoLocksError), _locked(results) as file:
         _append(file, [_planned(spec, error)])
 
@@ -77,7 +79,7 @@ def record_failure(results: Path, spec: RunSpec, error: str) -> None:
 def add_to_plan(results: Path, runs: Sequence[PlannedRun]) -> None:
     """Adds runs to the plan; NoLocksError if the file system has no locks.
 
-    A folder that can't be written to is no error here: the first run reports it.
+    A folder that is not writable is not an error here, because the first run reports it.
     """
     if not runs:
         return
@@ -88,7 +90,7 @@ def add_to_plan(results: Path, runs: Sequence[PlannedRun]) -> None:
 
 
 def read_plan(results: Path) -> list[PlannedRun]:
-    """Every run that was asked for, each by its last line; empty without a plan."""
+    """Every requested run, by its last line in the plan; empty without a plan."""
     try:
         return list(_parsed_plan(read_regular(results / PLAN_NAME)).values())
     except OSError:
@@ -124,7 +126,7 @@ def _locked(results: Path) -> Iterator[BinaryIO]:
 
 
 def _append(file: BinaryIO, runs: Sequence[PlannedRun]) -> None:
-    # What a killed writer left of a line becomes a line of its own, which readers ignore.
+    # An incomplete line of a killed writer becomes a separate line, which readers ignore.
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - 1, 0))
     torn = b"\n" if file.read() not in (b"", b"\n") else b""
@@ -137,7 +139,7 @@ def _append(file: BinaryIO, runs: Sequence[PlannedRun]) -> None:
 def _parsed_plan(data: bytes) -> dict[str, PlannedRun]:
     runs: dict[str, PlannedRun] = {}
     for line in data.splitlines():
-        with suppress(*DECODE_ERRORS):  # a torn line, or not one of ours
+        with suppress(*DECODE_ERRORS):  # an incomplete or foreign line
             run = _PLAN_DECODER.decode(line)
             runs[run.id] = run
     return runs
@@ -154,7 +156,7 @@ STATUSES = (
     RunStatus.INTERRUPTED,
     RunStatus.MISSING,
 )
-# How far a run is, the farthest first.
+# Statuses by progress, the furthest first.
 _FARTHEST = (
     RunStatus.DONE,
     RunStatus.RUNNING,
@@ -163,17 +165,18 @@ _FARTHEST = (
     RunStatus.WAITING,
     RunStatus.MISSING,
 )
-# A running cfo-bench, or the same command again, will start or resume these.
+# A running cfo-bench, or the same command entered again, will start or resume these.
 TO_BE_DONE = (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.INTERRUPTED)
 
 _KILLED = "cut off: its process was killed, or the machine went down"
-# A run on another machine, whose lock is not visible, counts as running for so long after its trace grew.
+# Seconds after the growth of its trace in which a run on another machine, whose lock is not visible, counts
+# as running.
 _SILENT_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """One run, and how far it is; None: not known (yet)."""
+    """The progress of a run; None: not known (yet)."""
 
     learner: str
     task: str
@@ -184,11 +187,11 @@ class RunProgress:
     elapsed: float | None = None  # the reading of the run's clock
     budget_seconds: float | None = None
     trials: int | None = None
-    reason: str | None = None  # why it failed or was interrupted
+    reason: str | None = None  # of its failure or interruption
     path: str | None = None  # of its trace
     clock: str | None = None  # `wall` or `virtual`
     is_imported: bool = False
-    max_trials: int | None = None  # None also means that there is no such limit
+    max_trials: int | None = None  # None also means no limit
 
     @property
     def names(self) -> Names:
@@ -197,29 +200,30 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True)
 class FolderStatus:
-    """Every run of a results folder, and those that it should have."""
+    """Every run of a results folder, including the missing ones."""
 
     runs: list[RunProgress]
-    unreadable: list[str]  # a message for each file that is no trace
+    unreadable: list[str]  # a message for each file that is not a trace
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """How much is left to do."""
+    """The remaining work."""
 
     budget_seconds: float  # of all runs together
     running: int  # number of runs that are running now
-    # Time left with as many runs at once as now; None while nothing runs, and on the virtual clock.
+    # The remaining time with the present number of parallel runs; None while nothing runs, and on the virtual
+    # clock.
     eta_seconds: float | None
 
 
 def status(*results: Path) -> FolderStatus:
-    """The status of one results folder, or of several as if they were one."""
+    """The status of one results folder, or of several that are combined."""
     return Watch(*results).look()
 
 
 def remaining(runs: Sequence[RunProgress]) -> Remaining:
-    """The time left is at least what is left of the longest run's budget."""
+    """The remaining work. Its time is at least the rest of the longest run's budget."""
     left = [
         max(run.budget_seconds - (run.elapsed or 0.0), 0.0)
         for run in runs
@@ -253,18 +257,18 @@ def time_left(runs: Sequence[RunProgress]) -> str:
 
 @dataclass(slots=True)
 class _Growth:
-    """Whether an unfinished trace grows without a visible lock: then another machine writes it."""
+    """Detects that an unfinished trace grows without a visible lock, because another machine writes it."""
 
     stamp: tuple[int, int]
-    grown_at: float | None = None  # when it was last seen to have grown, on the machine's monotonic clock
+    grown_at: float | None = None  # when growth was last observed, on the machine's monotonic clock
     was_locked: bool = False  # its lock can be seen, so a run without one is not running
 
 
 class Watch:
-    """Looks at results folders again and again. A trace that has not changed is not read again.
+    """Observes results folders. A trace that has not changed is not read again.
 
     With `keep_digests`, `run_at` returns runs with the digests of their trials. A run whose trace grows is
-    running even if no lock is visible, as in a folder that another machine writes to.
+    running even if no lock is visible, as in a folder to which another machine writes.
     """
 
     def __init__(self, *results: Path, keep_digests: bool = False) -> None:
@@ -274,12 +278,12 @@ class Watch:
         self._growth: dict[str, _Growth] = {}
 
     def run_at(self, path: str) -> Run | None:
-        """The run of a trace as it was at the last look; None if its trace had no whole header."""
+        """The run of a trace at the last look; None if its trace had no complete header."""
         known = self._known.get(path)
         return known[1] if known else None
 
     def look(self) -> FolderStatus:
-        """A run that several folders have is as far as where it is farthest."""
+        """The status now. A run in several folders has its furthest progress."""
         folders = [self._look_at(folder) for folder in self._folders]
         farthest: dict[Names, RunProgress] = {}
         for run in (run for folder in folders for run in folder.runs):
@@ -291,7 +295,7 @@ class Watch:
         return FolderStatus(runs + _missing(runs), unreadable)
 
     def _look_at(self, results: Path) -> FolderStatus:
-        """The runs of one folder, those that it has or should have."""
+        """The runs of one folder, including the missing ones."""
         files = run_files(results)
         planned = {run.id: run for run in read_plan(results)}
         if not files.runs and not planned and not files.unreadable:
@@ -326,10 +330,10 @@ class Watch:
         return FolderStatus(runs, unreadable + copies_in_words(paths))
 
     def _run_at(self, path: Path) -> tuple[tuple[int, int], Run] | None:
-        """The run of a trace with the stamp of its file; None without a whole header."""
+        """The run of a trace with the stamp of its file; None without a complete header."""
         try:
             stamp_now = stamp(path)
-        except OSError:  # a full reading reports what is wrong
+        except OSError:  # a full reading reports the error
             stamp_now = None
         known = self._known.get(str(path))
         if known is not None and known[0] == stamp_now:
@@ -351,13 +355,13 @@ class Watch:
             return max(unix_now() - stamp[1] / 1e9, 0.0)
         if run.end is not None or growth.was_locked or growth.grown_at is None:
             return None
-        # Only with itself: the clock of the other machine may differ.
+        # Compared only with itself, because the clock of the other machine may differ.
         silent_seconds = now - growth.grown_at
         return silent_seconds if silent_seconds <= _SILENT_SECONDS else None
 
 
 def _progress(run: Run) -> RunProgress:
-    """A run by its trace, as if no process were working on it."""
+    """The progress of a run by its trace, without regard to running processes."""
     is_cut_off = run.status is RunStatus.UNFINISHED
     return RunProgress(
         *run.names,
@@ -374,7 +378,7 @@ def _progress(run: Run) -> RunProgress:
 
 
 def _running(progress: RunProgress, silent_seconds: float, run: Run) -> RunProgress:
-    """The run while a process works on it: its clock has advanced since the trace was last written.
+    """The progress while a process executes the run: its clock has advanced since the trace was last written.
 
     If the trace ends with an end record, the run is about to be resumed with other limits, and its clock
     stands still.
@@ -387,7 +391,7 @@ def _running(progress: RunProgress, silent_seconds: float, run: Run) -> RunProgr
 
 
 def _as_asked(run: Run, planned: PlannedRun | None) -> RunProgress:
-    """The run as it was last asked for: a finished one may have been given larger limits."""
+    """The progress towards the last requested limits, which may be larger than those of a finished run."""
     progress = _progress(run)
     if planned is None or progress.status is not RunStatus.DONE:
         return progress
@@ -404,7 +408,7 @@ def _as_asked(run: Run, planned: PlannedRun | None) -> RunProgress:
 
 
 def _by_path(path: Path, is_running: bool) -> RunProgress | None:
-    """A run that has no header yet, by the names of its folders."""
+    """A run without a header, by the names of its folders."""
     try:
         learner, task, method = path.parts[-4:-1]
         fold, seed = (int(part.partition("-")[2]) for part in path.stem.split("_"))
@@ -430,9 +434,10 @@ def _by_plan(run: PlannedRun) -> RunProgress:
 
 
 def _missing(runs: Sequence[RunProgress]) -> list[RunProgress]:
-    """For each task the folds that one method of its learner has and another one lacks.
+    """The missing runs: for each task, the folds of one method of its learner that another method does not
+    have.
 
-    An imported run is as it is: it lacks nothing, and requires nothing of others.
+    Imported runs are ignored: they have no missing folds, and require none of others.
     """
     runs = [run for run in runs if not run.is_imported]
     existing = {run.names for run in runs}

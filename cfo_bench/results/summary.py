@@ -36,24 +36,25 @@ class SummaryRow:
     folds: int
     runs: int  # folds times seeds
     unfinished: int  # runs that were interrupted or failed
-    without_result: int  # runs that failed, or in which no trial has a loss
+    without_result: int  # runs that failed, or have no trial with a loss
     metric: str
     metric_facts: MetricFacts
     score_mean: float | None  # the validation score, by which the best trial was also selected
     score_sd: float | None  # None also for a single fold
     test_score_mean: float | None  # with `validation: holdout` only, as the next
     test_score_sd: float | None
-    seconds_to_best: float | None  # until the mean over folds, of the test score if available, stays there
+    seconds_to_best: float | None  # until the mean over folds (of the test score if available) stays there
     trials: float
     method_share: float | None  # share of the elapsed time in which trials waited for the method
-    # Of a method that is a separate program: the time of a bare round trip, and the share of all of them.
+    # Of a method that is a separate program: the time of an empty round trip, and the share of all round
+    # trips.
     round_trip_seconds: float | None = None
     round_trip_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """A run with what counts of it."""
+    """A run with the incumbents that count."""
 
     run: Run
     incumbents: Incumbents  # none if it failed
@@ -64,12 +65,12 @@ class _Scored:
 
     @property
     def has_no_result(self) -> bool:
-        """It was not stopped, and yet has no result."""
+        """Whether it was not stopped, but has no result."""
         return self.run.is_finished and not self.incumbents.losses
 
     @property
     def available_seconds(self) -> float:
-        """Of all trials at once."""
+        """The seconds of all parallel evaluators."""
         return self.run.elapsed * self.run.spec.parallel
 
     def counting(self, by_test: bool) -> Incumbents:
@@ -85,9 +86,9 @@ class _Scored:
 def comparable_traces(results: Path, traces: Sequence[Path], limits: RunLimits) -> list[Path]:
     """Traces of other methods on the folds and seeds of these `traces`, under the same conditions.
 
-    Only runs that are done within the limits.
+    Only runs that are finished within the limits.
     """
-    if not traces:  # nothing was run; the results folder may not exist
+    if not traces:  # no run was executed; the results folder may not exist
         return []
     requested = {_place(path): path for path in traces}
     by_fold = {(learner, task, run): path for (learner, task, _, run), path in requested.items()}
@@ -101,7 +102,7 @@ def comparable_traces(results: Path, traces: Sequence[Path], limits: RunLimits) 
             continue
         try:
             run, other = cached_run(twin), cached_run(path)
-        except CfoBenchError:  # a report says what is wrong with it
+        except CfoBenchError:  # a report prints the error
             continue
         if run and other and is_done(other, limits) and not comparable(run, other, ("budget_seconds",)):
             accepted.append(path)
@@ -114,7 +115,7 @@ def _place(path: Path) -> tuple[str, str, str, str]:
 
 
 def summarise(paths: Iterable[Path], limits: RunLimits | None = None) -> list[SummaryRow]:
-    """A run that went on for longer than the `limits` is read as if it had ended there."""
+    """The rows of all methods. A run that is longer than the `limits` is read as if it had ended there."""
     groups: dict[tuple[str, str], list[_Scored]] = {}
     for path in paths:
         run = read_run(path)
@@ -176,7 +177,7 @@ def _row(learner: str, task: str, method: str, everyone: Sequence[_Scored]) -> S
 def _counted(
     runs: Sequence[_Scored], others: Sequence[_Scored], by_test: bool
 ) -> dict[int, list[Incumbents]]:
-    """What counts of each run, by fold: its incumbents, or what is imputed for a run without a result."""
+    """The incumbents of each run by fold; for a run without a result, the imputed ones."""
     counted: dict[int, list[Incumbents]] = {}
     for scored in runs:
         run, incumbents = scored.run, scored.counting(by_test)
@@ -206,7 +207,7 @@ def _over_folds(
 
 
 def _seconds_to_best(folds: Mapping[int, Sequence[Incumbents]], runs: Sequence[_Scored]) -> float | None:
-    """When the mean over folds comes to stay within 0.05 % of its final value, as in the report."""
+    """The time from which on the mean over folds stays within 0.05 % of its final value, as in the report."""
     zeros = {scored.run.fold: scored.run.header.zero_loss for scored in runs if scored.run.fold in folds}
     moments, best = best_by_fold(
         {fold: [(run.seconds, run.losses) for run in seeds] for fold, seeds in folds.items()}
@@ -221,7 +222,7 @@ def _seconds_to_best(folds: Mapping[int, Sequence[Incumbents]], runs: Sequence[_
 
 @dataclass(frozen=True, slots=True)
 class RoundTrips:
-    """The bare round trips of a method that is a separate program. They are part of its overhead."""
+    """The empty round trips of a method that is a separate program. They are part of its overhead."""
 
     command: str
     seconds: float  # of one: the median over runs
@@ -238,7 +239,7 @@ class RoundTrips:
 
 
 def round_trips(runs: Iterable[Run]) -> RoundTrips | None:
-    """The round trips of a method's runs; None if it is no separate program."""
+    """The round trips of a method's runs; None if it is not a separate program."""
     measured = [
         (run, run.header.program, run.header.program.round_trip_seconds)
         for run in runs

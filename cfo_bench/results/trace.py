@@ -1,8 +1,8 @@
 """The file of a trace: JSONL, one line for each record, one writer at a time.
 
-Lines are appended with one write, and never changed. A kill can leave a torn last line: the next writer cuts
-it off, or completes it if only its line end is missing. Anything else that is not a record makes the trace
-unreadable, and it is left as it is.
+Lines are appended with one write, and never changed. A kill can leave an incomplete last line: the next
+writer removes it, or completes it if only its line end is missing. Anything else that is not a record makes
+the trace unreadable, and the file is left unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cfo_bench.results.schema import (
     with_limits,
 )
 
-# How long a writer waits for the lock: the last one may be a killed process that takes a moment to die.
+# Seconds that a writer waits for the lock, because a killed process may take a moment to die.
 LOCK_PATIENCE_SECONDS = 10.0
 
 # Every record starts with these bytes.
@@ -53,7 +53,7 @@ def path_of(results: Path, spec: RunSpec) -> Path:
 
 
 def whole_lines(path: Path) -> bytes | None:
-    """The text of a trace without a torn last line; None if the file does not exist."""
+    """The text of a trace without an incomplete last line; None if the file does not exist."""
     try:
         return split_torn(read_regular(path))[0]
     except FileNotFoundError:
@@ -63,10 +63,10 @@ def whole_lines(path: Path) -> bytes | None:
 
 
 def split_torn(data: bytes) -> tuple[bytes, bytes]:
-    """Whole lines, and the torn rest. A last line that lacks only its line end is whole.
+    """The complete lines, and the incomplete rest. A last line that lacks only its line end is complete.
 
-    The beginning of a record is torn, and so are the zeros that a power cut leaves in its place. Other bytes
-    were not written by a TraceWriter: they stay with the lines, for a reader to refuse.
+    The rest is the beginning of a record, or the zeros that a power cut leaves in its place. Other bytes were
+    not written by a TraceWriter: they stay with the lines, and a reader refuses them.
     """
     cut = data.rfind(b"\n") + 1
     rest = data[cut:]
@@ -90,7 +90,7 @@ def is_trial(line: bytes) -> bool:
 
 
 def trials_crc32(lines: Sequence[bytes]) -> int:
-    """The checksum of those lines that are trials."""
+    """The checksum of the lines that are trials."""
     return zlib.crc32(b"\n".join([line for line in lines if is_trial(line)]))
 
 
@@ -111,7 +111,7 @@ def counting_trials(lines: Sequence[bytes]) -> tuple[list[bytes], list[ResumeRec
 
 
 def set_aside(path: Path) -> Path:
-    """Renames a trace that can't be resumed, so that no reader takes it for a run; returns the new path."""
+    """Renames a trace that cannot be resumed, so that no reader treats it as a run; returns the new path."""
     number = 1
     while (kept := kept_path(path, INTERRUPTED_SUFFIX, number)).exists():
         number += 1
@@ -120,7 +120,7 @@ def set_aside(path: Path) -> Path:
 
 
 def _keep_copy(path: Path, content: bytes) -> None:
-    """Beside the trace; not once more if an earlier attempt to replace it has left the same copy."""
+    """Copies a trace beside it, unless an earlier attempt to replace it left the same copy."""
     number = 1
     while (kept := kept_path(path, REPLACED_SUFFIX, number)).exists():
         if kept.is_file() and read_regular(kept) == content:
@@ -136,7 +136,9 @@ def _keep_copy(path: Path, content: bytes) -> None:
 
 
 class TraceWriter:
-    """The one writer of a trace: holds its lock, repairs its torn end, appends whole lines."""
+    """The only writer of a trace: holds its lock, repairs its incomplete last line, appends complete
+    lines.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -156,7 +158,7 @@ class TraceWriter:
         self._size = os.fstat(self._fd).st_size
 
     def mend(self) -> int:
-        """Cuts off or completes a torn last line; returns how many bytes were cut."""
+        """Removes or completes an incomplete last line; returns the number of removed bytes."""
         whole, torn = split_torn(self.path.read_bytes())
         if torn:
             os.ftruncate(self._fd, len(whole))
@@ -166,7 +168,7 @@ class TraceWriter:
         return len(torn)
 
     def clear(self) -> None:
-        """Removes everything from the trace. A copy of the run that it held is kept beside it."""
+        """Removes everything from the trace. A copy of its run is kept beside it."""
         before = self.path.read_bytes()
         if b"\n" in before:
             _keep_copy(self.path, before)
@@ -180,10 +182,10 @@ class TraceWriter:
         self.write(encode(record))
 
     def write(self, lines: bytes) -> None:
-        """Appends whole lines: all of them, or nothing."""
+        """Appends complete lines: all of them, or nothing."""
         try:
             written = os.write(self._fd, lines)
-            if written < len(lines):  # a disk that fills up takes what it can
+            if written < len(lines):  # the disk may fill up during the write
                 written += os.write(self._fd, lines[written:])
             if written < len(lines):
                 raise OSError(0, "the disk took only a part of a line")
