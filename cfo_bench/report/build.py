@@ -38,7 +38,8 @@ _WRITE_TABLE: dict[str, Callable[[Table], str]] = {
 }
 
 DEFAULT_BASELINE = "cfo"
-# The baseline where that has no runs, as in a folder of `cfo-bench compare`; else the first method of tables.
+# The baseline if the default has no runs, as in a folder of `cfo-bench compare`; without it, the first method
+# of the tables.
 _OTHER_BASELINE = "cfo-tuned"
 
 # At most this number of files that can't be read are reported with the reason.
@@ -76,7 +77,7 @@ class Built:
 
 
 def build(request: Request, progress: OnProgress = lambda stage, done, total: None) -> Built:
-    """Writes the report. Figures are drawn while the numbers of the next ones are computed."""
+    """Writes the report. Figures are drawn while the numbers of the next figures are computed."""
     with no_garbage_collection():
         return _build(request, progress)
 
@@ -114,7 +115,7 @@ def _build(request: Request, progress: OnProgress) -> Built:
 
 
 def _read(request: Request, progress: OnProgress) -> tuple[list[Run], list[str]]:
-    """The runs that can be compared; and warnings about the others, and about conditions that differ."""
+    """The comparable runs, with warnings about the other runs and about different conditions."""
     loaded = load(
         request.results, request.selection, lambda done, total: progress("reading traces", done, total)
     )
@@ -196,7 +197,7 @@ def _about_unreadable(lines: Sequence[str]) -> list[str]:
 
 
 def _baseline(runs: Sequence[Run], requested: str) -> str:
-    """The requested baseline; for the runs of a learner without the default one, a method that they have."""
+    """The requested baseline; for a learner without runs of the default one, one of its methods."""
     methods = in_order({run.method for run in runs} - {*NOT_COMPARED})
     if requested != DEFAULT_BASELINE or requested in methods or not methods:
         return requested
@@ -235,9 +236,9 @@ def _facts(runs: Sequence[Run], scores: Sequence[TaskScores]) -> list[tuple[str,
 
 
 def _changed_methods(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Methods that are imported, variants, or have other options than their defaults, each described.
+    """Descriptions of methods that are imported, are variants, or have options that differ from the defaults.
 
-    The options of references are among those of the runs: they are no result.
+    Options of references are not described, because references are not results.
     """
     descriptions: dict[str, str] = {}
     for run in runs:
@@ -254,7 +255,7 @@ def _changed_methods(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def _time(seconds: float) -> str:
-    """In seconds, minutes or hours."""
+    """A time in seconds, minutes or hours."""
     if seconds < 100:
         return f"{seconds:.3g} s"
     value, unit = (seconds / 60, "min") if seconds < 6000 else (seconds / 3600, "h")
@@ -304,7 +305,7 @@ def _write_page(
 
 
 def _as_utf8(text: str) -> str:
-    """A warning may name a file whose name is not UTF-8: its bytes become escapes."""
+    """A warning with escapes for bytes that are not UTF-8, which the name of a file may contain."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 CellValue = str | int | float | bool | None
 
-# At most this many names are listed; of the others, their number.
+# At most this many names are listed; the others are counted.
 MOST_NAMES = 5
 
-# Headings that differ from the name of the column, and units by the end of a column's name.
+# Headings that differ from the name of the column, and units by the suffix of a column's name.
 _HEADINGS = {
     "ci_low": "95 % interval from",
     "ci_high": "to",
@@ -118,12 +118,12 @@ class LinePlot:
     log_y: bool = False
     low_is_best: bool = True
     best_on_top: bool = False  # whether the vertical axis is inverted, if the lowest is best
-    steps: bool = True  # a value holds until the next point; else points are joined
+    steps: bool = True  # a value holds until the next point; otherwise points are joined
     band: tuple[str, str] | None = None  # the columns of an interval's bounds, shaded for the leaders
     fits_band: bool = False  # whether no band is cut off by the vertical axis
     floor: float = -math.inf  # lower values are drawn at this height
-    # What the reader may choose, by a column of the figure's second table, which has the same x: the lines of
-    # the first table have the first name, those of the second the values of the column.
+    # Alternative lines that the reader may choose: the name of the lines of the first table, and the column
+    # of the figure's second table (with the same x) whose values name the others.
     choice: tuple[str, str] | None = None
 
 
@@ -140,7 +140,7 @@ class Figure:
     # The text alternative: the axes, and the finding or the numbers. If empty, made from the first table.
     alt: str = ""
     lines: LinePlot | None = None  # if given, the page shows this, and links to the picture
-    is_answer: bool = False  # shown at the top of the page, with the answer, and not in its section
+    is_answer: bool = False  # shown at the top of the page, with the answer, instead of in its section
     is_for_print: bool = False  # not shown on the page, and drawn only if PDF files are requested
 
     def is_drawn(self, formats: Collection[str]) -> bool:
@@ -165,7 +165,9 @@ class Figure:
 
 
 def _code_of_plug_in(module: str) -> str:
-    """A hash of the module's file; empty for ours, whose version a report's folder knows."""
+    """A hash of the module's file; empty for modules of cfo-bench, whose version is in the report's
+    folder.
+    """
     file = getattr(sys.modules[module], "__file__", None)
     if module.startswith("cfo_bench.") or file is None:
         return ""
@@ -207,7 +209,7 @@ class SectionContent:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no plot and no row of a table: the page then shows its warnings alone."""
+        """Whether it has no plot and no row of a table. The page then shows only its warnings."""
         return not (self.figures or self.trials or any(table.rows for table in self.tables))
 
 
@@ -221,11 +223,11 @@ class Section(ABC):
     title : str
         Its heading.
     place : Place, default Place.MORE
-        Whether it is open, below the answer, or folded, at the end.
+        Whether it is open below the answer, or folded at the end of the page.
     least_methods : int, default 1
-        With fewer methods that are compared, the section is absent.
+        The section is absent if fewer methods are compared.
     least_tasks : int, default 0
-        With fewer tasks on which the methods can be ranked together, the section is absent.
+        The section is absent if the methods can be ranked together on fewer tasks.
     has_curves : bool, default False
         Whether the page shows the interactive curves of all tasks here, and links to the figures.
     """
@@ -256,7 +258,7 @@ class Section(ABC):
 
 @dataclass(frozen=True, slots=True)
 class BuiltSection:
-    """A section and what it shows for one learner."""
+    """A section and its content for one learner."""
 
     section: Section
     content: SectionContent
@@ -269,5 +271,5 @@ def some(names: Sequence[str]) -> str:
 
 
 def plural(n: int, word: str) -> str:
-    """Such as `1 task`, `1,200 tasks`."""
+    """The number with its noun, such as `1 task` or `1,200 tasks`."""
     return f"{n:,} {word}{'s' * (n != 1)}"

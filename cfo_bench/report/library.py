@@ -1,4 +1,4 @@
-"""The report of a results folder from Python, as `cfo-bench report` writes it."""
+"""The report of a results folder from Python, the same as by `cfo-bench report`."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def write_report(
                 f"{len(folders)} results folders: name the folder of their report, as in -o report"
             )
         out = folders[0] / "report"
-        if os.path.islink(out):  # only a link that is named is followed: this one may come with the results
+        if os.path.islink(out):  # it may come with the results: a link must be named with -o
             raise UserError(f"{out} is a link, and links are not followed: name the folder with -o")
     remarks: list[str] = []
     published = [reference for file in references for reference in read_references(file, remarks.append)]
@@ -115,7 +115,7 @@ def write_report(
 
 
 def _unknown_learners(published: Sequence[Reference], built: Built) -> list[str]:
-    """A line for each learner of a published score that is not registered: nothing is compared with it."""
+    """A line for each unregistered learner of a published score, with which nothing is compared."""
     from cfo_bench.learners import LEARNERS
 
     reported = {"", *(overview.learner for overview in built.overviews)}

@@ -1,9 +1,8 @@
 """The colour, marker, line and order of methods: the same in every table, figure and report.
 
-A method is always called by the name that users type after `--method`. Two methods with the same kind of line
-have colours that people with red-green colour blindness can tell apart too, on white and on a dark
-background, and so have any two methods that are often compared (tests/report/test_method_styles.py computes
-it).
+A method always has the name that users type after `--method`. Two methods with the same kind of line have
+colours that people with red-green colour blindness can also distinguish, on white and on a dark background.
+The same holds for methods that are often compared (tests/report/test_method_styles.py computes it).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class MethodStyle:
 
 _DASHED, _DOTTED, _MIXED, _LONG = (4.0, 1.5), (1.0, 1.0), (4.0, 1.5, 1.0, 1.5), (7.0, 1.5)
 
-# The paper's methods, then the others: the order of methods that have no rank, or the same.
+# The paper's methods, then the others: the order of methods without a rank, or with equal ranks.
 _KNOWN = {
     style.method: style
     for style in (
@@ -61,7 +60,7 @@ _KNOWN = {
     )
 }
 
-# For all other methods; none of these is used above. Black is reserved for lines that are no method's.
+# For all other methods; none of these is used above. Black is reserved for lines that belong to no method.
 _OTHER_COLOURS = ("#7B3F00", "#6699CC", "#B5006B", "#5D8A00", "#44AA99", "#7F7FFF")
 _OTHER_MARKERS = ("+", "|", "_", ".")
 _OTHER_DASHES = ((6.0, 2.0), (2.0, 2.0), (6.0, 2.0, 2.0, 2.0))

@@ -1,6 +1,6 @@
-"""The files of a report: its folder, which keeps the files that are up to date, and the drawing of figures.
+"""The files of a report: its folder, which keeps up-to-date files, and the drawing of figures.
 
-Figures are drawn in processes of their own while the report computes its next numbers.
+Figures are drawn in separate processes while the report computes its next numbers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Folder:
         return place
 
     def forget(self, places: Iterable[Path]) -> None:
-        """Mark files as outdated before they are made again, in case that is interrupted."""
+        """Mark files as outdated before they are made again, in case this is interrupted."""
         for place in places:
             self._before[place.relative_to(self.path).as_posix()] = ""
         self._write_manifest(self._before)
@@ -108,7 +108,7 @@ class Folder:
         for old in self._before:
             if PurePosixPath(old) not in self.written:
                 place = self.path / old
-                with suppress(OSError):  # removed already, or a folder of that name
+                with suppress(OSError):  # already removed, or a folder
                     if linked_folder(self.path, place) is None:
                         place.unlink()
         self._write_manifest({str(file): mark for file, mark in self.written.items()})
@@ -152,9 +152,9 @@ class Drawing:
         self.kept = 0  # the number of figures that have not changed
 
     def start(self) -> None:
-        """Start to load matplotlib, which takes a second, in another process, and return at once.
+        """Start to load matplotlib, which takes a second, in another process, and return immediately.
 
-        `add` does this too if a figure has changed; this is for callers who know earlier that some have.
+        `add` also does this if a figure has changed; this method is for callers that know it earlier.
         """
         processes = min(_cores(), _MAX_PROCESSES)
         may_start_processes = not current_process().daemon
@@ -169,11 +169,11 @@ class Drawing:
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
-            with ctrl_c_waits():  # at most for the figures that are being drawn
+            with ctrl_c_waits():  # at most until the figures in progress are drawn
                 self._pool.shutdown(cancel_futures=True)
 
     def add(self, folder: Folder, learner: str, figures: Iterable[Figure]) -> None:
-        """Start to draw those of a learner's figures that have changed."""
+        """Start to draw the changed figures of a learner."""
         changed: list[tuple[Figure, list[Path]]] = []
         for figure in figures if self._kinds else ():
             if not figure.is_drawn(self._kinds):
@@ -194,7 +194,7 @@ class Drawing:
             if self._pool is None:
                 _draw(figure, places)
             else:
-                # This may start a process, which the pool has to know before an interrupt.
+                # This may start a process, which the pool must register before an interrupt.
                 with ctrl_c_waits():
                     self._jobs.append(self._pool.submit(_draw, figure, places))
 
@@ -212,9 +212,10 @@ def _cores() -> int:
 
 
 def _start_to_draw() -> None:
-    """Set up a drawing process: it ignores Ctrl-C, ends when the report's process ends, and yields to it.
+    """Set up a drawing process, which ignores Ctrl-C, ends with the report's process, and has a lower
+    priority.
 
-    The report's process has the higher priority, since its computation takes longest.
+    The report's process has the higher priority, because its computation takes longest.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):

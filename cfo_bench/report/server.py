@@ -30,7 +30,7 @@ _TYPES = {
     ".tex": "text/plain; charset=utf-8",
     ".png": "image/png",
 }
-# The page loads nothing from elsewhere, runs no script of its text, and is in no frame.
+# The page loads nothing from other hosts, runs no inline script, and cannot be put into a frame.
 _SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -44,7 +44,7 @@ _ASSETS = {str(layout.asset_file(name)): name for name in (*assets.SHIPPED, *ass
 
 
 class PageServer(ThreadingHTTPServer):
-    """Listens from its creation on; port 0 takes a free one."""
+    """A server that listens from its creation on; port 0 means any free port."""
 
     daemon_threads = True
 
@@ -67,22 +67,22 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{host}:{self.server_address[1]}/"
 
     def server_bind(self) -> None:
-        """Without the look-up of the machine's name, which may take seconds."""
+        """Binds without looking up the machine's name, which may take seconds."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.host, self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that has closed the connection is no error."""
+        """Ignores browsers that have closed the connection."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
     def is_addressed(self, header: str) -> bool:
         """Whether a request's Host names this machine.
 
-        A page of another site that has its own name resolve to this address sends its own name. A tunnel has
-        another port.
+        If the name of another site resolves to this address, its pages send that name. A tunnel has another
+        port.
         """
         try:
             name = urlsplit(f"//{header}").hostname or ""
@@ -129,9 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _answer(self, name: str) -> tuple[str, bytes] | None:
-        """The suffix of a content's type, and the content; None for a name that is not served.
+        """The suffix that determines the content type, and the content; None for a name that is not served.
 
-        No name is looked up in the file system: the files are those that the report wrote.
+        No name is looked up in the file system. Only files that the report wrote are served.
         """
         report = self.server.report
         if name in ("", "version", "runs"):
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed for a request."""
+        """Prints nothing for a request."""
 
 
 def _file(path: Path | None) -> tuple[str, bytes] | None:

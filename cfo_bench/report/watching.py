@@ -1,11 +1,11 @@
-"""The report of a results folder whose runs are still going on: what `cfo-bench watch` serves.
+"""The report of a results folder with running runs, which `cfo-bench watch` serves.
 
-Nothing happens unless somebody asks for the page, and asking often is cheap. A look reads the traces that
-have changed, and is due again only when its processor time is a small share of the time since then. The
-report below the runs counts finished runs only. It is built in a process of its own, which yields to the
-runs, and again when a run has finished and the share of the last build allows it. Pictures, which take
-longest, are drawn last, and only when no run is running. The results folders are only read: the files of the
-report are in another folder.
+Nothing happens unless the page is requested, and frequent requests are cheap. A look reads the changed
+traces. The next look is due when the processor time of this one is a small share of the time since then. The
+report below the runs counts finished runs only. It is built in a separate process with low priority, and
+again when a run has finished and the share of the last build allows it. Pictures, which take longest, are
+drawn last, and only while no run is running. The results folders are only read: the files of the report are
+in another folder.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from cfo_bench.report.rendering.runs_part import WatchedRun, curves_of_runs, tab
 from cfo_bench.results.folder import run_files
 from cfo_bench.results.status import TO_BE_DONE, RunProgress, Watch
 
-# Seconds between two looks, at least, and the share of a core that looks may take.
+# The least number of seconds between two looks, and the share of a core that looks may take.
 _LOOK_SECONDS, _LOOK_SHARE = 2.0, 0.005
-# The share of a core that builds may take while runs are running, and how much they yield to the runs.
+# The share of a core that builds may take while runs are running, and their niceness.
 _BUILD_SHARE, _NICENESS = 0.05, 10
-# Without a running run for so long, pictures are drawn.
+# Pictures are drawn after this many seconds without a running run.
 _QUIET_SECONDS = 20.0
 _QUICK_FORMATS = ("html", "csv")
 
@@ -45,31 +45,31 @@ _ENDED = (RunStatus.DONE, RunStatus.FAILED)
 
 @dataclass(frozen=True, slots=True)
 class RunsPart:
-    """The HTML of the runs as they were at the last look that saw a change."""
+    """The HTML of the runs at the last look that found a change."""
 
     version: int = 0
     table: str = ""
     curves: str = ""
-    updated: str = ""  # when it changed, in UTC
+    updated: str = ""  # the time of the change, in UTC
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltReport:
-    """The report that was built last: its page, with a place for the runs, and its other files."""
+    """The latest report: its page, with a placeholder for the runs, and its other files."""
 
     version: int
     page: str
     files: Mapping[str, Path]
-    counted: str = ""  # which runs it counts, as HTML
+    counted: str = ""  # a note on the runs that it counts, as HTML
     runs: frozenset[RunProgress] = frozenset()  # that had ended when it was built
     has_pictures: bool = False
     cpu_seconds: float = 0.0
-    problem: str = ""  # why there are no sections
+    problem: str = ""  # the reason if it has no sections
 
 
 @dataclass(slots=True)
 class _Schedule:
-    """On the machine's monotonic clock."""
+    """Times on the machine's monotonic clock."""
 
     look_at: float = 0.0
     build_at: float = 0.0
@@ -77,7 +77,8 @@ class _Schedule:
 
 
 class WatchedReport:
-    """The report of results folders, which runs may be writing. Used in a `with` block, which ends its build.
+    """The report of results folders in which runs may be running. Used in a `with` block, which ends its
+    build.
 
     Parameters
     ----------
@@ -106,16 +107,17 @@ class WatchedReport:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """A build that is running is of no use any more."""
+        """Ends a running build, whose result is no longer needed."""
         for process in multiprocessing.active_children():
             if isinstance(process, SpawnContext.Process):
                 process.kill()
                 process.join()
 
     def look(self) -> None:
-        """Bring the runs up to date if that is due, and start a build if one is; a look takes no waiting.
+        """Update the runs if a look is due, and start a build if one is due. This does not wait for the
+        build.
 
-        Of several threads, one looks, and the others have what is known already.
+        Of several threads, one looks, and the others use the previous state.
         """
         if monotonic() < self._schedule.look_at or not self._looking.acquire(blocking=False):
             return
@@ -146,7 +148,7 @@ class WatchedReport:
         try:
             status = self._watch.look()
             progress, warnings = status.runs, status.unreadable
-        except (UserError, OSError) as error:  # no trace yet, or the folder is gone
+        except (UserError, OSError) as error:  # no trace yet, or the folder was removed
             warnings = [describe(error)]
         runs = [
             WatchedRun(run, self._watch.run_at(run.path) if run.path is not None else None)
@@ -196,19 +198,21 @@ class WatchedReport:
                 cpu_seconds,
             )
         except (CfoBenchError, OSError) as error:
-            # What was built before stays, until other runs have ended.
+            # The previous report stays until other runs have ended.
             cpu_seconds = self.report.cpu_seconds
             self.report = replace(self.report, runs=ended, problem=f"the report is not up to date: {error}")
         self._schedule.build_at = monotonic() + cpu_seconds / _BUILD_SHARE
 
 
 def _time(utc: str) -> str:
-    """The page writes it as the reader's local time."""
+    """A time in HTML, which the page shows in the reader's local time."""
     return f'<time datetime="{utc}">{utc}</time>'
 
 
 def _build_yielding(request: Request) -> tuple[list[PurePosixPath], float]:
-    """In a process of its own: the files of the report but its page and assets, and the processor seconds."""
+    """Runs in a separate process. Returns the files of the report without its page and assets, and the
+    processor seconds.
+    """
     os.nice(_NICENESS)
     built = build(request)
     files = [PurePosixPath(file.relative_to(request.out)) for file in built.files]

@@ -1,1 +1,3 @@
-"""From runs to numbers: scores, curves, ranks, speed-ups and tests. Nothing here draws or writes."""
+"""The numbers of the report, computed from runs: scores, curves, ranks, speed-ups and tests. Nothing is drawn
+or written here.
+"""

@@ -1,4 +1,4 @@
-"""Wins of each method against each other over tasks: win rates, and the Elo ratings that fit them best."""
+"""Wins of each method against each other method over tasks: win rates, and the Elo ratings that fit best."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cfo_bench.report.numbers.scores import TaskScores
 from cfo_bench.report.numbers.significance import FEWEST_TASKS, are_equal
 
 ELO_RESAMPLES = 1000
-# The rating of the method that the others are measured against.
+# The rating of the anchor.
 ANCHOR = 1000.0
-# A rating this much higher wins ten times as often as it loses.
+# A method with a rating higher by this much wins ten times as often as it loses.
 _ELO_OF_TEN = 400.0
 
 # The fit ends when no strength changes by more than this share.
@@ -30,7 +30,7 @@ class Rating:
     """
 
     method: str
-    tasks: int  # on which it is compared with another method
+    tasks: int  # the number of tasks on which it is compared with another method
     elo: float
     low: float | None
     high: float | None
@@ -95,11 +95,11 @@ def _anchored(strengths: Array, at: int | None) -> Array:
 
 
 def bradley_terry(wins: Array, start: Array | None = None) -> Array:
-    """The strengths that make the wins most likely: i beats j with probability s_i / (s_i + s_j).
+    """The strengths with the highest likelihood of the wins: i beats j with probability s_i / (s_i + s_j).
 
-    `wins` has the wins of row against column in its last two axes; all before are separate problems. One
-    tie is added for each pair: without it, a method that wins every time would be infinitely strong.
-    The result is the same from every start; one that is close takes fewer steps.
+    The last two axes of `wins` are the wins of row against column; the other axes are separate problems. One
+    tie is added for each pair, because otherwise a method that always wins would be infinitely strong. The
+    result does not depend on the start; a close start needs fewer steps.
     """
     *shape, n, _ = wins.shape
     wins = ((wins + 0.5) * (1 - np.eye(n))).reshape(-1, n, n)
@@ -109,7 +109,7 @@ def bradley_terry(wins: Array, start: Array | None = None) -> Array:
     for _ in range(_MOST_STEPS):  # Newton's method on the logarithms, in which the likelihood is concave
         expected = games[left] / (1 + np.exp(logs[left][:, None, :] - logs[left][:, :, None]))
         curvature = expected * np.swapaxes(expected, -1, -2) / np.maximum(games[left], 1)
-        # Only differences of logarithms count: without `1 / n` the same number could be added to all.
+        # Only differences of logarithms matter: without `1 / n`, any number could be added to all of them.
         system = np.eye(n) * curvature.sum(axis=-1)[:, :, None] - curvature + 1 / n
         step = np.linalg.solve(system, (won[left] - expected.sum(axis=-1))[:, :, None])[:, :, 0]
         size = np.abs(step).max(axis=-1, initial=0.0)

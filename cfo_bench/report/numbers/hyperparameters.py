@@ -1,10 +1,10 @@
-"""Hyperparameters: how much each matters on a task, and the values of the incumbents over time.
+"""Hyperparameters: the importance of each on a task, and the values of the incumbents over time.
 
 The importance is fANOVA's (Hutter et al. 2014), as optuna computes it. A random forest learns the loss from
-the configurations; the importance of a hyperparameter is the share of the variance of the forest's
-predictions over the whole space that it explains alone. The rest to 1 are interactions. Which hyperparameter
-comes first may depend on the trials that a forest has seen: several forests learn from different samples, and
-their spread is reported. This needs every trial, so the traces are read again.
+the configurations. The importance of a hyperparameter is the share of the variance of the forest's
+predictions over the whole space that it explains alone; the rest are interactions. The order of the
+hyperparameters may depend on the trials of a forest. Therefore several forests learn from different samples,
+and their spread is reported. This needs every trial, so the traces are read again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.space import Categorical, Param, Space, is_fixed
 
-# Above this number of trials random samples are taken: the time of fANOVA grows faster than the number.
+# With more trials, random samples are taken, because the time of fANOVA grows faster than the number of
+# trials.
 MOST_TRIALS = 500
-# With fewer the forest learns nothing.
+# With fewer trials, the forest learns nothing.
 FEWEST_TRIALS = 30
 # Each forest has its own sample. A tree takes a tenth of a second.
 FORESTS, TREES = 5, 16
@@ -41,7 +42,7 @@ class Importance:
     interactions: float
     spreads: dict[str, float]  # standard deviations over the forests
     interactions_spread: float
-    used: int  # trials that a forest has learned from
+    used: int  # the number of trials from which a forest learned
     scored: int  # trials with a loss, of which these are a sample
 
 
@@ -62,8 +63,8 @@ def require_optuna() -> None:
 def importance(runs: Sequence[Run], most: int = MOST_TRIALS) -> Importance | None:
     """The importances on one task, from the trials of all methods and folds together.
 
-    Of more than `most` trials samples are taken. None with fewer than FEWEST_TRIALS that have a loss, and if
-    the traces have no search space.
+    If there are more than `most` trials, samples are taken. None if fewer than FEWEST_TRIALS have a loss, or
+    if the traces have no search space.
     """
     spaces: list[Space] = []
     by_fold: dict[int, list[_Scored]] = {}
@@ -100,8 +101,8 @@ def _sample(trials: Sequence[_Scored], most: int, rng: np.random.Generator) -> S
 def _read(run: Run) -> tuple[Space, list[_Scored]] | None:
     """The space of a run, and its trials on all rows that ended well and in time.
 
-    A loss above the constant predictor's counts as that one: how bad a bad configuration is must not hide
-    what makes a good one.
+    Losses above that of the constant predictor are clipped to it, so that differences among bad
+    configurations do not hide those among good ones.
     """
     try:
         whole = read_run(run.path, parse_trials=True)
@@ -121,16 +122,16 @@ def _read(run: Run) -> tuple[Space, list[_Scored]] | None:
 
 
 def _centred(trials: Sequence[_Scored]) -> list[_Scored]:
-    """Losses relative to the mean of their fold: folds differ, whatever the configuration."""
+    """Losses relative to the mean of their fold, which removes differences between folds."""
     mean = float(np.mean([trial.loss for trial in trials])) if trials else 0.0
     return [_Scored(trial.config, trial.loss - mean) for trial in trials]
 
 
 def _common_params(spaces: Sequence[Space]) -> list[Param]:
-    """The hyperparameters of all runs, with bounds that hold all of theirs.
+    """The hyperparameters of all runs, with bounds that include those of every run.
 
-    Bounds may depend on the number of training rows, which differs between folds. One whose type or choices
-    differ is left out.
+    Bounds may depend on the number of training rows, which differs between folds. A hyperparameter whose type
+    or choices differ is left out.
     """
     if not spaces:
         return []
@@ -153,8 +154,8 @@ def _common_params(spaces: Sequence[Space]) -> list[Param]:
 def _fanova(params: Sequence[Param], trials: Sequence[_Scored], seed: int) -> dict[str, float]:
     """The importances by one forest.
 
-    Hyperparameters on a log scale are given as logarithms, on which they are searched: optuna's forest
-    would take them as they are, and then nearly all of the space would be large values.
+    Hyperparameters on a log scale are passed as logarithms, as they are searched. Otherwise nearly all of the
+    space would be large values for optuna's forest.
     """
     import optuna
     from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
@@ -200,7 +201,7 @@ def _on_scale(param: Param, value: Any) -> Any:
 # --- incumbents over time -------------------------------------------------------------------------
 
 
-# Shares of the budget at which the incumbents are looked at.
+# The shares of the budget at which the incumbents are compared.
 MOMENTS = tuple(np.geomspace(1e-3, 1.0, 31).tolist())
 
 _NUMBERS = {int, float}
@@ -245,7 +246,9 @@ def footprint(results: LearnerResults, method: str, names: Sequence[str]) -> Arr
 
 
 def _median_of_known(tracks: Array) -> Array:
-    """The median over the first axis without NaN; NaN where all are. numpy's own takes ten times as long."""
+    """The median over the first axis without NaN; NaN where all are NaN. numpy's function takes ten times as
+    long.
+    """
     in_order = np.sort(tracks, axis=0)  # NaN comes last
     known = (~np.isnan(tracks)).sum(axis=0)[None]
     lower, upper = (
@@ -268,7 +271,7 @@ def _track(incumbents: Incumbents, budget_seconds: float, names: Sequence[str]) 
 
 
 def _values(incumbents: Incumbents, places: Array, names: Sequence[str]) -> list[list[Any]]:
-    """The values of these hyperparameters in the incumbents at these places, NaN where one lacks it."""
+    """The values of these hyperparameters in the incumbents with these indices; NaN where one is missing."""
     configs = incumbents.configs
     chosen = {place: configs[place] for place in set(places.tolist())}
     return [[chosen[place].get(name, np.nan) for name in names] for place in places.tolist()]

@@ -1,4 +1,4 @@
-"""The results of one learner, from which all sections of a report are made. Each is computed once."""
+"""The results of one learner, which all sections of a report use. Each is computed once."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ class LearnerResults:
 
     @cached_property
     def compared(self) -> dict[tuple[str, str], list[Run]]:
-        """The runs that the means are over, by task and method; not of a method that is left out there.
+        """The runs that are averaged, by task and method, without methods that are left out on the task.
 
-        The methods of a task are by mean rank.
+        The methods of a task are in the order of their mean ranks.
         """
         shared = {(task.task, method): set(task.shared) for task in self.scores for method in task.compared}
         compared: dict[tuple[str, str], list[Run]] = {}
@@ -109,7 +109,7 @@ class LearnerResults:
 
     @property
     def notices(self) -> list[str]:
-        """What does not count, one line for each reason: methods, tasks, runs and trials."""
+        """Methods, tasks, runs and trials that do not count, one line for each reason."""
         return [*self.overview.left_out, *self._late_trials(), *self._untested_incumbents()]
 
     def _late_trials(self) -> list[str]:

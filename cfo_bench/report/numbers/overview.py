@@ -1,8 +1,7 @@
-"""Which method wins, when, and by how much: the answer at the top of the page and on the terminal.
+"""The answer at the top of the page and on the terminal: the best method, at which moments, and by how much.
 
 The answer claims no more than the runs support: methods that tie share a win, a lead is called significant
-only if a test finds it so, no winner is named on few tasks or folds, and what is left out is reported with
-numbers.
+only by a test, no winner is named on few tasks or folds, and everything that is left out is counted.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from cfo_bench.results.best_so_far import REACHES
 # The moments at which the methods are ranked, as shares of each task's budget.
 MOMENTS = (0.01, 0.1, 1.0)
 
-# With fewer tasks no winner is named; nor with fewer folds, unless there are enough tasks for a test.
+# With fewer tasks no winner is named, nor with fewer folds, unless the tasks are enough for a test.
 FEWEST_TASKS, FEWEST_FOLDS = 3, 2
 
 
@@ -34,12 +33,12 @@ class Standing:
     wins: int  # tasks on which it reaches the best score first, alone or tied
     ties: int  # of these, the tasks where it shares the win
     reached: int  # tasks on which it reaches the best score
-    failed: int  # tasks on which it was run and has no result: it ranks last there
+    failed: int  # tasks on which it was run without a result; it ranks last on them
     mean_rank: float | None  # None if it is not in the joint ranking
     ranks_at: Mapping[float, float | None]  # mean rank at each of MOMENTS
     mean_gap_percent: float | None  # how far it ends below the best score
     slowdown: float | None  # its time to the best score over the least, geometric mean over tasks
-    never_reached: int  # tasks in `slowdown` where it is charged the budget: then that is a lower bound
+    never_reached: int  # tasks where it is charged the budget; if any, `slowdown` is a lower bound
     mean_normalised: float | None  # its scaled score, if the baseline's is 100
 
 
@@ -54,19 +53,19 @@ class Overview:
     standings: list[Standing]
     compared: int  # tasks on which two methods or more are compared
     folds: int  # the least number of folds of a ranked task
-    over: str  # what the mean of a task is over, in words
-    score_is: str  # what the methods are compared by
+    over: str  # the folds and seeds of a task's mean, in words
+    score_is: str  # the kind of score by which the methods are compared
     tested: int  # ranked tasks that are compared by test scores
     clock: str
     lead: Lead | None  # None if nothing is ranked
-    best_is: str  # what the leaders have: the best mean rank, or the best mean score of a single task
+    best_is: str  # the property of the leaders: the best mean rank, or the best mean score of a single task
     only_task: str  # the task, if all ranks are on one task; else empty
     seen: list[str]  # the result on each task, one sentence each
-    left_out: list[str]  # what is not in the comparison, or counts as failed, with numbers
+    left_out: list[str]  # exclusions and failures, with numbers
 
     @property
     def verdict(self) -> str:
-        """The method to use, and how sure that is."""
+        """The recommended method, with the p of its differences."""
         if not self.standings:
             return "Only references have runs here: run two methods to compare."
         if len(self.standings) < 2:
@@ -86,7 +85,7 @@ class Overview:
         )
 
     def _claim(self, lead: Lead) -> str:
-        """Over which methods the leaders are significantly better."""
+        """The methods than which the leaders are significantly better, and those than which they are not."""
         if lead.others and not lead.p_of_others:
             return self._without_test(lead)
         where = f" on {self.only_task}" if self.only_task else ""
@@ -115,7 +114,9 @@ class Overview:
         return f"{in_words(lead.leaders)} {has} the {self.best_is}; {too_few_units}."
 
     def _with_p(self, lead: Lead, methods: Sequence[str]) -> str:
-        """Such as `rs (p = 0.008) and cfo (p = 0.031)`; of many, the first names and the largest p."""
+        """Methods with their p, such as `rs (p = 0.008) and cfo (p = 0.031)`; of many, the first names and
+        the largest p.
+        """
         if len(methods) <= MOST_NAMES:
             return in_words([f"{method} ({p_in_words(lead.p_of_others[method])})" for method in methods])
         p = [lead.p_of_others[method] for method in methods]
@@ -147,7 +148,7 @@ class Overview:
         return ""
 
     def _results(self) -> list[str]:
-        """The result on each task if they are few, otherwise who wins most of them."""
+        """The result on each task if there are few tasks, otherwise the methods that win most of them."""
         if self.tasks < FEWEST_TASKS:
             return self.seen
         return [self._wins()] if self._has_winner else []
@@ -293,7 +294,7 @@ def overview(
 
 
 def _over(tasks: Sequence[TaskScores]) -> str:
-    """The same words for all tasks, or the least and the most."""
+    """The words that are the same for all tasks, or the least and the largest number."""
     different = list(dict.fromkeys(task.over for task in sorted(tasks, key=lambda task: task.n_folds)))
     return " to ".join(dict.fromkeys((different[0], different[-1]))) if different else ""
 
@@ -339,10 +340,11 @@ def _seen(task: TaskScores) -> str:
 def _slowdown(
     scores: Sequence[TaskScores], cells: Mapping[tuple[str, str], Cell], method: str
 ) -> tuple[float | None, int]:
-    """How many times longer than the fastest it takes to the best score, and on how many tasks it never does.
+    """The factor by which a method is slower than the fastest one to the best score, and the number of tasks
+    on which it never reaches it.
 
-    None if it does on less than half of the tasks: a factor that is mostly made of budgets would read as
-    "nearly as fast".
+    None if it reaches the best score on less than half of the tasks, because a factor that mostly consists of
+    budgets would read as "nearly as fast".
     """
     ratios, never_reached = [], 0
     tasks = [task for task in scores if method in task.compared and len(task.compared) > 1]
@@ -365,7 +367,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
 
 
-# --- what is not compared, or counts as failed: a line for each reason ----------------------------
+# --- exclusions and failures: a line for each reason ----------------------------------------------
 
 
 def _left_out_runs(scores: Sequence[TaskScores]) -> list[str]:

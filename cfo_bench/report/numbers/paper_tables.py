@@ -1,8 +1,8 @@
-"""Published results beside ours: the paper's optimality tables, scores of others, and the study of K.
+"""Published results compared with ours: the paper's optimality tables, published scores, and the study of K.
 
-The numbers of the tables ship with the package: `paper_xgboost.csv` (one hour, ten folds) and `paper_dnn.csv`
-(two hours, five folds). A cell is behind another if its score ends further below the best, or if both reach
-the best and it takes longer.
+The numbers of the tables are part of the package: `paper_xgboost.csv` (one hour, ten folds) and
+`paper_dnn.csv` (two hours, five folds). A cell is behind another one if its score ends further below the
+best, or if both reach the best and it takes longer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cfo_bench.report.numbers.scores import Cell, TaskScores
 from cfo_bench.report.reading.published_scores import SCALED, Reference
 from cfo_bench.results.run import Run
 
-# Seconds that the paper gave a run, by learner.
+# The budget of a run in the paper in seconds, by learner.
 BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}
 
 # Recorded learners, and the learner of the paper that they are compared with: the same kind of model, with
@@ -49,12 +49,12 @@ _ALIASES = {
 
 
 def in_the_paper(learner: str) -> str:
-    """The learner of the paper that is to be compared with this one; itself if there is no other."""
+    """The learner of the paper with which this one is compared; itself if there is no other."""
     return _RECORDED.get(learner, learner.removeprefix("surrogate:"))
 
 
 def printed(learner: str) -> dict[tuple[str, str], Cell]:
-    """The paper's cells by the key of the task and the method; empty for a learner it did not tune."""
+    """The paper's cells by the key of the task and the method; empty for a learner that it did not tune."""
     if learner not in BUDGETS:
         return {}
     text = files("cfo_bench.report.numbers").joinpath(f"paper_{learner}.csv").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def printed(learner: str) -> dict[tuple[str, str], Cell]:
 
 
 def key(task: str) -> str:
-    """The same text for all names of a task: without capitals, signs and PMLB's number."""
+    """A text that is the same for all names of a task: without capitals, signs and PMLB's number."""
     bare = re.sub(r"[^a-z0-9]", "", re.sub(r"^\d+_", "", task.lower()))
     return _ALIASES.get(bare, bare)
 
@@ -74,7 +74,7 @@ def order(cell: Cell, other: Cell) -> int:
 
 
 def _place(cell: Cell) -> tuple[float, float]:
-    """A sort key, rounded as the cells are printed."""
+    """A sort key, rounded like the printed cells."""
     if cell.outcome == "worse":
         return (round(cell.gap_percent or 0.0, 1), 0.0)
     return (0.0, round(cell.cost_ratio or 1.0, 1) + (cell.outcome == "slower") * 1e-6)
@@ -92,33 +92,33 @@ def _cell(row: Mapping[str, str]) -> Cell:
 # --- published scores of others -------------------------------------------------------------------
 
 
-# What a scaled score of 1 must be for the paper's scaled scores to mean the same as ours.
+# The meaning of a scaled score of 1 with which the paper's scaled scores are comparable with ours.
 _FOREST_SCALE = "tuned random forest"
 
-# Names of tasks with this similarity (1: the same) may be one task with a mistake in its name.
+# Names of tasks with this similarity (1: equal) may be the same task with a mistake in its name.
 _ALIKE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedReference:
-    """A reference beside a task of ours."""
+    """A reference for a task."""
 
     reference: Reference
     score: float | None  # in the metric of the task; None if it can't be compared
-    note: str  # what it is the mean of, how it became that score, or why it can't be compared
+    note: str  # the averaged folds, the conversion of the score, or the reason why it can't be compared
     is_converted: bool = False  # from a scaled score, by our own constant predictor and forest
 
     @property
     def label(self) -> str:
-        """What it is called in a figure; a converted score is only about right."""
+        """Its name in a figure, which marks a converted score as approximate."""
         return f"{'≈ ' * self.is_converted}{self.reference.label}"
 
 
 def placed(references: Sequence[Reference], task: TaskScores) -> list[PlacedReference]:
-    """The references of a task, the best comparable one first, and before those that had to be converted.
+    """The references of a task: comparable before converted ones, and the best first.
 
-    Different names of one task are the same, such as `bank` and `bank_marketing`. A reference of another
-    learner is not taken.
+    Different names of one task are the same, such as `bank` and `bank_marketing`. References of other
+    learners are left out.
     """
     to_loss = task.metric_facts.to_loss
 
@@ -152,12 +152,12 @@ def _placed(reference: Reference, task: TaskScores) -> PlacedReference:
 
 
 def misspelt(references: Sequence[Reference], tasks: Sequence[TaskScores]) -> list[tuple[str, str]]:
-    """Tasks of references that are none of ours, each with that of ours that may be meant."""
+    """Unknown tasks of references, each with the known task that may be meant."""
     ours = {key(task.task): task.task for task in tasks}
     meant = {}
     for name in dict.fromkeys(reference.task for reference in references):
         near = get_close_matches(key(name), ours, n=1, cutoff=_ALIKE) if key(name) not in ours else []
-        # `house_8L` and `house_16H` are two tasks, and no mistake.
+        # `house_8L` and `house_16H` are different tasks.
         if near and _digits(key(name)) == _digits(near[0]):
             meant[name] = ours[near[0]]
     return list(meant.items())
@@ -173,13 +173,13 @@ def _digits(name: str) -> list[str]:
 # while the cost increases.
 
 
-# From this rank correlation of loss and seconds on, the text states that they rise together.
+# The rank correlation of loss and seconds from which on the text states that they rise together.
 MODERATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The findings of a study about Condition 2.
+    """The findings of a study on Condition 2.
 
     `rises_from` is the smallest K, from `best_k` on, after which the loss never decreases; None if it
     decreases up to the end. The loss is smoothed for this, by the median of five neighbours.
@@ -241,7 +241,7 @@ def findings(run: Run) -> Findings:
 
 
 def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Spearman's; None where one of them is constant."""
+    """Spearman's rank correlation; None if one of the two is constant."""
     from scipy.stats import spearmanr
 
     if len(set(first)) < 2 or len(set(second)) < 2:

@@ -1,6 +1,6 @@
-"""The joint ranking: methods that are all compared on the same tasks, and whether their ranks differ.
+"""The joint ranking: methods that are all compared on the same tasks, and the tests of their ranks.
 
-It is computed once for each learner. Everything that compares methods over tasks reads it: the answer, the
+It is computed once for each learner. Everything that compares methods over tasks uses it: the answer, the
 statistics, the order of columns, the colours of figures.
 """
 
@@ -31,9 +31,9 @@ from cfo_bench.report.numbers.significance import (
     triangle_step_up,
 )
 
-# The best methods, up to this number, are drawn in colour, with their confidence intervals.
+# At most this many of the best methods are drawn in colour, with their confidence intervals.
 MOST_LEADERS = 4
-# Up to this number of methods all lines are in colour, and only the intervals are for the leaders.
+# With at most this many methods, all lines are in colour, and only the leaders have intervals.
 MOST_COLOURED = 8
 
 
@@ -67,8 +67,8 @@ class Ranking:
     def ranks_over(self, shares: Array) -> Array:
         """The ranks at many shares of the budget, which are the first axis.
 
-        A method that reaches the score of a better one within TIE_FACTOR of the time ties with it: which of
-        two methods is a little faster is chance.
+        A method that reaches the score of a better one within TIE_FACTOR of its time ties with it, because
+        small differences in time are chance.
         """
         soon = np.minimum(TIE_FACTOR * shares, 1.0)
         return tied_ranks(self._scores_over(shares), self._scores_over(soon))
@@ -85,7 +85,9 @@ class Ranking:
 
     @cached_property
     def best_first(self) -> list[str]:
-        """All methods by mean rank, then wins; those without a rank last. The order of equals is no claim."""
+        """All methods by mean rank, then by wins; those without a rank last. The order of equal methods has
+        no meaning.
+        """
         means = self.final_ranks.mean(axis=0) if self.tasks else ()
         ranks = dict(zip(self.methods, means, strict=True))
         methods = in_order({method for task in self.all_tasks for method in task.methods})
@@ -114,7 +116,7 @@ class Ranking:
 
 
 def rank(scores: Sequence[TaskScores], baseline: str) -> Ranking:
-    """The joint ranking of one learner's tasks: the methods and tasks that keep most, see `keep_most`."""
+    """The joint ranking of one learner's tasks, with the methods and tasks that `keep_most` selects."""
     tasks: dict[str, set[str]] = {method: set() for task in scores for method in task.methods}
     for task in scores:
         if len(task.compared) > 1:
@@ -134,7 +136,9 @@ def _number(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class RankTests:
-    """Tests whether methods differ over tasks. Arrays have one row per task and one column per method."""
+    """Tests of differences between methods over tasks. Arrays have one row per task and one column per
+    method.
+    """
 
     methods: Sequence[str]
     ranks: Array
@@ -160,7 +164,7 @@ class RankTests:
 
     @cached_property
     def lead(self) -> Lead:
-        """The leaders by mean rank. Their p are Wilcoxon's over tasks."""
+        """The leaders by mean rank, with the p of Wilcoxon's test over tasks."""
         has_test = len(self.ranks) >= FEWEST_TASKS
         of_all = self.friedman or (self.pairs[0] if has_test and len(self.methods) == 2 else None)
         return Lead.of(
@@ -180,15 +184,15 @@ class RankTests:
 class Lead:
     """The methods with the best mean rank, and whether they are significantly better than the others.
 
-    The leader is known only after the runs: each p is corrected by `triangle_step_up`, also if the leader is
-    the baseline. If methods share the best mean rank, a claim holds for all of them.
+    The leader is known only after the runs. Therefore each p is corrected by `triangle_step_up`, also if the
+    leader is the baseline. If methods share the best mean rank, a claim holds for all of them.
     """
 
     leaders: tuple[str, ...]
     others: tuple[str, ...]
     p_of_others: Mapping[str, float]  # corrected; empty if there are too few tasks or folds for a test
     tasks: int
-    test: str  # of all methods at once: Friedman, or Wilcoxon for two methods; no claim depends on it
+    test: str  # of all methods together: Friedman, or Wilcoxon for two methods; no claim depends on it
     p: float | None  # of that test
 
     @classmethod
@@ -217,7 +221,7 @@ class Lead:
 
 
 def _lead_on_task(task: TaskScores, methods: Sequence[str], ranks: Array) -> Lead:
-    """The leaders on a single task. Their p are those of `corrected_t` over its folds."""
+    """The leaders on a single task, with the p of `corrected_t` over its folds."""
     known = {method: task.methods[method].fold_losses for method in methods}
     # A method without any result counts as the worst other one, or the constant predictor.
     worst = np.max([by_fold or (task.constant_loss,) * task.n_folds for by_fold in known.values()], axis=0)

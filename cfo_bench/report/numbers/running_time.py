@@ -1,9 +1,9 @@
 """Speed-ups: how many times faster the baseline reaches a target than another method.
 
-The time to a target is an expected running time. Over the runs of a task, it is all the seconds spent until
-the target, divided by the number of runs that reached it: the expected wait if runs were repeated until one
-succeeds. A run that never reached it is charged its budget, even if it ended sooner: in the remaining time it
-would not have reached it either.
+The time to a target is an expected running time: the sum of the seconds of a task's runs until the target,
+divided by the number of runs that reached it. It is the expected wait if runs were repeated until one reaches
+the target. A run that never reached it is charged its budget, even if it ended sooner, because it would not
+have reached the target in the remaining time either.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OWN_FINAL = "its own final loss"
 FRACTIONS = (0.5, 0.9, 0.99)
 TARGETS = (OWN_FINAL, *(f"{fraction:.0%} of the way" for fraction in FRACTIONS))
 
-# With fewer tasks a bootstrap interval is little more than the least and the largest factor.
+# With fewer tasks, a bootstrap interval is little more than the range of the factors.
 FEWEST_FOR_INTERVAL = 6
 
 ONLY_BASELINE, ONLY_METHOD = "only the baseline reached it", "only the method reached it"
@@ -35,7 +35,7 @@ NEITHER, NO_TIME = "neither reached it", "too fast to time"
 
 @dataclass(frozen=True, slots=True)
 class RunningTime:
-    """The expected time to a target; if no run `reached` it, the budgets of all runs, spent in vain."""
+    """The expected time to a target; if no run `reached` it, the sum of the budgets of all runs."""
 
     seconds: float
     reached: int
@@ -44,7 +44,7 @@ class RunningTime:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A task and target: how many times longer the method takes than the baseline."""
+    """For a task and target, the method's time divided by that of the baseline."""
 
     task: str
     method: str
@@ -93,7 +93,8 @@ def factors(results: LearnerResults) -> list[Factor]:
         on_the_way = [[start - share * (start - best) for start, best in ways] for share in FRACTIONS]
         base_on_the_way = [_running_time(results, base, losses) for losses in on_the_way]
         for method, of_method in runs.items():
-            # A run without a result counts as the worst of all, or the constant if that is worse.
+            # A run without a result counts as the worst of all runs, or as the constant predictor if that is
+            # worse.
             own_final = [
                 reaching_loss(
                     _final(results, run, max(last, run.constant_loss)),
@@ -118,7 +119,7 @@ def summaries(all_factors: Sequence[Factor]) -> list[Summary]:
 
 
 def _ways(results: LearnerResults, runs: Sequence[Sequence[Run]]) -> list[tuple[float, float]]:
-    """For each run (fold and seed) of the task, the loss at the start and the best of all methods."""
+    """For each run (fold and seed) of the task, the loss at the start and the best loss of all methods."""
     ways = []
     for same in zip(*runs, strict=True):
         scored = [incumbents for run in same if (incumbents := results.incumbents(run)).seconds]
@@ -143,7 +144,7 @@ def _running_time(results: LearnerResults, runs: Sequence[Run], goals: Sequence[
 
 
 def _time_to(incumbents: Incumbents, target: float) -> float | None:
-    """When a run first had this loss or a lower one. On the test part a loss may rise again."""
+    """The time at which a run first had this loss or a lower one. On the test part, a loss may rise again."""
     pairs = zip(incumbents.seconds, incumbents.losses, strict=True)
     return next((second for second, loss in pairs if loss <= target), None)
 

@@ -1,6 +1,6 @@
-"""The scores of every method on a task: which reaches the best score first, which tie, how far others are.
+"""The scores of every method on a task: the first to reach the best score, ties, and the gaps of the others.
 
-The score of people is the task's metric. To compare tasks, a loss L is also scaled as in the paper: to
+The displayed score is the task's metric. To compare tasks, a loss L is also scaled as in the paper: to
 (L_constant - L) / (L_constant - L_forest), so that 0 is the constant predictor and 1 the tuned random forest,
 each the mean over the same folds; if the forest was not run, to (L_constant - L) / L_constant. r2 is its own
 scaled score.
@@ -31,13 +31,13 @@ from cfo_bench.results.run import CONSTANT, FOREST, LARGEST_LOSS, NOT_COMPARED, 
 # Methods that reach the best score in up to this many times the least time tie; see `_leaders`.
 TIE_FACTOR = 1.1
 
-# A shorter time can't be told from 0, so no factor is made of it.
+# A shorter time cannot be distinguished from 0, so no factor is computed from it.
 LEAST_SECONDS = 1e-3
 
-# A smaller loss of the constant predictor counts as 0: shares of it would overflow.
+# A smaller loss of the constant predictor counts as 0, because shares of it would overflow.
 _SMALLEST_LOSS = 1e-100
 
-# Names are left out only if they share less than this part of what one of them has.
+# Names are left out only if they share less than this part of the items of one of them.
 _ENOUGH = 0.5
 
 FoldSeed = tuple[int, int]
@@ -68,16 +68,16 @@ class MethodScores:
     """A method on a task."""
 
     method: str
-    folds: tuple[int, ...]  # those that it was run on
-    curve: Curve | None  # None if no run that is compared has a result
+    folds: tuple[int, ...]  # the folds on which it was run
+    curve: Curve | None  # None if no compared run has a result
     final_loss: float | None
     final_score: float | None  # scaled
-    seconds_to_best: float | None  # to the task's best score; None if it does not end with it
+    seconds_to_best: float | None  # until the task's best score; None if it does not end with this score
     imputed: int = 0  # runs without a result, which count as the worse of constant and worst other method
     runs: int = 0  # of this method
-    is_compared: bool = True  # False: it has so few of the task's runs that it is left out there
+    is_compared: bool = True  # False: it has so few of the task's runs that it is left out on the task
     counted_score: float | None = None  # scaled; if no run has a result, the score of the imputed losses
-    seconds_to_final: float | None = None  # to its own final score
+    seconds_to_final: float | None = None  # until its own final score
     fold_losses: tuple[float, ...] = ()  # final losses, by fold, seeds averaged
     # If scores are on the test part: final losses of the runs with a result on both parts, also by fold.
     validation_losses: tuple[float, ...] = ()
@@ -85,7 +85,7 @@ class MethodScores:
 
     @property
     def has_failed(self) -> bool:
-        """It was to be compared, and no run has a result: it ranks last."""
+        """Whether it is compared although no run has a result. Then it ranks last."""
         return self.is_compared and self.curve is None
 
 
@@ -105,7 +105,7 @@ class TaskScores:
     leaders: tuple[str, ...]  # the methods that reach the best score first; several if they tie
     shared: tuple[FoldSeed, ...] = ()
     constant_loss: float = math.nan  # mean over the folds
-    folds_of_data: int = 2  # into which the data is split, also those that were not run
+    folds_of_data: int = 2  # the number of folds of the data, including those that were not run
     clock: str = "wall"
     by_test: bool = False  # losses are on the test part, which no method has seen
 
@@ -137,12 +137,12 @@ class TaskScores:
 
     @property
     def over(self) -> str:
-        """What the means are over, in words."""
+        """The averaged folds and seeds, in words."""
         return over_folds(self.shared)
 
     @property
     def score_is(self) -> str:
-        """The rows that losses and scores are measured on, in words."""
+        """The rows on which losses and scores are measured, in words."""
         return "test score" if self.by_test else "validation score (on which trials were selected)"
 
     @property
@@ -162,8 +162,8 @@ class TaskScores:
     def estimate(self, losses: Sequence[float], n_folds: int | None = None) -> Estimate:
         """The mean over folds in the task's metric; `losses` has one per fold.
 
-        Its interval ends at the bounds of the metric: there is no AUC above 1. With `n_folds` it is corrected
-        for the rows that folds share.
+        Its interval ends at the bounds of the metric, such as 1 for AUC. With `n_folds`, it is corrected for
+        the rows that folds share.
         """
         score = estimate([self.native(loss) for loss in losses], n_folds)
         if score.low is None or score.high is None:
@@ -174,7 +174,7 @@ class TaskScores:
     def normalised(self, baseline: str) -> dict[str, float]:
         """100 × scaled score / the baseline's, for every method that is compared.
 
-        Empty if the baseline's score is not above 0: then the ratio has no meaning.
+        Empty if the baseline's score is not above 0, because the ratio then has no meaning.
         """
         base = self.methods.get(baseline)
         if base is None or base.final_score is None or base.final_score <= 0:
@@ -187,7 +187,7 @@ class TaskScores:
 
 
 def over_folds(runs: Sequence[FoldSeed]) -> str:
-    """Such as `3 folds (5 seeds averaged)`."""
+    """The number of folds in words, such as `3 folds (5 seeds averaged)`."""
     folds = [fold for fold, _ in runs]
     n_folds, n_seeds = len(set(folds)), max(map(folds.count, set(folds)), default=0)
     text = f"{n_folds} fold{'s' * (n_folds != 1)}"
@@ -207,7 +207,7 @@ def score_tasks(runs: Sequence[Run], full_rows_only: bool = False) -> list[TaskS
 
 def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
     """The scores of all methods; the runs are of one learner and task."""
-    # The references may have had another budget.
+    # The references may have other budgets.
     first = next((run for run in runs if run.method not in NOT_COMPARED), runs[0])
     by_method: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: (run.method, run.fold, run.seed)):
@@ -280,7 +280,9 @@ def _place(run: Run) -> FoldSeed:
 def _with_imputed(
     measured: Mapping[str, Mapping[FoldSeed, Incumbents]], candidates: Mapping[str, Sequence[Run]]
 ) -> tuple[dict[str, dict[FoldSeed, Incumbents]], dict[str, int]]:
-    """The incumbents of all runs, imputed for those without a result; and the number of those, by method."""
+    """The incumbents of all runs, imputed for runs without a result; and the number of these runs by
+    method.
+    """
     constants = {_place(run): run.constant_loss for runs in candidates.values() for run in runs}
     counted: dict[str, dict[FoldSeed, Incumbents]] = {}
     n_imputed: dict[str, int] = {}
@@ -295,7 +297,7 @@ def _with_imputed(
 
 
 def _seconds_to(method_curve: Curve | None, loss: float | None, scale: ScoreScale) -> float | None:
-    """When the curve reaches the score of a loss."""
+    """The time at which the curve reaches the score of a loss."""
     if method_curve is None or loss is None:
         return None
     return method_curve.reached_at(reaching_loss(loss, scale.zero_loss))
@@ -332,10 +334,10 @@ def _validation_and_test(
 def _leaders(
     methods: Mapping[str, MethodScores], measured: Mapping[str, Mapping[FoldSeed, Incumbents]]
 ) -> tuple[str, ...]:
-    """The methods that reach the best score first. Those tie whose time to it is close to the least.
+    """The methods that reach the best score first. Methods tie if their time is close to the least time.
 
-    Close is within TIE_FACTOR of it, or within the duration of the trial by which it was reached: which of
-    two methods ends a trial sooner within that time is chance.
+    Close means within TIE_FACTOR of it, or within the duration of the trial that reached the score, because
+    smaller differences are chance.
     """
     times = {
         name: method.seconds_to_best for name, method in methods.items() if method.seconds_to_best is not None
@@ -372,8 +374,8 @@ class _References:
     def constant_loss(self) -> float:
         """The mean loss of the constant predictor over the folds.
 
-        On the test part it is that of the method `constant`, if that was run on all folds: the loss in a
-        trace's header is on the validation part.
+        On the test part, it is the loss of the method `constant`, if it was run on all folds, because the
+        loss in a trace's header is on the validation part.
         """
         folds = self._constant_by_fold()
         if self.by_test:
@@ -449,7 +451,7 @@ def _bounded(incumbents: Incumbents) -> Incumbents:
 def is_by_test(runs: Sequence[Run], full_rows_only: bool) -> bool:
     """Whether the runs of a task are compared by test scores: they are if they have a holdout.
 
-    Only if no incumbent at all has a test score, validation scores are compared.
+    If no incumbent has a test score, validation scores are compared instead.
     """
     if not any(run.spec.validation == "holdout" for run in runs):
         return False
@@ -479,19 +481,20 @@ class Curve:
     n_folds: int
 
     def over(self, seconds: Array) -> Array:
-        """The mean at each moment; NaN before the curve starts."""
+        """The mean at each of these times; NaN before the curve starts."""
         index = np.searchsorted(self.seconds, seconds, side="right")
         means: Array = np.append(np.nan, self.mean)[index]
         return means
 
     def reached_at(self, loss: float) -> float | None:
-        """The moment from which on the mean is `loss` or lower; None if it ends higher."""
+        """The time from which on the mean is `loss` or lower; None if it ends higher."""
         return reached_at(self.seconds, self.mean, loss)
 
     def thinned(self, columns: int = 400) -> Curve:
-        """Fewer points, but the same to the eye: the last in each of `columns` strips of the log time axis.
+        """A curve with fewer points that looks the same: the last point in each of `columns` strips of the
+        log time axis.
 
-        The first and the last point stay, so that start, end and final loss are exact.
+        The first and the last point are kept, so that start, end and final loss are exact.
         """
         if len(self.seconds) <= columns or self.seconds[0] <= 0:
             return self
@@ -505,8 +508,8 @@ class Curve:
 def curve(runs: Sequence[Incumbents], folds: Sequence[int] | None = None) -> Curve | None:
     """The curve of a method on one task; None when a run has no loss at all.
 
-    `folds` has the fold of each run. Runs of one fold, which differ in their seed, are averaged first: the
-    interval is over folds. Without `folds` every run is a fold of its own.
+    `folds` contains the fold of each run. Runs of the same fold, with different seeds, are averaged first,
+    and the interval is over folds. Without `folds`, every run is a separate fold.
     """
     if not runs or any(not incumbents.seconds for incumbents in runs):
         return None
@@ -535,8 +538,8 @@ class Cell:
     outcome: str  # best, slower, worse, missing (no result) or left out
     score: float | None  # scaled; of the best, the task's best score, which a method that ties may miss a bit
     seconds: float | None
-    cost_ratio: float | None  # its time to the best score over the least; None if that is too short
-    gap_percent: float | None  # how far it ends below the best score; None if that is 0
+    cost_ratio: float | None  # its time to the best score over the least time; None if that is too short
+    gap_percent: float | None  # the distance of its final score below the best score; None if that is 0
 
     @property
     def text(self) -> str:
@@ -575,17 +578,16 @@ def _cell(scores: TaskScores, method: MethodScores) -> Cell:
     return Cell(scores.task, method.method, outcome, score, seconds, ratio, gap)
 
 
-# --- what is compared if not all methods were run on everything -----------------------------------
+# --- the selection of runs to compare if not all methods have all runs ----------------------------
 
 
 def keep_most(having: Mapping[str, Collection[_Item]]) -> tuple[set[str], set[_Item]]:
     """The names to compare, and the items that all of them have.
 
-    If the names share half of the items or more, all names are kept: one that lacks an item costs that
-    item, and not its place. If they share less, those are left out without which most is shared, as long
-    as that keeps more (names × items) and two names are left. Names that are as much in the way as each other
-    are left out together, so that their order decides nothing. If no two names can be compared, the one with
-    most items is left alone.
+    If the names share half of the items or more, all names are kept, and items that one of them lacks are
+    left out. Otherwise the names that reduce the shared items most are left out, as long as this keeps more
+    (names × items) and at least two names. Names that reduce them equally are left out together, so that
+    their order has no influence. If no two names can be compared, only the name with the most items is kept.
     """
     names = set(having)
     kept, shared = names, _shared(having, names)

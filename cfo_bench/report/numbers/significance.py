@@ -1,8 +1,8 @@
 """Tests of significance over tasks: Friedman, Wilcoxon with its corrections, Nemenyi; and estimates.
 
-The unit is the task: each method has one number per task, the mean over folds. Folds can't be the unit, since
-the folds of a task share most of their rows and are not independent. Only `corrected_t` tests over the folds
-of a single task, corrected for the rows that they share.
+The unit is the task: each method has one number per task, the mean over folds. Folds cannot be the unit,
+because the folds of a task share most of their rows and are not independent. Only `corrected_t` tests over
+the folds of a single task, corrected for the rows that they share.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FEWEST_TASKS = 6
 # Resamples of a bootstrap over tasks.
 RESAMPLES = 2000
 
-# Up to this number of differences Wilcoxon's p is exact; above it the normal distribution is as good.
+# Up to this number of differences, Wilcoxon's p is exact; above it, the normal approximation is as good.
 MOST_EXACT = 100
 
 NOT_SIGNIFICANT = "not significant"
@@ -39,7 +39,7 @@ NOT_SIGNIFICANT = "not significant"
 
 
 def are_equal(first: Array, second: Array) -> Array:
-    """Whether scores are equal: the lower one reaches the higher, see REACHES."""
+    """Whether scores are equal: the lower score reaches the higher one, see REACHES."""
     higher, lower = np.maximum(first, second), np.minimum(first, second)
     equal: Array = lower >= higher - (1 - REACHES) * np.abs(higher)
     return equal
@@ -48,8 +48,9 @@ def are_equal(first: Array, second: Array) -> Array:
 def tied_ranks(scores: Array, soon: Array | None = None) -> Array:
     """The rank of each method (last axis) on each task: 1 is the highest score, NaN (no result) is last.
 
-    Scores that are equal share the mean of their ranks: all that reach the best of those not yet ranked.
-    `soon` has the scores of a little later: a method that reaches the best score then ties with it, too.
+    Equal scores share the mean of their ranks: these are all scores that reach the best of the unranked ones.
+    `soon` contains the scores at a slightly later time: a method that reaches the best score at that time
+    also ties with it.
     """
     now = np.where(np.isnan(scores), -np.inf, scores)
     reached = now if soon is None else np.fmax(now, soon)
@@ -64,7 +65,7 @@ def tied_ranks(scores: Array, soon: Array | None = None) -> Array:
     return ranks
 
 
-# --- all methods at once --------------------------------------------------------------------------
+# --- all methods together -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def friedman(task_ranks: Array) -> Friedman | None:
         for counts in [np.unique(row, return_counts=True)[1].astype(float)]
     )
     correction = 1 - tied / (n * k * (k * k - 1))
-    if correction <= 0:  # every method ties with every other on every task
+    if correction <= 0:  # all methods tie on every task
         return Friedman(0.0, 1.0, n, k)
     sums = task_ranks.sum(axis=0)
     plain = 12 / (n * k * (k + 1)) * float((sums**2).sum()) - 3 * n * (k + 1)
@@ -103,7 +104,7 @@ def friedman(task_ranks: Array) -> Friedman | None:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two methods over tasks. Differences are of the first's scaled score to the other's."""
+    """Two methods over tasks. A difference is the first method's scaled score minus that of the other."""
 
     one: str
     other: str
@@ -113,7 +114,7 @@ class Pair:
     median_difference: float
     direction: int  # the method that Wilcoxon's test favours: 1 the first, -1 the other, 0 neither
     p: float  # Wilcoxon's
-    p_corrected: float  # for the number of pairs, and of a leader for its choice after the runs
+    p_corrected: float  # for the number of pairs; for a leader, also for its choice after the runs
 
     @property
     def verdict(self) -> str:
@@ -131,13 +132,13 @@ def pairwise(scores: Array, methods: Sequence[str]) -> list[Pair]:
 
 
 def against(scores: Array, methods: Sequence[str], base: str) -> list[Pair]:
-    """The same of each other method against one that was chosen before the runs."""
+    """The test of each other method against one that was chosen before the runs."""
     at = methods.index(base)
     return _pairs(scores, methods, [(i, at) for i in range(len(methods)) if i != at], _by_holm)
 
 
 def of_leader(scores: Array, methods: Sequence[str], leader: str) -> list[Pair]:
-    """The same of a method that the runs have chosen against each other one, by `triangle_step_up`."""
+    """The test of a method that was chosen by the runs against each other method, by `triangle_step_up`."""
     at = methods.index(leader)
     return _pairs(scores, methods, [(at, i) for i in range(len(methods)) if i != at], _by_step_up)
 
@@ -175,7 +176,7 @@ def _by_holm(tests: Sequence[SignedRank]) -> list[float]:
 
 
 def _by_step_up(tests: Sequence[SignedRank]) -> list[float]:
-    """The first method of each pair is the leader: a test that favours the other can't confirm it."""
+    """The corrected p of pairs whose first method is the leader. A test that favours the other has p = 1."""
     return triangle_step_up([test.p if test.direction > 0 else 1.0 for test in tests])
 
 
@@ -187,14 +188,14 @@ class SignedRank(NamedTuple):
     """
 
     p: float  # two-sided
-    direction: int  # 1 if the differences above 0 outweigh, -1 if those below do, 0 if neither does
+    direction: int  # 1 if positive differences have the larger rank sum, -1 if negative ones, 0 if equal
 
 
 def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
     """The hypothesis is that the differences are symmetric around 0.
 
-    Differences of 0 are left out. Equal ones share the mean of their ranks; unlike scipy's, p is exact then
-    too.
+    Differences of 0 are left out. Equal differences share the mean of their ranks; unlike in scipy, p is
+    exact in this case, too.
     """
     values = np.asarray(differences, dtype=float)
     values = values[values != 0]
@@ -207,13 +208,14 @@ def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
     direction = int(np.sign(2 * positive - total))
     if len(values) <= MOST_EXACT:
         return SignedRank(min(1.0, 2 * float(_sum_shares(twice)[: lower + 1].sum())), direction)
-    # Each rank is in the sum or not, with a chance of a half: the variance is a quarter of its square.
+    # Each rank is in the sum with probability 1/2, so its contribution to the variance is a quarter of its
+    # square.
     z = (total / 2 - lower) / (math.sqrt(float((twice.astype(float) ** 2).sum())) / 2)
     return SignedRank(math.erfc(z / math.sqrt(2)), direction)
 
 
 def _twice_the_ranks(sizes: Array) -> Array:
-    """Whole numbers, also where ranks are shared: from 2 for the smallest."""
+    """Twice the ranks, which are integers even if ranks are shared."""
     _, which, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: Array = (2 * last - counts + 1)[which]
@@ -221,7 +223,7 @@ def _twice_the_ranks(sizes: Array) -> Array:
 
 
 def _sum_shares(numbers: Array) -> Array:
-    """For each sum from 0 on the share of all subsets of the numbers that have it."""
+    """For each sum from 0 on, the share of all subsets of the numbers with this sum."""
     shares = np.zeros(int(numbers.sum()) + 1)
     shares[0] = 1.0
     for number in numbers.tolist():
@@ -257,10 +259,11 @@ def triangle_step_up(p: Sequence[float]) -> list[float]:
 
 
 def corrected_t(differences: Sequence[float], n_folds: int) -> float:
-    """The two-sided p that the mean difference over folds of one task is 0: Nadeau and Bengio's t test.
+    """The two-sided p of the hypothesis that the mean difference over folds of one task is 0 (Nadeau and
+    Bengio's t test).
 
-    This also holds for repeated folds: `differences` has one per fold of each repetition, which is another
-    split into `n_folds`. p is at least `least_p`, since Student's t can't be relied on for few folds.
+    This also holds for repeated folds: `differences` contains one value per fold of each repetition, which is
+    another split into `n_folds`. p is at least `least_p`, because Student's t is unreliable for few folds.
 
     C. Nadeau and Y. Bengio: Inference for the Generalization Error. Machine Learning 52 (2003); for repeated
     folds, R. R. Bouckaert and E. Frank: Evaluating the Replicability of Significance Tests for Comparing
@@ -280,9 +283,9 @@ def corrected_t(differences: Sequence[float], n_folds: int) -> float:
 def _corrected_error(n: int, n_folds: int) -> float:
     """The standard error of a mean over `n` folds of one task, in standard deviations of a fold.
 
-    The training parts of two of the `n_folds` folds overlap, so that the scores vary less than independent
-    ones would. The variance of the mean is therefore increased by the ratio of the rows of a fold to those of
-    its training part.
+    The training parts of two of the `n_folds` folds overlap, so the scores vary less than independent scores.
+    Therefore the variance of the mean is increased by the ratio of the rows of a fold to those of its
+    training part.
     """
     return math.sqrt(1 / n + 1 / (n_folds - 1))
 
@@ -290,8 +293,8 @@ def _corrected_error(n: int, n_folds: int) -> float:
 def least_p(n: int, pairs: int) -> float:
     """The least p of an exact two-sided test of n differences, after Holm's correction for the pairs.
 
-    One side is better each time: of the 2ⁿ ways to sign n differences, 2 are as extreme. This holds for the
-    tests of Wilcoxon and of signs, and for the sign-flip test.
+    It occurs if all differences have the same sign: of the 2ⁿ ways to sign n differences, 2 are as extreme.
+    This holds for Wilcoxon's test, the sign test and the sign-flip test.
     """
     return min(1.0, pairs * 2.0 ** (1 - n))
 
@@ -302,12 +305,12 @@ def too_few(n: int, word: str) -> str:
 
 
 def p_in_words(p: float) -> str:
-    """Such as `p = 0.008`, `p = 0.31`."""
+    """The p in words, such as `p = 0.008` or `p = 0.31`."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < LEVEL else f"p = {p:.2f}"
 
 
 def in_words(names: Sequence[str]) -> str:
-    """Such as `a, b and c`."""
+    """Names in words, such as `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -327,10 +330,11 @@ def critical_difference(tasks: int, methods: int) -> float:
 
 
 def _chance_of_range(width: float, count: int) -> float:
-    """The chance that `count` normal numbers lie within `width`: the studentized range with known variance.
+    """The probability that the range of `count` normal numbers is at most `width` (the studentized range with
+    known variance).
 
-    The integral over the largest of them, that all others are below it by at most the width. That of
-    scipy.stats takes a second.
+    It is an integral over the largest number of the probability that all others are at most `width` below it.
+    The function of scipy.stats takes a second.
     """
     from scipy.special import ndtr
 
@@ -362,7 +366,7 @@ def bootstrap_bounds(tasks: Array) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=1)
 def _resampled(tasks: int) -> Array:
-    """The weight of each task in each resample: the same for every method, so that bands can be compared."""
+    """The weight of each task in each resample, the same for every method, so that bands can be compared."""
     draws = np.random.default_rng(tasks).integers(tasks, size=(RESAMPLES, tasks))
     weights: Array = np.array([np.bincount(draw, minlength=tasks) for draw in draws]) / tasks
     return weights
@@ -380,7 +384,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float], n_folds: int | None = None) -> Estimate:
-    """The estimate of independent values: one per fold, since the seeds of a fold share their data.
+    """The estimate of independent values: one per fold, because the seeds of a fold share their data.
 
     With `n_folds`, values are of folds of one task, and the interval is that of `corrected_t`.
     """

@@ -1,4 +1,5 @@
-"""Targets of each fold, between the constant predictor's loss and the best one, and when runs reach them.
+"""Targets of each fold, between the constant predictor's loss and the best loss, and the times at which runs
+reach them.
 
 The gap of a loss is its distance from the best loss that any method has on that fold, as a share of the
 constant predictor's distance: 1 is the constant, 0 the best. If a recording contains the least loss of all
@@ -26,7 +27,7 @@ GAPS = np.logspace(0, -3, 51)
 # Single targets that the page offers.
 SINGLE_GAPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
-# A curve over time has this number of points, the first at no less than this share of the budget.
+# A curve over time has this number of points, the first at this share of the budget or later.
 _MOMENTS = 100
 _FIRST_SHARE = 1e-4
 
@@ -35,7 +36,7 @@ _FIRST_SHARE = 1e-4
 class Track:
     """The incumbents of a run within its budget."""
 
-    seconds: Array  # when each was found, and infinity at the end
+    seconds: Array  # the time of each, and infinity at the end
     losses: Array  # infinity at first, then that of each
 
     @classmethod
@@ -55,7 +56,7 @@ class TargetFold:
     constant_loss: float
     best_loss: float
     runs: Mapping[str, Sequence[Track]]
-    is_optimum: bool = False  # the best loss is the least of all configurations, whatever a method found
+    is_optimum: bool = False  # whether the best loss is the recorded least loss of all configurations
 
     def loss_at(self, gaps: Array) -> Array:
         return self.best_loss + gaps * (self.constant_loss - self.best_loss)
@@ -66,7 +67,7 @@ class TargetFolds:
     """The folds on which all methods of the joint ranking are compared."""
 
     folds: list[TargetFold]
-    useless: list[str]  # tasks left out, as no method is ever better than the constant there
+    useless: list[str]  # tasks that are left out because no method is ever better than the constant predictor
 
     @property
     def is_true(self) -> bool:
@@ -101,7 +102,7 @@ class TargetFolds:
         return np.array([np.mean(rows, axis=0) for rows in groups.values()])
 
     def time_axis(self, results: LearnerResults) -> tuple[float, str]:
-        """What a share of the budget is multiplied with to be shown, and the name of the axis."""
+        """The factor by which a share of the budget is multiplied for display, and the name of the axis."""
         unit, common = results.scores[0].seconds_label, self.common_budget
         return (1.0, f"share of the budget ({unit})") if common is None else (common, unit)
 
@@ -166,17 +167,17 @@ def reached(targets: TargetFolds, method: str, moments: Array, gaps: Array = GAP
 
 
 # --- profiles -------------------------------------------------------------------------------------
-# Performance profiles (Dolan and Moré 2002): how often is a method within a factor of the fastest one?
+# Performance profiles (Dolan and Moré 2002): how often a method is within a factor of the fastest one.
 #
 # A problem is a fold of a task with a target. The time of a method is the expected one over its seeds: the
 # seconds spent until the target, or the budget of a run that never reaches it, divided by the number of runs
 # that reach it.
 
 
-# The gap that is to be reached.
+# The gap to be reached.
 PROFILE_GAP = 0.01
 
-# A shorter time counts as this share of the budget, so that the jitter of a first trial decides nothing.
+# A shorter time counts as this share of the budget, so that the jitter of a first trial has no influence.
 LEAST_SHARE = 1e-3
 
 _FACTORS = 80
@@ -208,7 +209,7 @@ def profiles(targets: TargetFolds, gap: float) -> tuple[Array, dict[str, Array]]
         folds[fold.task, fold.fold] = np.array([by_method[method] for method in methods])
     factors_of_all = np.array(list(folds.values()))
     top = np.max(factors_of_all, where=np.isfinite(factors_of_all), initial=2.0)
-    # Some room to the right of the last step.
+    # Space to the right of the last step.
     factors = np.geomspace(1.0, min(1.2 * float(top), _HIGHEST_FACTOR), _FACTORS)
     shares = targets.by_task(lambda fold: folds[fold.task, fold.fold][:, None] <= factors).mean(axis=0)
     return factors, dict(zip(methods, shares, strict=True))

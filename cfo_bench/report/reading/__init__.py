@@ -1,1 +1,1 @@
-"""From traces to runs: reading them, and leaving out, with a warning, what can't be compared."""
+"""Reads runs from traces, and leaves out those that cannot be compared, with a warning."""

@@ -1,9 +1,10 @@
 """Selects the runs that may be compared, and writes a warning about all others.
 
-If the runs of a task differ in a setting, those with the value of the majority are kept: one stray run does
-not remove the task from the report. The references, which scale the scores, don't vote; they may have any
-budget, but must have the other settings. What has to be equal is declared on each setting: see
-`results/comparability.py`. Other warnings are about runs that are compared although their conditions differ.
+If the runs of a task differ in a setting, those with the value of the majority are kept, so that a single
+deviating run does not remove the task from the report. The references, which scale the scores, do not vote;
+they may have any budget, but must have the other settings. Each setting declares whether it has to be equal:
+see `results/comparability.py`. Other warnings are about runs that are compared although their conditions
+differ.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from cfo_bench.results.comparability import Aspect, comparison_aspects, method_o
 from cfo_bench.results.digest import NO_INCUMBENTS, TrialDigest
 from cfo_bench.results.run import Run
 
-# A load above the number of processors by more than this is other work, or too many runs: our runs side by
-# side may use all processors.
+# A load that exceeds the number of processors by more than this is caused by other work or too many runs:
+# parallel runs may use all processors.
 SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0
-# A whole thread more than a run was given may take a processor from another run.
+# One thread more than a run was given may take a processor from another run.
 SPARE_THREADS = 0.25
-# Any virtual machine loses less than this share of the time now and then.
+# Every virtual machine sometimes loses up to this share of its time.
 STEAL_PERCENT = 5.0
 
 _BUDGET = "budget_seconds"
@@ -59,7 +60,7 @@ class _Copies:
     """A run that exists more than once."""
 
     runs: Sequence[Run]
-    are_same: bool  # then one of them counts; otherwise none
+    are_same: bool  # whether the copies are equal: then one counts; otherwise none
 
 
 def comparable(runs: Sequence[Run], budget_seconds: float | None = None) -> Comparable:
@@ -164,7 +165,9 @@ def _shortened(value: object) -> str:
 
 
 def _different_runs(runs: Sequence[Run]) -> tuple[list[Run], list[_Copies]]:
-    """The runs of a task without copies. If copies differ, it is not known which is meant: none counts."""
+    """The runs of a task without copies. If copies differ, none counts, because it is unknown which one is
+    meant.
+    """
     by_name: dict[tuple[str, int, int], list[Run]] = {}
     for run in runs:
         by_name.setdefault((run.method, run.fold, run.seed), []).append(run)
@@ -184,7 +187,7 @@ def _voters(runs: Sequence[Run]) -> Sequence[Run]:
 
 
 def _has_lost_methods(runs: Sequence[Run], kept: Sequence[Run]) -> bool:
-    """Whether only references are left, and nothing that they could scale."""
+    """Whether only references are left, without any method."""
     return all(run.is_reference for run in kept) and not all(run.is_reference for run in runs)
 
 
@@ -215,7 +218,7 @@ def _with_one_clock(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
 
 
 def _counted(run: Run) -> Run:
-    """The results of a failed run don't count."""
+    """The run, without its results if it failed."""
     if run.status is not RunStatus.FAILED:
         return run
     return replace(run, stored=msgspec.structs.replace(run.digest, incumbents=NO_INCUMBENTS, only_full=None))
@@ -225,7 +228,7 @@ def _counted(run: Run) -> Run:
 
 
 def run_names(runs: Sequence[Run]) -> str:
-    """Such as `iris cfo fold 0, 1; iris rs fold 1; and 3 more`."""
+    """The names of runs, such as `iris cfo fold 0, 1; iris rs fold 1; and 3 more`."""
     folds: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         folds.setdefault((run.task, run.method), []).append(str(run.fold))
@@ -238,7 +241,7 @@ def run_names(runs: Sequence[Run]) -> str:
 
 
 def _about_splits(splits: Sequence[_Split]) -> list[str]:
-    """A line for each setting, on however many tasks."""
+    """One line for each setting, whatever the number of tasks."""
     groups: dict[tuple[str, bool], list[_Split]] = {}
     for split in splits:
         groups.setdefault((split.group, split.is_tied), []).append(split)
@@ -341,7 +344,7 @@ def _run(run: Run) -> str:
 
 
 def _about_limits(runs: Sequence[Run]) -> list[str]:
-    """Warnings about limits that differ but don't forbid a comparison."""
+    """Warnings about different limits that do not prevent a comparison."""
     runs = [run for run in runs if not run.is_reference]
     limits = Counter(run.spec.max_trials for run in runs)
     budgets = sorted({run.budget_seconds for run in runs})
@@ -355,9 +358,9 @@ def _about_limits(runs: Sequence[Run]) -> list[str]:
 
 
 def unequal_conditions(runs: Sequence[Run]) -> list[str]:
-    """Warnings if runs had different machines, or shared one with other work: one line for each difference.
+    """Warnings if runs were on different machines, or on busy machines: one line for each difference.
 
-    Machines don't matter to runs on the virtual clock.
+    Machines do not matter for runs on the virtual clock.
     """
     on_wall_clock = [run for run in runs if run.spec.clock == "wall"]
     lines = [
@@ -433,7 +436,7 @@ def _stolen(runs: Sequence[Run]) -> list[str]:
 
 
 def _mixed(runs: Sequence[Run], what: str, machines_of: Callable[[Run], list[str]]) -> list[str]:
-    """A line if runs on the same task, which are compared, were on different machines or processors."""
+    """A line if compared runs on the same task were on different machines or processors."""
     tasks = by_task(runs)
     counts: Counter[str] = Counter()
     mixed = []
@@ -453,7 +456,9 @@ def _mixed(runs: Sequence[Run], what: str, machines_of: Callable[[Run], list[str
 
 
 def _cpus(run: Run) -> int:
-    """All processors of the machine, not only those that the run may use: the load counts all."""
+    """The number of all processors of the machine, including those that the run may not use, as for the
+    load.
+    """
     machine = run.header.machine
     return (machine.cpus or machine.cores or 1) if machine else 1
 

@@ -1,8 +1,8 @@
-"""Runs that are read otherwise than their trace has them: with a shorter budget, or imported ones.
+"""Runs that are read with changes: with a shorter budget, or imported runs with added facts.
 
 `cfo-bench report --budget` reads runs as if they had ended then; without it, runs of a task with different
-budgets are read at the largest that they share. The source of an imported run may lack facts
-about it: these are taken from the measured runs beside it, and a notice reports that.
+budgets are read at the largest that they share. The source of an imported run may not contain all facts:
+these are taken from the measured runs on the same task, and a notice reports this.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Shortened:
     """The runs as if they had ended sooner, and notices about them."""
 
     runs: list[Run]
-    unreadable: list[str]  # a line for each trace that can't be read any more
+    unreadable: list[str]  # a line for each trace that can no longer be read
     notices: list[str]
 
 
 def as_if_ended(runs: Sequence[Run], budget_seconds: float) -> Shortened:
     """The runs as if each had ended at `budget_seconds`.
 
-    Only trials that ended by then count. Traces of runs with a longer budget are read again, since a digest
-    is of the whole run. Runs with a shorter budget are unchanged, and so are references, which scale the
-    scores whatever their budget was. Runs whose method plans with its budget are left out: it would have
-    asked for other trials.
+    Only trials that ended by then count. Traces of runs with a longer budget are read again, because a digest
+    describes the whole run. Runs with a shorter budget are unchanged, and so are references, which scale the
+    scores whatever their budget was. Runs whose method plans with its budget are left out, because it would
+    have asked for other trials.
     """
     shorter, n_shortened = _shorter_runs(runs, lambda run: budget_seconds)
     n_methods = sum(not run.is_reference for run in runs)
@@ -63,7 +63,7 @@ def at_shared_budgets(runs: Sequence[Run]) -> Shortened:
 
 
 def _shorter_runs(runs: Sequence[Run], budget_of: Callable[[Run], float]) -> tuple[Shortened, int]:
-    """The runs as if each had ended at its budget, and how many of them were longer."""
+    """The runs as if each had ended at its budget, and the number of longer runs."""
     planned = [
         run
         for run in runs
@@ -82,7 +82,7 @@ def _shorter_runs(runs: Sequence[Run], budget_of: Callable[[Run], float]) -> tup
 
 
 def _is_longer(run: Run, budget_seconds: float) -> bool:
-    """Whether its trace may contain more than a run with this budget."""
+    """Whether the trace of a run may contain more than a run with this budget."""
     return run.budget_seconds > budget_seconds or (
         run.is_being_extended and run.budget_seconds != budget_seconds
     )
@@ -101,7 +101,7 @@ def _shortened_or_message(run: Run, budget_seconds: float) -> Run | str | None:
         shorter = replace(shortened(whole, budget_seconds), is_being_extended=False).digested()
     except CfoBenchError as error:
         return str(error)
-    # A run that is being extended, and has not come so far, keeps the shorter budget that it had.
+    # A run that is being extended, and has not reached this budget, keeps its shorter budget.
     return shorter if shorter.status is RunStatus.DONE or not run.is_being_extended else run
 
 
@@ -145,7 +145,7 @@ def _about_planned(planned: Sequence[Run], budget_of: Callable[[Run], float]) ->
 
 # Settings that an imported run is assumed to share with the measured ones, if its source does not state them.
 _SETTINGS = ("n_folds", "threads", "parallel", "learner_options")
-# Facts that a source may lack, as a notice names them.
+# Facts that a source may not state, with their names in a notice.
 _FACTS = {
     "budget_seconds": "budget",
     "n_folds": "folds",
@@ -172,7 +172,7 @@ def lacks(run: Run, fact: str) -> bool:
 
 
 def completed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
-    """All runs, the imported ones with the facts that they lack; and notices about these."""
+    """All runs, the imported ones with the missing facts, and notices about these."""
     completed_runs: dict[Path, Run] = {}
     notices: dict[tuple[str, str, tuple[str, ...]], list[list[Run]]] = {}
     for on_task in by_task(runs).values():
@@ -191,7 +191,7 @@ def completed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
 
 def _with_facts_of_others(run: Run, measured: Sequence[Run], imported: Sequence[Run]) -> Run:
     if lacks(run, "budget_seconds"):
-        # Beside measured methods it has their budget; by itself no trial of it is cut off.
+        # With measured methods it gets their budget; without them, none of its trials is cut off.
         methods = [other for other in measured if not other.is_reference]
         budget = _most_frequent(methods, lambda other: other.budget_seconds)
         run = _with_budget(run, budget or max(other.budget_seconds for other in imported))
@@ -229,7 +229,7 @@ def _most_frequent(runs: Iterable[Run], value_of: Callable[[Run], Any]) -> Any:
 
 
 def _with_budget(run: Run, budget_seconds: float) -> Run:
-    """The run with another budget: later results don't count."""
+    """The run with another budget, without later results."""
     if budget_seconds == run.budget_seconds:
         return run
     try:
@@ -240,7 +240,7 @@ def _with_budget(run: Run, budget_seconds: float) -> Run:
 
 
 def _notice(tasks: Sequence[Sequence[Run]], remarks: Sequence[str]) -> str:
-    """The notice about an imported method; the same on all these tasks, each with its runs."""
+    """The notice about an imported method, which is the same on all these tasks, each with its runs."""
     run = tasks[0][0]
     sources = list(
         dict.fromkeys(origin(runs[0].header.imported) for runs in tasks if runs[0].header.imported)
@@ -278,7 +278,7 @@ def _remarks(run: Run, has_measured: bool) -> tuple[str, ...]:
 
 
 def _result(runs: Sequence[Run]) -> str:
-    """Its result on a task: no table has it if it is not compared."""
+    """The result of an imported method on a task, which is in no table if the method is not compared."""
     best = min((run.incumbents.losses[-1] for run in runs if run.incumbents.losses), default=None)
     metric = runs[0].header.metric_facts
     score = "no result" if best is None else f"{metric.title} {metric.to_score(best):.5g}"

@@ -20,7 +20,8 @@ from cfo_bench.results.run import CONSTANT, FOREST, Run, read_finished_part, rea
 class Selection:
     """The runs to report; an empty filter selects all. The methods that scale the scores are always read.
 
-    A learner or task may have its whole name, or the one in tables: `svm` of `estimator:pipeline.py:svm`.
+    A learner or task is given by its full name, or by its name in tables: `svm` for
+    `estimator:pipeline.py:svm`.
     """
 
     learners: Sequence[str] = ()
@@ -39,13 +40,13 @@ class Selection:
 
 
 def is_among(name: str, names: Collection[str]) -> bool:
-    """Whether a name is one of those that a user gave: as it is, or as tables have it."""
+    """Whether a name, in full or as in tables, is among those that a user gave."""
     return name in names or label(name) in names
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The runs, without their trials, and a line for each file that is no trace or can't be read."""
+    """The runs, without their trials, and a line for each file that is not a trace or cannot be read."""
 
     runs: list[Run]
     unreadable: list[str]
@@ -86,7 +87,7 @@ def load(
 def _run_or_message(path: Path) -> Run | str | None:
     """The run without its trials; None if it has not started; a message if its trace can't be read.
 
-    A run that had finished and is being resumed with other limits is read as it had finished.
+    A finished run that is being resumed with other limits is read as it was when it finished.
     """
     try:
         run = read_run(path)
@@ -98,7 +99,9 @@ def _run_or_message(path: Path) -> Run | str | None:
 
 
 def _different_folders(folders: Sequence[Path]) -> list[Path]:
-    """Each folder once; a UserError if one is inside another, since its traces would be read twice."""
+    """Each folder once; a UserError if a folder is inside another one, because its traces would be read
+    twice.
+    """
     by_place: dict[Path, Path] = {}
     for folder in folders:
         by_place.setdefault(Path(os.path.abspath(folder)), folder)
@@ -134,7 +137,7 @@ def _selected(runs: Sequence[Run], selection: Selection) -> list[Run]:
 
 
 def refuse_unknown(kind: str, names: Sequence[str], available: Collection[str]) -> None:
-    """An UnknownNameError for a name that a user gave and no run has."""
+    """An UnknownNameError for a name of the user that no run has."""
     for name in names:
         if not any(is_among(of_run, [name]) for of_run in available):
             raise UnknownNameError(kind, name, map(label, available))
@@ -142,7 +145,7 @@ def refuse_unknown(kind: str, names: Sequence[str], available: Collection[str]) 
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """For code that makes millions of objects that stay: searching them for garbage takes seconds."""
+    """For code that creates millions of permanent objects, in which garbage collection would take seconds."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -14,7 +14,7 @@ from cfo_bench.errors import UserError, did_you_mean
 from cfo_bench.metrics import METRICS
 from cfo_bench.report.contents import some
 
-# The score that the paper prints on classification: 0 is the constant predictor, 1 the tuned random forest.
+# The paper's score in classification: 0 is the constant predictor, 1 the tuned random forest.
 SCALED = "scaled_score"
 
 REQUIRED = ("task", "metric", "score")
@@ -29,7 +29,7 @@ PACKAGED = {"paper": "paper_references.csv"}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A score that somebody else has published."""
+    """A published score."""
 
     task: str
     metric: str  # one of METRICS, or SCALED
@@ -39,7 +39,7 @@ class Reference:
     learner: str = ""  # empty: any learner may be compared with it
     seconds: float | None = None  # the budget, or the time to the score
     sd: float | None = None  # standard deviation over folds
-    folds: str = ""  # the folds that it is the mean of, in words, if the file has a line for each
+    folds: str = ""  # the averaged folds in words, if the file has a line for each fold
 
     @property
     def label(self) -> str:
@@ -53,7 +53,7 @@ OnRemark = Callable[[str], None]
 def read_references(name: str | Path, on_remark: OnRemark = lambda line: None) -> list[Reference]:
     """The references of a file, or of the package's file of that name.
 
-    `on_remark` is called with a line about what is left out.
+    `on_remark` is called with a line about everything that is left out.
     """
     packaged = PACKAGED.get(str(name))
     try:
