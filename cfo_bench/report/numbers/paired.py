@@ -25,7 +25,7 @@ from cfo_bench.results.best_so_far import REACHES, reaching_loss
 from cfo_bench.results.comparability import comparison_aspects
 from cfo_bench.results.run import Run
 
-# All ways to flip the signs of up to this number of differences are tried: 65,536.
+# Up to this number of differences, all ways to flip the signs are tried: 65,536.
 MOST_FOLDS = 16
 
 # Two learners may differ in these settings.
@@ -47,7 +47,7 @@ class Paired:
     method: str
     metric: str
     folds: int
-    over: str  # the folds and seeds in words
+    over: str  # the averaged folds and seeds, in words
     difference: float  # mean over folds
     low: float | None  # of the 95 % interval, Student's t over folds; None with one fold
     high: float | None
@@ -69,7 +69,7 @@ class Paired:
 
 
 def paired(results: LearnerResults, task: TaskScores) -> list[Paired]:
-    """One for each other method that shares a run with the baseline, in the order of tables."""
+    """The comparison of each other method that shares a run with the baseline, in the order of tables."""
     runs: dict[str, dict[FoldSeed, Run]] = {}
     for run in results.by_task[task.task]:
         if run.method in results.methods:
@@ -115,9 +115,9 @@ def paired(results: LearnerResults, task: TaskScores) -> list[Paired]:
 def sign_flip(differences: Sequence[float]) -> float:
     """The exact p of a two-sided test that the mean difference is 0.
 
-    If it were, each difference could as well have the other sign: p is the share of all ways to sign them
-    whose sum is as far from 0 as that of the differences. Of more than MOST_FOLDS differences, 65,536 ways
-    are drawn at random, with the same seed each time.
+    Under this hypothesis, each difference could have either sign: p is the share of all ways to sign them
+    whose sum is at least as far from 0. For more than MOST_FOLDS differences, 65,536 ways are drawn at
+    random, always with the same seed.
     """
     values = np.asarray(differences, dtype=float)
     sums = np.abs(_signs(len(values)) @ values)
@@ -159,7 +159,7 @@ class TaskOfLearners:
     task: str
     method: str
     metric: MetricFacts
-    over: str  # the folds and seeds in words
+    over: str  # the averaged folds and seeds, in words
     losses: Mapping[str, tuple[float, ...]]  # by learner: the final loss on each fold, seeds averaged
     runs: int
     failed: Mapping[str, int]  # by learner: runs without a result, which count as the worst
@@ -185,7 +185,9 @@ class TaskOfLearners:
 
 @dataclass(frozen=True, slots=True)
 class LearnerPair:
-    """Two learners with one method over tasks: on how many the first is better, worse, equal."""
+    """Two learners with the same method over tasks: the numbers of tasks on which the first is better, worse
+    or equal.
+    """
 
     method: str
     one: str
@@ -208,15 +210,15 @@ class LearnerPair:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The learners that can be compared, and what can't."""
+    """The learners that can be compared, and the tasks and learners that cannot."""
 
     tasks: list[TaskOfLearners]
-    differ: list[str]  # tasks that the learners have under different conditions
+    differ: list[str]  # tasks on which the learners were run under different conditions
     short: list[str]  # learners that share too few runs with the others, in words
 
 
 def learners_by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
-    """The tasks and methods that two learners or more have."""
+    """The tasks and methods with at least two learners."""
     runs: dict[tuple[str, str], dict[str, dict[FoldSeed, Run]]] = {}
     for results in everyone if len(everyone) > 1 else ():
         for run in results.runs:
@@ -257,7 +259,7 @@ def learners_by_task(everyone: Sequence[LearnerResults]) -> SideBySide:
 
 
 def _differ(runs: Sequence[Run]) -> bool:
-    """Whether runs of several learners differ in what they must have in common to be compared."""
+    """Whether runs of several learners differ in a setting that must be equal for a comparison."""
     return any(
         aspect.differs(run.header for run in runs)
         for aspect in comparison_aspects(type(runs[0].spec))

@@ -1,1 +1,3 @@
-"""How a report looks: the style of figures, tables as files, the HTML page and its interactive curves."""
+"""The appearance of a report: the style of figures, tables as files, the HTML page and its interactive
+curves.
+"""

@@ -1,4 +1,4 @@
-"""The kinds of charts that sections draw: lines, boxes, rows of dots, heat maps.
+"""The charts of sections: lines, boxes, rows of dots, heat maps.
 
 A chart draws each method in its colour. With many methods only the leaders are in colour: the others are
 thin and grey. Functions that end in `_in_words` give the numbers of a chart for its text alternative.
@@ -33,16 +33,16 @@ FEWEST_FOR_A_BOX = 6
 
 # The size of a sheet of dot plots: columns, and the inches of a row and of a plot's width.
 _SHEET_COLUMNS, _ROW, _PLOT_WIDTH = 3, 0.155, 1.85
-# The most ticks of a small plot.
+# The maximum number of ticks of a small plot.
 _TICKS = 4
-# Beyond this the arithmetic of round ticks overflows: the limits are the ticks.
+# Beyond this, the arithmetic of round ticks overflows, and the limits are the ticks.
 _HUGE = 1e100
 
 # Inches of a cell of a heat map, of one with a standard deviation, and of a letter.
 _CELL_WIDTH, _WIDE_CELL, _CELL_HEIGHT, _LETTER = 0.36, 0.5, 0.24, 0.065
 
 
-# --- lines over time, the method's name at the end of its line ----------------------------------------
+# --- lines over time, with the method's name at the end of its line -----------------------------------
 
 
 def draw_lines(table: Table, lines: LinePlot, leaders: Collection[str]) -> Canvas:
@@ -134,14 +134,14 @@ def ends_in_words(table: Table, lines: LinePlot) -> str:
 
 
 def box(values: list[float]) -> list[CellValue]:
-    """The BOX_COLUMNS of these values; of fewer than FEWEST_FOR_A_BOX only median and mean."""
+    """The BOX_COLUMNS of these values; for fewer than FEWEST_FOR_A_BOX, only median and mean."""
     mean = math.fsum(values) / len(values)
     if len(values) < FEWEST_FOR_A_BOX:
         return [None, None, float(np.median(values)), None, None, mean]
     first, middle, third = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
     # An interpolated quartile of equal values may be off by its rounding.
     reach = 1.5 * (third - first) + 1e-12 * max(abs(first), abs(third))
-    # Between two values, a quartile may lie beyond the furthest value: no whisker ends inside the box.
+    # A quartile between two values may lie beyond the furthest value, but no whisker ends inside the box.
     return [
         min(first, *(value for value in values if value >= first - reach)),
         *(first, middle, third),
@@ -248,7 +248,7 @@ class Plot:
     axis: str  # the name of the horizontal axis
     dots: Sequence[Dot]
     lines: Sequence[tuple[float, str]] = ()  # dashed lines, each with its name
-    mark: float | None = None  # where a grey line is drawn
+    mark: float | None = None  # the position of a grey line
     reverse: bool = False  # lower values to the right
     bounds: tuple[float, float] = (-math.inf, math.inf)  # the range of possible values
 
@@ -352,12 +352,12 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def lanes(places: Sequence[float], least: float) -> list[int]:
-    """A lane for each dot of a row, such that dots on the same lane are at least `least` apart.
+    """A lane for each dot of a row, so that dots on the same lane are at least `least` apart.
 
     Lane 0 is the middle of the row; then come 1, -1, 2, -2 and so on.
     """
     lane_of = [0] * len(places)
-    last: list[float] = []  # the last place on each lane, in the order above
+    last: list[float] = []  # the last position on each lane, in the order above
     for at in sorted(range(len(places)), key=lambda at: places[at]):
         free = next((n for n, place in enumerate(last) if places[at] - place >= least), len(last))
         if free == len(last):
@@ -377,7 +377,7 @@ def heat_map(
     colours: Sequence[str],
     spread: Sequence[Sequence[float]] | None = None,
 ) -> Canvas:
-    """A table of coloured cells with their numbers; `colours` go evenly from 0 to 100 percent.
+    """A table of coloured cells with their numbers; `colours` are spread evenly from 0 to 100 percent.
 
     A cell that is NaN is empty. A `spread` follows the number, as in `45 ±6`.
     """

@@ -22,15 +22,15 @@ from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.table_files import in_words
 from cfo_bench.report.rendering.trial_plots import trial_plots
 
-# If a section has more figures, only the first is open; the others unfold with a click. So does a broad
-# picture whose height is more than this share of its width.
+# If a section has more figures, only the first is open, and the others unfold with a click. A wide picture is
+# also folded if its height is more than this share of its width.
 MAX_FIGURES = 6
 LONG_SHARE = 0.9
-# A picture with more pixels takes the whole width: half of it is too little for its text.
+# A picture with more pixels takes the whole width, because half of it is too little for its text.
 BROAD_PIXELS = 900
 # The smallest text of a picture has 7 points; a picture with more pixels than a page of paper has panels
-# with names of 6 points at the ends of lines. At these shares of its pixels such text is 9 pixels high; on a
-# narrower screen the picture scrolls. It is not enlarged beyond the last share, which would blur it.
+# with names of 6 points at the ends of lines. At these shares of its pixels, such text is 9 pixels high; on a
+# narrower screen, the picture scrolls. It is not enlarged beyond the last share, because this would blur it.
 PAPER_PIXELS = 1500
 LEAST_SHARE, LEAST_SHARE_OVER_PAPER, MAX_SHARE = 0.48, 0.54, 0.75
 # A table with more rows is too long for the text alternative of its figure.
@@ -56,12 +56,12 @@ class LearnerPart:
 
     learner: str
     overview: Overview
-    facts: Sequence[tuple[str, str]]  # names and values that sum up what was run
+    facts: Sequence[tuple[str, str]]  # names and values that summarise the runs
     scores: Sequence[TaskScores]
     sections: Sequence[BuiltSection]
     styles: Mapping[str, MethodStyle]  # of the methods that are compared, the best first
     leaders: Collection[str]  # the methods that stand out in plots of many
-    curve_tables: Sequence[str | None]  # for each of the scores the table with its curves
+    curve_tables: Sequence[str | None]  # for each task's scores, the table with its curves
     notices: Sequence[str] = ()  # facts that a reader needs before the answer
 
     def at(self, place: Place) -> list[BuiltSection]:
@@ -77,7 +77,7 @@ class LearnerPart:
 
     @property
     def warnings_of_absent_sections(self) -> list[str]:
-        """The warnings of sections that are absent since they have no content, with their titles."""
+        """The warnings of sections that are absent because they have no content, with their titles."""
         return [
             f"{built.section.title}: {line}"
             for built in self.sections
@@ -124,9 +124,9 @@ class Page:
         )
 
     def _learner(self, part: LearnerPart, warnings: Sequence[str]) -> str:
-        """The answer; then its evidence; then the rest, folded."""
+        """The answer, then its evidence, then the other sections, folded."""
         support = part.at(Place.SUPPORT)
-        # If no figure sums up all tasks, the curves of the tasks come first.
+        # If no figure summarises all tasks, the curves of the tasks come first.
         first = [built for built in support if built.section.has_curves and part.answer is None]
         pieces = [
             self._answer(part, warnings),
@@ -221,7 +221,7 @@ class Page:
     def _gallery(self, part: LearnerPart, figures: Sequence[Figure]) -> str:
         if not figures:
             return ""
-        # The sheets of a figure are all open or all folded: the last sheet alone may be short.
+        # The sheets of a figure are all open or all folded, although the last sheet may be short.
         long = {_series(figure) for figure in figures if self._is_long(part, figure)}
         short = [figure for figure in figures if _series(figure) not in long]
         seen = short if len(short) <= MAX_FIGURES else short[:1]
@@ -313,7 +313,7 @@ def _series(figure: Figure) -> str:
 def alternative(figure: Figure) -> str:
     """The text alternative of a figure: its own, or the numbers of a short table."""
     text, title = figure.alt or f"{figure.caption} {_numbers_in_words(figure)}", _series(figure)
-    if text.startswith(title):  # which is not repeated
+    if text.startswith(title):  # do not repeat the title
         return figure.title + text.removeprefix(title)
     return f"{figure.title}. {text}"
 

@@ -1,6 +1,6 @@
 """The interactive plots of the page: their HTML, and their numbers as scripts.
 
-The explorer has a panel for each task, whose numbers are loaded when it is switched on; a chart is a single
+The explorer has a panel for each task, whose numbers are loaded when it is selected; a chart is a single
 figure, with its numbers in the page.
 """
 
@@ -106,11 +106,13 @@ class RunLine:
 def chart_of_runs(
     title: str, facts: MetricFacts, budget_seconds: float, is_virtual: bool, lines: Sequence[RunLine]
 ) -> str:
-    """An interactive plot with a line for each run. Of many, only the running ones are in colour."""
+    """An interactive plot with a line for each run. If there are many, only the running ones are in
+    colour.
+    """
     runs = []
     for line in lines:
         seconds, losses = line.incumbents.seconds, line.incumbents.losses
-        # Both ends of every step: a step function would continue to the end of the axis.
+        # Both ends of every step, because a step function would continue to the end of the axis.
         moments = [*(second for second in seconds for _ in range(2)), max(line.seconds, seconds[-1])][1:]
         values = [loss for loss in losses for _ in range(2)]
         runs.append(
@@ -207,7 +209,7 @@ def _shorts_of(values: Iterable[float]) -> list[float]:
 
 
 def _short(value: float) -> float:
-    """The value with seven digits, which takes half the bytes. The tables have all digits."""
+    """The value with seven digits, which needs half of the bytes. The tables have all digits."""
     return float(f"{value:.7g}")
 
 

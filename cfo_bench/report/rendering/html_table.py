@@ -13,19 +13,19 @@ from cfo_bench.report.rendering.html_plots import swatch
 from cfo_bench.report.rendering.layout import prose
 from cfo_bench.report.rendering.table_files import is_numeric
 
-# The most rows of a table on the page; its files have all.
+# The maximum number of rows of a table on the page; its files contain all rows.
 MAX_ROWS = 100
 # A table with more rows scrolls inside its box.
 MAX_VISIBLE_ROWS = 25
 # A table with fewer rows has no filter.
 FEWEST_FILTERED = 6
-# Of a longer note only the first sentence is above its table, the others are below it.
+# Of a longer note, only the first sentence is above the table; the others are below it.
 MAX_LETTERS_ABOVE = 200
 
-# Columns of methods' names, which get a sample of the method's line.
+# Columns with names of methods, which get a sample of the method's line.
 _METHODS = ("method", "other")
 
-# In the optimality table, cells that don't reach the best sort after all that do.
+# In the optimality table, cells that do not reach the best score sort after those that do.
 _WORSE = 1e9
 
 # Ems of a letter in print, of the space between two columns, and of a sample of a method's line.
@@ -149,15 +149,18 @@ def _cell(value: CellValue, is_number: bool, write: Callable[[float], str]) -> s
 
 
 def _text_cell(text: str) -> str:
-    """A score with its deviation sorts by the score, a cell of the optimality table by how good it is."""
+    """A cell with text. A score with its deviation sorts by the score, a cell of the optimality table by its
+    rank.
+    """
     best = re.fullmatch(r"\*\*(.+)\*\*(.*)", text)
     key = _sort_key(best[1] if best else text, best is not None)
     if key is None and len(text) > _LONGEST_WORD:
-        # A long text is broken between words. A hash has no spaces: it is cut at the end of the column.
+        # A long text is broken between words. A hash, which has no spaces, is cut off at the end of the
+        # column.
         mark = 'class="wide"' if " " in text else f'title="{escape(text)}"'
         return f"<td {mark}>{escape(text)}</td>"
     marks = ' class="best"' * (best is not None) + (f' data-v="{key}"' if key is not None else "")
-    if key is not None:  # in print a score may be broken before its deviation, and nowhere else
+    if key is not None:  # in print, a score may only be broken before its deviation
         text = re.sub(r"^(\**)-(?=\d)", "\\1\u2212", text).replace(" ± ", " ±\u00a0")
     content = re.sub(r"^\*\*(.+)\*\*", r"<strong>\1</strong>", escape(text))
     content = re.sub(r" ±\u00a0[\d.]+", r"<small>\g<0></small>", content)

@@ -17,10 +17,10 @@ CACHE = PurePosixPath(".cache")
 SUFFIX = {"csv": ".csv", "markdown": ".md", "latex": ".tex", "png": ".png", "pdf": ".pdf"}
 TABLE_FORMATS = ("csv", "markdown", "latex")
 FIGURE_FORMATS = ("png", "pdf")
-# A file system takes names of 255 bytes, suffix included.
+# File systems accept names of 255 bytes, including the suffix.
 _LONGEST = 200
 FORMATS = ("html", *FIGURE_FORMATS, *TABLE_FORMATS)
-# PDF files are for papers, and take long to draw.
+# PDF files are for papers, and drawing them takes long.
 DEFAULT_FORMATS = tuple(name for name in FORMATS if name != "pdf")
 
 
@@ -47,7 +47,7 @@ def asset_file(name: str) -> PurePosixPath:
 
 
 def is_of_report(name: str) -> bool:
-    """Whether a report may have made a file of this name, by the functions above."""
+    """Whether a report may have made a file with this name."""
     return name == str(INDEX) or name in _ASSETS or _MADE.fullmatch(name) is not None
 
 
@@ -60,7 +60,7 @@ def _safe(name: str) -> str:
     """A name as part of a path: special characters are percent-encoded, and a long name is cut off."""
     safe = quote(name, safe=" @+,=~")
     if len(safe) > _LONGEST:
-        safe = f"{safe[:_LONGEST]}~{zlib.crc32(name.encode()):08x}"  # two long names stay two
+        safe = f"{safe[:_LONGEST]}~{zlib.crc32(name.encode()):08x}"  # different long names stay different
     return safe if safe.strip(".") else safe.replace(".", "%2E")
 
 

@@ -18,7 +18,7 @@ from cfo_bench.results.run import Run
 from cfo_bench.results.status import STATUSES, RunProgress, time_left
 from cfo_bench.values import duration
 
-# The order of the table: what needs a look comes first.
+# The order of the table: runs that need attention come first.
 _ORDER = (
     RunStatus.RUNNING,
     RunStatus.FAILED,
@@ -35,7 +35,7 @@ _MAX_LETTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """A run, how far it is, and its trace as it is now; None before the trace has a header."""
+    """A run with its progress and its present trace; None before the trace has a header."""
 
     progress: RunProgress
     run: Run | None
@@ -91,7 +91,7 @@ def _row(watched: WatchedRun) -> str:
 
 
 def _time_left_of(progress: RunProgress) -> str:
-    """Of the run's budget; nothing for a run that has ended, or one whose seconds are virtual."""
+    """The rest of the run's budget; empty for a run that has ended, or with virtual seconds."""
     if progress.status not in (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.INTERRUPTED):
         return ""
     if progress.clock == "virtual" or progress.budget_seconds is None:
@@ -107,7 +107,7 @@ def _best_score(watched: WatchedRun) -> str:
 
 
 def _incumbent(watched: WatchedRun) -> str:
-    """The best configuration so far; of a failed or interrupted run the reason."""
+    """The best configuration so far; for a failed or interrupted run, the reason."""
     if watched.progress.reason:
         text = watched.progress.reason
     else:
@@ -162,7 +162,7 @@ def _line(watched: WatchedRun, run: Run) -> RunLine:
     progress = watched.progress
     reached = max(progress.elapsed or 0.0, run.reached)
     return RunLine(
-        f"{watched.fold}: {progress.method}",  # of a long name the end is cut off
+        f"{watched.fold}: {progress.method}",  # the end of a long name is cut off
         style_of(progress.method),
         run.incumbents,
         min(reached, run.budget_seconds),

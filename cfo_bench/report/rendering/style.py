@@ -1,7 +1,7 @@
-"""How figures look: sizes for a two-column paper, axes, ticks, labels, legends, and saving to files.
+"""The appearance of figures: sizes for a two-column paper, axes, ticks, labels, legends, and saving to files.
 
-Everything is set on the artists and nothing in matplotlib's global state, so that the same numbers give
-the same bytes whatever else the process has drawn.
+Everything is set on the artists, and nothing in matplotlib's global state. Therefore the same numbers give
+the same bytes, whatever else the process has drawn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COLUMN, PAGE = 3.5, 7.2
 DOTS_PER_INCH = 200
 
-_FONT = "DejaVu Sans"  # which comes with matplotlib
+_FONT = "DejaVu Sans"  # a part of matplotlib
 TEXT, SMALL = 8.0, 7.0  # points
 INK, SOFT, GRID, FAINT, MUTED = "#222222", "#767676", "#DDDDDD", "#999999", "#B4B4B4"
 
@@ -114,7 +114,7 @@ def end_labels(axes: Axes, ends: Mapping[str, float], muted: Collection[str] = (
 
 
 def spread(places: Sequence[float], step: float) -> list[float]:
-    """Ascending places, moved as little as possible so that neighbours are at least `step` apart.
+    """Ascending positions, moved as little as possible so that neighbours are at least `step` apart.
 
     They stay between 0 and 1, or as close to that as their number allows.
     """
@@ -257,8 +257,8 @@ def save(figure: Figure, path: Path) -> None:
         "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     }
     content = io.BytesIO()
-    # Type 42 fonts, since many publishers refuse matplotlib's Type 3. Characters that the font lacks are
-    # drawn as boxes; the page and the tables show them properly.
+    # Type 42 fonts, because many publishers refuse matplotlib's Type 3. Characters that are missing in the
+    # font are drawn as boxes; the page and the tables show them correctly.
     with rc_context({"pdf.fonttype": 42, "font.sans-serif": [_FONT]}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(content, format=kind, dpi=DOTS_PER_INCH, metadata=anonymous[kind])

@@ -15,17 +15,18 @@ from cfo_bench.report.contents import CellValue, Table
 # Printed for a missing number.
 MISSING = "–"
 
-# In LaTeX a table with more rows is a longtable. A table with more columns is turned by 90 degrees; of a
-# longtable, which can't be scaled down to the page's width, fewer columns fit.
+# In LaTeX, a table with more rows is a longtable. A table with more columns is rotated by 90 degrees; a
+# longtable cannot be scaled down to the page's width, so fewer columns fit.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_LONGTABLE_COLUMNS = 36, 9, 6
-# Longer text is wrapped, in a column of half as many ems, and a longer word, such as a hash, is broken.
+# Longer text is wrapped in a column of half as many ems, and a longer word, such as a hash, is broken.
 _MAX_LETTERS = 28
 # Headings are wrapped at this width.
 _HEADING_LETTERS = 10
 
 _BOLD = re.compile(r"\*\*(.+)\*\*")
 
-# What begins a link, an image, emphasis, a tag or another cell. Our own notes have code in backticks.
+# Characters that begin a link, an image, emphasis, a tag or another cell. Our own notes have code in
+# backticks.
 _TO_MARKDOWN = str.maketrans(
     {"&": "&amp;", "<": "&lt;"} | {character: f"\\{character}" for character in "\\*[|"}
 )
@@ -209,7 +210,9 @@ def _texts(table: Table, index: int) -> list[str]:
 
 
 def _escaped(texts: list[str], numeric: bool, escape: Callable[[str], str]) -> list[str]:
-    """The texts of a column. Of a numeric one only the dash is escaped; of words each distinct one once."""
+    """The escaped texts of a column. In a numeric column, only the dash is escaped; each distinct word is
+    escaped once.
+    """
     escaped = {text: escape(text) for text in ({MISSING} if numeric else set(texts))}
     return [escaped.get(text, text) for text in texts]
 

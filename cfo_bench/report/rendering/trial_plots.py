@@ -20,7 +20,7 @@ from cfo_bench.results.run import Run
 from cfo_bench.results.schema import TrialRecord
 from cfo_bench.space import Categorical, Param
 
-# A task's script has at most this number of trials, and every incumbent.
+# The script of a task has at most this number of trials, and every incumbent.
 MAX_TRIALS = 2000
 
 
@@ -84,11 +84,11 @@ def trials_script(
 
 
 def _scored(run: Run, full_rows_only: bool) -> tuple[list[TrialRecord], list[bool]]:
-    """The trials that have a loss and ended in time; and which of them became the incumbent."""
+    """The trials with a loss that ended in time; and which of them became the incumbent."""
     try:
         # A copy, which does not keep the trials in memory.
         trials = run.parsed if run.parsed is not None else run.without_trials().trials
-    except TraceError:  # the trace was changed or removed meanwhile
+    except TraceError:  # the trace was changed or removed since
         return [], []
     scored = [
         trial
@@ -103,7 +103,7 @@ def _scored(run: Run, full_rows_only: bool) -> tuple[list[TrialRecord], list[boo
 
 
 def _evenly(n: int, most: int) -> list[int]:
-    """At most `most` places among n, evenly."""
+    """At most `most` evenly spread indices below n."""
     return list(range(n)) if n <= most else np.linspace(0, n - 1, most).astype(int).tolist()
 
 
@@ -118,7 +118,7 @@ def _short(value: Any) -> Any:
 
 
 def _params(runs: Collection[Run], trials: Collection[TrialRecord]) -> list[dict[str, Any]]:
-    """The axes of the hyperparameters: bounds that hold those of all runs, or choices.
+    """The axes of the hyperparameters: bounds that include those of all runs, or choices.
 
     Without a search space, as in an imported run, they follow from the trials.
     """
@@ -134,7 +134,7 @@ def _params(runs: Collection[Run], trials: Collection[TrialRecord]) -> list[dict
 
 
 def _bounds(params: Sequence[Param]) -> dict[str, Any]:
-    """Those of all runs: bounds may depend on the rows of a fold."""
+    """The bounds that include those of all runs, because bounds may depend on the rows of a fold."""
     choices = [choice for param in params if isinstance(param, Categorical) for choice in param.choices]
     if choices:
         return {"choices": list(dict.fromkeys(map(_short, choices)))}

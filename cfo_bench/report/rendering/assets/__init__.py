@@ -7,7 +7,7 @@ from string import Template
 
 # The files that are copied into a report's folder.
 SHIPPED = ("report.css", "theme.js", "chart.js", "trials.js", "report.js")
-# Those that only the page of `cfo-bench watch` has.
+# Files that only the page of `cfo-bench watch` needs.
 WATCHED = ("watch.css", "watch.js")
 
 
