@@ -384,6 +384,7 @@ def _record(row: CsvRow, status: Status) -> TrialRecord:
 
 # --- cells ----------------------------------------------------------------------------------------
 # Values of hyperparameters and texts are converted to cells of a CSV file and back without a change.
+#
 # A number, true, false and null are written as in JSON, and text is written without quotes. Text that would
 # be read as another type is written as JSON, in quotes. Text that a spreadsheet would execute gets an
 # apostrophe.

