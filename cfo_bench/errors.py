@@ -1,7 +1,7 @@
 """Every exception that cfo-bench raises on purpose.
 
 CfoBenchError
-├── UserError                the user asked for something wrong: one line on stderr, exit code 2
+├── UserError                the request was wrong: one line on stderr, exit code 2
 │   ├── UnknownNameError     no method, learner or task has this name
 │   ├── OptionError          an option is unknown, or its value is wrong
 │   ├── SpaceError           a hyperparameter, or its value, breaks a rule of the search space
@@ -34,7 +34,7 @@ class CfoBenchError(Exception):
 
 
 class UserError(CfoBenchError):
-    """The user asked for something wrong: one line on stderr, exit code 2."""
+    """The user's request was wrong: one line on stderr, exit code 2."""
 
     exit_code = 2
 
@@ -52,14 +52,14 @@ class UnknownNameError(UserError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A remark for an error's text that names the most similar known word; empty if none is similar."""
+    """A hint for the text of an error with the most similar known word; empty if none is similar."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 @contextmanager
 def at_place(place: str) -> Iterator[None]:
-    """Puts the place in a file before a user's error that is raised inside; `""` if it is from no file."""
+    """Inside, the text of a UserError begins with this place in a file; `""` means no file."""
     try:
         yield
     except UserError as error:
@@ -69,7 +69,7 @@ def at_place(place: str) -> Iterator[None]:
 
 
 class OptionError(UserError):
-    """A method, learner or engine does not take an option, or its value."""
+    """A method, learner or engine does not have an option, or does not accept its value."""
 
 
 class SpaceError(UserError):
@@ -115,11 +115,11 @@ def install_command(extra: str) -> str:
 
 
 def missing_build_tools() -> str:
-    """What pip needs to build a C extension if this machine lacks it, else "".
+    """The missing packages that pip needs to build a C extension; "" if none is missing.
 
     `scripts/install.sh` calls it too, before anything is installed.
     """
-    import sysconfig  # here, since only the commands for extras need it
+    import sysconfig  # here, because only the commands for extras need it
 
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
     if shutil.which(compiler) and Path(sysconfig.get_path("include"), "Python.h").is_file():
@@ -128,7 +128,7 @@ def missing_build_tools() -> str:
 
 
 def _requirement(extra: str) -> str:
-    import importlib.metadata  # here, since it takes longer than the rest of `--help`
+    import importlib.metadata  # here, because it takes longer than the rest of `--help`
 
     checkout = Path(__file__).resolve().parents[1]
     is_installed = any(importlib.metadata.distributions(name="cfo-bench"))
@@ -166,7 +166,7 @@ class Exhausted(CfoBenchError):
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line; the type is named unless the exception is one of ours."""
+    """An exception in one line, with its type unless it is an exception of cfo-bench."""
     try:
         text = str(error)
     except Exception:  # the exception of a plug-in may fail to describe itself
@@ -184,7 +184,7 @@ def brief_line(text: str, most: int = 2000) -> str:
 
 
 def _escaped(character: str) -> str:
-    """A control character or half of a surrogate pair, as it is written in Python."""
+    """A control character or half of a surrogate pair as a Python escape."""
     if character.isprintable():
         return character
     return character.encode("unicode_escape").decode("ascii")

@@ -1,11 +1,11 @@
-"""Names of methods and learners, and the classes behind them: a list of names imports no class.
+"""Names of methods and learners, and their classes. A list of names imports no class.
 
-An installed package adds a row by an entry point. `path/to/file.py:Class` names a class without a row.
-A family is a row for many names: `optuna:GPSampler` is the class that the function behind the family
-`optuna` makes when it is given `GPSampler`. `exec:COMMAND` is a family too: a method that is a program.
-`estimator:REFERENCE` is a learner whose estimator is `package.module.Name` or `path/to/file.py:name`.
-The options of a class are its constructor's keyword-only parameters; a constructor that takes `**options`
-and passes them on also has those of the class it extends.
+An installed package adds a row by an entry point. `path/to/file.py:Class` names a class without a row. A
+family is a row for many names: `optuna:GPSampler` is the class that the function of the family `optuna`
+returns for `GPSampler`. `exec:COMMAND` is also a family: a method that is a program. `estimator:REFERENCE` is
+a learner whose estimator is `package.module.Name` or `path/to/file.py:name`. The options of a class are its
+constructor's keyword-only parameters; a constructor that takes `**options` and passes them on also has those
+of the class it extends.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from cfo_bench.errors import (
     install_command,
 )
 
-# The families whose names are local folders, which are imported only for a run.
+# The families whose names are local folders. These are imported only for a run.
 LOCAL_FAMILIES = frozenset({"optunahub"})
-# The family of learners whose names refer to an estimator, which is imported only for a run or a model.
+# The family of learners whose names refer to an estimator. It is imported only for a run or a model.
 ESTIMATOR = "estimator"
-# The group of rows that installed packages add, if a registry has groups.
+# The group of rows from installed packages, if a registry has groups.
 PLUG_INS = "plug-ins"
 
 
@@ -49,27 +49,27 @@ class Row:
     summary: str
     extra: str | None = None  # the extra of cfo-bench that installs the packages it needs
     needs: tuple[str, ...] = ()  # the packages that the module imports
-    learner: str | None = None  # of a reference method: the learner that it is run with
-    group: str = ""  # under which it is listed
-    source: str = ""  # a link, or the paper that it is from
-    takes: str = "NAME"  # of a family: what follows the colon, in words
+    learner: str | None = None  # of a reference method: its learner
+    group: str = ""  # in the listing
+    source: str = ""  # a link, or the paper
+    takes: str = "NAME"  # of a family: the part after the colon, in words
     takes_all: bool = False  # of a family: anything may follow its colon, such as a command line
     members: str = ""  # of a family: "module:function", which lists the names that may follow its colon
 
     @property
     def missing(self) -> str | None:
-        """The first package that is needed and not installed."""
+        """The first needed package that is not installed."""
         return next((name for name in self.needs if importlib.util.find_spec(name) is None), None)
 
     @property
     def remedy(self) -> str:
-        """The command that installs what is missing; an extra may be several, as in `baselines,dnn`."""
+        """The command that installs the missing packages; an extra may be several, as in `baselines,dnn`."""
         return install_command(self.extra) if self.extra else f"pip install {self.missing}"
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedOption:
-    """An option with its default, the values that it takes in words, and its description ("" without one)."""
+    """An option with its default, the accepted values in words, and its description (may be "")."""
 
     name: str
     default: Any
@@ -79,19 +79,21 @@ class DescribedOption:
 
 @dataclass
 class Registry:
-    """One kind of thing (method, learner): its built-in rows, its families and the plug-ins' rows."""
+    """The registry of one kind (method, learner): its built-in rows, its families and the rows of
+    plug-ins.
+    """
 
     kind: str
     group: str
     builtin: Mapping[str, Row]
     families: Mapping[str, Row] = field(default_factory=dict)  # the target of each is "module:function"
-    # The answers to other names that people type: which name is meant, or that there is none.
+    # The answers to other names that people type: the corresponding name, or that none exists.
     other_names: Mapping[str, str] = field(default_factory=dict)
     _plugins: dict[str, Row] | None = field(default=None, init=False)
 
     def rows(self) -> dict[str, Row]:
         if self._plugins is None:
-            import importlib.metadata  # here, since it takes longer than the rest of `--help`
+            import importlib.metadata  # here, because it takes longer than the rest of `--help`
 
             self._plugins = {
                 point.name: Row(
@@ -107,7 +109,7 @@ class Registry:
         """`cfo:delta_init=1,scale=ln` as the name and the text of its options; "" without options.
 
         The options begin after the first colon that `key=` follows; in a name with a path, after the path.
-        A name of a family that takes all has none, since they would be part of the name.
+        A name of a family with `takes_all` has no options, because they would be part of the name.
         """
         family = self._family(word)
         if word in self.rows() or (family is not None and family.takes_all):
@@ -121,8 +123,9 @@ class Registry:
         return {**self.rows(), **{f"{name}:{row.takes}": row for name, row in self.families.items()}}
 
     def matching(self, word: str) -> dict[str, Row]:
-        """The rows that have a word in their name, summary or packages, and those that another name with this
-        word stands for. If there are none: the members of families that have it in their name."""
+        """The rows with a word in their name, summary or packages, and those to which another name with this
+        word refers. If there are none: the members of families with the word in their name.
+        """
         wanted = folded(word)
         meant = {
             name
@@ -130,12 +133,12 @@ class Registry:
             if wanted in other
             for name in re.findall(r"'([\w:-]+)'", answer)
         }
-        found = {
+        matches = {
             name: row
             for name, row in self.listed().items()
             if name in meant or wanted in folded(" ".join([name, row.summary, *row.needs]))
         }
-        return found or {
+        return matches or {
             f"{family}:{member}": row
             for family, row in self.families.items()
             if row.members and row.missing is None
@@ -156,7 +159,7 @@ class Registry:
         return rows[name]
 
     def check_users_code(self, name: str) -> None:
-        """A UserError if there is no such local file or program. It is not run."""
+        """A UserError if the local file or program does not exist. It is not run."""
         self.row(name)
         if is_program(name):
             existing_program(name)
@@ -166,7 +169,7 @@ class Registry:
             existing_file(reference_of(name))
 
     def load(self, name: str) -> type[Any]:
-        """The class behind a name; an absent extra is named with the command that installs it."""
+        """The class of a name; the error for a missing extra contains the command that installs it."""
         row = self.row(name)
         if row.missing is not None:
             raise MissingPackageError(f"{self.kind} {name!r}", row.missing, row.remedy)
@@ -184,11 +187,13 @@ class Registry:
         return cls
 
     def _family(self, name: str) -> Row | None:
-        """The family of a name. `optuna:x/mine.py:Mine` is a class in a local file, and of no family."""
+        """The family of a name. `optuna:x/mine.py:Mine` is a class in a local file and has no family."""
         return None if is_python_file(name) else self.families.get(family_of(name))
 
     def options(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The given options over the class's defaults; each must be one of them, with a value of its type."""
+        """The given options over the defaults of the class. Each must be an option of the class, with a value
+        of its type.
+        """
         cls = self.load(name)
         defaults, types = default_options(cls), parameter_types(cls)
         for key, value in given.items():
@@ -228,7 +233,7 @@ def label(name: str) -> str:
 
 
 def folded(name: str) -> str:
-    """The name without the differences that people overlook: capitals, and `-`, `_` or a space."""
+    """The name without differences that people overlook: capitals, `-`, `_` and spaces."""
     return name.casefold().replace("_", "-").replace(" ", "-")
 
 
@@ -265,7 +270,7 @@ def code_file(name: str) -> str | None:
 
 
 def is_users_code(name: str) -> bool:
-    """Whether loading it runs code that the name itself points to: a class in a local file, an estimator, or
+    """Whether loading it runs code to which the name itself points: a class in a local file, an estimator, or
     a program.
 
     Commands that only read results must not load it.
@@ -286,7 +291,7 @@ def placed(name: str, folder: Path) -> str:
 
 
 def existing_file(name: str) -> Path:
-    """The local file or folder of such a name; a UserError if it is missing. It is not imported."""
+    """The local file or folder of the name; a UserError if it is missing. It is not imported."""
     path = name.rpartition(":")[0]
     if not is_python_file(name):
         return existing_folder(path.partition(":")[2], family_of(name))
@@ -304,12 +309,12 @@ def existing_folder(path: str, family: str) -> Path:
     return folder
 
 
-# Modules of local files have names of their own.
+# The prefix of the names of modules from local files.
 LOCAL_MODULE = "cfo_bench_local_"
 
 
 def imported_module(name: str, what: str) -> Any:
-    """The module of that name, or of a `.py` file; the error begins with `what`."""
+    """The module with this name, or that of a `.py` file; an error begins with `what`."""
     try:
         return (
             module_of_file(existing_file(f"{name}:"))
@@ -323,7 +328,7 @@ def imported_module(name: str, what: str) -> Any:
 
 
 def _attribute(target: str, what: str) -> Any:
-    """What a target "module:name" names; None if the module has no such name."""
+    """The object of a target "module:name"; None if the module has no such name."""
     module_name, _, name = target.rpartition(":")
     return getattr(imported_module(module_name, what), name, None)
 
@@ -352,9 +357,9 @@ def is_program(name: str) -> bool:
 
 
 def words_of(name: str) -> list[str]:
-    """The words of the command, split by quotes and spaces as a shell does, but without one.
+    """The words of the command, split at quotes and spaces as in a shell, but without a shell.
 
-    A UserError if there is none, or a quote is not closed.
+    A UserError without words, or if a quote is not closed.
     """
     command = name.removeprefix(PREFIX)
     try:
@@ -367,7 +372,7 @@ def words_of(name: str) -> list[str]:
 
 
 def existing_program(name: str) -> list[str]:
-    """The words of the command; a UserError if there is no such program. It is not started."""
+    """The words of the command; a UserError if the program does not exist. It is not started."""
     words = words_of(name)
     if shutil.which(words[0]) is None:
         raise UserError(
@@ -378,7 +383,7 @@ def existing_program(name: str) -> list[str]:
 
 
 def program_label(name: str) -> str:
-    """What the program is called in tables and folders: `mine` for `exec:venv/bin/python mine.py --fast`.
+    """The name of the program in tables and folders: `mine` for `exec:venv/bin/python mine.py --fast`.
 
     It is the name of the script, or of the module after `-m`, or of the program itself.
     """
@@ -393,7 +398,7 @@ def program_label(name: str) -> str:
 
 
 def _script_of(name: str) -> str | None:
-    """The first word of the command that has the ending of a script."""
+    """The first word of the command with the suffix of a script."""
     try:
         return next((word for word in words_of(name) if Path(word).suffix.lower() in _SCRIPTS), None)
     except UserError:  # a trace may have any name
@@ -403,8 +408,8 @@ def _script_of(name: str) -> str | None:
 def _program_in(folder: Path, name: str) -> str:
     """The name with the paths that are relative to `folder` made relative to the current folder.
 
-    A path is a word that names something in the folder. The first word must contain a slash for that: else
-    it is a program on the PATH.
+    A path is a word that names a file in the folder. The first word is a path only if it contains a slash;
+    otherwise it is a program on the PATH.
     """
     words = words_of(name)
     moved = [
@@ -453,8 +458,8 @@ def parameter_types(cls: type[Any]) -> dict[str, Any]:
 
 
 def constructors(cls: type[Any]) -> list[Callable[..., None]]:
-    """The constructors that take the options of a class: its own, after that of the class it extends if it
-    passes `**options` on to that one.
+    """The constructors that take the options of a class: its own, after that of its base class if it passes
+    `**options` on.
     """
     functions: list[Callable[..., None]] = []
     for base in cls.__mro__:
@@ -481,7 +486,7 @@ def _described_in(docstring: str | None) -> dict[str, str]:
     descriptions: dict[str, str] = {}
     section, name = "", ""
     lines = inspect.cleandoc(docstring or "").splitlines()
-    for line, below in zip(lines, [*lines[1:], ""], strict=False):  # of an empty docstring, no line
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):  # an empty docstring has no line
         if below and set(below) == {"-"}:
             section, name = line, ""
         elif section == "Parameters" and line and not line.startswith((" ", "-")):

@@ -1,4 +1,4 @@
-"""Runs of a suite: which runs it has (`runs_of`), and doing those that are missing (`run_suite`).
+"""The runs of a suite: `runs_of` lists them, and `run_suite` executes the missing ones.
 
 `cfo-bench run` is a thin skin over these two. Nothing is printed: events are passed to a callback.
 """
@@ -89,7 +89,7 @@ class RunsStarted:
     jobs: Sequence[Job]
     at_once: int
     metrics: Mapping[str, MetricFacts]  # of each task
-    # The spent part of the budgets, by run id: all of it if the run is done.
+    # The spent part of each budget, by run id: the whole budget if the run is done.
     spent_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -169,7 +169,7 @@ class SuiteRuns:
         return [task for task, ref in self.data.items() if ref.origins and not is_stored(ref)]
 
     def commands(self) -> list[str]:
-        """The command that does each run, into the same results folder."""
+        """The command that executes each run, with the same results folder."""
         results = shlex.quote(str(self.suite.results))
         return [
             f"{reproducing_command(spec, self.data[spec.task], import_files=self.import_files)} "
@@ -178,7 +178,7 @@ class SuiteRuns:
         ]
 
     def there_before(self, traits: MethodTraits) -> str:
-        """How many of these runs the results folder contains, in words; "" if none.
+        """The number of these runs in the results folder, in words; "" if none.
 
         A UserError if a run exists with other limits, and can't be resumed with these.
         """
@@ -302,7 +302,7 @@ def _check_is_complete(suite: Suite) -> None:
             raise UserError(f"the suite has no {name}: give it {what}")
 
 
-# --- doing the runs -------------------------------------------------------------------------------
+# --- executing the runs ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,7 +442,9 @@ def run_suite(
 
 @dataclass(frozen=True, slots=True)
 class _EventListener:
-    """Turns the reports of an engine into events, and records why a run failed whose trace has no end."""
+    """Converts the reports of an engine to events, and records why a run without an end in its trace
+    failed.
+    """
 
     results: Path
     on_event: OnEvent = field(repr=False)
@@ -470,8 +472,8 @@ def _facts(
 ) -> tuple[dict[tuple[str, str], TaskFacts], list[str]]:
     """The facts of each task with each learner, and the tasks whose data was inspected.
 
-    Two learners may have recordings of the same task. Data is inspected once for each task and learner; not
-    if all their runs are done, and the data has not changed since.
+    Two learners may have recordings of the same task. Data is inspected once for each task and learner,
+    except if all their runs are done and the data has not changed since.
     """
     first: dict[tuple[str, str], RunSpec] = {}
     unfinished = set()
@@ -493,7 +495,7 @@ def _facts(
 
 
 def _note_columns(task: str, facts: TaskFacts, on_event: OnEvent) -> None:
-    """Reports the rows that were left out of a file, and columns that may be a mistake."""
+    """Reports rows of a file that were left out, and columns that may be a mistake."""
     for remark in facts.remarks:
         on_event(Note(f"{task}: {remark}", is_warning=True))
     if facts.dropped_rows:
