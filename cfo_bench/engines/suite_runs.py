@@ -84,7 +84,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class RunsStarted:
-    """All runs of the suite, including those that are done already, and how many will run at once."""
+    """All runs of the suite, including those that are already done, and the number of parallel runs."""
 
     jobs: Sequence[Job]
     at_once: int

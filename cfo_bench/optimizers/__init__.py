@@ -11,7 +11,8 @@ bohb, botorch, dehb, flaml, gaussian_process, hyperopt, nevergrad, optuna_sample
                        methods of other packages, on packaged
 program                a method that is a separate program
 options                checks of option values
-description            what a method is told and supports, its packages, and the measured time of a suggestion
+description            what a method receives and supports, its packages, and the measured time of a
+suggestion
 """
 
 from cfo_bench.registry import Registry, Row

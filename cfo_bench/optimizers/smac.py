@@ -166,7 +166,7 @@ class SMACFidelity(OnLevels[Any], SMAC):
 
     def initial_design(self, scenario: Any, n_initial: int) -> Any:
         """The start and random points. smac's `additional_configs` would put the start last; a start that is
-        told before the first ask would leave Hyperband's first bracket with two configurations.
+        passed by tell before the first ask would leave Hyperband's first bracket with two configurations.
         """
         from smac.initial_design.random_design import RandomInitialDesign
 

@@ -252,7 +252,7 @@ class Section(ABC):
         Returns
         -------
         SectionContent or None
-            None if the results say nothing about the section's question.
+            None if the results contain nothing for the section.
         """
 
 

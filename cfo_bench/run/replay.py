@@ -75,10 +75,10 @@ class Replayed:
 def replay_trace(path: Path, budgets: tuple[float, ...] = (), *, trust_method: bool = False) -> Replayed:
     """Ask and tell the method again as the run did, and shorten the run to smaller budgets.
 
-    Nothing is trained and no data is loaded: the method is told the results in the trace. The learner and the
-    task matter only by the space and the start, which the trace contains. A RunError if the method asks for
-    other trials. A method that is a local file or a program is code that the trace names: it is imported or
-    started only with `trust_method`.
+    Nothing is trained and no data is loaded: the method receives the results in the trace. The learner and
+    the task matter only by the space and the start, which the trace contains. A RunError if the method asks
+    for other trials. A method that is a local file or a program is code that the trace names: it is imported
+    or started only with `trust_method`.
     """
     run = read_verified_run(path)
     if run is None:

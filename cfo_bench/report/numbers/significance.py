@@ -56,7 +56,7 @@ def tied_ranks(scores: Array, soon: Array | None = None) -> Array:
     reached = now if soon is None else np.fmax(now, soon)
     ranks = np.empty(scores.shape)
     is_left = np.ones(scores.shape, dtype=bool)
-    while is_left.any():  # on all tasks at once: the best of those not yet ranked, and what equals it
+    while is_left.any():  # for all tasks together: the best unranked score, and its equals
         best = np.max(now, axis=-1, where=is_left, initial=-np.inf)[..., None]
         group = is_left & (reached >= best - (1 - REACHES) * np.abs(best))
         n_ranked, n_tied = ((~is_left).sum(axis=-1)[..., None], group.sum(axis=-1)[..., None])
