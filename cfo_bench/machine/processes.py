@@ -16,7 +16,6 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing import context, forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext
@@ -270,8 +269,12 @@ _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 def process_stat(pid: int) -> list[bytes]:
     """The fields of /proc/<pid>/stat from the state on; empty if there is no such process."""
-    # The command before them is in parentheses, and may contain anything.
-    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return _stat(f"/proc/{pid}")
+
+
+def _stat(folder: str) -> list[bytes]:
+    # The command before the fields is in parentheses, and may contain anything.
+    return _read(f"{folder}/stat").rpartition(b")")[2].split()
 
 
 def is_stopped(fields: list[bytes]) -> bool:
@@ -281,13 +284,23 @@ def is_stopped(fields: list[bytes]) -> bool:
 
 def children_of(pid: int) -> list[int]:
     """The processes that a process has forked or adopted, and has not waited for."""
+    task = f"/proc/{pid}/task"
+    return [int(child) for thread in _listed(task) for child in _read(f"{task}/{thread}/children").split()]
+
+
+def descendants_of(pid: int) -> list[int]:
+    """The children of a process, their children, and so on."""
+    descendants = children_of(pid)
+    for descendant in descendants:  # the list grows during the loop
+        descendants += children_of(descendant)
+    return descendants
+
+
+def _listed(folder: str) -> list[str]:
     try:
-        threads = os.listdir(f"/proc/{pid}/task")
+        return os.listdir(folder)
     except OSError:  # the process has ended
         return []
-    return [
-        int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()
-    ]
 
 
 def session_of(fields: list[bytes]) -> bytes:
@@ -295,24 +308,20 @@ def session_of(fields: list[bytes]) -> bytes:
     return fields[3] if fields else b""
 
 
-@dataclass(frozen=True, slots=True)
-class DescendantsUsage:
-    """The processor time and threads of the descendants of a process, in all sessions."""
+def descendants_cpu_seconds(pid: int) -> float:
+    """The processor seconds of all descendants of a process that adopts orphans, in all sessions.
 
-    cpu_seconds: float  # so far, including those that were waited for
-    threads: int  # of the living ones
+    Those of processes that were waited for are included.
+    """
+    stats = map(process_stat, descendants_of(pid))
+    return sum(_cpu_seconds(process_stat(pid))[2:]) + sum(sum(_cpu_seconds(fields)) for fields in stats)
 
 
-def descendants_usage(pid: int) -> DescendantsUsage:
-    """The processor seconds of all descendants of a process that adopts orphans."""
-    cpu_seconds, threads = sum(_cpu_seconds(process_stat(pid))[2:]), 0
-    pids = children_of(pid)
-    for descendant in pids:  # the list grows during the loop
-        fields = process_stat(descendant)
-        cpu_seconds += sum(_cpu_seconds(fields))
-        threads += int(fields[17]) if fields else 0
-        pids += children_of(descendant)
-    return DescendantsUsage(cpu_seconds, threads)
+def threads_that_computed(pid: int) -> int:
+    """How many living threads of the descendants of a process have used the processor so far."""
+    tasks = (f"/proc/{descendant}/task" for descendant in descendants_of(pid))
+    stats = (_stat(f"{task}/{thread}") for task in tasks for thread in _listed(task))
+    return sum(any(_cpu_seconds(fields)[:2]) for fields in stats)
 
 
 def _cpu_seconds(fields: list[bytes]) -> list[float]:

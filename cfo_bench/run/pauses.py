@@ -26,7 +26,7 @@ from typing import Any
 
 from cfo_bench.clock import WallClock, monotonic, process_seconds, sleep
 from cfo_bench.machine import processes
-from cfo_bench.machine.processes import DescendantsUsage, descendants_usage, times_continued
+from cfo_bench.machine.processes import descendants_cpu_seconds, threads_that_computed, times_continued
 from cfo_bench.run.page import LivePage, NotedPause
 
 # A shorter stop is not recorded and counts on the clock.
@@ -52,7 +52,7 @@ def take_off_pauses(clock: WallClock, page: LivePage) -> Iterator[None]:
     and wait until it is set.
     """
     owner = os.getpid()
-    page.seen_running(monotonic(), descendants_usage(owner).cpu_seconds)
+    page.seen_running(monotonic(), descendants_cpu_seconds(owner))
 
     def on_continue(*_: Any) -> None:
         if os.getpid() == owner:
@@ -72,8 +72,8 @@ def _take_off(clock: WallClock, page: LivePage) -> None:
     now, noted = monotonic(), page.noted_pause
     since = max(page.seen_running_at, _last_read(clock, page, now))
     seconds = now - since
-    usage = descendants_usage(os.getpid())
-    cpu_seconds = _cpu_in_pause(usage, page.seen_cpu_seconds)
+    cpu_so_far = descendants_cpu_seconds(os.getpid())
+    cpu_seconds = _cpu_in_pause(os.getpid(), cpu_so_far - page.seen_cpu_seconds)
     if noted is not None:
         cpu_seconds = max(cpu_seconds, noted.cpu_seconds)
         if noted.seconds > seconds:  # this code ran late after the end of the pause
@@ -87,15 +87,15 @@ def _take_off(clock: WallClock, page: LivePage) -> None:
             clock.zero += seconds
             page.start_clock(clock.zero)
     page.note_pause(None)
-    page.seen_running(now, usage.cpu_seconds)
+    page.seen_running(now, cpu_so_far)
 
 
-def _cpu_in_pause(usage: DescendantsUsage, seen_cpu_seconds: float) -> float:
-    """The least time that descendants computed in a pause, given their processor seconds at the last look
-    before it.
+def _cpu_in_pause(pid: int, since_seen: float) -> float:
+    """The least time that descendants of a process computed in a pause, given their processor seconds since
+    the last look before it.
     """
-    unseen = UNSEEN_SECONDS * min(usage.threads, os.cpu_count() or 1)
-    return max(usage.cpu_seconds - seen_cpu_seconds - unseen, 0.0)
+    unseen = UNSEEN_SECONDS * min(threads_that_computed(pid), os.cpu_count() or 1)
+    return max(since_seen - unseen, 0.0)
 
 
 def _is_charged(seconds: float, cpu_seconds: float) -> bool:
@@ -154,7 +154,7 @@ class PauseWatch:
         now = monotonic()
         fields = processes.process_stat(self._pid)
         if processes.is_stopped(fields) and not self._is_evaluating():
-            cpu_seconds = descendants_usage(self._pid).cpu_seconds
+            cpu_seconds = descendants_cpu_seconds(self._pid)
             if self._cpu_at_stop is None:
                 self._cpu_at_stop, self._cpu_in_stop = cpu_seconds, 0.0
             # If the parent of a process ignores its end, its seconds are no longer counted afterwards.
@@ -171,8 +171,8 @@ class PauseWatch:
             if now < self._wait_until:
                 return True
             if self._were_both_frozen():
-                usage = descendants_usage(self._pid)
-                self._note(now, _cpu_in_pause(usage, self._last.descendants))
+                since_seen = descendants_cpu_seconds(self._pid) - self._last.descendants
+                self._note(now, _cpu_in_pause(self._pid, since_seen))
                 os.kill(self._pid, signal.SIGCONT)
         self._n_pauses, self._wait_until = len(self._page.pauses()), None
         self._before, self._last = self._last, self._look(fields)
@@ -220,7 +220,7 @@ class PauseWatch:
             at=monotonic(),
             ours=process_seconds() + processes.seconds_waited(),
             run=processes.seconds_run(fields),
-            descendants=descendants_usage(self._pid).cpu_seconds,
+            descendants=descendants_cpu_seconds(self._pid),
             trials=self._page.snapshot().trials,
             continued=times_continued(),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.clock import SharedWallClock, WallClock, monotonic
-from cfo_bench.machine.processes import descendants_usage
+from cfo_bench.machine.processes import descendants_cpu_seconds
 from cfo_bench.results.schema import Pause
 from cfo_bench.run.page import LivePage, NotedPause
-from cfo_bench.run.pauses import ANSWER_SECONDS, LEAST_SECONDS, PauseWatch, take_off_pauses
+from cfo_bench.run.pauses import ANSWER_SECONDS, LEAST_SECONDS, UNSEEN_SECONDS, PauseWatch, take_off_pauses
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def cpu_seconds_of_children() -> float:
-    return descendants_usage(os.getpid()).cpu_seconds
+    return descendants_cpu_seconds(os.getpid())
 
 
 def wait_for_state(pid: int, letters: str) -> None:
@@ -110,6 +111,32 @@ def test_what_the_supervisor_noted_counts_if_the_process_was_busy_when_it_was_co
         os.kill(os.getpid(), signal.SIGCONT)
     assert page.pauses() == (Pause(pytest.approx(3.0), pytest.approx(7.0)),)
     assert clock.now() == pytest.approx(13.0, abs=0.5)
+
+
+# Computes for as many seconds as its argument says, beside 64 threads that wait.
+COMPUTES = """
+import sys, threading, time
+for _ in range(64):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+while time.thread_time() < float(sys.argv[1]):
+    pass
+print(flush=True)
+time.sleep(600)
+"""
+
+
+def test_threads_that_wait_do_not_make_computing_in_a_pause_free(page: LivePage) -> None:
+    """What a process computes unseen before a stop is tolerated for each thread that can have computed."""
+    clock = WallClock(9.0)
+    page.start_clock(clock.zero)
+    command = [sys.executable, "-c", COMPUTES, f"{UNSEEN_SECONDS + 0.3}"]
+    with take_off_pauses(clock, page), subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        page.seen_running(monotonic() - 3.0, cpu_seconds_of_children())
+        assert process.stdout is not None and process.stdout.readline()
+        os.kill(os.getpid(), signal.SIGCONT)
+        process.kill()
+    [pause] = page.pauses()
+    assert pause.cpu_seconds > 0.2 and pause.charged_seconds == pause.seconds
 
 
 @pytest.mark.parametrize("is_running", [True, False])
