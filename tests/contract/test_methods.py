@@ -131,6 +131,7 @@ WRONG = [
     ("cfo", "n_threshold", "3d"),
     ("cfo", "n_threshold", 0),
     ("cfo", "n_threshold", 2.5),
+    ("cfo", "n_threshold", True),
     ("cfo", "stall", "never"),
     ("cfo", "delta_lower", 0.01),
     ("cfo", "redraw", "yes"),

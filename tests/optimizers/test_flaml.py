@@ -42,6 +42,18 @@ def test_it_searches_from_the_start_on(peer: type[FlamlCFO]) -> None:
 
 
 @pytest.mark.parametrize("peer", [FlamlCFO, BlendSearch])
+def test_the_upper_bound_of_an_integer_can_be_chosen(peer: type[FlamlCFO]) -> None:
+    """FLAML's own ranges of integers end before their upper bound."""
+    method, most = peer(SPACE, START), 0
+    for _ in range(60):
+        trial = method.ask()
+        most = max(most, trial.config["trees"])
+        method.tell(trial, Result.ok(-math.log(trial.config["trees"])))
+
+    assert most == 4096
+
+
+@pytest.mark.parametrize("peer", [FlamlCFO, BlendSearch])
 def test_a_space_with_nothing_new_left_is_exhausted(peer: type[FlamlCFO]) -> None:
     method = peer(Space([Int("k", 1, 3)]), {"k": 1})
     seen = set()
