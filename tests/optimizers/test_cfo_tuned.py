@@ -195,6 +195,16 @@ def test_with_trials_of_seconds_the_model_chooses_from_the_fifth_trial_on() -> N
     assert steps.count("RANKED") >= 24  # an iteration that was begun is ended first
 
 
+def test_the_seconds_of_validation_count_like_those_of_training() -> None:
+    method = CFOTuned(PLANE, ORIGIN)
+    for _ in range(4):
+        trial = method.ask()
+        method.tell(trial, Result.ok(bowl(trial.config), 0.0, 1.0))
+
+    method.ask()
+    assert method.threads[0].asking == "RANKED"
+
+
 def test_with_trials_of_a_millisecond_the_model_is_silent() -> None:
     steps = asked(CFOTuned(PLANE, ORIGIN), bowl, 30, seconds=1e-3)
 

@@ -138,6 +138,15 @@ def test_it_gives_up_after_ten_times_n_repeats_in_a_row_with_n_at_most_1024(d: i
     assert method.threads[0].repeats == 10 * n
 
 
+def test_a_new_configuration_begins_the_count_of_repeats_again(play) -> None:
+    space = Space([Int("a", 1, 9), Int("b", 1, 9)])
+    run = play(FLOW2(space, {"a": 1, "b": 1}, step=1.0), [1, 0], [0, 1])
+
+    run.tell(1.0, 2.0)  # a = 2 is not lower; the other side is the start again, the one repeat
+
+    assert (run.config, run.thread.repeats) == ({"a": 1, "b": 2}, 0)
+
+
 def test_a_space_of_one_configuration_is_exhausted_after_the_start() -> None:
     method = FLOW2(Space([Int("k", 3, 3)]), {"k": 3})
     method.tell(method.ask(), Result.ok(1.0))
@@ -146,19 +155,21 @@ def test_a_space_of_one_configuration_is_exhausted_after_the_start() -> None:
         method.ask()
 
 
-def test_one_exhausted_thread_does_not_end_the_others() -> None:
+@pytest.mark.parametrize(("start", "other"), [(1, 3), (3, 1)])
+def test_one_exhausted_thread_does_not_end_the_others(start: int, other: int) -> None:
     # A thread at 1 is stuck at once (see above); from 3 on a step of 0.3 reaches the next number.
-    methods = (FLOW2(Space([Int("k", 1, 64)]), {"k": 1}, seed, parallel=2, step=0.3) for seed in range(99))
-    method = next(method for method in methods if method.threads[1].x.values[0] == 3)
-    first, second = method.ask(), method.ask()
-    method.tell(first, Result.ok(9.0))
+    space = Space([Int("k", 1, 64)])
+    methods = (FLOW2(space, {"k": start}, seed, parallel=2, step=0.3) for seed in range(99))
+    method = next(method for method in methods if method.threads[1].x.values[0] == other)
+    stuck, free = sorted([method.ask(), method.ask()], key=lambda trial: trial.config["k"])
+    method.tell(stuck, Result.ok(9.0))
 
-    with pytest.raises(Exhausted):  # nothing to do before the second is told
+    with pytest.raises(Exhausted):  # nothing to do before the other is told
         method.ask()
-    method.tell(second, Result.ok(8.0))
+    method.tell(free, Result.ok(8.0))
 
     third = method.ask()
-    assert (third.thread, third.number) == (1, 2)
+    assert (third.thread, third.number) == (free.thread, 2)
 
 
 def test_a_result_that_nobody_waits_for_is_refused() -> None:

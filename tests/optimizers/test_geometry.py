@@ -212,3 +212,5 @@ def test_projection_is_in_the_space_and_idempotent(space, seed, scale, linear_sp
 
     assert space.check(geometry.config(point)) == geometry.config(point)
     assert (again.vector, again.values) == (point.vector, point.values)
+    if geometry.d:
+        assert geometry.snapped(np.array([vector])).tolist() == [point.vector]
