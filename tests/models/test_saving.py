@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from cfo_bench.errors import UserError
-from cfo_bench.models import ModelRecipe, kind_of
+from cfo_bench.models import ModelRecipe, kind_of, saving
 from cfo_bench.models.best import load_model
 from cfo_bench.models.lightgbm_model import LightGBMModel
 from cfo_bench.models.recipe import on_all_rows, train
@@ -156,6 +156,17 @@ def test_a_truncated_model_with_fitting_checksums_is_one_line(
     with pytest.raises(UserError, match="fit it again") as refusal:
         load_model(path)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("learner", ["catboost", "lightgbm", "xgboost"])
+def test_a_file_that_another_process_could_not_load_is_not_loaded_here(
+    learner: str, models: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = with_content(models(learner), tmp_path, models(learner).read_bytes()[:999])
+    monkeypatch.setattr(saving, "_loaded", lambda *arguments: pytest.fail("it was loaded"))
+
+    with pytest.raises(UserError, match=f"{re.escape(str(path))} can't be loaded .*: fit it again$"):
+        load_model(path)
 
 
 @pytest.mark.parametrize("problem", ["binary", "multiclass", "regression"])
