@@ -109,8 +109,9 @@ def _show(fit: TaskFit) -> None:
             f"{left.seconds_factor:>8.2f}{_percent(left.far_share):>6}",
             err=False,
         )
+    names = one_line(f"{fit.learner}, {fit.task}")
     print_text(
-        f"{one_line(f'{fit.learner}, {fit.task}'):<34}{'all':<14}{fit.trials:>7}{_rank(quality.loss_rank):>11}{'':>31}"
+        f"{names:<34}{'all':<14}{fit.trials:>7}{_rank(quality.loss_rank):>11}{'':>31}"
         f"{_rank(quality.seconds_rank):>11}{'':>8}{_percent(quality.far_of_space):>6}",
         err=False,
     )
